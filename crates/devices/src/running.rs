@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use onbeat_devices::{Prepared, service_robot};
-//! use ipc::{description::Description, ipc::Builder};
+//! use ipc::{description::Description, server::Builder};
 //! use control::profile::RealTimeProfile;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

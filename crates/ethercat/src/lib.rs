@@ -41,7 +41,7 @@
 //! use core::time::Duration;
 //! use onbeat_ethercat::al::AlState;
 //! use onbeat_ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
-//! use onbeat_ethercat::main_device::{Configuration, Event, MainDevice, Stage};
+//! use onbeat_ethercat::main_device::{Configuration, Event, MainDevice, BringUpPhase};
 //! use onbeat_ethercat::time::Instant;
 //! # use onbeat_ethercat::main_device::BusError;
 //! # use onbeat_ethercat::sii::Identity;
@@ -76,7 +76,7 @@
 //!
 //! let mut main_device = MainDevice::new(Configuration::scan())?;
 //! let mut now = Instant::from_nanos(1);
-//! while main_device.stage() != Stage::PreOp {
+//! while main_device.stage() != BringUpPhase::PreOp {
 //!     exchange(&mut main_device, now)?;
 //!     now = now + Duration::from_micros(100);
 //! }
@@ -87,7 +87,7 @@
 //! # wires.set(0, true);
 //! # let mut in_op = 0;
 //! # while in_op < 10 {
-//! # in_op += u32::from(main_device.stage() == Stage::Op);
+//! # in_op += u32::from(main_device.stage() == BringUpPhase::Op);
 //! # let mut cycle = || {
 //! // One cycle:
 //! main_device.begin_cycle(now);
@@ -102,7 +102,7 @@
 //! # assert_eq!(lamps.levels(), 1);
 //!
 //! main_device.request_state(AlState::Init);
-//! while main_device.stage() != Stage::Down {
+//! while main_device.stage() != BringUpPhase::Down {
 //!     main_device.begin_cycle(now);
 //!     exchange(&mut main_device, now)?;
 //!     main_device.end_cycle(now);

@@ -20,7 +20,7 @@ use simulator::application::sii::{
 };
 use simulator::application::{self, Level, NoApplication, Signal};
 use simulator::coe::DeviceDescription;
-use simulator::segment::Client;
+use simulator::segment::Attachment;
 use simulator::{EscDescription, Oscillator};
 
 use crate::Error;
@@ -64,7 +64,7 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
         let bytes = image.map_or_else(|| description.image().emit(), |(bytes, _)| bytes);
         let esc = EscDescription { oscillator: oscillator(position), ..EscDescription::default() };
         devices.push(simulator::SubDevice::new(esc, bytes, application));
-        attachments.extend(it.parent.map(|parent| Client::new(parent.position, parent.port.into())));
+        attachments.extend(it.parent.map(|parent| Attachment::new(parent.position, parent.port.into())));
     }
     Segment::with_topology(devices, &attachments)
         .map_err(|error| Error::Simulation(format!("{}: {error}", robot.name)))
