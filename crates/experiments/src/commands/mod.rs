@@ -1,5 +1,6 @@
 //! The experiments' command line, one file each.
 
+mod cost;
 mod culprit;
 mod devices;
 mod ecci;
@@ -48,6 +49,8 @@ pub(crate) enum Measure {
     Navigation(navigation::Navigation),
     /// An omnidirectional robot on its path, by the convolution-based generator
     Omni(omni::Omni),
+    /// What a cycle costs by the number of its SubDevices, axes and signals
+    Cost(cost::Cost),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
     /// Put one of the experiments' loads on this machine until it is ended
@@ -74,6 +77,7 @@ impl Measure {
             Self::Devices(it) => it.execute(),
             Self::Navigation(it) => it.execute(),
             Self::Omni(it) => it.execute(),
+            Self::Cost(it) => it.execute(),
             Self::Servo(it) => it.execute(),
             Self::Load(it) => it.execute(),
             Self::Pilot(it) => it.execute(),
