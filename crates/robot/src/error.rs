@@ -7,6 +7,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use crate::field::KEY;
 use crate::nearest::nearest;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and the
@@ -75,17 +76,22 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(
-        span: Range<usize>,
+        place: impl Into<Range<usize>>,
         found: impl Into<String>,
         expected: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Self { span, found: found.into(), expected: expected.into(), remedy: remedy.into() }
+        Self { span: place.into(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
     }
 
     /// Error of serde or of the TOML parser, in the words of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
+        if let [found, expected, remedy] = error.message().splitn(3, SEPARATOR).collect::<Vec<_>>()[..] {
+            let key = key_of(error);
+            let [found, expected, remedy] = [found, expected, remedy].map(|words| words.replace(KEY, &key));
+            return Self::new(span, found, expected, remedy);
+        }
         let message = error.message().lines().next().unwrap_or_default();
         let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match words.split_first() {
@@ -102,6 +108,16 @@ impl Problem {
             _ => wrong_value(span, text, message),
         }
     }
+}
+
+/// Between what was found, what was expected and the remedy in the message of a refused value.
+pub(crate) const SEPARATOR: char = '\u{1f}';
+
+/// Key of the value that an error is about: the last one of the path that its second line shows.
+fn key_of(error: &toml::de::Error) -> String {
+    let shown = error.to_string();
+    let path = shown.trim_end().rsplit('\n').next().unwrap_or_default();
+    path.trim_end_matches('`').rsplit(['.', '`']).next().unwrap_or_default().to_owned()
 }
 
 fn unknown(span: Range<usize>, what: &str, word: &str, known: &[&str], nearest: Option<&str>) -> Problem {
@@ -136,6 +152,7 @@ fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
         "f64" => "a number",
         "a string" => "text in quotes",
         "a boolean" => "true or false",
+        "a sequence" => "a list",
         "" => "valid TOML",
         other if other.starts_with("struct ") => "a table",
         other => other,

@@ -18,9 +18,10 @@ use schedulability::{Policy, Protocol, Section, Task, TaskSet};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::check::{cycle::HIGHEST_CPU, number, readable_name};
+use crate::check::{number, readable_name};
 use crate::error::{FileError, Problem};
 use crate::file::Length;
+use crate::model::HIGHEST_CPU;
 
 /// Values that the caller gives instead of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

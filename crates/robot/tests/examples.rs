@@ -1,5 +1,7 @@
 //! The robot files of `examples/` describe the robots that they claim to.
 
+use std::fs;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -135,25 +137,37 @@ fn the_arm_has_six_joints_with_names_of_its_urdf() {
     assert_eq!(tool.axes, [0, 1, 2, 3, 4, 5]);
 }
 
+/// Fields of the tables in the sources, by their names in the file.
+fn keys() -> Vec<String> {
+    let folders = ["file", "model"].map(|it| format!("{}/src/{it}", env!("CARGO_MANIFEST_DIR")));
+    let sources = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let mut keys = Vec::new();
+    for source in sources.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()) {
+        for table in source.split("serde(deny_unknown_fields").skip(1) {
+            let body = &table[..table.find("\n}").expect("the end of the table")];
+            let mut attributes = String::new();
+            for line in body.lines().map(str::trim).filter(|line| !line.starts_with("///")) {
+                let field = line.split_once(": ").filter(|_| !line.starts_with("#[")).map(|(name, _)| name);
+                let Some(name) = field.and_then(|name| name.rsplit(' ').next()) else {
+                    attributes += line;
+                    continue;
+                };
+                let renamed = attributes.split_once("rename = \"").and_then(|(_, to)| to.split('"').next());
+                if !attributes.contains("serde(skip)") {
+                    keys.push(renamed.unwrap_or(name).to_owned());
+                }
+                attributes.clear();
+            }
+        }
+    }
+    keys
+}
+
 #[test]
 fn the_reference_names_every_key_a_file_may_have() {
-    let reference = include_str!("../../../docs/robot-file.md");
-    let keys = [
-        include_str!("../src/file/mod.rs"),
-        include_str!("../src/file/bus.rs"),
-        include_str!("../src/file/axis.rs"),
-        include_str!("../src/file/body.rs"),
-        include_str!("../src/file/controller.rs"),
-        include_str!("../src/file/ipc.rs"),
-        include_str!("../src/file/sensor.rs"),
-        include_str!("../src/file/signal.rs"),
-    ];
-    let fields =
-        keys.iter().flat_map(|source| source.split("deny_unknown_fields").skip(1)).flat_map(|table| {
-            let body = &table[..table.find("\n}").expect("the end of the table")];
-            body.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) ")?.split_once(": "))
-        });
-    let names: Vec<_> = fields.map(|(name, _)| name).filter(|name| *name != "value_type").collect();
+    let reference =
+        concat!(include_str!("../../../docs/robot-file.md"), include_str!("../../../docs/devices.md"));
+    let names = keys();
     assert!(names.len() > 50, "{names:?}");
     for name in names {
         let written = [

@@ -79,8 +79,8 @@ pub fn interface(
     let orders = create(trajectory::PORT, Kind::Message { size, depth: ORDERS })?;
     let port = |port: &robot::IpcPort| {
         let kind = match port.kind {
-            IpcPortKind::Message { size, depth } => Kind::Message { size, depth },
-            IpcPortKind::Stream { size } => Kind::Stream { size },
+            IpcPortKind::Message => Kind::Message { size: port.size, depth: port.depth },
+            IpcPortKind::Stream => Kind::Stream { size: port.size },
         };
         create(&port.name, kind)
     };

@@ -14,9 +14,9 @@ use toml::Spanned;
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, homing, number};
-use crate::description::{Axis, Bus, Cycle, Homing, ObjectDirection, mode_objects};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Axis, Bus, Cycle, Homing, ObjectDirection, mode_objects};
 use crate::nearest::nearest;
 
 pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<Vec<Axis>> {
@@ -149,14 +149,7 @@ fn following_error(entry: &file::FollowingError) -> Checked<FollowingErrorLimit>
 
 /// Time of a mechanism, within its bounds.
 pub(super) fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Duration> {
-    super::cycle::within(
-        key,
-        length.get_ref().0,
-        (Duration::ZERO, LONGEST_WAIT),
-        length,
-        &format!("shorten {key}"),
-    )?;
-    Ok(length.get_ref().0)
+    super::time_within(key, length, Duration::ZERO..=LONGEST_WAIT, &format!("shorten {key}"))
 }
 
 /// Default time of a following error.

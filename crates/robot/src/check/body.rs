@@ -11,9 +11,9 @@ use toml::Spanned;
 
 use super::controller::axis_called;
 use super::{Checked, number, readable_name};
-use crate::description::{Arm, Axis, Base, BaseKind};
 use crate::error::Problem;
 use crate::file::{self, BaseKind as Kind};
+use crate::model::{Arm, Axis, Base, BaseKind};
 
 pub(super) fn base(entry: &Spanned<file::Base>, axes: &[Axis]) -> Checked<Base> {
     let base = entry.get_ref();

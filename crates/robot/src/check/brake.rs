@@ -8,9 +8,9 @@ use motion::brake::{BrakeConfiguration, BrakeTimes};
 use super::axis::{find, short};
 use super::repeat::Repetition;
 use super::{Checked, mapping};
-use crate::description::{Application, Bus, DigitalOutput, SubDevice};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Application, Bus, DigitalOutput, SubDevice};
 
 /// Brakes found so far: each needs an output of its own.
 pub(super) struct Brakes<'a> {

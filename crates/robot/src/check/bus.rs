@@ -9,9 +9,9 @@ use toml::Spanned;
 use super::repeat::{MOST_SUB_DEVICES, Repetition, repetitions};
 use super::topology::Topology;
 use super::{Checked, clock, mapping, simulation, startup, watchdog};
-use crate::description::{Bus, Cycle, Simulation, SubDevice};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Bus, Cycle, Simulation, SubDevice};
 use crate::nearest::nearest;
 
 pub(super) fn bus(

@@ -7,10 +7,10 @@ use ethercat::main_device::Sync0;
 use toml::Spanned;
 
 use super::Checked;
-use crate::description::Cycle;
 use crate::duration;
 use crate::error::Problem;
 use crate::file;
+use crate::model::Cycle;
 
 pub(super) fn sync0(
     clock: &Spanned<file::DistributedClock>,

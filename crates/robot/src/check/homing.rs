@@ -6,12 +6,12 @@ use std::time::Duration;
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
 use toml::Spanned;
 
-use super::{Checked, cycle, number};
+use super::{Checked, number, time_within};
 use motion::supervision::Limits;
 
-use crate::description::{Application, DriveHoming, Homing, SubDevice};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Application, DriveHoming, Homing, SubDevice};
 
 pub(super) fn homing(entry: &Spanned<file::Homing>, limits: &Limits) -> Checked<Homing> {
     let homing = entry.get_ref();
@@ -79,9 +79,8 @@ fn by_drive(homing: &file::Homing, method: &Spanned<i64>, limits: &Limits) -> Ch
         time_out: match &homing.time_out {
             None => USUAL_TIME_OUT,
             Some(length) => {
-                let (time, range) = (length.get_ref().0, (Duration::from_millis(100), LONGEST_TIME_OUT));
-                cycle::within("time_out", time, range, length, "correct time_out")?;
-                time
+                let range = Duration::from_millis(100)..=LONGEST_TIME_OUT;
+                time_within("time_out", length, range, "correct time_out")?
             }
         },
     })

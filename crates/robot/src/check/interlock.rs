@@ -3,9 +3,9 @@
 use toml::Spanned;
 
 use super::{Checked, mapping, readable_name};
-use crate::description::{Application, Axis, Bus, Interlock, SubDevice};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Application, Axis, Bus, Interlock, SubDevice};
 use crate::nearest::nearest;
 
 pub(super) fn interlocks(entries: &[file::Interlock], bus: &Bus, axes: &[Axis]) -> Checked<Vec<Interlock>> {

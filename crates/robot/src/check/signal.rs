@@ -17,9 +17,9 @@ pub(crate) use self::elements::names;
 use self::entry::Found;
 use self::owner::Owners;
 use super::{Checked, number, readable_name};
-use crate::description::{Bus, Robot};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Bus, Robot};
 use crate::nearest::nearest;
 
 /// Checks of what needs no process data.

@@ -5,11 +5,9 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::{Checked, number};
-use crate::description::{
-    AnalogueSource, Application, EncoderSource, ServoDrivePlant, Simulation, SubDevice,
-};
 use crate::error::Problem;
 use crate::file::{self, SimulateKind, SimulatedSource};
+use crate::model::{AnalogueSource, Application, EncoderSource, ServoDrivePlant, Simulation, SubDevice};
 use crate::nearest::nearest;
 
 pub(super) fn simulation(simulate: &Spanned<file::Simulate>) -> Checked<Simulation> {

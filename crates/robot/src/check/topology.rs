@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use toml::Spanned;
 
 use super::Checked;
-use crate::description::Parent;
 use crate::error::Problem;
+use crate::model::Parent;
 use crate::nearest::nearest;
 
 /// Ports by which a frame that arrives at port 0 leaves, in this order (ETG.1000.4, 4.6).

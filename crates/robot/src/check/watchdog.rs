@@ -6,10 +6,10 @@ use ethercat::main_device::{LONGEST_WATCHDOG, Watchdog};
 use toml::Spanned;
 
 use super::Checked;
-use crate::description::Cycle;
 use crate::duration;
 use crate::error::Problem;
 use crate::file;
+use crate::model::Cycle;
 
 /// Least number of periods without outputs that a process data watchdog must tolerate: one frame is lost
 /// now and then.

@@ -5,9 +5,9 @@ use motion::{MetresPerSecond, RadiansPerSecond};
 use toml::Spanned;
 
 use crate::check::{Checked, number};
-use crate::description::{Arm, Axis, Cartesian};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Arm, Axis, Cartesian};
 
 /// Speeds of `entry`.
 pub(super) fn cartesian(entry: &file::Controller) -> Checked<Cartesian> {

@@ -4,21 +4,18 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use crate::check::cycle::optional;
-use crate::check::{Checked, number};
-use crate::description::{Controller, ControllerKind, Cycle, External};
+use crate::check::{Checked, number, time_within};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Controller, ControllerKind, Cycle, External};
 
 /// Deadline and patience of `entry`.
 pub(super) fn external(entry: &file::Controller, cycle: &Cycle) -> Checked<External> {
     let usual = External::usual(cycle.period);
-    let deadline = optional(
-        "deadline",
-        entry.deadline.as_ref(),
-        (SHORTEST_DEADLINE, cycle.period * 3 / 4),
-        "leave the last quarter of the period to the frame, as \"500us\" of \"1ms\"",
-    )?;
+    let range = SHORTEST_DEADLINE..=cycle.period * 3 / 4;
+    let remedy = "leave the last quarter of the period to the frame, as \"500us\" of \"1ms\"";
+    let deadline =
+        entry.deadline.as_ref().map(|it| time_within("deadline", it, range, remedy)).transpose()?;
     let max_late = number::optional_whole("max_late", entry.max_late.as_ref(), 1..=MOST_LATE)?;
     Ok(External {
         deadline: deadline.unwrap_or(usual.deadline),

@@ -13,9 +13,9 @@ use self::cartesian::{cartesian, joints};
 use self::external::{check_only, external};
 use self::sinusoid::sinusoid;
 use super::{Checked, number, readable_name};
-use crate::description::{Arm, Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
 use crate::error::Problem;
 use crate::file::{self, ControllerKind as Kind};
+use crate::model::{Arm, Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
 use crate::nearest::nearest;
 
 /// Base and arm of the robot.

@@ -4,9 +4,9 @@ use ethercat::cia402::CyclicMode;
 use toml::Spanned;
 
 use crate::check::{Checked, number};
-use crate::description::{Axis, Cycle, Sinusoid};
 use crate::error::Problem;
 use crate::file;
+use crate::model::{Axis, Cycle, Sinusoid};
 
 /// Swing of `axis`, the `number`th that swings.
 pub(super) fn sinusoid(

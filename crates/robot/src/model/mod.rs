@@ -20,8 +20,10 @@ pub use bus::{
 };
 pub use controller::{Cartesian, Controller, ControllerKind, External, JointTrajectory, Sinusoid};
 pub use cycle::Cycle;
+pub(crate) use cycle::HIGHEST_CPU;
+pub(crate) use ipc::made_of;
 pub use ipc::{Ipc, IpcPort, IpcPortKind};
-pub use peripheral::{Peripheral, PeripheralKind};
+pub use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub use sensor::{Sensor, SensorKind};
 pub use signal::Signals;
 pub use types::{
