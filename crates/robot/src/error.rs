@@ -7,7 +7,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::field::KEY;
+use crate::field::{KEY, refused};
 use crate::nearest::nearest;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and the
@@ -84,22 +84,31 @@ impl Problem {
         Self { span: place.into(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
     }
 
+    /// As an error of serde, which [`Problem::from_toml`] reads.
+    pub(crate) fn into_error<E: serde::de::Error>(self) -> E {
+        let Self { span, found, expected, remedy } = self;
+        refused(found, expected, format_args!("{remedy}{SEPARATOR}{}", span.start))
+    }
+
     /// Error of serde or of the TOML parser, in the words of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
-        if let [found, expected, remedy] = error.message().splitn(3, SEPARATOR).collect::<Vec<_>>()[..] {
+        if let [found, expected, remedy, place @ ..] =
+            &*error.message().split(SEPARATOR).collect::<Vec<_>>()
+        {
             let key = key_of(error);
             let [found, expected, remedy] = [found, expected, remedy].map(|words| words.replace(KEY, &key));
-            return Self::new(span, found, expected, remedy);
+            let place = place.first().and_then(|place| place.parse().ok());
+            return Self::new(place.map_or(span, |start| start..start), found, expected, remedy);
         }
         let message = error.message().lines().next().unwrap_or_default();
         let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match words.split_first() {
             Some((key, known)) if message.starts_with("unknown field") => {
-                unknown(span, "key", key, known, nearest(key, known.iter().copied()))
+                unknown_word(span, "key", key, known, nearest(key, known.iter().copied()))
             }
             Some((value, known)) if message.starts_with("unknown variant") => {
-                unknown(span, "value", value, known, nearest(value, known.iter().copied()))
+                unknown_word(span, "value", value, known, nearest(value, known.iter().copied()))
             }
             Some((key, _)) if message.starts_with("missing field") => {
                 let found = format!("the key \"{key}\" is missing from this table");
@@ -120,7 +129,14 @@ fn key_of(error: &toml::de::Error) -> String {
     path.trim_end_matches('`').rsplit(['.', '`']).next().unwrap_or_default().to_owned()
 }
 
-fn unknown(span: Range<usize>, what: &str, word: &str, known: &[&str], nearest: Option<&str>) -> Problem {
+/// Problem of a `word` that is none of those `known`, with the nearest of them.
+pub(crate) fn unknown_word(
+    span: Range<usize>,
+    what: &str,
+    word: &str,
+    known: &[&str],
+    nearest: Option<&str>,
+) -> Problem {
     let remedy = match nearest {
         _ if word == "memory_lock" => {
             "a cycle's memory lock is now the letter M of its profile, as in profile = \"PM\"".to_owned()

@@ -96,7 +96,6 @@ macro_rules! real {
         }
     )* };
 }
-#[allow(dead_code)]
 real!(
     /// A finite number.
     finite, "a finite number", |_| true;

@@ -24,8 +24,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`model`] | the keys of a robot file, each of the type it is used as |
-//! | `file` | keys of the parts that are not in the model yet |
 //! | `field` | values that are refused alone |
+//! | `devices` | properties that SubDevices take over |
 //! | `source` | the file's tables, and the places of their values |
 //! | `check` | values that are refused together: the first problem found |
 //! | [`object`] | values of CoE objects as text |
@@ -34,10 +34,10 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod devices;
 pub mod duration;
 mod error;
 mod field;
-mod file;
 pub mod model;
 mod nearest;
 pub mod object;
@@ -86,10 +86,11 @@ impl Robot {
     /// The first problem in the file as it reads with `overrides`.
     pub fn parse_with(text: &str, file_name: &str, overrides: Overrides) -> Result<Self, FileError> {
         let checked = || {
-            let source = Source::parse(text)?;
-            check::robot(source.read()?, overrides, &source)
+            let source = Source::robot(text)?;
+            let mut robot: Self = source.read()?;
+            check::robot(&mut robot, overrides, &source).map(|()| robot)
         };
-        let mut robot: Self = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
+        let mut robot = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
         (robot.signals.text, robot.signals.file) = (text.to_owned(), file_name.to_owned());
         Ok(robot)
     }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
+use crate::devices;
 use crate::error::Problem;
 
 /// A file as tables.
@@ -18,10 +19,25 @@ pub(crate) struct Source<'t> {
 impl<'t> Source<'t> {
     /// Parses `text`.
     pub(crate) fn parse(text: &'t str) -> Result<Self, Problem> {
+        Self::of(text, |_| Ok(()))
+    }
+
+    /// Parses `text`, a robot file, in which SubDevices have all their properties and controllers are a list.
+    pub(crate) fn robot(text: &'t str) -> Result<Self, Problem> {
+        Self::of(text, |root| {
+            one_is_a_list_of_one(root, "controller");
+            devices::inherit(text, root)
+        })
+    }
+
+    fn of(
+        text: &'t str,
+        complete: impl FnOnce(&mut DeTable<'t>) -> Result<(), Problem>,
+    ) -> Result<Self, Problem> {
         let root = DeTable::parse(text).map_err(|error| Problem::from_toml(text, &error))?;
         let span = root.span();
         let mut root = root.into_inner();
-        one_is_a_list_of_one(&mut root, "controller");
+        complete(&mut root)?;
         Ok(Self { text, root: Spanned::new(span, DeValue::Table(root)) })
     }
 
@@ -64,7 +80,6 @@ impl<'s> Place<'s> {
         self.go_to(self.value.and_then(|value| value.get(index)))
     }
 
-    #[allow(dead_code)]
     /// Name of `key` itself, which the writer of the file chose.
     pub(crate) fn name_of(self, key: &str) -> Self {
         let table = self.value.and_then(DeValue::as_table);

@@ -5,12 +5,11 @@ use std::collections::HashSet;
 use super::Checked;
 use super::signal::names;
 use crate::error::Problem;
-use crate::file;
-use crate::model::{Sensor, SensorKind};
+use crate::model::{NamedSignal, Sensor, SensorKind};
 use crate::nearest::nearest;
 use crate::source::Place;
 
-pub(super) fn sensors(sensors: &mut [Sensor], signals: &[file::Signal], entries: Place<'_>) -> Checked<()> {
+pub(super) fn sensors(sensors: &mut [Sensor], signals: &[NamedSignal], entries: Place<'_>) -> Checked<()> {
     let mut taken = HashSet::new();
     for (index, sensor) in sensors.iter_mut().enumerate() {
         let entry = entries.item(index);
@@ -27,7 +26,7 @@ pub(super) fn sensors(sensors: &mut [Sensor], signals: &[file::Signal], entries:
 }
 
 /// Names of its signals, in the order of its kind.
-fn parts(sensor: &Sensor, signals: &[file::Signal], entry: Place<'_>) -> Checked<Vec<String>> {
+fn parts(sensor: &Sensor, signals: &[NamedSignal], entry: Place<'_>) -> Checked<Vec<String>> {
     use SensorKind::{ForceTorque, Imu, Temperature};
     // Key, its signal, its values, the kind it belongs to, and whether that can be without.
     let keys = [
@@ -66,7 +65,7 @@ fn values(
     key: &str,
     wanted: &str,
     number: usize,
-    signals: &[file::Signal],
+    signals: &[NamedSignal],
     entry: Place<'_>,
 ) -> Checked<Vec<String>> {
     let all = || signals.iter().map(|signal| signal.name.get_ref().as_str());

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 use types::{AfterOutage, FrameOrder, OverrunPolicy, Profile};
 
+use super::usual;
 use crate::field::{refused, time, time_or, time_within, whole, within};
 
 /// `[cycle]`: period of the real-time cycle, and its demands on the operating system.
@@ -61,17 +62,10 @@ impl Cycle {
 /// Highest CPU number in the kernel's CPU sets.
 pub(crate) const HIGHEST_CPU: i64 = 1023;
 
-const fn usual_priority() -> u8 {
-    80
-}
-
-const fn usual_spin_margin() -> Duration {
-    Duration::from_micros(50)
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "serde takes the value of the field")]
-const fn usual_loss_time() -> Option<Duration> {
-    Some(Duration::from_secs(10))
+usual! {
+    usual_priority: u8 = 80;
+    usual_spin_margin: Duration = Duration::from_micros(50);
+    usual_loss_time: Option<Duration> = Some(Duration::from_secs(10));
 }
 
 fn profile<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Profile, D::Error> {

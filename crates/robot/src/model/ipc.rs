@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::Deserializer;
 
+use super::usual;
 use crate::field::{refused, time_within, whole};
 
 /// `[ipc]`: name, access and ports of the shared-memory interface.
@@ -70,8 +71,8 @@ pub enum IpcPortKind {
 /// Largest message or stream, in bytes.
 const LARGEST: i64 = 1 << 20;
 
-const fn usual_depth() -> usize {
-    64
+usual! {
+    usual_depth: usize = 64;
 }
 
 fn time_to_live<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::Deserializer;
 
-use super::cycle::HIGHEST_CPU;
+use super::{HIGHEST_CPU, usual};
 use crate::field::{KEY, positive, readable, refused, time_within, whole};
 
 /// `[[peripheral]]`: a device beside the bus, with a real-time task and an ordinary one.
@@ -110,13 +110,6 @@ pub enum LedChip {
     Ws2812,
 }
 
-macro_rules! usual {
-    ($($name:ident: $type:ty = $value:expr;)*) => { $(
-        const fn $name() -> $type {
-            $value
-        }
-    )* };
-}
 usual! {
     usual_baud: u32 = 115_200;
     usual_watched: f64 = 0.5;
