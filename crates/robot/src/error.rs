@@ -93,7 +93,7 @@ impl Problem {
     /// Error of serde or of the TOML parser, in the words of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
-        if let [found, expected, remedy, place @ ..] =
+        if let ["", found, expected, remedy, place @ ..] =
             &*error.message().split(SEPARATOR).collect::<Vec<_>>()
         {
             let key = key_of(error);
@@ -119,7 +119,7 @@ impl Problem {
     }
 }
 
-/// Between what was found, what was expected and the remedy in the message of a refused value.
+/// Before what was found, what was expected, the remedy and perhaps the place in the message of a refused value.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
 /// Key of the value that an error is about: the last one of the path that its second line shows.

@@ -18,7 +18,7 @@ pub(crate) const KEY: &str = "{key}";
 
 /// Error of one value: what was found, what was expected, the remedy.
 pub(crate) fn refused<E: Error>(found: impl Display, expected: impl Display, remedy: impl Display) -> E {
-    E::custom(format_args!("{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
+    E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
 }
 
 /// A type of whole numbers, or of such that may be missing.

@@ -104,7 +104,7 @@ fn the_good_file_is_good() {
     assert_eq!(controllers, expected);
     let joint = &robot.axes[2];
     assert_eq!((joint.limits.deceleration.0, joint.limits.jerk.0), (20.0, 300.0));
-    assert_eq!(joint.homing, Homing::CurrentPosition { position: 0.5 });
+    assert_eq!(joint.homing, Homing::CurrentPosition { position: motion::Radians(0.5) });
     assert_eq!(joint.brake.unwrap().times.release.0, 0.15);
     let wheel = &robot.axes[0];
     assert_eq!(

@@ -127,7 +127,7 @@ fn the_arm_has_six_joints_with_names_of_its_urdf() {
     for joint in arm.joints.iter().flatten() {
         assert!(urdf.contains(&format!("<joint name=\"{joint}\" type=\"revolute\">")), "{joint}");
     }
-    assert!(robot.axes.iter().all(|axis| axis.homing == Homing::Absolute { offset: 0.0 }));
+    assert!(robot.axes.iter().all(|axis| axis.homing == Homing::Absolute { offset: motion::Radians(0.0) }));
     let follow = &robot.controllers[0];
     assert_eq!(follow.kind, ControllerKind::JointTrajectory);
     assert_eq!((follow.path_tolerance.map(|it| it.0), follow.points), (Some(0.1), 1000));

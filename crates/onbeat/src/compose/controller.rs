@@ -25,7 +25,7 @@ fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<ControllerMan
         homing: match axis.homing {
             Homing::Absolute { .. } => HomedBy::Nobody,
             Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
-            Homing::Drive(_) => HomedBy::Drive,
+            Homing::Drive { .. } => HomedBy::Drive,
         },
     };
     let axes: Vec<_> = robot.axes.iter().map(axis).collect();

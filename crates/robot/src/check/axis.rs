@@ -10,7 +10,7 @@ use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, homing, unknown_name};
 use crate::error::Problem;
-use crate::model::{Axis, Bus, Cycle, Homing, ObjectDirection, SubDevice, mode_objects};
+use crate::model::{Axis, Bus, Cycle, ObjectDirection, SubDevice, mode_objects};
 use crate::source::Place;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
@@ -24,7 +24,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         let place = entries.item(index);
         entry.scale = scale(&entry, place)?;
         entry.limits.step = step(&entry, cycle, place.key("limits"))?;
-        entry.homing = homing::homing(&entry, place.key("homing"))?;
+        entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
             let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
@@ -42,8 +42,8 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             let axis = Axis { name, sub_device, brake, ..entry.clone() };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
-            if let Homing::Drive(drive) = &axis.homing {
-                homing::check_drive(drive, &axis.name, &bus.sub_devices[sub_device], place.key("homing"))?;
+            if let Some(method) = axis.homing_settings.and_then(|it| it.method) {
+                homing::check_drive(method, &axis.name, &bus.sub_devices[sub_device], place.key("homing"))?;
             }
             axes.push(axis);
         }

@@ -2,23 +2,30 @@
 
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
 
+use motion::supervision::Limits;
+
 use super::Checked;
 use crate::error::Problem;
-use crate::model::{Application, Axis, DriveHoming, Homing, HomingKeys, SubDevice};
+use crate::model::{Application, Homing, HomingSettings, SubDevice};
 use crate::source::Place;
 
-pub(super) fn homing(axis: &Axis, entry: Place<'_>) -> Checked<Homing> {
-    let Some(homing) = &axis.homing_keys else { return Ok(Homing::Never) };
-    if let Some(method) = homing.method {
-        return by_drive(homing, method, axis, entry).map(Homing::Drive);
+/// Completes the settings, and returns the homing that they are for.
+pub(super) fn homing(
+    settings: Option<&mut HomingSettings>,
+    limits: &Limits,
+    entry: Place<'_>,
+) -> Checked<Homing> {
+    let Some(it) = settings else { return Ok(Homing::Never) };
+    if it.method.is_some() {
+        return by_drive(it, limits, entry);
     }
     let of_drives = ["switch_velocity", "zero_velocity", "acceleration", "time_out"];
     if let Some(key) = of_drives.into_iter().find(|key| entry.has(key)) {
-        let (found, expected) =
-            (format!("{key} without a method"), "method = the homing method of the drive");
+        let found = format!("{key} without a method");
+        let expected = "method = the homing method of the drive";
         return Err(Problem::new(entry.key(key), found, expected, "add it, or remove it"));
     }
-    match (homing.offset, homing.position) {
+    match (it.offset, it.position) {
         (Some(offset), None) => Ok(Homing::Absolute { offset }),
         (None, Some(position)) => Ok(Homing::CurrentPosition { position }),
         (given, _) => {
@@ -29,39 +36,34 @@ pub(super) fn homing(axis: &Axis, entry: Place<'_>) -> Checked<Homing> {
     }
 }
 
-fn by_drive(keys: &HomingKeys, method: i8, axis: &Axis, entry: Place<'_>) -> Checked<DriveHoming> {
-    if keys.offset.is_some() {
+fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Checked<Homing> {
+    if it.offset.is_some() {
         let found = "offset and method";
         let expected = "offset of an absolute encoder, or method of a drive that finds its mark";
         return Err(Problem::new(entry.key("offset"), found, expected, "remove one of the two"));
     }
-    let within = |key: &str, value: Option<f64>, usual: f64, limit: f64, of: &str| {
-        let Some(given) = value.filter(|&given| given > limit) else { return Ok(value.unwrap_or(usual)) };
+    let within = |key: &str, given: f64, usual: f64, limit: f64, of: &str| {
+        if !entry.has(key) {
+            return Ok(usual);
+        }
+        if given <= limit {
+            return Ok(given);
+        }
         let expected = format!("at most the {of} limit of the axis, {limit}");
         Err(Problem::new(entry.key(key), format!("{key} = {given}"), expected, format!("lower {key}")))
     };
-    let (velocity, most) = (axis.limits.velocity.0, axis.limits.deceleration.0);
-    let switch_velocity =
-        within("switch_velocity", keys.switch_velocity, velocity * SLOW, velocity, "velocity")?;
-    let usual = switch_velocity * SLOW;
-    Ok(DriveHoming {
-        method,
-        position: keys.position.unwrap_or(0.0),
-        switch_velocity,
-        zero_velocity: within("zero_velocity", keys.zero_velocity, usual, velocity, "velocity")?,
-        acceleration: within("acceleration", keys.acceleration, most, most, "acceleration")?,
-        time_out: keys.time_out,
-    })
+    let (velocity, most) = (limits.velocity.0, limits.deceleration.0);
+    let usual = velocity * SLOW;
+    it.switch_velocity.0 = within("switch_velocity", it.switch_velocity.0, usual, velocity, "velocity")?;
+    let usual = it.switch_velocity.0 * SLOW;
+    it.zero_velocity.0 = within("zero_velocity", it.zero_velocity.0, usual, velocity, "velocity")?;
+    it.acceleration.0 = within("acceleration", it.acceleration.0, most, most, "acceleration")?;
+    Ok(Homing::Drive { position: it.position.unwrap_or_default(), patience: it.time_out })
 }
 
 /// Checks that the drive can be told to home from within the cycle, and that a simulated one knows the
 /// method.
-pub(super) fn check_drive(
-    homing: &DriveHoming,
-    axis: &str,
-    sub_device: &SubDevice,
-    entry: Place<'_>,
-) -> Checked<()> {
+pub(super) fn check_drive(method: i8, axis: &str, sub_device: &SubDevice, entry: Place<'_>) -> Checked<()> {
     let place = entry.key("method");
     let name = &sub_device.name;
     if let Some(mapping) = sub_device.explicit_mapping() {
@@ -79,14 +81,13 @@ pub(super) fn check_drive(
     }
     let drive = sub_device.simulation.as_ref().filter(|it| it.application == Application::ServoDrive);
     let Some(drive) = drive else { return Ok(()) };
-    if !SIMULATED_METHODS.contains(&homing.method) {
-        let found = format!("method {} for the simulated drive \"{name}\"", homing.method);
+    if !SIMULATED_METHODS.contains(&method) {
+        let found = format!("method {method} for the simulated drive \"{name}\"");
         let expected = format!("one of those that it knows: {SIMULATED_METHODS:?}");
         return Err(Problem::new(place, found, expected, "choose one, or do not simulate it"));
     }
-    if matches!(homing.method, 17 | 18) && drive.limit_switches.is_none() {
-        let found =
-            format!("method {} for the simulated drive \"{name}\" without limit switches", homing.method);
+    if matches!(method, 17 | 18) && drive.limit_switches.is_none() {
+        let found = format!("method {method} for the simulated drive \"{name}\" without limit switches");
         let expected = "limit_switches = [LOWEST, HIGHEST] in its simulate";
         return Err(Problem::new(place, found, expected, "add them"));
     }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use motion::brake::{BrakeConfiguration, BrakeTimes};
+use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits};
 use motion::{
     AxisScale, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
@@ -43,8 +44,9 @@ pub struct Axis {
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,
+    /// Settings of its homing, if it has one.
     #[serde(rename = "homing")]
-    pub(crate) homing_keys: Option<HomingKeys>,
+    pub homing_settings: Option<HomingSettings>,
     #[serde(rename = "brake")]
     pub(crate) brake_keys: Option<Brake>,
     /// Position on the bus of its drive.
@@ -64,21 +66,28 @@ pub struct Axis {
 /// `homing` of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct HomingKeys {
+pub struct HomingSettings {
+    /// Position of the axis where an absolute encoder's is zero.
     #[serde(default, deserialize_with = "finite")]
-    pub(crate) offset: Option<f64>,
+    pub offset: Option<Radians>,
+    /// Position of the mark.
     #[serde(default, deserialize_with = "finite")]
-    pub(crate) position: Option<f64>,
+    pub position: Option<Radians>,
+    /// Homing method of the drive, 0x6098; `None` where it does not find the mark by itself.
     #[serde(default, deserialize_with = "homing_method")]
-    pub(crate) method: Option<i8>,
+    pub method: Option<i8>,
+    /// Speed of the drive towards a switch.
     #[serde(default, deserialize_with = "positive")]
-    pub(crate) switch_velocity: Option<f64>,
+    pub switch_velocity: RadiansPerSecond,
+    /// Speed of the drive towards the mark itself.
     #[serde(default, deserialize_with = "positive")]
-    pub(crate) zero_velocity: Option<f64>,
+    pub zero_velocity: RadiansPerSecond,
+    /// Acceleration of the drive.
     #[serde(default, deserialize_with = "positive")]
-    pub(crate) acceleration: Option<f64>,
+    pub acceleration: RadiansPerSecondSquared,
+    /// Longest time of the drive's homing.
     #[serde(default = "usual_time_out", deserialize_with = "time_out")]
-    pub(crate) time_out: Duration,
+    pub time_out: Seconds,
 }
 
 /// `brake` of an axis.
@@ -107,54 +116,9 @@ impl Brake {
     }
 }
 
-/// Source of an axis's absolute position.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Homing {
-    /// No homing: the drive's zero is the axis's.
-    #[default]
-    Never,
-    /// Absolute encoder.
-    Absolute {
-        /// Position of the axis where the drive's is zero, in rad.
-        offset: f64,
-    },
-    /// Homing on request at a mark to which the operator has moved the axis.
-    CurrentPosition {
-        /// Position of the mark, in rad.
-        position: f64,
-    },
-    /// Homing on request by the drive, which finds its mark by itself (CiA 402, homing mode).
-    Drive(DriveHoming),
-}
-
-/// Homing by a drive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DriveHoming {
-    /// Homing method, 0x6098.
-    pub method: i8,
-    /// Position of the mark, in rad.
-    pub position: f64,
-    /// Speed towards a switch, in rad/s.
-    pub switch_velocity: f64,
-    /// Speed towards the mark itself, in rad/s.
-    pub zero_velocity: f64,
-    /// Acceleration, in rad/s^2.
-    pub acceleration: f64,
-    /// Longest time of the homing.
-    pub time_out: Duration,
-}
-
-impl DriveHoming {
-    /// True if the axis moves: the other kinds take its present position.
-    #[must_use]
-    pub const fn moves(&self) -> bool {
-        !matches!(self.method, 35 | 37)
-    }
-}
-
 usual! {
     usual_ratio: f64 = 1.0;
-    usual_time_out: Duration = Duration::from_secs(30);
+    usual_time_out: Seconds = Seconds(30.0);
     usual_patience: Seconds = Seconds(0.05);
 }
 
@@ -222,7 +186,7 @@ fn homing_method<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i8
     Err(refused(format_args!("{KEY} = {method}"), expected, format_args!("correct {KEY}")))
 }
 
-fn time_out<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+fn time_out<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
     let range = Duration::from_millis(100)..=Duration::from_secs(600);
     time_within(deserializer, range, &format!("correct {KEY}"))
 }

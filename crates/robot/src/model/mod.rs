@@ -23,8 +23,8 @@ mod sensor;
 mod signal;
 mod startup;
 
-pub use axis::{Axis, DriveHoming, Homing};
-pub(crate) use axis::{BrakeOutput, HomingKeys};
+pub(crate) use axis::BrakeOutput;
+pub use axis::{Axis, HomingSettings};
 pub use body::{Arm, Base, BaseKind};
 pub use bus::{AnalogueSource, Application, Bus, Parent, Simulation, SubDevice};
 pub(crate) use bus::{BUS_KEYS, DEVICE_KEYS, DistributedClock, MOST_SUB_DEVICES};
@@ -37,6 +37,7 @@ pub(crate) use ipc::made_of;
 pub use ipc::{Ipc, IpcPort, IpcPortKind};
 pub(crate) use mapping::MOST_BYTES;
 pub use mode::{ModeObject, ObjectDirection, mode_objects};
+pub use motion::homing::Homing;
 pub use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub use sensor::{Sensor, SensorKind};
 pub use signal::Signals;
