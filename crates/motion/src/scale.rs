@@ -13,6 +13,13 @@ pub struct AxisScale {
     newton_metres_per_unit: f64,
 }
 
+impl Default for AxisScale {
+    /// A drive whose numbers are radians and newton metres.
+    fn default() -> Self {
+        Self { counts_per_radian: 1.0, newton_metres_per_unit: 1.0 }
+    }
+}
+
 impl AxisScale {
     /// `counts_per_revolution` encoder counts a motor revolution (above 0); `gear_ratio` motor revolutions an axis
     /// revolution (not 0; negative where the axis turns the other way); `rated_torque` of the motor, which 1000

@@ -79,13 +79,13 @@ pub fn interface(
     let orders = create(trajectory::PORT, Kind::Message { size, depth: ORDERS })?;
     let port = |port: &robot::IpcPort| {
         let kind = match port.kind {
-            IpcPortKind::Message { size, depth } => Kind::Message { size, depth },
-            IpcPortKind::Stream { size } => Kind::Stream { size },
+            IpcPortKind::Message => Kind::Message { size: port.size, depth: port.depth },
+            IpcPortKind::Stream => Kind::Stream { size: port.size },
         };
         create(&port.name, kind)
     };
     let others = robot.ipc.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
-    let has_external = robot.controllers.iter().any(|it| matches!(it.kind, ControllerKind::External(_)));
+    let has_external = robot.controllers.iter().any(|it| it.kind == ControllerKind::External);
     let external = (has_external && moved_by == MovedBy::Controllers).then(|| builder.controller());
     let ports = Ports { ports: [requests, orders].into_iter().chain(others).collect(), external };
     Ok(Interface {
@@ -114,7 +114,7 @@ pub fn description(robot: &Robot, moved_by: MovedBy) -> Result<Description, Erro
             MovedBy::Own => vec![own_controller(robot)],
         },
         base: robot.base.as_ref().map(|base| BaseDescription {
-            kind: base.kind_name().to_owned(),
+            kind: base.kind.name().to_owned(),
             velocity_limit: base.limits.velocity.0,
             yaw_limit: base.limits.yaw_velocity.0,
             odometry_frame: base.odometry_frame.clone(),
@@ -165,7 +165,7 @@ fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
     }
     for controller in &robot.controllers {
         drives |= matches!(controller.kind, ControllerKind::DiffDrive | ControllerKind::OmniDrive);
-        pose |= matches!(controller.kind, ControllerKind::Cartesian(_));
+        pose |= controller.kind == ControllerKind::Cartesian;
         for &axis in &controller.axes {
             takes[axis].position |= controller.kind == ControllerKind::JointPosition;
             takes[axis].velocity |= controller.kind == ControllerKind::JointVelocity;
@@ -181,7 +181,7 @@ fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
     Rules {
         axes: robot.axes.iter().zip(takes).map(axis).collect(),
         base: robot.base.as_ref().filter(|_| drives).map(|base| BaseRules {
-            sideways: !matches!(base.kind, BaseKind::Differential { .. }),
+            sideways: base.kind != BaseKind::Differential,
             velocity: base.limits.velocity,
             yaw: base.limits.yaw_velocity,
         }),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
-use robot::{AnalogueSource, Application, EncoderSource, Robot, ServoDrivePlant, Simulation, SubDevice};
+use robot::{AnalogueSource, Application, Robot, Simulation, SubDevice};
 use simulator::Segment;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::analogue_output::{self, AnalogueOutputs};
@@ -42,14 +42,13 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
             let (robot, name) = (robot.name.clone(), it.name.clone());
             return Err(SimulationError::NotDescribed { robot, position, name }.into());
         };
-        if matches!(simulation.application, Application::DigitalOutputs { .. }) {
-            wires = Wires::new();
-        }
-        if matches!(simulation.application, Application::AnalogueOutput { .. }) {
-            levels = Default::default();
+        match simulation.application {
+            Application::DigitalOutputs => wires = Wires::new(),
+            Application::AnalogueOutput => levels = Default::default(),
+            _ => {}
         }
         let image = simulation.sii.as_deref().map(read_image).transpose()?;
-        let description = description(it, &simulation.application, image.as_ref().map(|(_, image)| image));
+        let description = description(it, simulation, image.as_ref().map(|(_, image)| image));
         let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
         let around = Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft };
         let application = application(simulation, &description, &around).map_err(|source| {
@@ -66,7 +65,7 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
 }
 
 /// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
-fn description(it: &SubDevice, application: &Application, image: Option<&sii::Image>) -> SiiDescription {
+fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Image>) -> SiiDescription {
     let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
         vendor_id: identity.vendor_id,
         product_code: identity.product_code,
@@ -76,25 +75,17 @@ fn description(it: &SubDevice, application: &Application, image: Option<&sii::Im
     let name = it.name.as_str();
     let alias = it.alias.unwrap_or(0);
     let explicit = it.explicit_mapping().map(assigned);
-    let described = match *application {
+    let channels = simulation.channels;
+    let with_coe = |usual: PdoMapping| with_coe(identity, name, explicit.unwrap_or(usual));
+    let described = match simulation.application {
         Application::Coupler => coupler(identity, name),
-        Application::DigitalOutputs { channels } => digital_outputs(identity, name, channels),
-        Application::DigitalInputs { channels } => digital_inputs(identity, name, channels),
-        Application::AnalogueInput { channels, .. } => {
-            with_coe(identity, name, explicit.unwrap_or_else(|| analogue::mapping(channels.into())))
-        }
-        Application::AnalogueOutput { channels } => {
-            with_coe(identity, name, explicit.unwrap_or_else(|| analogue_output::mapping(channels.into())))
-        }
-        Application::Encoder { channels, .. } => {
-            with_coe(identity, name, explicit.unwrap_or_else(|| encoder::mapping(channels.into())))
-        }
-        Application::ForceTorqueSensor { .. } => {
-            with_coe(identity, name, explicit.unwrap_or_else(force_torque::mapping))
-        }
-        Application::ServoDrive(_) => {
-            with_coe(identity, name, explicit.unwrap_or_else(servo::default_mapping))
-        }
+        Application::DigitalOutputs => digital_outputs(identity, name, channels),
+        Application::DigitalInputs => digital_inputs(identity, name, channels),
+        Application::AnalogueInput => with_coe(analogue::mapping(channels.into())),
+        Application::AnalogueOutput => with_coe(analogue_output::mapping(channels.into())),
+        Application::Encoder => with_coe(encoder::mapping(channels.into())),
+        Application::ForceTorqueSensor => with_coe(force_torque::mapping()),
+        Application::ServoDrive => with_coe(servo::default_mapping()),
     };
     let described = SiiDescription { alias, ..described };
     match image {
@@ -132,61 +123,59 @@ fn application(
     around: &Around<'_>,
 ) -> Result<Box<dyn application::Application>, application::DescriptionError> {
     let device = || DeviceDescription::new(sii.identity, &sii.name);
-    let wires = around.wires;
-    Ok(match &simulation.application {
+    let (wires, channels) = (around.wires, simulation.channels);
+    Ok(match simulation.application {
         Application::Coupler => Box::new(NoApplication),
-        Application::DigitalOutputs { channels } => {
-            Box::new(DigitalOutputs::new(*channels, wires.clone())?)
+        Application::DigitalOutputs => Box::new(DigitalOutputs::new(channels, wires.clone())?),
+        Application::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
+        Application::AnalogueInput => {
+            let signal = |channel| analogue_signal(channel, simulation, around.levels);
+            Box::new(AnalogueInputs::new(&device(), &(0..channels).map(signal).collect::<Vec<_>>())?)
         }
-        Application::DigitalInputs { channels } => Box::new(DigitalInputs::new(*channels, wires.clone())?),
-        Application::AnalogueInput { channels, source } => {
-            let signals: Vec<_> =
-                (0..*channels).map(|channel| analogue_signal(channel, *source, around.levels)).collect();
-            Box::new(AnalogueInputs::new(&device(), &signals)?)
-        }
-        Application::AnalogueOutput { channels } => {
-            let driven = &around.levels[..usize::from(*channels).min(around.levels.len())];
+        Application::AnalogueOutput => {
+            let driven = &around.levels[..usize::from(channels).min(around.levels.len())];
             Box::new(AnalogueOutputs::new(&device(), driven)?)
         }
-        Application::Encoder { channels, source } => {
-            let signals: Vec<_> = (0..*channels).map(|_| counts(source, around.shaft)).collect();
+        Application::Encoder => {
+            let signals: Vec<_> = (0..channels).map(|_| counts(simulation, around.shaft)).collect();
             Box::new(Encoders::new(&device(), &signals)?)
         }
-        Application::ForceTorqueSensor { amplitude, frequency } => {
-            let axes = [0, 1, 2, 3, 4, 5];
-            let signals = axes.map(|axis| {
-                let amplitude = if axis < 3 { *amplitude } else { 0.1 * amplitude };
-                course(axis, false, [0.0, amplitude, *frequency])
+        Application::ForceTorqueSensor => {
+            let Simulation { amplitude, frequency, .. } = *simulation;
+            let signals = [0, 1, 2, 3, 4, 5].map(|axis| {
+                let amplitude = if axis < 3 { amplitude } else { 0.1 * amplitude };
+                course(axis, false, [0.0, amplitude, frequency])
             });
             Box::new(ForceTorqueSensor::new(&device(), signals)?)
         }
-        Application::ServoDrive(plant) => {
-            Box::new(ServoDrive::new(&servo_description(sii, plant))?.with_shaft(around.own.clone()))
+        Application::ServoDrive => {
+            let drive = ServoDrive::new(&servo_description(sii, simulation))?;
+            Box::new(drive.with_shaft(around.own.clone()))
         }
     })
 }
 
-fn servo_description(sii: &SiiDescription, plant: &ServoDrivePlant) -> ServoDescription {
+fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription {
     ServoDescription {
         mapping: sii.mapping(),
         plant: PlantParameters {
-            inertia: plant.inertia,
-            viscous_friction: plant.viscous_friction,
-            coulomb_friction: plant.coulomb_friction,
-            torque_limit: plant.torque_limit,
+            inertia: it.inertia,
+            viscous_friction: it.viscous_friction,
+            coulomb_friction: it.coulomb_friction,
+            torque_limit: it.torque_limit,
         },
-        limit_switches: plant.limit_switches,
-        encoder_counts: plant.encoder_counts,
-        rated_torque: plant.rated_torque,
+        limit_switches: it.limit_switches,
+        encoder_counts: it.encoder_counts,
+        rated_torque: it.rated_torque,
         ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))
     }
 }
 
-fn analogue_signal(channel: u8, source: AnalogueSource, outputs: &[Level]) -> Signal {
-    match source {
-        AnalogueSource::Course { ramp, offset, amplitude, frequency } => {
-            course(channel, ramp, [offset, amplitude, frequency])
-        }
+fn analogue_signal(channel: u8, it: &Simulation, outputs: &[Level]) -> Signal {
+    let values = [it.offset, it.amplitude, it.frequency];
+    match it.source {
+        AnalogueSource::Sine => course(channel, false, values),
+        AnalogueSource::Ramp => course(channel, true, values),
         AnalogueSource::Outputs => {
             let level = outputs.get(usize::from(channel)).cloned().unwrap_or_default();
             Signal::Level { level, scale: 1.0 }
@@ -205,16 +194,12 @@ fn course(channel: u8, ramp: bool, [offset, amplitude, frequency]: [f64; 3]) -> 
 }
 
 /// Counts of an encoder.
-fn counts(source: &EncoderSource, shaft: &dyn Fn(&str) -> Level) -> Signal {
+fn counts(it: &Simulation, shaft: &dyn Fn(&str) -> Level) -> Signal {
     /// Counts after which a counter begins again.
     const WRAP: f64 = 4_294_967_296.0;
-    match source {
-        EncoderSource::Rate(rate) => {
-            Signal::Ramp { from: 0.0, to: WRAP.copysign(*rate), frequency: rate.abs() / WRAP }
-        }
-        EncoderSource::Shaft { sub_device, counts } => {
-            Signal::Level { level: shaft(sub_device), scale: f64::from(*counts) / TAU }
-        }
+    match &it.follows {
+        None => Signal::Ramp { from: 0.0, to: WRAP.copysign(it.rate), frequency: it.rate.abs() / WRAP },
+        Some(drive) => Signal::Level { level: shaft(drive), scale: f64::from(it.encoder_counts) / TAU },
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn urdf(arm: &Arm, axes: &[Axis]) -> Result<String, UrdfError> {
 
 /// The joints from base to tool; `None` for a robot without a controller of the tool.
 pub(super) fn tool(robot: &Robot) -> Result<Option<SerialArm>, UrdfError> {
-    let moves = robot.controllers.iter().any(|it| matches!(it.kind, ControllerKind::Cartesian(_)));
+    let moves = robot.controllers.iter().any(|it| it.kind == ControllerKind::Cartesian);
     let Some(arm) = robot.arm.as_ref().filter(|_| moves) else { return Ok(None) };
     let read = SerialArm::from_urdf(&urdf(arm, &robot.axes)?, arm.base.as_deref(), arm.tool.as_deref());
     read.map(Some).map_err(|source| UrdfError::Tool { path: arm.urdf.clone(), source })

@@ -227,9 +227,8 @@ struct Watched<'a> {
 /// The outputs that carry the number of the cycle, or else the first digital outputs.
 fn watched_outputs(robot: &Robot) -> Option<Watched<'_>> {
     let outputs = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
-        let Application::DigitalOutputs { channels } = it.simulation.as_ref()?.application else {
-            return None;
-        };
+        let simulation = it.simulation.as_ref();
+        let channels = simulation.filter(|it| it.application == Application::DigitalOutputs)?.channels;
         // Of a cycle number only 32 bits are written.
         let most = if it.cycle_number { 32 } else { 63 };
         let channels = u32::from(channels).min(most);

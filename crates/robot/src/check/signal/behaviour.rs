@@ -7,9 +7,9 @@ use types::{Signal, Value, ValueType};
 
 use super::super::Checked;
 use crate::error::Problem;
-use crate::file::{self, SignalWriter};
+use crate::model::{NamedSignal, SignalWriter};
 
-pub(super) fn flow(entry: &file::Signal, signal: &Signal, direction: Direction) -> Checked<Flow> {
+pub(super) fn flow(entry: &NamedSignal, signal: &Signal, direction: Direction) -> Checked<Flow> {
     let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);
     let keys = [
         ("writer", entry.writer.as_ref().map(Spanned::span)),
@@ -57,7 +57,7 @@ pub(super) fn flow(entry: &file::Signal, signal: &Signal, direction: Direction) 
 }
 
 /// Checks that no output is to be held where it cannot be.
-pub(super) fn never_held(entry: &file::Signal) -> Checked<()> {
+pub(super) fn never_held(entry: &NamedSignal) -> Checked<()> {
     let keys = [("initial", &entry.initial), ("on_stop", &entry.on_stop), ("on_return", &entry.on_return)];
     let held = keys.into_iter().find_map(|(key, value)| {
         let value = value.as_ref()?;

@@ -7,7 +7,7 @@ use ethercat::cia402::object::{
 };
 use ethercat::pdo::{PdoField, PdoMapping};
 
-use crate::description::Robot;
+use crate::model::Robot;
 
 /// Outputs with their writers.
 pub(super) struct Owners(Vec<(usize, Range<usize>, String)>);

@@ -1,20 +1,39 @@
-//! Checks of the objects to write at start-up.
+//! `startup` of a SubDevice.
 
 use ethercat::main_device::StartupSdo;
+use serde::Deserialize;
+use serde::de::Deserializer;
+use toml::Spanned;
 
-use super::Checked;
+use crate::check::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::file;
 use crate::object::{OBJECT_TYPES, ObjectType, ObjectValue};
 
-pub(super) fn sdo(startup: &file::Startup) -> Checked<StartupSdo> {
-    let file::Startup { index, sub_index, complete_access, value_type, value } = startup;
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Startup {
+    index: u16,
+    #[serde(default)]
+    sub_index: u8,
+    #[serde(default)]
+    complete_access: bool,
+    #[serde(rename = "type")]
+    value_type: Spanned<String>,
+    value: Spanned<toml::Value>,
+}
+
+pub(super) fn startup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StartupSdo>, D::Error> {
+    let sdos = Vec::<Startup>::deserialize(deserializer)?;
+    sdos.iter().map(sdo).collect::<Checked<_>>().map_err(Problem::into_error)
+}
+
+fn sdo(startup: &Startup) -> Checked<StartupSdo> {
+    let Startup { index, sub_index, complete_access, value_type, value } = startup;
     let object_type: ObjectType = value_type.get_ref().parse().map_err(|_| {
         let names = OBJECT_TYPES.map(|(name, _)| name);
-        let remedy = crate::nearest::nearest(value_type.get_ref(), names)
-            .map_or("correct the type".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
         let found = format!("unknown type \"{}\"", value_type.get_ref());
-        Problem::new(value_type.span(), found, format!("one of {}", names.join(", ")), remedy)
+        let expected = format!("one of {}", names.join(", "));
+        unknown_name(value_type.span(), found, expected, value_type.get_ref(), names, "the type")
     })?;
     let object = match value.get_ref() {
         toml::Value::Boolean(value) => Some(ObjectValue::Bool(*value)),
