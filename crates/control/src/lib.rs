@@ -9,7 +9,6 @@
 //! | [`ipc`] | what other processes ask of the cycle, and see of it |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
 //! | [`observer`] | what a running cycle tells the rest of the program |
-//! | [`cycle_number`] | the number of the cycle on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
 //! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
@@ -29,7 +28,6 @@ pub mod bus;
 mod cell;
 pub mod controller;
 pub mod cycle;
-pub mod cycle_number;
 pub mod delayed_lock;
 pub mod disturbance;
 pub mod external;

@@ -16,7 +16,7 @@ use ipc::state::{self, Refusal, State};
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_control::controller::{Controller, CycleInfo, Freshness};
-use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended};
+use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
 use onbeat_control::link::{DirectLink, Link};
 use onbeat_control::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
 use onbeat_control::stop::StopHandle;
@@ -127,12 +127,25 @@ struct Played {
     ended: Ended<Watched>,
 }
 
+/// Cycle before its first cycle, and the levels that its lamps will have.
+type Begun = (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels);
+
 fn cycle(
     signals: Vec<Signal>,
     axes: &[AxisConfiguration],
     cycles: u64,
     controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
-) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels) {
+) -> Begun {
+    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
+    configured(configuration, signals, axes, controller)
+}
+
+fn configured(
+    configuration: CycleConfiguration,
+    signals: Vec<Signal>,
+    axes: &[AxisConfiguration],
+    controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
+) -> Begun {
     let clock = VirtualClock::default();
     // Commands bear the machine's own time: the cycle's is ahead of it all the time.
     clock.advance(Duration::from_nanos(MonotonicClock.now().as_nanos()) + Duration::from_secs(600));
@@ -141,7 +154,6 @@ fn cycle(
     let direct = DirectLink::new(segment(&switches, &lamps), clock.clone(), Duration::from_micros(60));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let link = Watched { direct, acts, lamps, seen: Arc::clone(&seen) };
-    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (mut cycle, _observer) = cycle_of(link, clock, axes, controller(switches, act), configuration);
     (cycle.set_signals(signals).map(|()| cycle), seen)
 }
@@ -534,6 +546,33 @@ fn an_array_is_read_and_set_as_one() {
     assert_eq!(*levels.lock().unwrap(), [0, 2, 0]);
 }
 
+// feature(signals): outputs with the number of the cycle, for observers outside
+#[test]
+fn an_output_counts_the_cycles() {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let number = signal("number", LAMPS, 0, ValueType::Unsigned(8), Flow::Cycle);
+        let read_only: Ask = |it| {
+            let refused = it.output::<u8>("number").unwrap_err().to_string();
+            assert_eq!(refused, "output \"number\" is written by the cycle: it can be read only");
+            Ok(())
+        };
+        let cycles = 60;
+        let configuration =
+            CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
+        let (cycle, levels) =
+            configured(configuration, vec![number], &[], |_, _| Box::new(Asking(read_only)));
+        let ended = cycle.unwrap().run(&StopHandle::new());
+        assert_eq!(ended.failure, None);
+        // The four lamps are its lowest bits; they are low before Op, and after it.
+        let levels = levels.lock().unwrap();
+        let counted = &levels[1..levels.len() - 1];
+        assert!(counted.len() as u64 >= cycles, "{order:?}: {levels:?}");
+        assert!(counted.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 16), "{order:?}: {levels:?}");
+        let (_, last) = &ended.signals[0];
+        assert!(matches!(last.value, Value::Unsigned(60..=255)) && last.fresh, "{last:?}");
+    }
+}
+
 type Ask = fn(&Signals) -> Result<(), SignalError>;
 
 /// Asks for signals as it is told.
@@ -572,7 +611,7 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         ),
         (
             |it| it.output::<i32>("speed").map(drop),
-            "output \"speed\" is written by axis \"x\": command that instead",
+            "output \"speed\" is written by axis \"x\": it can be read only",
         ),
         (
             |it| it.output::<bool>("lamp 3").map(drop),

@@ -69,7 +69,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("[controller]", "[controler]"),
         "r.toml:36:2: unknown key \"controler\", expected one of name, cycle, device, bus, axis, \
-         interlock, signal, sensor, controller, base, arm, IPC, peripheral: did you mean \"controller\"?"
+         interlock, signal, sensor, controller, base, arm, ipc, peripheral: did you mean \"controller\"?"
     );
     assert_eq!(
         sentence("bits = 32", "bit = 32"),
@@ -369,11 +369,6 @@ fn simulations_get_what_they_need_and_nothing_else() {
             "{found}\n expected {problem}"
         );
     }
-    assert_eq!(
-        sentence("{ kind = \"coupler\" }", "{ kind = \"coupler\" }\ncycle_number = true"),
-        "r.toml:20:15: cycle_number on a SubDevice that is no terminal with digital outputs, expected cycle_number only \
-         on digital outputs: remove it"
-    );
 }
 
 #[test]

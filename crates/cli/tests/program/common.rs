@@ -43,7 +43,7 @@ pub(crate) fn measure() -> Command {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--offline", "--package", "onbeat-measure"]);
+        build.args(["build", "--quiet", "--offline", "--package", "onbeat-experiments"]);
         let optimised =
             Path::new(env!("CARGO_BIN_EXE_onbeat")).parent().is_some_and(|it| it.ends_with("release"));
         build.args(optimised.then_some("--release")).current_dir(env!("CARGO_MANIFEST_DIR"));

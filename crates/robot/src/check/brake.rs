@@ -47,7 +47,7 @@ impl<'a> Brakes<'a> {
         let file::BrakeOutput { sub_device: wanted, channel } = entry;
         let axis = &repetition.name;
         let position = find(wanted, repetition, self.positions, " with its brake")?;
-        let SubDevice { name, cycle_number, .. } = &self.bus.sub_devices[position];
+        let SubDevice { name, .. } = &self.bus.sub_devices[position];
         let there = digital_outputs(&self.bus.sub_devices[position]);
         if there == Some(0) {
             let found =
@@ -58,14 +58,6 @@ impl<'a> Brakes<'a> {
                 self.one_with_outputs(),
                 "name another SubDevice",
             ));
-        }
-        if *cycle_number {
-            let found = format!(
-                "axis \"{axis}\" with its brake on \"{name}\", whose outputs carry the number of the cycle"
-            );
-            let expected = "digital outputs that nobody else writes";
-            let remedy = "remove cycle_number there, or name another SubDevice";
-            return Err(Problem::new(wanted.span(), found, expected, remedy));
         }
         // Axes on one terminal take its channels one by one; those with a terminal each take the same
         // channel of each.

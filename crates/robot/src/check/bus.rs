@@ -93,7 +93,6 @@ impl SubDevices {
                 process_data_watchdog: kind.process_data_watchdog,
                 pdi_watchdog: kind.pdi_watchdog,
                 parent,
-                cycle_number: sub_device.cycle_number.as_ref().is_some_and(|it| *it.get_ref()),
                 simulation: kind.simulation.clone(),
                 group: kind.group.as_ref().map(|group| group.get_ref().clone()),
             });
@@ -173,7 +172,6 @@ impl Kind {
             device.and_then(|it| it.pdi_watchdog.as_ref()),
             bus.pdi_watchdog.as_ref(),
         );
-        check_cycle_number(entry.cycle_number.as_ref(), simulate)?;
         Ok(Self {
             identity: identity.map(|it| ExpectedIdentity {
                 vendor_id: it.vendor_id,
@@ -188,27 +186,6 @@ impl Kind {
             simulation: simulate.map(simulation::simulation).transpose()?,
             group: entry.group.as_ref().or(device.and_then(|it| it.group.as_ref())).cloned(),
         })
-    }
-}
-
-/// Checks that the cycle number goes only to digital outputs: a drive must not get a number that counts up.
-fn check_cycle_number(
-    cycle_number: Option<&Spanned<bool>>,
-    simulate: Option<&Spanned<file::Simulate>>,
-) -> Checked<()> {
-    let has_outputs =
-        simulate.is_none_or(|it| matches!(it.get_ref().kind, file::SimulateKind::DigitalOutputs));
-    match cycle_number.filter(|it| *it.get_ref() && !has_outputs) {
-        None => Ok(()),
-        Some(cycle_number) => {
-            let found = "cycle_number on a SubDevice that is no terminal with digital outputs";
-            Err(Problem::new(
-                cycle_number.span(),
-                found,
-                "cycle_number only on digital outputs",
-                "remove it",
-            ))
-        }
     }
 }
 

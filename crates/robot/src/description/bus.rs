@@ -35,8 +35,6 @@ pub struct SubDevice {
     pub pdi_watchdog: Option<Watchdog>,
     /// Attachment; `None` for the first.
     pub parent: Option<Parent>,
-    /// True if its outputs carry the number of the cycle, for measurements from outside.
-    pub cycle_number: bool,
     /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
     /// does too.
     pub group: Option<String>,

@@ -57,7 +57,6 @@ pub(crate) struct SubDevice {
     pub(crate) process_data_watchdog: Option<Spanned<Watchdog>>,
     pub(crate) pdi_watchdog: Option<Spanned<Watchdog>>,
     pub(crate) simulate: Option<Spanned<Simulate>>,
-    pub(crate) cycle_number: Option<Spanned<bool>>,
     pub(crate) group: Option<Spanned<String>>,
 }
 

@@ -37,6 +37,7 @@ pub(crate) struct SignalEntry {
 pub(crate) enum SignalWriter {
     Controller,
     Outside,
+    Cycle,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -1,5 +1,6 @@
 //! `onbeat simulate`: the robot's SubDevices on a network interface.
 
+mod probe;
 mod record;
 
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ impl Simulate {
         }
         let record = self.record.as_deref();
         let mut recorder = record
-            .map(|path| FrameRecorder::create(path, &robot, &self.iface, stop.handle().clone()))
+            .map(|path| FrameRecorder::create(path, &robot, &segment, &self.iface, stop.handle().clone()))
             .transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
         let scheduling = profile::simulated(&robot);
