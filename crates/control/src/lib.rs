@@ -11,7 +11,6 @@
 //! | [`observer`] | what a running cycle tells the rest of the program |
 //! | [`status`] | how it stands, read from any thread |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
-//! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`signal`] | process data by name |
 //! | [`stop`] | a request to stop a cycle |
@@ -29,7 +28,6 @@ mod cell;
 pub mod controller;
 pub mod cycle;
 pub mod delayed_lock;
-pub mod disturbance;
 pub mod external;
 mod field;
 pub mod interlock;

@@ -3,10 +3,8 @@
 //! | module | what it asks Linux for |
 //! |---|---|
 //! | [`memory`] | memory lock and pre-faulting |
-//! | [`perf`] | what the kernel tells of a thread |
 //! | [`usage`] | what it has counted of this one |
 #![allow(unsafe_code)]
 
 pub(crate) mod memory;
-pub(crate) mod perf;
 pub(crate) mod usage;

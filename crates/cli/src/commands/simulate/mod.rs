@@ -40,8 +40,8 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "TIME", value_parser = time, requires = "record")]
     period: Option<Duration>,
 
-    /// Stop when the process that started this one is gone (experiments run it so)
-    #[arg(long, hide = true)]
+    /// Stop when the process that started this one is gone: for scripts and supervisors
+    #[arg(long)]
     with_parent: bool,
 
     /// CPU to answer on: another one than the MainDevice's, where both are on one machine
