@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use onbeat_control::disturbance::{Detail, Means, Watch};
+use diagnose::disturbance::{Detail, Means, Watch};
 use onbeat_control::task::Settings;
 
 const CALLS: u64 = 100;

@@ -20,7 +20,6 @@ use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::bus::BusRequests;
 use crate::clock::Clock;
 use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
-use crate::cycle_number::{CycleNumberError, CycleNumbers};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
@@ -69,7 +68,6 @@ pub struct Cycle<L, C> {
     link: L,
     pacer: Pacer<C>,
     axes: Axes,
-    cycle_numbers: CycleNumbers,
     controller: Box<dyn Controller>,
     configuration: CycleConfiguration,
     publisher: Publisher,
@@ -117,7 +115,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             watch: BusWatch::new(sub_devices, axes.len(), configuration.loss),
             begun: None,
             axes: bound,
-            cycle_numbers: CycleNumbers::default(),
             interlocks: Interlocks::default(),
             signals: Signals::default(),
             main_device,
@@ -141,15 +138,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             frame: [0; MAXIMUM_FRAME_LENGTH],
         };
         Ok((cycle, observer))
-    }
-
-    /// Puts the number of the cycle on the outputs of the SubDevices at `positions`, lowest bit first, at most 32 bits.
-    ///
-    /// # Errors
-    /// A SubDevice that is not there or has no outputs.
-    pub fn with_cycle_numbers(self, positions: &[usize]) -> Result<Self, CycleNumberError> {
-        let cycle_numbers = CycleNumbers::bind(positions, &self.main_device)?;
-        Ok(Self { cycle_numbers, ..self })
     }
 
     /// The same with digital inputs that stop axes, or permit them to be enabled.
@@ -396,7 +384,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Process image to frames; all of them leave before the first is awaited.
     fn transmit(&mut self, release: Release) {
-        self.cycle_numbers.write(&mut self.main_device, release.cycle);
+        self.signals.write_number(&mut self.main_device, release.cycle);
         let now = self.now();
         self.main_device.begin_cycle(now);
         let Self { main_device, link, frame, status, watch, .. } = self;

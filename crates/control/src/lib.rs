@@ -9,10 +9,8 @@
 //! | [`ipc`] | commands of other processes, and the state they see |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
 //! | [`observer`] | records, events and status for the rest of the program |
-//! | [`cycle_number`] | the number of the cycle on digital outputs |
 //! | [`status`] | status of a cycle, read from any thread |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
-//! | [`disturbance`] | disturbances of a real-time thread: all that is neither its work nor its wait |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`signal`] | process data by name |
 //! | [`stop`] | a request to stop a cycle |
@@ -29,9 +27,7 @@ pub mod bus;
 mod cell;
 pub mod controller;
 pub mod cycle;
-pub mod cycle_number;
 pub mod delayed_lock;
-pub mod disturbance;
 pub mod external;
 mod field;
 pub mod interlock;

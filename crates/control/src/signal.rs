@@ -31,6 +31,8 @@ pub struct Signals {
     counters: Counters,
     /// Places of the outputs that are commanded from outside.
     commanded: Vec<usize>,
+    /// Places of the outputs with the number of the cycle.
+    numbered: Vec<usize>,
     /// Validity of the command from outside in this cycle.
     freshness: Freshness,
 }
@@ -124,7 +126,8 @@ impl Signals {
             });
         }
         let commanded = (0..signals.len()).filter(|&place| signals[place].is_commanded()).collect();
-        let mut bound = Self { signals, states, commanded, ..Self::default() };
+        let numbered = (0..signals.len()).filter(|&place| signals[place].flow == Flow::Cycle).collect();
+        let mut bound = Self { signals, states, commanded, numbered, ..Self::default() };
         bound.before_stop = bound.states().collect();
         Ok(bound)
     }
@@ -134,7 +137,7 @@ impl Signals {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let exchanged = match signal.flow {
                 Flow::Input => main_device.inputs_fresh(signal.sub_device),
-                Flow::Output(_) | Flow::Taken(_) => main_device.outputs_taken(signal.sub_device),
+                _ => main_device.outputs_taken(signal.sub_device),
             };
             state.fresh = exchanged && !moment.outdated;
             if state.fresh {
@@ -214,7 +217,8 @@ impl Signals {
     pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
-                Flow::Input => {}
+                // The number of the cycle goes out with its frame.
+                Flow::Input | Flow::Cycle => {}
                 Flow::Output(_) if state.shown() == state.written => {}
                 Flow::Output(_) => {
                     state.written = state.shown();
@@ -223,6 +227,16 @@ impl Signals {
                 // Its writer was before.
                 Flow::Taken(_) => state.raw = state.field.read(main_device.outputs_mut(signal.sub_device)),
             }
+        }
+    }
+
+    /// Number of the cycle to the process image, where it goes out.
+    pub(crate) fn write_number(&mut self, main_device: &mut MainDevice, cycle: u64) {
+        for &place in &self.numbered {
+            let (signal, state) = (&self.signals[place], &mut self.states[place]);
+            let bits = u32::from(signal.value_type.bits()).clamp(1, 64);
+            state.raw = cycle & u64::MAX >> (64 - bits);
+            state.field.write(main_device.outputs_mut(signal.sub_device), state.raw);
         }
     }
 
@@ -278,8 +292,8 @@ impl Signals {
     /// not have.
     pub fn output<T: SignalValue>(&self, name: &str) -> Result<Output<T>, SignalError> {
         let place = self.find(name, false)?;
-        if let Flow::Taken(writer) = &self.signals[place].flow {
-            return Err(SignalError::Taken { name: name.to_owned(), writer: writer.clone() });
+        if let Some(writer) = self.signals[place].read_only_for() {
+            return Err(SignalError::Taken { name: name.to_owned(), writer: writer.to_owned() });
         }
         if self.signals[place].is_commanded() {
             return Err(SignalError::Outside { name: name.to_owned() });
@@ -346,7 +360,7 @@ fn place(signal: &Signal, main_device: &MainDevice) -> Result<PdoField, PlaceErr
     let Signal { name, sub_device, bit_offset, value_type, flow, .. } = signal;
     let bytes = main_device.sub_devices().get(*sub_device).map_or(0, |it| match flow {
         Flow::Input => it.input_bytes(),
-        Flow::Output(_) | Flow::Taken(_) => it.output_bytes(),
+        _ => it.output_bytes(),
     });
     let field = PdoField { bit_offset: *bit_offset, bit_length: usize::from(value_type.bits()) };
     let end = field.bit_offset + field.bit_length;

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use rtrb::{Consumer, Producer, RingBuffer};
-use types::signal::Flow;
 use types::{Signal, Value, ValueType};
 
 /// A signal to be forced, or released.
@@ -88,7 +87,7 @@ impl Forces {
 
 fn check(signal: &Signal, value: Value, time: Duration) -> Result<(), String> {
     let name = &signal.name;
-    if let Flow::Taken(writer) = &signal.flow {
+    if let Some(writer) = signal.read_only_for() {
         return Err(format!("output \"{name}\" is written by {writer}, which nobody overrides"));
     }
     if time.is_zero() || time > LONGEST {
@@ -121,7 +120,7 @@ const WAITING: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use types::signal::OutputBehaviour;
+    use types::signal::{Flow, OutputBehaviour};
 
     use super::*;
 
@@ -144,6 +143,7 @@ mod tests {
                 ..signal("valve", word, Flow::Output(OutputBehaviour::default()))
             },
             signal("target", word, Flow::Taken("axis \"x\"".to_owned())),
+            signal("number", ValueType::Unsigned(16), Flow::Cycle),
         ]
     }
 
@@ -174,13 +174,19 @@ mod tests {
         let (mut forces, mut cycle) = pair(Some(signals()));
         let second = Duration::from_secs(1);
         for (signal, value, time, why) in [
-            (3, Value::Bool(true), second, "there is no signal 3; there are 3"),
+            (4, Value::Bool(true), second, "there is no signal 4; there are 4"),
             (usize::MAX, Value::Bool(true), second, "there is no signal"),
             (0, Value::Unsigned(1), second, "1 for the signal \"door\", expected true or false"),
             (1, Value::Bool(true), second, "true for the signal \"valve\", expected a finite number"),
             (1, Value::Real(f64::NAN), second, "NaN for the signal \"valve\", expected a finite number"),
             (1, Value::Signed(11), second, "11 for the signal \"valve\", expected 0 to 10"),
             (2, Value::Signed(1), second, "output \"target\" is written by axis \"x\""),
+            (
+                3,
+                Value::Unsigned(1),
+                second,
+                "output \"number\" is written by the cycle, which nobody overrides",
+            ),
             (0, Value::Bool(true), Duration::ZERO, "0ns for the signal \"door\", expected up to 24 h"),
             (0, Value::Bool(true), Duration::MAX, "expected up to 24 h"),
         ] {
@@ -189,7 +195,7 @@ mod tests {
                 other => panic!("{signal} {value}: {other:?}"),
             }
         }
-        assert!(matches!(forces.ask(Force::Release(3)), Err(Refused::Impossible(_))));
+        assert!(matches!(forces.ask(Force::Release(4)), Err(Refused::Impossible(_))));
         let (mut closed, _cycle) = pair(None);
         assert!(matches!(closed.ask(Force::ReleaseAll), Err(Refused::NotPermitted(_))));
         assert_eq!(cycle.poll(), None);

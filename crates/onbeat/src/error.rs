@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use control::axis::AxisError;
 use control::bring_up::BringUpError;
-use control::cycle_number::CycleNumberError;
 use control::interlock::InterlockError;
 use control::link::OpenError;
 use control::signal::{SignalError, SignalsError};
@@ -56,9 +55,6 @@ pub enum Error {
     /// Axis that does not fit the process data of its drive.
     #[error(transparent)]
     Axis(#[from] AxisError),
-    /// SubDevice that cannot carry the number of the cycle.
-    #[error(transparent)]
-    CycleNumber(#[from] CycleNumberError),
     /// Interlock that does not fit its terminal.
     #[error(transparent)]
     Interlock(#[from] InterlockError),

@@ -29,7 +29,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("axes", "Axes and controllers (`motion::supervision`, `control::axis`, `crates/controllers`)"),
     ("signals", "Signals: process data by name (`types::signal`, `robot/check/signal`, `control::signal`)"),
     ("motion", "Motion (`crates/motion`)"),
-    ("tasks", "Real-time tasks (`control::task`, `control::disturbance`)"),
+    ("tasks", "Real-time tasks (`control::task`, `diagnose::disturbance`)"),
     ("devices", "Devices (`crates/devices`)"),
     ("ros2", "ROS 2 (`crates/ros2`)"),
     ("papers", "The papers' comparisons (`crates/experiments`)"),

@@ -19,8 +19,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-record", &[], &[]),
     ("onbeat-schedulability", &[], &[]),
     ("onbeat-report", &["onbeat-record"], &[]),
-    ("onbeat-machine", &[], &["testkit"]),
-    ("onbeat-diagnose", &["onbeat-record"], &[]),
+    ("onbeat-machine", &["onbeat-types"], &["testkit"]),
+    ("onbeat-diagnose", &["onbeat-types", "onbeat-rt", "onbeat-record", "onbeat-machine"], &[]),
     ("onbeat-ipc", &["onbeat-types"], &["testkit"]),
     ("onbeat-robot", &["onbeat-types", "onbeat-ethercat", "onbeat-motion", "onbeat-schedulability"], &[]),
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testkit"]),
@@ -36,7 +36,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-machine",
             "onbeat-ipc",
         ],
-        &["onbeat-schedulability", "onbeat-simulator", "testkit"],
+        &["onbeat-schedulability", "onbeat-diagnose", "onbeat-simulator", "testkit"],
     ),
     (
         "onbeat-controllers",
@@ -121,7 +121,6 @@ const SAFE: &[&str] = &[
     "record",
     "schedulability",
     "report",
-    "diagnose",
     "robot",
     "simulator",
     "controllers",
@@ -189,7 +188,7 @@ fn crates_without_system_calls_forbid_unsafe_code() {
 
 /// Crates that make system calls, and may have unsafe code below `src/sys` only.
 const UNSAFE_IN_SYS: &[&str] =
-    &["rt", "ethercat-linux", "machine", "ipc", "control", "devices", "experiments", "testkit"];
+    &["rt", "ethercat-linux", "machine", "diagnose", "ipc", "control", "devices", "experiments", "testkit"];
 
 #[test]
 fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {

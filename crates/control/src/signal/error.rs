@@ -26,8 +26,8 @@ pub enum SignalError {
         /// True if an input was asked for, false for an output.
         input: bool,
     },
-    /// A part of the robot writes this output.
-    #[error("output \"{name}\" is written by {writer}: command that instead")]
+    /// A part of the robot, or the cycle, writes this output.
+    #[error("output \"{name}\" is written by {writer}: it can be read only")]
     Taken {
         /// Name asked for.
         name: String,

@@ -3,10 +3,8 @@
 //! | module | calls |
 //! |---|---|
 //! | [`memory`] | memory lock and pre-faulting |
-//! | [`perf`] | the kernel's events of a thread |
 //! | [`usage`] | the kernel's counters of this thread |
 #![allow(unsafe_code)]
 
 pub(crate) mod memory;
-pub(crate) mod perf;
 pub(crate) mod usage;

@@ -7,7 +7,7 @@
 //! | `rt_task_wait_period` | [`Periods::wait_period`] |
 //! | `rt_timer_read` | [`Periods::now`], [`crate::clock::MonotonicClock`] |
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |
-//! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by [`crate::disturbance::Watch`] |
+//! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by `diagnose` |
 //!
 //! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`record::CycleRecord`], release, start and end, in
 //! a bounded [ring](Records) for whoever wants all of them, and a line of numbers, [`Live`], for whoever looks from time
@@ -44,10 +44,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Elapsed};
 
 use ethercat::time::Instant;
+use rt::watch::{Subject, Window};
 use thiserror::Error;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::disturbance::{Subject, Window};
 use crate::pacer::{OverrunPolicy, Overruns};
 use crate::profile::{Grants, RealTimeProfile, Residency, Scheduling};
 
@@ -310,7 +310,7 @@ impl<T> Task<T> {
         self.live.clone()
     }
 
-    /// It, to be watched: see [`crate::disturbance`].
+    /// It, to be watched: see [`rt::watch`].
     #[must_use]
     pub fn subject(&self) -> Subject {
         let window = self.shared.window.clone();

@@ -11,11 +11,12 @@ use std::time::Duration;
 use ethercat::cia402::Request;
 use ipc::state::{self, Refusal};
 use onbeat_control::controller::{Controller, CycleInfo, Freshness};
+use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_control::signal::{Input, Io, Output, SignalError, Signals};
 use onbeat_control::stop::StopHandle;
-use rig::{ANALOGUE, Act, Handles, LAMPS, cycle, lamp, play, play_outside, signal, signals};
+use rig::{ANALOGUE, Act, Handles, LAMPS, configured, cycle, lamp, play, play_outside, signal, signals};
 use simulator::application::servo::default_mapping;
-use support::supervised;
+use support::{PERIOD, supervised};
 use types::signal::{Flow, OnStale, OutputBehaviour, Writer as Setter};
 use types::{Signal, Value, ValueType};
 
@@ -302,6 +303,33 @@ fn an_array_is_read_and_set_as_one() {
     assert_eq!(*levels.lock().unwrap(), [0, 2, 0]);
 }
 
+// feature(signals): outputs with the number of the cycle, for observers outside
+#[test]
+fn an_output_counts_the_cycles() {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let number = signal("number", LAMPS, 0, ValueType::Unsigned(8), Flow::Cycle);
+        let read_only: Ask = |it| {
+            let refused = it.output::<u8>("number").unwrap_err().to_string();
+            assert_eq!(refused, "output \"number\" is written by the cycle: it can be read only");
+            Ok(())
+        };
+        let cycles = 60;
+        let configuration =
+            CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
+        let (cycle, levels) =
+            configured(configuration, vec![number], &[], |_, _| Box::new(Asking(read_only)));
+        let ended = cycle.unwrap().run(&StopHandle::new());
+        assert_eq!(ended.failure, None);
+        // The four lamps are its lowest bits; they are low before Op, and after it.
+        let levels = levels.lock().unwrap();
+        let counted = &levels[1..levels.len() - 1];
+        assert!(counted.len() as u64 >= cycles, "{order:?}: {levels:?}");
+        assert!(counted.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 16), "{order:?}: {levels:?}");
+        let (_, last) = &ended.signals[0];
+        assert!(matches!(last.value, Value::Unsigned(60..=255)) && last.fresh, "{last:?}");
+    }
+}
+
 type Ask = fn(&Signals) -> Result<(), SignalError>;
 
 /// Asks for signals as it is told.
@@ -340,7 +368,7 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         ),
         (
             |it| it.output::<i32>("speed").map(drop),
-            "output \"speed\" is written by axis \"x\": command that instead",
+            "output \"speed\" is written by axis \"x\": it can be read only",
         ),
         (
             |it| it.output::<bool>("lamp 3").map(drop),

@@ -130,12 +130,25 @@ pub(crate) struct Played {
     pub(crate) ended: Ended<Watched>,
 }
 
+/// Cycle before its first cycle, and the levels that its lamps will have.
+type Begun = (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels);
+
 pub(crate) fn cycle(
     signals: Vec<Signal>,
     axes: &[AxisConfiguration],
     cycles: u64,
     controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
-) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels) {
+) -> Begun {
+    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
+    configured(configuration, signals, axes, controller)
+}
+
+pub(crate) fn configured(
+    configuration: CycleConfiguration,
+    signals: Vec<Signal>,
+    axes: &[AxisConfiguration],
+    controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
+) -> Begun {
     let clock = VirtualClock::default();
     // Commands bear the machine's own time: the cycle's is ahead of it all the time.
     clock.advance(Duration::from_nanos(MonotonicClock.now().as_nanos()) + Duration::from_secs(600));
@@ -144,7 +157,6 @@ pub(crate) fn cycle(
     let direct = DirectLink::new(segment(&switches, &lamps), clock.clone(), Duration::from_micros(60));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let link = Watched { direct, acts, lamps, seen: Arc::clone(&seen) };
-    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (mut cycle, _observer) = cycle_of(link, clock, axes, controller(switches, act), configuration);
     (cycle.set_signals(signals).map(|()| cycle), seen)
 }

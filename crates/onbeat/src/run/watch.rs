@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
-use control::disturbance::Disturbances;
 use control::observer::{CycleEvent, Happening, Observer};
+use diagnose::disturbance::Disturbances;
 use diagnose::{Explainer, Explanation};
 use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;

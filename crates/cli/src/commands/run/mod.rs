@@ -91,8 +91,8 @@ pub(crate) struct Run {
           default_missing_value = "counts")]
     watch: Option<Watching>,
 
-    /// Stop when the process that started this one is gone (experiments run their columns so)
-    #[arg(long, hide = true)]
+    /// Stop when the process that started this one is gone: for scripts and supervisors
+    #[arg(long)]
     with_parent: bool,
 
     #[command(flatten)]

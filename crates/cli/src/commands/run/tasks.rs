@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use control::disturbance::Disturbances;
+use diagnose::disturbance::Disturbances;
 use ipc::diagnostics::{TaskDiagnostics, Watched};
 
 use crate::words::live_line::LiveLine;
@@ -47,7 +47,7 @@ fn in_words(found: &Disturbances) -> String {
         true => format!("nothing disturbed {whom}"),
         false => format!("disturbances of {whom}:"),
     };
-    for it in &found.culprits {
+    for it in &found.causes {
         let periods = match it.first_period == it.last_period {
             true => format!("in {period} {}", it.first_period),
             false => format!("in {period}s {} to {}", it.first_period, it.last_period),

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::time::Instant;
 use record::CycleRecord;
+use rt::clock::{Clock, MonotonicClock};
+use types::Instant;
 
 use super::{Detail, Disturbances, Subject, Watch, Window};
-use crate::clock::{Clock, MonotonicClock};
 
-/// Watches the thread of a [`crate::cycle::Cycle`], from the first record it is shown, and those of tasks beside it.
+/// Watches the thread of a bus cycle, from the first record it is shown, and those of tasks beside it.
 #[derive(Debug)]
 pub struct CycleWatch {
     watch: Watch,
@@ -29,8 +29,8 @@ struct Beside {
 }
 
 impl CycleWatch {
-    /// Of thread `tid`, with this period and [spinning](crate::profile::Grants::spin_margin) so long; `expected` are the
-    /// system calls that its link makes, such as [`crate::link::PacketLink::SYSTEM_CALLS`].
+    /// Of thread `tid`, with this period and spinning so long before a release; `expected` are the
+    /// system calls that its link makes.
     ///
     /// # Errors
     /// The error of starting a thread.

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::report::{Counts, Culprit, Kind, MOST_CULPRITS};
-use super::window::Window;
+use types::cause::{Disturbance, Kind};
+
+use super::Window;
+use super::report::{Counts, MOST_CAUSES};
 
 /// Events of the kernel, in the order in which they happened.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// Switched out for the thread of this name. `interruptible`: asleep as in a call that a signal may end.
-    ControllerManager { preempted: bool, interruptible: bool, next: String },
+    Switch { preempted: bool, interruptible: bool, next: String },
     /// It enters a system call; `waits` if that is the wait of a pacer.
     Enter { number: i64, waits: bool },
     /// It leaves one.
@@ -105,19 +107,17 @@ impl Classifier {
             return self.stack(of, stack);
         }
         match event {
-            Event::ControllerManager { preempted: true, next, .. } => {
-                self.count_at(at, Source::Preemption, Kind::Preemption, next);
+            Event::Switch { preempted: true, next, .. } => {
+                self.count_at(at, Source::Preemption, Kind::Task, next);
             }
-            Event::ControllerManager { preempted: false, interruptible, .. } => {
-                self.sleeps(at, interruptible)
-            }
+            Event::Switch { preempted: false, interruptible, .. } => self.sleeps(at, interruptible),
             Event::Enter { number, waits } => self.enter(at, number, waits),
             Event::Exit => self.call = Call::None,
             Event::Fault { major, address } if self.window.period_of(at).is_some() => {
                 let kind = if major { Kind::MajorFault } else { Kind::MinorFault };
                 self.count_at(at, Source::Fault, kind, region(address));
             }
-            Event::Out { preempted: true } => self.count(at, Kind::Preemption, UNKNOWN.into(), None),
+            Event::Out { preempted: true } => self.count(at, Kind::Task, UNKNOWN.into(), None),
             Event::Out { preempted: false } => {
                 self.out = Some(at);
                 self.seen = None;
@@ -225,7 +225,7 @@ impl Classifier {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) counts: Counts,
-    culprits: HashMap<(Kind, String), Culprit>,
+    causes: HashMap<(Kind, String), Disturbance>,
     pub(super) firsts: Vec<Raw>,
     pub(super) lost: u64,
 }
@@ -252,27 +252,30 @@ impl Tally {
         at_ns: u64,
         stack: Option<Arc<Stack>>,
     ) {
-        *self.counts.of_mut(kind) += count;
+        if let Some(counted) = self.counts.of_mut(kind) {
+            *counted += count;
+        }
         let stack = stack.map(|stack| (period, stack));
         match self.firsts.iter_mut().find(|first| first.kind == kind) {
             None => self.firsts.push(Raw { kind, name: name.clone(), period, at_ns, stack }),
             Some(first) if first.stack.is_none() => first.stack = stack,
             Some(_) => {}
         }
-        let others = self.culprits.keys().filter(|(other, _)| *other == kind).count() >= MOST_CULPRITS - 1;
-        let known = self.culprits.contains_key(&(kind, name.clone()));
+        let others = self.causes.keys().filter(|(other, _)| *other == kind).count() >= MOST_CAUSES - 1;
+        let known = self.causes.contains_key(&(kind, name.clone()));
         let name = if others && !known { OTHERS.to_owned() } else { name };
-        let culprit = Culprit { kind, name: name.clone(), count: 0, first_period: period, last_period: 0 };
-        let culprit = self.culprits.entry((kind, name)).or_insert(culprit);
-        culprit.count += count;
-        culprit.last_period = period;
+        let cause =
+            Disturbance { kind, name: name.clone(), count: 0, first_period: period, last_period: 0 };
+        let cause = self.causes.entry((kind, name)).or_insert(cause);
+        cause.count += count;
+        cause.last_period = period;
     }
 
     /// The most frequent first.
-    pub(super) fn culprits(&self) -> Vec<Culprit> {
-        let mut culprits: Vec<Culprit> = self.culprits.values().cloned().collect();
-        culprits.sort_by(|a, b| (b.count, a.kind, &a.name).cmp(&(a.count, b.kind, &b.name)));
-        culprits
+    pub(super) fn causes(&self) -> Vec<Disturbance> {
+        let mut causes: Vec<Disturbance> = self.causes.values().cloned().collect();
+        causes.sort_by(|a, b| (b.count, a.kind, &a.name).cmp(&(a.count, b.kind, &b.name)));
+        causes
     }
 }
 
@@ -297,17 +300,16 @@ const OTHERS: &str = "others";
 mod tests {
     use std::time::Duration;
 
-    use ethercat::time::Instant;
+    use types::Instant;
 
     use super::*;
 
     const READ: i64 = libc::SYS_read;
     const WAIT: Event = Event::Enter { number: libc::SYS_clock_nanosleep, waits: true };
-    const ASLEEP: Event =
-        Event::ControllerManager { preempted: false, interruptible: true, next: String::new() };
+    const ASLEEP: Event = Event::Switch { preempted: false, interruptible: true, next: String::new() };
 
     fn preempted_by(next: &str) -> Event {
-        Event::ControllerManager { preempted: true, interruptible: false, next: next.into() }
+        Event::Switch { preempted: true, interruptible: false, next: next.into() }
     }
 
     /// Periods of 100 ns from 1000 ns; each event 10 ns after the one before.
@@ -324,9 +326,9 @@ mod tests {
     fn counted(events: impl IntoIterator<Item = Event>) -> Vec<(Kind, String, u64)> {
         let mut counted: Vec<_> = classified(events)
             .tally()
-            .culprits()
+            .causes()
             .into_iter()
-            .map(|culprit| (culprit.kind, culprit.name, culprit.count))
+            .map(|cause| (cause.kind, cause.name, cause.count))
             .collect();
         counted.sort();
         counted
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn sleeping_outside_of_calls_is_the_kernels() {
-        let deep = Event::ControllerManager { preempted: false, interruptible: false, next: String::new() };
+        let deep = Event::Switch { preempted: false, interruptible: false, next: String::new() };
         let kernel = (Kind::Sleep, IN_KERNEL.to_owned(), 2);
         assert_eq!(counted([WAIT, deep.clone(), ASLEEP, Event::Exit, deep]), [kernel]);
     }
@@ -384,20 +386,17 @@ mod tests {
         events.push(preempted_by("high"));
         let classifier = classified(events);
         let tally = classifier.tally();
-        let high = Culprit {
-            kind: Kind::Preemption,
+        let high = Disturbance {
+            kind: Kind::Task,
             name: "high".into(),
             count: 2,
             first_period: 0,
             last_period: 1,
         };
-        assert_eq!(tally.culprits()[0], high);
+        assert_eq!(tally.causes()[0], high);
         assert_eq!((tally.counts.minor_faults, tally.counts.major_faults), (1, 1));
         let kinds: Vec<_> = tally.firsts.iter().map(|first| (first.kind, first.name.as_str())).collect();
-        assert_eq!(
-            kinds,
-            [(Kind::Preemption, "high"), (Kind::MinorFault, "at 7"), (Kind::MajorFault, "at 8")]
-        );
+        assert_eq!(kinds, [(Kind::Task, "high"), (Kind::MinorFault, "at 7"), (Kind::MajorFault, "at 8")]);
     }
 
     #[test]
@@ -431,7 +430,7 @@ mod tests {
                 (Kind::SystemCall, Some((0, stack(1)))),
                 (Kind::Sleep, Some((0, stack(1)))),
                 (Kind::BlockingCall, Some((0, stack(1)))),
-                (Kind::Preemption, Some((0, stack(2)))),
+                (Kind::Task, Some((0, stack(2)))),
             ];
             assert_eq!(stacks, expected);
         }
@@ -476,10 +475,10 @@ mod tests {
     }
 
     #[test]
-    fn culprits_past_the_last_place_are_others() {
+    fn causes_past_the_last_place_are_others() {
         let events = (0..40).map(|number| preempted_by(&format!("thread {number}")));
-        let culprits = classified(events).tally().culprits();
-        assert_eq!(culprits.len(), MOST_CULPRITS);
-        assert_eq!((culprits[0].name.as_str(), culprits[0].count), (OTHERS, 25));
+        let causes = classified(events).tally().causes();
+        assert_eq!(causes.len(), MOST_CAUSES);
+        assert_eq!((causes[0].name.as_str(), causes[0].count), (OTHERS, 25));
     }
 }

@@ -1,11 +1,11 @@
 //! Counters of a thread, read from outside now and then, where the kernel's events are not to be had.
 
 use machine::task::Counters;
+use rt::clock::{Clock, MonotonicClock};
+use types::cause::Kind;
 
 use super::Subject;
 use super::classify::{Tally, UNKNOWN};
-use super::report::Kind;
-use crate::clock::{Clock, MonotonicClock};
 
 /// Counts so far.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Counted {
             }
         };
         let found = [
-            (Kind::Preemption, counters.involuntary.saturating_sub(before.involuntary)),
+            (Kind::Task, counters.involuntary.saturating_sub(before.involuntary)),
             (Kind::Sleep, counters.voluntary.saturating_sub(before.voluntary).saturating_sub(waits)),
             (Kind::MinorFault, counters.minor_faults.saturating_sub(before.minor_faults)),
             (Kind::MajorFault, counters.major_faults.saturating_sub(before.major_faults)),

@@ -20,24 +20,20 @@
 //! | module | part |
 //! |---|---|
 //! | `report` | findings |
-//! | `window` | from which release on, and the periods |
 //! | `of_cycle` | the watch of a bus cycle |
 //! | `classify` | from events to disturbances: pure |
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
 //! | `counters` | counts, where the kernel gives no events |
-//! | `diagnostics` | findings in the words of the interface's diagnostics |
 //! | `backtrace` | from a copied stack to names |
 
 mod backtrace;
 mod classify;
 mod counters;
-mod diagnostics;
 mod of_cycle;
 mod probe;
 mod report;
 mod tracepoints;
-mod window;
 
 use std::collections::HashMap;
 use std::io;
@@ -53,21 +49,9 @@ use self::probe::Probe;
 use self::tracepoints::Tracepoints;
 
 pub use of_cycle::CycleWatch;
-pub use report::{Counts, Culprit, Disturbances, First, Frame, Kind, MOST_CULPRITS, Means};
-pub use window::Window;
-
-/// A thread to be watched.
-#[derive(Clone, Debug)]
-pub struct Subject {
-    /// Its name.
-    pub name: String,
-    /// The kernel's number of it; a thread of this process.
-    pub tid: i32,
-    /// From which release on.
-    pub window: Window,
-    /// Names of system calls that are part of its work besides the wait: neither they nor what they wait for count.
-    pub expected: Vec<&'static str>,
-}
+pub use report::{Counts, Disturbances, First, Frame, MOST_CAUSES, Means};
+pub use rt::watch::{Subject, Window};
+pub use types::cause::{Disturbance, Kind};
 
 /// Bounds of what is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +145,7 @@ struct Watched {
 /// By what it is watched.
 #[derive(Debug)]
 enum Eye {
-    Probe(Probe),
+    Probe(Box<Probe>),
     Counters(Counted),
 }
 
@@ -205,7 +189,7 @@ impl Watched {
         };
         if best == Means::Tracepoints {
             match full() {
-                Ok(probe) => return Eye::Probe(probe),
+                Ok(probe) => return Eye::Probe(Box::new(probe)),
                 Err(refused) => missing.push(refused),
             }
         }
@@ -216,7 +200,7 @@ impl Watched {
             match partial() {
                 Ok(probe) => {
                     missing.push(WITHOUT_TRACEPOINTS.to_owned());
-                    return Eye::Probe(probe);
+                    return Eye::Probe(Box::new(probe));
                 }
                 Err(refused) => missing.push(refused),
             }
@@ -273,7 +257,7 @@ impl Watched {
             },
             missing: self.missing.clone(),
             counts: tally.counts,
-            culprits: tally.culprits(),
+            causes: tally.causes(),
             firsts: tally.firsts.iter().map(first).collect(),
             lost: tally.lost,
         }

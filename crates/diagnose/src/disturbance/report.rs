@@ -2,53 +2,7 @@
 
 use std::fmt;
 
-/// Kinds of disturbance of a real-time thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// It was switched out though it could have run: an involuntary context switch.
-    Preemption,
-    /// It went to sleep, and not to wait for its period: a voluntary context switch.
-    Sleep,
-    /// A page was missing, and served without I/O.
-    MinorFault,
-    /// A page was missing, and read from a disk.
-    MajorFault,
-    /// It called the system, and not to wait for its period.
-    SystemCall,
-    /// It called the system and went to sleep there.
-    BlockingCall,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Preemption,
-        Self::Sleep,
-        Self::MinorFault,
-        Self::MajorFault,
-        Self::SystemCall,
-        Self::BlockingCall,
-    ];
-
-    /// In words.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Preemption => "preemption",
-            Self::Sleep => "unexpected sleep",
-            Self::MinorFault => "minor page fault",
-            Self::MajorFault => "major page fault",
-            Self::SystemCall => "system call",
-            Self::BlockingCall => "blocking system call",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())
-    }
-}
+use types::cause::{Disturbance, Kind};
 
 /// By what means a thread is watched; each knows less than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +13,16 @@ pub enum Means {
     SoftwareEvents,
     /// The thread's counters in /proc, now and then: how many, in about which periods.
     Counters,
+}
+
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tracepoints => "tracepoints",
+            Self::SoftwareEvents => "software events",
+            Self::Counters => "counters",
+        })
+    }
 }
 
 /// The disturbances of one thread since its first release.
@@ -74,8 +38,8 @@ pub struct Disturbances {
     pub missing: Vec<String>,
     /// Count.
     pub counts: Counts,
-    /// By what, the most frequent first; at most [`MOST_CULPRITS`], with the rest of a kind as "others".
-    pub culprits: Vec<Culprit>,
+    /// Causes, the most frequent first; at most [`MOST_CAUSES`] of a kind, with the rest as "others".
+    pub causes: Vec<Disturbance>,
     /// The first of each kind, in the order in which they came.
     pub firsts: Vec<First>,
     /// Events the kernel had no room for: what they were is not known.
@@ -101,7 +65,7 @@ impl Disturbances {
 /// A call that sleeps counts as a system call, a blocking call and a sleep: the three answer three questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// [`Kind::Preemption`]
+    /// [`Kind::Task`]
     pub preemptions: u64,
     /// [`Kind::Sleep`]
     pub sleeps: u64,
@@ -116,45 +80,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of one kind.
-    #[must_use]
-    pub const fn of(&self, kind: Kind) -> u64 {
-        match kind {
-            Kind::Preemption => self.preemptions,
-            Kind::Sleep => self.sleeps,
-            Kind::MinorFault => self.minor_faults,
-            Kind::MajorFault => self.major_faults,
-            Kind::SystemCall => self.system_calls,
-            Kind::BlockingCall => self.blocking_calls,
-        }
-    }
-
-    pub(super) fn of_mut(&mut self, kind: Kind) -> &mut u64 {
-        match kind {
-            Kind::Preemption => &mut self.preemptions,
+    /// Count of a kind that a watch finds; `None` of any other.
+    pub(super) fn of_mut(&mut self, kind: Kind) -> Option<&mut u64> {
+        Some(match kind {
+            Kind::Task => &mut self.preemptions,
             Kind::Sleep => &mut self.sleeps,
             Kind::MinorFault => &mut self.minor_faults,
             Kind::MajorFault => &mut self.major_faults,
             Kind::SystemCall => &mut self.system_calls,
             Kind::BlockingCall => &mut self.blocking_calls,
-        }
+            Kind::Irq | Kind::Softirq | Kind::Timer | Kind::Steal | Kind::Own | Kind::Unknown => {
+                return None;
+            }
+        })
     }
-}
-
-/// A cause of disturbances, its count, and its times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Culprit {
-    /// How.
-    pub kind: Kind,
-    /// The system call, the thread that was preferred, or the memory that was missing; "unknown" where the kernel does
-    /// not tell.
-    pub name: String,
-    /// Count.
-    pub count: u64,
-    /// Period of the first time.
-    pub first_period: u64,
-    /// Period of the last time.
-    pub last_period: u64,
 }
 
 /// The first of a kind.
@@ -162,7 +101,7 @@ pub struct Culprit {
 pub struct First {
     /// How.
     pub kind: Kind,
-    /// As in [`Culprit::name`].
+    /// As in [`Disturbance::name`].
     pub name: String,
     /// In which period; with [`Means::Counters`], in this one or soon before.
     pub period: u64,
@@ -207,5 +146,5 @@ impl fmt::Display for Frame {
     }
 }
 
-/// Culprits told at most, for each kind.
-pub const MOST_CULPRITS: usize = 16;
+/// Causes told at most, for each kind.
+pub const MOST_CAUSES: usize = 16;

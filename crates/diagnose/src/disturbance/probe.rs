@@ -3,11 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use rt::clock::RELEASE_MARK;
+use types::cause::Kind;
+
 use super::classify::{Event, Source, Stack};
-use super::report::{Kind, Means};
+use super::report::Means;
 use super::tracepoints::Tracepoints;
 use crate::sys::perf::{self, Ring, Wanted};
-use rt::clock::RELEASE_MARK;
 
 /// Events of a thread, and the ring they fall into.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ impl Opened {
 /// Purpose of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    ControllerManager,
+    Switch,
     Enter,
     Exit,
     Fault {
@@ -98,9 +100,9 @@ impl Probe {
             events.push(Opened::new(role, Asked { tid, source, wanted, filter: filter.to_owned() })?);
             Ok(())
         };
-        let point = |point: u64| perf::Source::Tracepoint(point);
+        let point = |id: u16| perf::Source::Tracepoint(id.into());
         let sleep = libc::SYS_clock_nanosleep;
-        open(Role::ControllerManager, point(tracepoints.switch.id), plain, "")?;
+        open(Role::Switch, point(tracepoints.switch.id), plain, "")?;
         open(Role::Enter, point(tracepoints.enter.id), plain, "")?;
         // The wait's own return is not worth an event in every period.
         open(Role::Exit, point(tracepoints.exit.id), plain, &format!("id != {sleep}"))?;
@@ -156,7 +158,7 @@ impl Probe {
         for opened in others.iter_mut().filter(|opened| opened.happened >= STACKS_AT_ONCE) {
             let enough = match opened.role {
                 Role::Stack(Source::Call) => has(Kind::SystemCall) && has(Kind::BlockingCall),
-                Role::Stack(Source::Preemption) => has(Kind::Preemption),
+                Role::Stack(Source::Preemption) => has(Kind::Task),
                 Role::Stack(Source::Fault) => has(Kind::MinorFault) && has(Kind::MajorFault),
                 _ => true,
             };
@@ -194,11 +196,11 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
     // A 32-bit length stands before the fields.
     let fields = rest.get(4..).unwrap_or_default();
     let event = match opened.role {
-        Role::ControllerManager => {
+        Role::Switch => {
             let tracepoint = &tracepoints?.switch;
-            let state = tracepoint.number(fields, "prev_state")?;
-            let name = tracepoint.bytes(fields, "next_comm")?.split(|&byte| byte == 0).next()?;
-            Event::ControllerManager {
+            let state = tracepoint.field("prev_state")?.number(fields)?;
+            let name = tracepoint.field("next_comm")?.text(fields)?;
+            Event::Switch {
                 preempted: state & STATES == 0,
                 interruptible: state & INTERRUPTIBLE != 0,
                 next: String::from_utf8_lossy(name).into_owned(),
@@ -206,8 +208,8 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
         }
         Role::Enter => {
             let tracepoint = &tracepoints?.enter;
-            let number = tracepoint.number(fields, "id")?;
-            let arguments = tracepoint.bytes(fields, "args")?;
+            let number = tracepoint.field("id")?.number(fields)?;
+            let arguments = tracepoint.field("args")?.bytes(fields)?;
             let fourth = arguments.chunks_exact(arguments.len() / 6).nth(3)?;
             let marked = word(fourth, 0) == Some(RELEASE_MARK as u64);
             Event::Enter { number, waits: number == libc::SYS_clock_nanosleep && marked }

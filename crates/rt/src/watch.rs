@@ -1,10 +1,23 @@
-//! When a thread is watched, and which period an instant belongs to.
+//! Part of a thread's life in which it is watched from outside, and the period of an instant in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ethercat::time::Instant;
+use types::Instant;
+
+/// Thread to be watched.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Name of the thread.
+    pub name: String,
+    /// Thread id; a thread of this process.
+    pub tid: i32,
+    /// Releases in which it is watched.
+    pub window: Window,
+    /// Names of system calls that are part of its work besides the wait: neither they nor what they wait for count.
+    pub expected: Vec<&'static str>,
+}
 
 /// From its first release to its end: what a thread does before and after disturbs nobody. Clones are the same window.
 #[derive(Clone, Debug)]
@@ -65,7 +78,7 @@ impl Window {
     }
 
     /// The same on the grid of another window; nothing as long as that one is not open.
-    pub(super) fn open_as(&self, other: &Self, from: Instant) {
+    pub fn open_as(&self, other: &Self, from: Instant) {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         if let Some(first) = other.first() {
             let (period, spin) = (load(&other.shared.period), load(&other.shared.spin));
@@ -81,8 +94,9 @@ impl Window {
         self.shared.end.fetch_min(end.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Counters of the thread so far, read by itself when it opens the window.
-    pub(crate) fn count_from(&self, before: [u64; 4]) {
+    /// Counters of the thread so far, read by itself when it opens the window: voluntary and involuntary switches, minor and
+    /// major faults.
+    pub fn count_from(&self, before: [u64; 4]) {
         for (to, from) in self.shared.before.iter().zip(before) {
             to.store(from, Ordering::Relaxed);
         }
@@ -91,12 +105,13 @@ impl Window {
     }
 
     /// The thread begins its wait number `waits`, from 1.
-    pub(crate) fn wait(&self, waits: u64) {
+    pub fn wait(&self, waits: u64) {
         self.shared.waits.store(waits, Ordering::Relaxed);
     }
 
     /// Counters before the window, and waits so far, if the thread keeps them.
-    pub(super) fn counted(&self) -> Option<([u64; 4], u64)> {
+    #[must_use]
+    pub fn counted(&self) -> Option<([u64; 4], u64)> {
         if self.shared.counted.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -127,7 +142,8 @@ impl Window {
     }
 
     /// The period that an instant, in ns, lies in; `None` outside the window.
-    pub(super) fn period_of(&self, at: u64) -> Option<u64> {
+    #[must_use]
+    pub fn period_of(&self, at: u64) -> Option<u64> {
         let from = self.from()?;
         let since = at.checked_sub(self.first()?)?;
         let period = self.shared.period.load(Ordering::Relaxed);
@@ -135,7 +151,8 @@ impl Window {
     }
 
     /// True if a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
-    pub(super) fn release_between(&self, from: u64, to: u64) -> bool {
+    #[must_use]
+    pub fn release_between(&self, from: u64, to: u64) -> bool {
         let Some(first) = self.first() else { return false };
         let period = self.shared.period.load(Ordering::Relaxed);
         let to = to.saturating_add(self.shared.spin.load(Ordering::Relaxed));
