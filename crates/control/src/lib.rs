@@ -9,6 +9,7 @@
 //! | [`ipc`] | what other processes ask of the cycle, and see of it |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
 //! | [`observer`] | what a running cycle tells the rest of the program |
+//! | [`sampling`] | its signals and axes of every cycle, for a recording |
 //! | [`cycle_number`] | the number of the cycle on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
@@ -39,6 +40,7 @@ pub mod ipc;
 pub mod observer;
 pub mod probe;
 pub mod profile;
+pub mod sampling;
 pub mod signal;
 pub mod status;
 pub mod stop;

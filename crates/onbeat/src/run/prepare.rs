@@ -19,6 +19,7 @@ use types::Signal;
 
 use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
+use super::process_data::{Chosen, ProcessData};
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::{IpcPlace, Settings, explain};
@@ -39,6 +40,8 @@ pub(super) struct Prepared {
     pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
+    /// Signals and axes of the recording, if it is to have any.
+    pub(super) process_data: Option<ProcessData>,
 }
 
 impl Settings {
@@ -78,11 +81,14 @@ impl Settings {
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
         let cycle = cycle.with_cycle_numbers(&axes::cycle_numbers(robot))?;
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
+        let recorded =
+            self.record.as_ref().and_then(|_| Chosen::of(self.recorded_signals, robot, &signals));
         if let Err(error) = cycle.set_signals(signals) {
             let (mut main_device, mut link) = cycle.abandon();
             self.take_down(&mut main_device, &mut link)?;
             return Err(error.into());
         }
+        let process_data = recorded.map(|chosen| chosen.sample(&mut cycle));
         let mut cycle = match ipc {
             Some(ipc) => cycle.with_ipc(ipc),
             None => cycle,
@@ -91,7 +97,7 @@ impl Settings {
         if let Some(guests) = guests {
             (cycle, bus_server) = BusServer::start(robot, cycle, &observer, guests);
         }
-        Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus })
+        Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus, process_data })
     }
 
     /// To PreOp; every axis, cycle number and interlock finds its objects there.
