@@ -2,6 +2,7 @@
 
 mod bus;
 mod conditions;
+mod data_types;
 mod diagnostics;
 mod explain;
 mod name;

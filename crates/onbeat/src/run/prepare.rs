@@ -19,6 +19,7 @@ use types::Signal;
 
 use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
+use super::data_types::typed_mappings;
 use super::process_data::{Chosen, ProcessData};
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
@@ -60,7 +61,8 @@ impl Settings {
         }
         self.bring_up(robot, &mut main_device, &mut link, reporter)?;
         // The signals of an IPC are known in PreOp.
-        let around = match self.around(robot, control, &main_device) {
+        let signals = self.signals(robot, &mut main_device, &mut link);
+        let around = match signals.and_then(|signals| self.around(robot, control, signals)) {
             Ok(around) => around,
             Err(error) => {
                 self.take_down(&mut main_device, &mut link)?;
@@ -134,14 +136,19 @@ impl Settings {
         }
     }
 
-    /// Signals, IPC and controller, for a bus in PreOp.
-    fn around(
+    /// Signals of a bus in PreOp.
+    fn signals(
         &self,
         robot: &Robot,
-        control: Control<'_>,
-        main_device: &MainDevice,
-    ) -> Result<Around, Error> {
-        let signals = signals::signals(robot, main_device)?;
+        main_device: &mut MainDevice,
+        link: &mut RobotLink,
+    ) -> Result<Vec<Signal>, Error> {
+        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        signals::signals(robot, &typed_mappings(&mut pump)?)
+    }
+
+    /// IPC and controller of a robot with these signals.
+    fn around(&self, robot: &Robot, control: Control<'_>, signals: Vec<Signal>) -> Result<Around, Error> {
         let (ipc, server, ports, devices, guests) = match self.open_ipc(robot, &control, &signals)? {
             Opened::Open(open) => {
                 let Open { ipc, server, ports, devices, guests } = *open;
