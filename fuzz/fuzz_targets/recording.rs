@@ -9,8 +9,9 @@ use record::{Recording, RecordingWriter};
 fuzz_target!(|bytes: &[u8]| {
     let Ok(recording) = Recording::read(bytes) else { return };
     let mut writer = RecordingWriter::begin(Vec::new(), &recording.header).expect("memory");
-    for row in recording.rows() {
-        writer.row(row).expect("as many values as columns");
+    for (row, process_data) in recording.rows().zip(recording.process_data_rows()) {
+        let values = process_data.iter().map(|&value| (!value.is_nan()).then_some(types::Value::Real(value)));
+        writer.row_with(row, values).expect("as many values as columns");
     }
     let written = writer.finish(&recording.end).expect("memory");
     let again = Recording::read(&written[..]).expect("what was written");
@@ -18,6 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
     let names = |it: &Recording| it.end.keys().cloned().collect::<Vec<_>>();
     assert_eq!((&again.header.columns, names(&again)), (&recording.header.columns, names(&recording)));
     assert!(again.rows().eq(recording.rows()));
+    let bits = |it: &Recording| it.process_data_rows().flatten().map(|it| it.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&again), bits(&recording));
     let Ok(report) = Report::of_recording("fuzz.rec", &recording) else { return };
     let (text, markdown, html) = (report.text(), report.markdown(), report.html());
     assert!(text.contains("fuzz.rec") && markdown.contains("fuzz.rec") && html.contains("fuzz.rec"));

@@ -24,6 +24,7 @@ use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
+use crate::sampling::{Sampler, Samples, sampling};
 use crate::signal::{Counters, Governing, Io, SignalState, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{ShutdownPhase, Situation, StopHandle};
@@ -88,6 +89,7 @@ pub struct Cycle<L, C> {
     fault_codes: FaultCodes,
     interlocks: Interlocks,
     signals: Signals,
+    sampler: Option<Sampler>,
     watch: BusWatch,
     /// When the last cycle began.
     begun: Option<Instant>,
@@ -117,6 +119,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             axes: bound,
             interlocks: Interlocks::default(),
             signals: Signals::default(),
+            sampler: None,
             main_device,
             link,
             pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
@@ -156,6 +159,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
         self.signals = Signals::bind(signals, &mut self.main_device)?;
         Ok(self.controller.init(&self.signals)?)
+    }
+
+    /// Hands the signals at these places, in their order, and all axes over in every cycle from Op on, for a recording; after
+    /// [`Cycle::set_signals`].
+    pub fn sample(&mut self, places: Vec<usize>) -> Samples {
+        let (sampler, samples) = sampling(&self.signals, places, self.axes.reports().len());
+        self.sampler = Some(sampler);
+        samples
     }
 
     /// The bus of a cycle that is not to run.
@@ -419,6 +430,11 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Some(ipc) = &mut self.ipc {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
             ipc.publish(&self.status, release.instant, axes, &self.signals, &self.output);
+        }
+        // Before the record of the cycle: who has that finds this.
+        if let Some(sampler) = self.sampler.as_mut().filter(|_| self.cycles_in_op > 0) {
+            let axes = self.axes.reports().iter().zip(self.axes.sent());
+            sampler.write(release.cycle, &self.signals, axes);
         }
 
         self.record.lost_frames = self.status.report.frames_lost.into();

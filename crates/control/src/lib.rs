@@ -9,6 +9,7 @@
 //! | [`ipc`] | commands of other processes, and the state they see |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
 //! | [`observer`] | records, events and status for the rest of the program |
+//! | [`sampling`] | signals and axes of every cycle, for a recording |
 //! | [`status`] | status of a cycle, read from any thread |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
@@ -35,6 +36,7 @@ pub mod ipc;
 pub mod observer;
 pub mod probe;
 pub mod profile;
+pub mod sampling;
 pub mod signal;
 pub mod status;
 pub mod stop;

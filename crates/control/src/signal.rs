@@ -5,6 +5,7 @@ mod error;
 mod external;
 mod handle;
 mod io;
+mod sample;
 
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
@@ -20,6 +21,7 @@ use crate::controller::Freshness;
 pub use error::{PlaceError, SignalError, SignalsError, nearest};
 pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
+pub(crate) use sample::{FORCED, FRESH};
 
 /// All signals of a robot, with their values.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
 //! A counting allocator sees the cycle: through capture and faults, supervised, with an IPC that others read and write as
-//! fast as they can, and a bus that is asked for all there is, from Op to the request to stop.
+//! fast as they can, a bus that is asked for all there is, and rows for a recording, from Op to the request to stop.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -166,8 +166,11 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let asking = Asking::start(backend);
     let mut cycle = cycle.with_ipc(ipc).with_bus(requests);
     cycle.set_signals(signals()).unwrap();
+    let mut samples = cycle.sample((0..signals().len()).collect());
     let ended = cycle.run(&stop);
     assert_eq!(ended.failure, None);
+    let sampled = (0..TOO_MANY).filter(|&cycle| samples.go_to(cycle)).count() as u64;
+    assert!(sampled >= ENOUGH, "{sampled} rows for a recording");
     let answers = asking.stop();
     assert!(answers > 20, "{answers} answers of the bus");
     let (read, sent) = peers.stop();

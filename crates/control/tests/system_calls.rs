@@ -1,5 +1,5 @@
-//! strace sees the cycle on a real interface, with an IPC that others read and write all the time: one call to send a
-//! frame, one to take it, one to sleep.
+//! strace sees the cycle on a real interface, with an IPC that others read and write all the time, and rows for a recording:
+//! one call to send a frame, one to take it, one to sleep.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -168,7 +168,11 @@ fn cycle_under_strace() {
     let folder = IpcFolder::new("system-calls");
     let (ipc, _server, client) = ipc(&folder, rules(DRIVES));
     let peers = Peers::start(&client, DRIVES);
-    assert_eq!(cycle.with_ipc(ipc).run(&StopHandle::new()).failure, None);
+    let mut cycle = cycle.with_ipc(ipc);
+    let mut samples = cycle.sample(vec![]);
+    assert_eq!(cycle.run(&StopHandle::new()).failure, None);
+    let sampled = (0..100 * CYCLES).filter(|&cycle| samples.go_to(cycle)).count() as u64;
+    assert!(sampled >= CYCLES, "{sampled} rows for a recording");
     let (read, sent) = peers.stop();
     let command = client.state().read().unwrap().command;
     assert!(read > 10 && sent > 10 && command.accepted > 10, "{read} {sent} {command:?}");

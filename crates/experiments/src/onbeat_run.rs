@@ -24,13 +24,14 @@ pub struct OnbeatRun {
 }
 
 impl OnbeatRun {
-    /// Starts the run, and records every cycle in the file at `recording`. It runs until it is stopped, for
+    /// Starts the run, and records the timing of every cycle in the file at `recording`. It runs until it is stopped, for
     /// at most `longest`, and never longer than this process.
     ///
     /// # Errors
     /// The program cannot be started.
     pub fn start(&self, context: &Context, recording: &Path, longest: Duration) -> Result<Running, Error> {
-        self.start_as(&context.programs.onbeat, &["run".into()], recording, longest)
+        let words = ["run", "--signals", "none"].map(Into::into);
+        self.start_as(&context.programs.onbeat, &words, recording, longest)
     }
 
     /// Starts the run as another command, which takes the options of `onbeat run` after arguments of its

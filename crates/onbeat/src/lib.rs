@@ -134,6 +134,6 @@ pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use record::{self, RunSummary};
 pub use reporter::{Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
-pub use run::SIMULATED;
+pub use run::{RecordedSignals, SIMULATED};
 pub use summary::Summary;
 pub use types::Value;

@@ -13,7 +13,7 @@ use robot::{Overrides, Profile};
 use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;
 use crate::compose::{controller, robot_file};
-use crate::run::{IpcPlace, Limit, Settings};
+use crate::run::{IpcPlace, Limit, RecordedSignals, Settings};
 use crate::{Error, Reporter, Summary};
 
 /// A robot as its file describes it, and settings of a run of it.
@@ -163,9 +163,15 @@ impl Robot {
         self
     }
 
-    /// Records every cycle in Op to this file.
+    /// Records every cycle in Op to this file: its timing, axes and signals.
     pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.record = Some(path.into());
+        self
+    }
+
+    /// Signals that are recorded, in place of those that the robot file names.
+    pub fn recorded_signals(mut self, signals: RecordedSignals) -> Self {
+        self.settings.recorded_signals = signals;
         self
     }
 

@@ -2,10 +2,12 @@
 
 mod bus;
 mod conditions;
+mod data_types;
 mod diagnostics;
 mod explain;
 mod name;
 mod prepare;
+mod process_data;
 mod recorder;
 mod running;
 mod server;
@@ -33,6 +35,7 @@ use crate::{Control, Error, Reporter, Summary};
 use running::Ran;
 
 pub use conditions::SIMULATED;
+pub use process_data::RecordedSignals;
 
 /// Settings of a run.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) limit: Option<Limit>,
     pub(crate) ipc: IpcPlace,
     pub(crate) record: Option<PathBuf>,
+    pub(crate) recorded_signals: RecordedSignals,
     pub(crate) watch: Option<Detail>,
     pub(crate) late_above: Option<Duration>,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onbeat::{
     BringUpError, Control, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening,
-    KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle,
+    KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
 };
 
 /// Leaves all axes as they are.
@@ -212,4 +212,19 @@ fn a_controller_that_panics_ends_the_run_with_an_error() {
     }
     assert!(matches!(six_axis().cycles(10).run(Panics), Err(Error::Panicked)));
     assert_eq!(six_axis().duration(Duration::from_millis(50)).run(Still).unwrap().cycles(), 50);
+}
+
+// feature(signals): types from the object dictionary where the file and the SII give none
+#[test]
+fn an_entry_that_the_file_describes_has_the_type_of_the_object_dictionary() {
+    let text = include_str!("../../../examples/io-station.toml");
+    let statusword = "{ index = 0x6041, bits = 16, name = \"statusword\" },";
+    let demand = "{ index = 0x6074, bits = 16, name = \"torque demand\" },";
+    let text = text.replace(statusword, &format!("{statusword} {demand}"));
+    let summary = Robot::parse(&text, "demand.toml").unwrap().without_ipc().cycles(20).run(Still).unwrap();
+    let value = |name: &str| summary.signal(name).unwrap().value;
+    assert_eq!(value("spindle.torque demand"), Value::Signed(0), "INTEGER16 by its object alone");
+    assert!(matches!(value("spindle.statusword"), Value::Unsigned(_)));
+    // A terminal without CoE.
+    assert!(matches!(value("switches.0x6000:01"), Value::Bool(_)));
 }

@@ -6,6 +6,7 @@
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`lowest`] | the lowest per cents of samples |
 //! | [`cycles`] | cycle records as a recording |
+//! | [`process_data`] | signals and axes of each cycle beside them |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: the conditions under which a run was measured |
@@ -19,6 +20,7 @@ pub mod conditions;
 pub mod cycles;
 pub mod interference;
 pub mod lowest;
+pub mod process_data;
 pub mod record;
 pub mod recording;
 pub mod statistics;

@@ -1,7 +1,8 @@
 //! File format of raw data: measured values row by row, with the conditions of the measurement.
 //!
 //! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as JSON;
-//! then one row a line, whole numbers separated by commas, one for each column; at the end, if the
+//! then one row a line, whole numbers separated by commas, one for each column, and behind them the
+//! columns of [process data](crate::process_data), which may be any numbers, or empty; at the end, if the
 //! measurement was finished, `# ` and the facts known only then (load, steal, counts) as one JSON
 //! object. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
 //! recording reads as [`Recording::complete`]` == false`.
@@ -9,18 +10,22 @@
 use std::io::{self, BufRead, Write};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use thiserror::Error;
+use types::Value;
+
+use crate::process_data::{self, FIELD};
 
 /// Facts by name: conditions, settings, counts. Units are in the names, as `period_ns`.
-pub type Facts = Map<String, Value>;
+pub type Facts = Map<String, serde_json::Value>;
 
 /// Head of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Kind of a row: `cycle`, `wakeup`, `bus`.
     pub what: String,
-    /// Names of the columns, each with its unit, as `wakeup_latency_ns`.
+    /// Names of the columns, each with its unit, as `wakeup_latency_ns`; those with a colon, as `signal:pressure`, are
+    /// process data, and stand behind at least one other.
     pub columns: Vec<String>,
     /// Facts known at the start.
     pub facts: Facts,
@@ -30,7 +35,8 @@ pub struct Header {
 #[derive(Debug)]
 pub struct RecordingWriter<W> {
     file: W,
-    columns: usize,
+    /// Columns of whole numbers, and of process data behind them.
+    columns: (usize, usize),
     line: String,
 }
 
@@ -38,28 +44,53 @@ impl<W: Write> RecordingWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
-    /// I/O errors of the writer.
+    /// Columns of process data before others; I/O errors of the writer.
     pub fn begin(mut file: W, header: &Header) -> io::Result<Self> {
+        let whole =
+            process_data::whole_columns(&header.columns).ok_or_else(|| wrong_row(ORDER.to_owned()))?;
         writeln!(file, "{MAGIC}")?;
         writeln!(file, "# {}", serde_json::to_string(header)?)?;
-        Ok(Self { file, columns: header.columns.len(), line: String::new() })
+        Ok(Self { file, columns: (whole, header.columns.len() - whole), line: String::new() })
     }
 
-    /// Writes one row.
+    /// Writes one row of a recording without process data.
     ///
     /// # Errors
     /// A row with more or fewer values than there are columns; I/O errors of the writer.
     pub fn row(&mut self, values: &[i64]) -> io::Result<()> {
-        if values.len() != self.columns {
-            let message = format!("a row of {} values, expected {}", values.len(), self.columns);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
+        self.row_with(values, [])
+    }
+
+    /// Writes one row with its process data, `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`RecordingWriter::row`].
+    pub fn row_with(
+        &mut self,
+        values: &[i64],
+        process_data: impl IntoIterator<Item = Option<Value>>,
+    ) -> io::Result<()> {
         self.line.clear();
         for value in values {
             if !self.line.is_empty() {
                 self.line.push(',');
             }
             self.line.push_str(&value.to_string());
+        }
+        let mut found = (values.len(), 0);
+        for value in process_data {
+            if found.0 + found.1 > 0 {
+                self.line.push(',');
+            }
+            process_data::write(&mut self.line, value);
+            found.1 += 1;
+        }
+        if found != self.columns {
+            let message = format!(
+                "a row of {} + {} values, expected {} + {}",
+                found.0, found.1, self.columns.0, self.columns.1
+            );
+            return Err(wrong_row(message));
         }
         self.line.push('\n');
         self.file.write_all(self.line.as_bytes())
@@ -94,6 +125,9 @@ pub struct Recording {
     /// True if the recording was finished.
     pub complete: bool,
     values: Vec<i64>,
+    process_data: Vec<f64>,
+    /// Columns of whole numbers; those behind them are process data.
+    whole: usize,
 }
 
 impl Recording {
@@ -103,19 +137,20 @@ impl Recording {
     /// The line that does not follow the format; I/O errors of the reader.
     pub fn read(file: impl BufRead) -> Result<Self, RecordingError> {
         let mut reader = RecordingReader::open(file)?;
-        let mut values = Vec::new();
+        let (mut values, mut process_data) = (Vec::new(), Vec::new());
         while let Some(row) = reader.next_row()? {
             values.extend_from_slice(row);
+            process_data.extend_from_slice(reader.process_data());
         }
-        let RecordingReader { header, end, .. } = reader;
+        let RecordingReader { header, end, whole, .. } = reader;
         let complete = end.is_some();
-        Ok(Self { header, end: end.unwrap_or_default(), complete, values })
+        Ok(Self { header, end: end.unwrap_or_default(), complete, values, process_data, whole })
     }
 
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.values.len() / self.header.columns.len().max(1)
+        self.values.len() / self.whole.max(1)
     }
 
     /// True if there is no row.
@@ -124,16 +159,30 @@ impl Recording {
         self.values.is_empty()
     }
 
-    /// Rows, each with one value per column.
+    /// Rows, each with one value per column, without their process data.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[i64]> {
-        self.values.chunks_exact(self.header.columns.len().max(1))
+        self.values.chunks_exact(self.whole.max(1))
     }
 
-    /// Values of one column; `None` if there is no column of that name.
+    /// Process data of the rows, NaN where there is none.
+    pub fn process_data_rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        let width = self.header.columns.len() - self.whole;
+        (0..self.len()).map(move |row| &self.process_data[row * width..(row + 1) * width])
+    }
+
+    /// Values of one column of whole numbers; `None` if there is none of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<impl ExactSizeIterator<Item = i64>> {
-        let place = self.header.columns.iter().position(|column| column == name)?;
+        let place = self.header.columns[..self.whole].iter().position(|column| column == name)?;
         Some(self.rows().map(move |row| row[place]))
+    }
+
+    /// Values of one column of process data, NaN where there is none; `None` if there is no such column. Whole numbers
+    /// beyond 2^53 are rounded; the file has them as they are.
+    #[must_use]
+    pub fn process_data(&self, name: &str) -> Option<impl ExactSizeIterator<Item = f64>> {
+        let place = self.header.columns[self.whole..].iter().position(|column| column == name)?;
+        Some(self.process_data_rows().map(move |row| row[place]))
     }
 }
 
@@ -146,6 +195,8 @@ pub struct RecordingReader<R> {
     line: String,
     number: usize,
     row: Vec<i64>,
+    process_data: Vec<f64>,
+    whole: usize,
 }
 
 impl<R: BufRead> RecordingReader<R> {
@@ -155,7 +206,8 @@ impl<R: BufRead> RecordingReader<R> {
     /// The line that does not follow the format; I/O errors of the reader.
     pub fn open(file: R) -> Result<Self, RecordingError> {
         let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
-        let mut reader = Self { file, header, end: None, line: String::new(), number: 0, row: Vec::new() };
+        let (line, row, process_data) = (String::new(), Vec::new(), Vec::new());
+        let mut reader = Self { file, header, end: None, line, number: 0, row, process_data, whole: 0 };
         reader.take_line()?;
         if reader.text() != MAGIC {
             return Err(reader.wrong(format!("`{MAGIC}`")));
@@ -163,6 +215,8 @@ impl<R: BufRead> RecordingReader<R> {
         reader.take_line()?;
         let header = reader.text().strip_prefix("# ").and_then(|json| serde_json::from_str(json).ok());
         reader.header = header.ok_or_else(|| reader.wrong("the header as JSON after `# `".into()))?;
+        let whole = process_data::whole_columns(&reader.header.columns);
+        reader.whole = whole.ok_or_else(|| reader.wrong(ORDER.into()))?;
         Ok(reader)
     }
 
@@ -178,7 +232,13 @@ impl<R: BufRead> RecordingReader<R> {
         self.end.as_ref()
     }
 
-    /// Next row, or `None` at the end. A last line cut off in the middle is left out.
+    /// Process data of the row that was read last, NaN where there is none.
+    #[must_use]
+    pub fn process_data(&self) -> &[f64] {
+        &self.process_data
+    }
+
+    /// Next row without its process data, or `None` at the end. A last line cut off in the middle is left out.
     ///
     /// # Errors
     /// The line that does not follow the format; I/O errors of the reader.
@@ -199,8 +259,12 @@ impl<R: BufRead> RecordingReader<R> {
                 return Ok(Some(&self.row));
             }
             if !is_last || self.end.is_some() {
-                let columns = self.header.columns.len();
-                return Err(self.wrong(format!("{columns} whole numbers parted by commas")));
+                let (whole, all) = (self.whole, self.header.columns.len());
+                let mut expected = format!("{whole} whole numbers parted by commas");
+                if all > whole {
+                    expected = format!("{expected}, and behind them {} {FIELD}", all - whole);
+                }
+                return Err(self.wrong(expected));
             }
         }
         Ok(None)
@@ -208,14 +272,18 @@ impl<R: BufRead> RecordingReader<R> {
 
     fn parse_row(&mut self) -> bool {
         self.row.clear();
+        self.process_data.clear();
         let text = self.line.trim_end_matches(['\n', '\r']);
-        for value in text.split(',') {
-            match value.parse() {
-                Ok(value) => self.row.push(value),
-                Err(_) => return false,
+        for field in text.split(',') {
+            if self.row.len() < self.whole {
+                let Ok(value) = field.parse() else { return false };
+                self.row.push(value);
+            } else {
+                let Some(value) = process_data::read(field) else { return false };
+                self.process_data.push(value);
             }
         }
-        self.row.len() == self.header.columns.len()
+        self.row.len() + self.process_data.len() == self.header.columns.len()
     }
 
     /// Reads a line; `false` at the end of the file.
@@ -258,6 +326,13 @@ impl RecordingError {
     }
 }
 
+fn wrong_row(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+const ORDER: &str =
+    "columns of process data (with a colon) behind at least one other, and none behind them";
+
 const MAGIC: &str = "# onbeat recording 1";
 
 #[cfg(test)]
@@ -265,7 +340,7 @@ mod tests {
     use super::*;
 
     fn header() -> Header {
-        let facts = [("period_ns".to_owned(), Value::from(1_000_000))].into_iter().collect();
+        let facts = [("period_ns".to_owned(), serde_json::Value::from(1_000_000))].into_iter().collect();
         Header { what: "cycle".into(), columns: vec!["cycle".into(), "latency_ns".into()], facts }
     }
 
@@ -274,7 +349,7 @@ mod tests {
         writer.row(&[1, 2000]).unwrap();
         writer.row(&[2, -5]).unwrap();
         assert!(writer.row(&[1]).is_err());
-        let end = [("steal_ns".to_owned(), Value::from(7))].into_iter().collect();
+        let end = [("steal_ns".to_owned(), serde_json::Value::from(7))].into_iter().collect();
         let bytes = if finish { writer.finish(&end).unwrap() } else { writer.file };
         String::from_utf8(bytes).unwrap()
     }
@@ -298,6 +373,58 @@ mod tests {
             let latencies = recording.column("latency_ns").unwrap();
             assert!(latencies.zip([2000, -5]).all(|(found, written)| found == written), "cut at {end}");
         }
+    }
+
+    fn with_process_data(rows: &[(i64, [Option<Value>; 2])]) -> String {
+        let columns = ["cycle", "signal:force", "axis:x.position"].map(str::to_owned).to_vec();
+        let mut writer = RecordingWriter::begin(Vec::new(), &Header { columns, ..header() }).unwrap();
+        rows.iter().for_each(|(cycle, values)| writer.row_with(&[*cycle], *values).unwrap());
+        assert!(writer.row(&[1]).is_err() && writer.row_with(&[], [None, None]).is_err());
+        String::from_utf8(writer.finish(&Facts::new()).unwrap()).unwrap()
+    }
+
+    // feature(measure): recordings with signals and axes, cycle by cycle
+    #[test]
+    fn process_data_comes_back_as_it_was_and_an_empty_field_is_none() {
+        let real = |value| Some(Value::Real(value));
+        let text = with_process_data(&[
+            (1, [Some(Value::Bool(true)), real(0.1)]),
+            (2, [None, real(-1e-300)]),
+            (3, [Some(Value::Unsigned(u64::MAX)), real(f64::NAN)]),
+            (4, [Some(Value::Signed(-5)), None]),
+        ]);
+        assert!(text.contains("\n1,1,0.1\n2,,-1e-300\n3,18446744073709551615,NaN\n4,-5,\n"), "{text}");
+        let recording = Recording::read(text.as_bytes()).unwrap();
+        assert_eq!(recording.column("cycle").unwrap().collect::<Vec<_>>(), [1, 2, 3, 4]);
+        let bits = |name| recording.process_data(name).unwrap().map(f64::to_bits).collect::<Vec<_>>();
+        let expected = |values: [f64; 4]| values.map(f64::to_bits).to_vec();
+        assert_eq!(bits("signal:force"), expected([1.0, f64::NAN, u64::MAX as f64, -5.0]));
+        assert_eq!(bits("axis:x.position"), expected([0.1, -1e-300, f64::NAN, f64::NAN]));
+        assert!(recording.column("signal:force").is_none() && recording.process_data("cycle").is_none());
+        let cut = Recording::read(&text.as_bytes()[..text.find("\n2,").unwrap() + 4]).unwrap();
+        assert_eq!((cut.len(), cut.process_data_rows().len()), (1, 1));
+    }
+
+    // feature(measure): damaged recordings
+    #[test]
+    fn wrong_process_data_is_named() {
+        let error = |text: &str| Recording::read(text.as_bytes()).unwrap_err().to_string();
+        let text = with_process_data(&[(1, [None, None]), (2, [None, None])]);
+        for wrong in ["1,x,", "1,", "1,,,", ",,"] {
+            let sentence = error(&text.replace("\n1,,\n", &format!("\n{wrong}\n")));
+            let expected = "line 3: expected 1 whole numbers parted by commas, and behind them 2 numbers, each whole, \
+                            with a point, or empty, found";
+            assert_eq!(sentence, format!("{expected} \"{wrong}\""));
+        }
+        let order = error(&text.replace(r#""cycle","signal:force""#, r#""signal:force","cycle""#));
+        assert!(
+            order.starts_with("line 2: expected columns of process data (with a colon) behind"),
+            "{order}"
+        );
+        assert!(
+            RecordingWriter::begin(Vec::new(), &Header { columns: vec!["a:b".into()], ..header() })
+                .is_err()
+        );
     }
 
     #[test]

@@ -92,12 +92,16 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(letter),
-            _ if letter.is_control() || matches!(letter, '\u{FFFE}' | '\u{FFFF}') => escaped.push('?'),
-            _ => escaped.push(letter),
+            _ => escaped.push(printable(letter)),
         }
     }
     escaped
+}
+
+/// The letter, or a question mark for one that a page cannot have.
+pub(crate) fn printable(letter: char) -> char {
+    let cannot = letter.is_control() && !matches!(letter, '\n' | '\t');
+    if cannot || matches!(letter, '\u{FFFE}' | '\u{FFFF}') { '?' } else { letter }
 }
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}\

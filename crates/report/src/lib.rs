@@ -10,6 +10,7 @@
 //! | `html`, `picture` | one self-contained page, with its plots as SVG |
 //! | [`plots`] | from values to the lines of a plot |
 //! | `recorded` | any recording as a report |
+//! | `process_data` | its signals and axes as tables and plots |
 //! | [`cycle`] | the cycles of a run as tables and plots |
 //! | [`numbers`] | numbers as text |
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ mod markdown;
 pub mod numbers;
 mod picture;
 pub mod plots;
+mod process_data;
 mod recorded;
 mod save;
 mod text;

@@ -4,6 +4,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
+use crate::html::printable;
 use crate::{Plot, Series};
 
 /// Kind of a plot: its scales, and lines or steps.
@@ -45,7 +46,8 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        let parts = Parts { plot, series: &series, area: &area };
+        let [x_title, y_title] = [&plot.x, &plot.y].map(|it| it.chars().map(printable).collect());
+        let parts = Parts { titles: [x_title, y_title], series: &series, area: &area };
         let (may_x, may_y) = kind.may_be_logarithmic();
         let log_x = may_x && x.is_wide();
         // Counts and shares always are.
@@ -71,7 +73,7 @@ fn drawable(kind: Kind, series: &Series) -> Series {
         Kind::Histogram => steps(finite.map(|(x, y)| (x, y.max(NONE)))),
         Kind::Tail => steps(finite.filter(|&(x, y)| x > 0.0 && y > 0.0)),
     };
-    Series { name: series.name.clone(), points }
+    Series { name: series.name.chars().map(printable).collect(), points }
 }
 
 /// Steps: each value holds until the next begins.
@@ -87,7 +89,8 @@ fn steps(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 struct Parts<'a, 'b> {
-    plot: &'a Plot,
+    /// Titles of x and y.
+    titles: [String; 2],
     series: &'a [Series],
     area: &'a DrawingArea<SVGBackend<'b>, Shift>,
 }
@@ -108,8 +111,8 @@ impl Parts<'_, '_> {
             .build_cartesian_2d(x, y)?;
         chart
             .configure_mesh()
-            .x_desc(self.plot.x.as_str())
-            .y_desc(self.plot.y.as_str())
+            .x_desc(self.titles[0].as_str())
+            .y_desc(self.titles[1].as_str())
             .x_label_formatter(&|value| label(*value))
             .y_label_formatter(&|value| label(*value))
             .light_line_style(WHITE)

@@ -5,7 +5,7 @@ use record::{Recording, cycles};
 use serde_json::Value;
 
 use crate::plots::{self, Samples};
-use crate::{Report, Row, Section, Table, cycle};
+use crate::{Report, Row, Section, Table, cycle, process_data};
 
 impl Report {
     /// Report of a recording: its tables and plots, its conditions, and its warnings. `name` is for the
@@ -39,6 +39,13 @@ impl Report {
                 [cycle::servo_table(&summary), cycle::percentiles(&summary), cycle::health(&summary)];
             report.sections.extend(tables.map(Section::Table));
             report.sections.extend(cycle::plots(&cycles, period));
+            let dropped = process_data::dropped(recording);
+            if dropped > 0 {
+                report.warn(format!(
+                    "{dropped} cycles are without signals and axes: the recorder did not keep up"
+                ));
+            }
+            report.sections.extend(process_data::sections(recording));
             if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
                 report.values = values;
             }
@@ -88,6 +95,8 @@ fn conditions(report: &mut Report, facts: &Facts) {
             Value::Array(warnings) if name == "warnings" => {
                 warnings.iter().filter_map(Value::as_str).for_each(|warning| report.warn(warning));
             }
+            // The table of signals has what counts of it.
+            Value::Array(_) if name == "signals" => {}
             _ => {
                 let (name, value) = in_words(name, value);
                 if !value.is_empty() {

@@ -4,7 +4,7 @@
 use onbeat_report::{Report, Section};
 use proptest::prelude::*;
 use record::recording::{Header, RecordingWriter};
-use record::{CycleRecord, Phase, Recording, cycles};
+use record::{CycleRecord, Phase, Recording, cycles, process_data};
 use serde_json::{Value, json};
 
 fn recording(what: &str, facts: Value, columns: &[&str], rows: &[Vec<i64>], end: Value) -> String {
@@ -34,6 +34,23 @@ fn cycle() -> String {
     recording("cycle", facts, &cycles::COLUMNS, &rows, machine)
 }
 
+/// A recording of so many cycles with these signals, described as they are, and one axis.
+fn with_signals(signals: Value, rows: &[Vec<Option<types::Value>>]) -> String {
+    let names =
+        signals.as_array().unwrap().iter().map(|it| process_data::of_signal(it["name"].as_str().unwrap()));
+    let of_axis = process_data::of_axis("arm");
+    let columns = cycles::COLUMNS.map(str::to_owned).into_iter().chain([process_data::FORCED.to_owned()]);
+    let columns = columns.chain(names).chain(of_axis).collect();
+    let facts = json!({ "period_ns": 1_000_000, "signals": signals }).as_object().unwrap().clone();
+    let mut writer =
+        RecordingWriter::begin(Vec::new(), &Header { what: "cycle".into(), columns, facts }).unwrap();
+    for (cycle, values) in (0..).zip(rows) {
+        let record = CycleRecord::begin(cycle, cycle * 1_000_000, cycle * 1_000_000 + 5_000);
+        writer.row_with(&cycles::row(&record), values.iter().copied()).unwrap();
+    }
+    String::from_utf8(writer.finish(&serde_json::Map::new()).unwrap()).unwrap()
+}
+
 fn report(text: &str) -> Result<Report, String> {
     let recording = Recording::read(text.as_bytes()).map_err(|error| error.to_string())?;
     Report::of_recording("it", &recording)
@@ -60,6 +77,69 @@ fn a_run_has_the_servo_table_its_conditions_and_its_plots() {
     assert!(maximum.ends_with("302.000       500"), "the late cycle with its number: {maximum}");
     assert_eq!(plots(&report), 4);
     assert_eq!(report.values["wakeup_latency_ns"]["maximum"], 302_000);
+}
+
+// feature(measure): `report` of signals and axes: a table, plots over time by unit, cycles without
+#[test]
+fn signals_and_axes_have_a_table_and_plots_by_their_units() {
+    let signals = json!([
+        { "name": "door, closed", "type": "bool", "unit": "" },
+        { "name": "pressure", "type": "int16", "unit": "bar" },
+        { "name": "level", "type": "int16", "unit": "bar" },
+    ]);
+    let rows: Vec<Vec<_>> = (0..1000)
+        .map(|cycle| {
+            let real = |value: f64| Some(types::Value::Real(value));
+            let forced = Some(types::Value::Unsigned(u64::from(cycle > 989)));
+            let pressure = real(f64::from(cycle) / 100.0).filter(|_| cycle % 10 != 0);
+            let axis = (0..6).map(|quantity| real(f64::from(quantity * 100)));
+            let all = [forced, Some(types::Value::Bool(cycle < 250)), pressure, real(2.0)]
+                .into_iter()
+                .chain(axis);
+            all.map(|value| value.filter(|_| cycle != 5)).collect()
+        })
+        .collect();
+    let report = report(&with_signals(signals, &rows)).unwrap();
+    let text = report.text();
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("{name}: {text}")).trim_start_matches(name);
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("door, closed"), "0.2492 1 0 1");
+    assert_eq!(line("pressure"), "bar 5.0055 9.99 0.01 101");
+    assert_eq!(line("arm target position"), "rad 300 300 300 1");
+    assert!(text.contains("Signals were forced from outside in 10 cycles."), "{text}");
+    let warning = "1 cycles are without signals and axes: the recorder did not keep up";
+    assert!(report.warnings.iter().any(|it| it == warning), "{:?}", report.warnings);
+    assert!(report.conditions.iter().all(|it| it.name != "signals"), "{:?}", report.conditions);
+    let curves = report.sections.iter().filter_map(|it| match it {
+        Section::Curve(plot) => Some((plot.caption.as_str(), plot.y.as_str(), plot.series.len())),
+        _ => None,
+    });
+    let expected = [
+        ("Signals of one bit over time", "value", 1),
+        ("Signals in bar over time", "bar", 2),
+        ("Axes: position in rad, and its target, over time", "rad", 2),
+        ("Axes: velocity in rad/s, and its target, over time", "rad/s", 2),
+        ("Axes: torque in N m, and its target, over time", "N m", 2),
+    ];
+    assert_eq!(curves.collect::<Vec<_>>(), expected);
+    assert_eq!(plots(&report), 4 + expected.len());
+    let pressure = report.sections.iter().find_map(|it| match it {
+        Section::Curve(plot) => plot.series.iter().find(|it| it.name == "pressure"),
+        _ => None,
+    });
+    let points = &pressure.unwrap().points;
+    assert!(points.len() > 800 && points.iter().all(|(time, value)| (time * 10.0 - value).abs() < 1e-9));
+}
+
+#[test]
+fn more_signals_than_can_be_told_apart_are_in_several_plots() {
+    let signals: Value =
+        (0..20).map(|it| json!({ "name": format!("s{it}"), "type": "double", "unit": "V" })).collect();
+    let report = report(&with_signals(signals, &[vec![Some(types::Value::Real(1.0)); 27]])).unwrap();
+    assert_eq!(plots(&report), 4 + 3 + 3);
 }
 
 #[test]
@@ -136,6 +216,21 @@ proptest! {
             prop_assert!(roxmltree::Document::parse_with_options(&page, options).is_ok(), "{}", page);
             prop_assert!(Report::from_json(&report.json()).is_ok());
         }
+    }
+
+    #[test]
+    fn any_signals_are_rendered(
+        name in ".{0,20}", unit in ".{0,5}",
+        rows in prop::collection::vec(prop::collection::vec(any::<f64>(), 8), 0..20),
+    ) {
+        let signals = json!([{ "name": name, "type": "double", "unit": unit }]);
+        let real = |value: &f64| (*value != 0.0).then_some(types::Value::Real(*value));
+        let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(real).collect()).collect();
+        let report = report(&with_signals(signals, &rows)).unwrap();
+        let page = report.html();
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+        prop_assert!(roxmltree::Document::parse_with_options(&page, options).is_ok(), "{}", page);
+        prop_assert!(Report::from_json(&report.json()).is_ok());
     }
 
     #[test]

@@ -30,7 +30,13 @@ fn a_recording_holds_every_measured_cycle_and_its_conditions() {
     let end = run(&["run", "--cycles", "300", "--record", path.to_str().unwrap(), "--json"]).json();
     let recording = read(&path);
     assert!(recording.complete && recording.len() == 300, "{}", recording.len());
-    assert_eq!(recording.header.columns, cycles::COLUMNS);
+    let (timing, process_data) = recording.header.columns.split_at(cycles::COLUMNS.len());
+    assert_eq!(timing, cycles::COLUMNS);
+    assert_eq!(
+        (process_data[0].as_str(), process_data[1].as_str()),
+        ("signals:forced", "axis:axis-1.position")
+    );
+    assert_eq!((process_data.len(), recording.process_data_rows().len()), (1 + 6 * 6, 300));
     let facts = &recording.header.facts;
     assert_eq!((&facts["robot"], &facts["sub_devices"]), (&"six-axis".into(), &6.into()));
     assert_eq!(facts["kernel"], end["conditions"]["kernel"]);
@@ -78,7 +84,35 @@ fn a_recording_is_shown_as_text_markdown_json_and_html() {
     let ran = run(&["report", recording, "--html", page.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let page = std::fs::read_to_string(page).expect("the page");
-    assert_eq!(page.matches("<svg").count(), 4);
+    // Timing, and position, velocity and torque of six axes, four of them in a plot.
+    assert_eq!(page.matches("<svg").count(), 4 + 3 * 2);
+}
+
+// feature(measure): `report` of signals and axes: a table, plots over time by unit, cycles without
+#[test]
+fn a_recording_shows_signals_with_their_units_or_timing_alone() {
+    let path = path("signals.onbeat");
+    let recording = path.to_str().unwrap();
+    let record = |which: &[&str]| {
+        let words =
+            ["run", "examples/io-station.toml", "--cycles", "100", "--no-ipc", "--record", recording];
+        let ran = run(&[&words, which].concat());
+        assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
+        run(&["report", recording]).stdout
+    };
+    let text = record(&[]);
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name}: {text}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(line("valve pressure").starts_with("valve pressure bar 2."), "{text}");
+    assert!(line("spindle target velocity").starts_with("spindle target velocity rad/s "), "{text}");
+    let text = record(&["--signals", "all"]);
+    assert!(text.contains("spindle.statusword"), "{text}");
+    let text = record(&["--signals", "none"]);
+    assert!(text.contains("T_exec (us)") && !text.contains("spindle"), "{text}");
+    let ran = run(&["run", "--signals", "all", "--cycles", "1"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("--record <FILE>"), "{:?} {}", ran.code, ran.stderr);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use onbeat::{Profile, Robot};
+use onbeat::{Profile, RecordedSignals, Robot};
 use onbeat_experiments::navigation::Course;
 use onbeat_experiments::navigation::pilot::{self, AllInOne};
 use onbeat_experiments::{Context, Programs};
@@ -104,7 +104,8 @@ impl Inside {
             pilot::Pilot::begin(&self.drive.context(stop.flag())?, &self.drive.log, self.drive.course)?;
         let controller = AllInOne::new(robot.controllers()?, pilot, robot.axes().len());
         let run = robot.profile(Profile::NONE).without_ipc().stop(stop.handle());
-        let summary = run.duration(self.duration).record(self.record).run(controller)?;
+        let run = run.record(self.record).recorded_signals(RecordedSignals::None);
+        let summary = run.duration(self.duration).run(controller)?;
         let printed = output::print_or_give_up(format!("{{ \"cycles\": {} }}\n", summary.cycles()));
         let verdict = match summary.went_well() {
             true => Ok(()),

@@ -119,7 +119,8 @@ impl Children<'_> {
             command.args(["--cpu", &cpu.to_string()]);
         }
         if self.samples <= self.experiment.most_rows {
-            command.arg("--record").arg(self.context.path(&format!("{name}-cycle")));
+            let recording = self.context.path(&format!("{name}-cycle"));
+            command.args(["--signals", "none", "--record"]).arg(recording);
         }
         command.args(&self.experiment.options);
         let mut cycle = self.places.at_cycle(move || ChildProcess::start_and_listen(command))?;

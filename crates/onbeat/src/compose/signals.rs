@@ -1,6 +1,6 @@
 //! A robot's process data by name, once its bus is in PreOp.
 
-use ethercat::main_device::MainDevice;
+use ethercat::pdo::PdoMapping;
 use ipc::description::{OUTSIDE, SensorDescription, SignalDescription};
 use robot::Robot;
 use types::Signal;
@@ -8,10 +8,9 @@ use types::signal::Flow;
 
 use crate::Error;
 
-/// Signals of `robot` in the process data of its bus.
-pub fn signals(robot: &Robot, main_device: &MainDevice) -> Result<Vec<Signal>, Error> {
-    let mapping = |position: usize| main_device.sub_devices().get(position).map(|it| &it.mapping);
-    Ok(robot.signals(mapping)?)
+/// Signals of `robot` in the process data of its SubDevices, in their order.
+pub fn signals(robot: &Robot, mappings: &[PdoMapping]) -> Result<Vec<Signal>, Error> {
+    Ok(robot.signals(|position| mappings.get(position))?)
 }
 
 /// Descriptions of the signals for other processes.

@@ -19,6 +19,8 @@ use types::Signal;
 
 use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
+use super::data_types::typed_mappings;
+use super::process_data::{Chosen, ProcessData};
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::{IpcPlace, Settings, explain};
@@ -39,6 +41,8 @@ pub(super) struct Prepared {
     pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
+    /// Signals and axes of the recording, if it is to have any.
+    pub(super) process_data: Option<ProcessData>,
 }
 
 impl Settings {
@@ -57,7 +61,8 @@ impl Settings {
         }
         self.bring_up(robot, &mut main_device, &mut link, reporter)?;
         // The signals of an IPC are known in PreOp.
-        let around = match self.around(robot, control, &main_device) {
+        let signals = self.signals(robot, &mut main_device, &mut link);
+        let around = match signals.and_then(|signals| self.around(robot, control, signals)) {
             Ok(around) => around,
             Err(error) => {
                 self.take_down(&mut main_device, &mut link)?;
@@ -77,11 +82,14 @@ impl Settings {
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
+        let recorded =
+            self.record.as_ref().and_then(|_| Chosen::of(self.recorded_signals, robot, &signals));
         if let Err(error) = cycle.set_signals(signals) {
             let (mut main_device, mut link) = cycle.abandon();
             self.take_down(&mut main_device, &mut link)?;
             return Err(error.into());
         }
+        let process_data = recorded.map(|chosen| chosen.sample(&mut cycle));
         let mut cycle = match ipc {
             Some(ipc) => cycle.with_ipc(ipc),
             None => cycle,
@@ -90,7 +98,7 @@ impl Settings {
         if let Some(guests) = guests {
             (cycle, bus_server) = BusServer::start(robot, cycle, &observer, guests);
         }
-        Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus })
+        Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus, process_data })
     }
 
     /// To PreOp; every axis and interlock finds its objects there.
@@ -127,14 +135,19 @@ impl Settings {
         }
     }
 
-    /// Signals, IPC and controller, for a bus in PreOp.
-    fn around(
+    /// Signals of a bus in PreOp.
+    fn signals(
         &self,
         robot: &Robot,
-        control: Control<'_>,
-        main_device: &MainDevice,
-    ) -> Result<Around, Error> {
-        let signals = signals::signals(robot, main_device)?;
+        main_device: &mut MainDevice,
+        link: &mut RobotLink,
+    ) -> Result<Vec<Signal>, Error> {
+        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        signals::signals(robot, &typed_mappings(&mut pump)?)
+    }
+
+    /// IPC and controller of a robot with these signals.
+    fn around(&self, robot: &Robot, control: Control<'_>, signals: Vec<Signal>) -> Result<Around, Error> {
         let (ipc, server, ports, devices, guests) = match self.open_ipc(robot, &control, &signals)? {
             Opened::Open(open) => {
                 let Open { ipc, server, ports, devices, guests } = *open;

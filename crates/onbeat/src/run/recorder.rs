@@ -1,18 +1,20 @@
 //! Every measured cycle in a file, written by a thread of its own: neither the cycle nor its watch ever waits for a disk.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
 use control::output::{OutputThread, Taken, Unfinished};
+use control::sampling::Samples;
 use ipc::ring::{self, bounded};
 use machine::usage::Usage;
 use record::recording::{Facts, Header, RecordingWriter};
 use record::{CycleRecord, RunConditions, RunSummary, cycles};
 use serde_json::Value;
 
+use super::process_data::ProcessData;
 use crate::{Error, Notice, Reporter};
 
 /// Time the file may take nothing at the end of a run before it is given up.
@@ -34,11 +36,18 @@ const AT_ONCE: usize = 256;
 /// A file to record into, made before the bus is touched: a wrong path costs nothing then.
 pub(super) struct NewFile {
     path: PathBuf,
-    header: Sender<Header>,
+    top: Sender<Top>,
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
-    writer: OutputThread<io::Result<()>>,
+    writer: OutputThread<io::Result<u64>>,
+}
+
+/// What is known once the bus is in PreOp.
+struct Top {
+    header: Header,
+    /// Signals and axes, if they are recorded.
+    samples: Option<Samples>,
 }
 
 /// Makes the file.
@@ -46,12 +55,12 @@ pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile
     let failed = |why: String| Error::Recording { path: path.to_owned(), why };
     let at = |error: io::Error| failed(error.to_string());
     let (tell, opened) = mpsc::sync_channel(1);
-    let (header, top) = mpsc::channel();
+    let (top, begin) = mpsc::channel();
     let (cycles, rows) = bounded(ROOM);
     let (end, bottom) = mpsc::channel();
     let (say, said) = mpsc::channel();
     let file = Writing { path: path.to_owned(), say };
-    let work = move |taken: &Taken| file.write(&tell, &top, rows, &bottom, taken);
+    let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
     let writer = OutputThread::start("record", work).map_err(at)?;
     match opened.recv_timeout(OPEN_PATIENCE) {
         Ok(outcome) => outcome.map_err(at)?,
@@ -61,7 +70,7 @@ pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile
         }
         Err(RecvTimeoutError::Disconnected) => return Err(failed(PANICKED.to_owned())),
     }
-    Ok(NewFile { path: path.to_owned(), header, cycles, end, said, writer })
+    Ok(NewFile { path: path.to_owned(), top, cycles, end, said, writer })
 }
 
 const PANICKED: &str = "the recording's writer panicked";
@@ -72,22 +81,33 @@ pub(super) struct Recorder {
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
-    writer: OutputThread<io::Result<()>>,
+    writer: OutputThread<io::Result<u64>>,
     measured: u64,
     begin: Option<Usage>,
 }
 
 impl Recorder {
     /// Has the top written, with the conditions of the run.
-    pub(super) fn begin(new: NewFile, conditions: &RunConditions, period: Duration) -> Self {
-        let NewFile { path, header, cycles, end, said, writer } = new;
+    pub(super) fn begin(
+        new: NewFile,
+        conditions: &RunConditions,
+        period: Duration,
+        process_data: Option<ProcessData>,
+    ) -> Self {
+        let NewFile { path, top, cycles, end, said, writer } = new;
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        // A writer that is gone has its failure to tell.
-        let _ = header.send(Header {
+        let mut header = Header {
             what: cycles::WHAT.to_owned(),
             columns: cycles::COLUMNS.map(str::to_owned).to_vec(),
             facts: facts(conditions, period),
+        };
+        let samples = process_data.map(|ProcessData { samples, columns, signals }| {
+            header.columns.extend(columns);
+            header.facts.insert("signals".to_owned(), signals);
+            samples
         });
+        // A writer that is gone has its failure to tell.
+        let _ = top.send(Top { header, samples });
         Self { path, cycles, end, said, writer, measured: 0, begin: Usage::now().ok() }
     }
 
@@ -110,11 +130,17 @@ impl Recorder {
         let outcome = self.writer.finish(LAST_PATIENCE);
         let written = self.writer.taken();
         let missing = self.measured.saturating_sub(written);
+        let mut bare = String::new();
         let why = match outcome {
-            Ok(Ok(())) if missing == 0 => {
+            Ok(Ok(0)) if missing == 0 => {
                 return Ok(format!("{written} cycles recorded in {}", self.path.display()));
             }
-            Ok(Ok(())) => "it was too slow".to_owned(),
+            Ok(Ok(without)) => {
+                if without > 0 {
+                    bare = format!(" ({without} without signals and axes)");
+                }
+                "it was too slow".to_owned()
+            }
             Ok(Err(error)) => error.to_string(),
             Err(Unfinished::Hangs) => "it takes nothing any more".to_owned(),
             Err(Unfinished::Panicked) => PANICKED.to_owned(),
@@ -122,7 +148,7 @@ impl Recorder {
         Err(Error::Recording {
             path: self.path,
             why: format!(
-                "{why}; {written} cycles are in it, {missing} are not: make room, or record elsewhere"
+                "{why}; {written} cycles are in it{bare}, {missing} are not: make room, or record elsewhere"
             ),
         })
     }
@@ -135,15 +161,15 @@ struct Writing {
 }
 
 impl Writing {
-    /// Opens the file and writes all of it; what it has taken is counted.
+    /// Opens the file and writes all of it; what it has taken is counted. Returns the cycles whose process data was dropped.
     fn write(
         self,
         opened: &SyncSender<io::Result<()>>,
-        top: &Receiver<Header>,
+        top: &Receiver<Top>,
         rows: ring::Receiver<CycleRecord>,
         bottom: &Receiver<Facts>,
         taken: &Taken,
-    ) -> io::Result<()> {
+    ) -> io::Result<u64> {
         let file = match File::create(&self.path) {
             Ok(file) => {
                 let _ = opened.send(Ok(()));
@@ -157,34 +183,47 @@ impl Writing {
             }
         };
         // A run that did not come so far has nothing to write.
-        let Ok(header) = top.recv() else { return Ok(()) };
-        let written = write_rows(file, &header, rows, taken);
+        let Ok(Top { header, mut samples }) = top.recv() else { return Ok(0) };
+        let written = write_rows(file, &header, rows, samples.as_mut(), taken);
         if let Err(error) = &written {
             let told = format!("{}: {error}; cycles are not recorded any more", self.path.display());
             let _ = self.say.send(told);
         }
-        match bottom.recv() {
-            Ok(end) => written?.finish(&end).map(drop),
-            Err(_) => written.map(drop),
+        let end = bottom.recv();
+        let (file, without) = written?;
+        if let Ok(mut end) = end {
+            if samples.is_some() {
+                end.insert(WITHOUT.to_owned(), without.into());
+            }
+            file.finish(&end)?;
         }
+        Ok(without)
     }
 }
 
-/// Empties the ring into the file until nobody fills it any more.
-fn write_rows(
-    file: BufWriter<File>,
+/// Empties the ring into the file until nobody fills it any more; counts cycles whose process data was dropped.
+fn write_rows<W: Write>(
+    file: W,
     header: &Header,
     mut rows: ring::Receiver<CycleRecord>,
+    mut samples: Option<&mut Samples>,
     taken: &Taken,
-) -> io::Result<RecordingWriter<BufWriter<File>>> {
+) -> io::Result<(RecordingWriter<W>, u64)> {
     let mut file = RecordingWriter::begin(file, header)?;
+    let mut without = 0;
     file.flush()?;
     loop {
         // Asked before emptying: what was stored before it is found below.
         let last = rows.is_over();
         let mut written = 0;
         for record in rows.by_ref().take(AT_ONCE) {
-            file.row(&cycles::row(&record))?;
+            match &mut samples {
+                None => file.row(&cycles::row(&record))?,
+                Some(samples) => {
+                    without += u64::from(!samples.go_to(record.cycle));
+                    file.row_with(&cycles::row(&record), samples.values())?;
+                }
+            }
             written += 1;
         }
         if written > 0 {
@@ -192,7 +231,7 @@ fn write_rows(
             file.flush()?;
             taken.add(written);
         } else if last {
-            return Ok(file);
+            return Ok((file, without));
         } else {
             std::thread::sleep(LOOK_EVERY);
         }
@@ -227,6 +266,9 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
     }
     facts
 }
+
+/// Fact known at the end: cycles in the recording whose signals and axes were dropped.
+const WITHOUT: &str = "cycles_without_process_data";
 
 /// A look's worth of cycles at 4 kHz.
 const BUFFER: usize = 64 << 10;

@@ -45,8 +45,8 @@ impl Settings {
         file: Option<recorder::NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
-        let Prepared { cycle, observer, mut explainer, server, external, bus_server, beside, bus } =
-            prepared;
+        let Prepared { cycle, observer, mut explainer, server, external, bus_server, .. } = prepared;
+        let (beside, bus, process_data) = (prepared.beside, prepared.bus, prepared.process_data);
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
@@ -63,7 +63,8 @@ impl Settings {
                 overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
                 summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
                 explainer,
-                recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),
+                recorder: file
+                    .map(|file| Recorder::begin(file, &conditions, robot.cycle.period, process_data)),
                 bus_server,
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 tasks: Tasks::new(started.number, beside_it, disturbances),

@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use control::verdict::COULD_NOT_RUN;
-use onbeat::{Control, Detail, Error, Summary};
+use onbeat::{Control, Detail, Error, RecordedSignals, Summary};
 use robot::{FrameOrder, Robot};
 
 use crate::arguments::{Wire, named, time};
@@ -73,9 +73,13 @@ pub(crate) struct Run {
     #[arg(long)]
     json: bool,
 
-    /// Write every measured cycle to this file, for `onbeat report` and `onbeat analyse`
+    /// Write every measured cycle to this file, for `onbeat report` and `onbeat analyse`: its timing, axes and signals
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+
+    /// Signals in the file of --record
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "named", requires = "record")]
+    signals: Recorded,
 
     /// Name of the IPC that other programs attach to, or path of its socket; without it the robot's name
     #[arg(long, value_name = "NAME", conflicts_with = "no_ipc")]
@@ -124,6 +128,26 @@ enum Watching {
     Backtraces,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Recorded {
+    /// No signals and no axes: timing alone
+    None,
+    /// Those that the robot file names, and all axes
+    Named,
+    /// Those of all process data, and all axes
+    All,
+}
+
+impl From<Recorded> for RecordedSignals {
+    fn from(recorded: Recorded) -> Self {
+        match recorded {
+            Recorded::None => Self::None,
+            Recorded::Named => Self::Named,
+            Recorded::All => Self::All,
+        }
+    }
+}
+
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut live = LiveLine::new();
@@ -169,7 +193,7 @@ impl Run {
             run = run.duration(duration);
         }
         if let Some(path) = &self.record {
-            run = run.record(path);
+            run = run.record(path).recorded_signals(self.signals.into());
         }
         if let Some(name) = &self.ipc {
             run = run.ipc(name);

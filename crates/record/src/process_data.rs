@@ -1,0 +1,121 @@
+//! Process data in a recording of a cycle: columns behind those of its timing, whose names have a colon.
+//!
+//! | column | value |
+//! |---|---|
+//! | `signals:forced` | signals of the recording that somebody outside holds at a value |
+//! | `signal:NAME` | value of a signal, in its unit; 0 or 1 of a bit |
+//! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |
+//!
+//! Their values are those of the cycle in whose row they stand: inputs as its controller had them, outputs and targets as it
+//! left them. A field is empty where there is no value of this cycle: an input, or the feedback of an axis, that did not come in
+//! with it. In a row that was dropped all of them are empty, `signals:forced` too.
+
+use std::fmt::Write as _;
+
+use types::Value;
+
+/// Column that is empty in no row but one whose process data was dropped.
+pub const FORCED: &str = "signals:forced";
+
+/// Columns of an axis, with their units: feedback, then targets.
+pub const OF_AXIS: [(&str, &str); 6] = [
+    ("position", "rad"),
+    ("velocity", "rad/s"),
+    ("torque", "N m"),
+    ("target_position", "rad"),
+    ("target_velocity", "rad/s"),
+    ("target_torque", "N m"),
+];
+
+/// Column of a signal.
+#[must_use]
+pub fn of_signal(name: &str) -> String {
+    format!("{SIGNAL}{name}")
+}
+
+/// Columns of an axis, in their order.
+pub fn of_axis(name: &str) -> impl Iterator<Item = String> + '_ {
+    OF_AXIS.iter().map(move |(quantity, _)| format!("{AXIS}{name}.{quantity}"))
+}
+
+/// Content of a column of process data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column<'a> {
+    /// Value of the signal of this name.
+    Signal(&'a str),
+    /// Quantity of the axis of this name, and its unit.
+    Axis(&'a str, &'a str, &'static str),
+    /// [`FORCED`], or one that nothing is known of.
+    Other,
+}
+
+impl<'a> Column<'a> {
+    /// Content of the column of this name; `None` if it is no process data.
+    #[must_use]
+    pub fn of(name: &'a str) -> Option<Self> {
+        if !is_process_data(name) {
+            return None;
+        }
+        let axis = name.strip_prefix(AXIS).and_then(|rest| rest.rsplit_once('.'));
+        let unit =
+            |quantity: &str| OF_AXIS.iter().find(|(known, _)| *known == quantity).map(|(_, unit)| *unit);
+        Some(match (name.strip_prefix(SIGNAL), axis) {
+            (Some(signal), _) => Self::Signal(signal),
+            (None, Some((axis, quantity))) => {
+                unit(quantity).map_or(Self::Other, |unit| Self::Axis(axis, quantity, unit))
+            }
+            (None, None) => Self::Other,
+        })
+    }
+}
+
+fn is_process_data(column: &str) -> bool {
+    column.contains(':')
+}
+
+/// Number of the columns of whole numbers; `None` if not all process data is behind at least one of them.
+pub(crate) fn whole_columns(columns: &[String]) -> Option<usize> {
+    let whole = columns.iter().position(|column| is_process_data(column)).unwrap_or(columns.len());
+    let ordered = columns[whole..].iter().all(|column| is_process_data(column));
+    (ordered && (whole > 0 || columns.is_empty())).then_some(whole)
+}
+
+/// Writes a field, with the fewest digits that are read back as the same number.
+pub(crate) fn write(line: &mut String, value: Option<Value>) {
+    // A text takes whatever is written.
+    let _ = match value {
+        None => Ok(()),
+        Some(Value::Bool(value)) => write!(line, "{}", u8::from(value)),
+        Some(Value::Unsigned(value)) => write!(line, "{value}"),
+        Some(Value::Signed(value)) => write!(line, "{value}"),
+        Some(Value::Real(value)) => write!(line, "{value:?}"),
+    };
+}
+
+/// Number of a field, NaN if it is empty; `None` if it is no number.
+pub(crate) fn read(field: &str) -> Option<f64> {
+    let number = if field.is_empty() { f64::NAN } else { field.parse().ok()? };
+    Some(if number.is_nan() { f64::NAN } else { number })
+}
+
+/// What [`read`] reads, in words.
+pub(crate) const FIELD: &str = "numbers, each whole, with a point, or empty";
+
+const SIGNAL: &str = "signal:";
+const AXIS: &str = "axis:";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // feature(measure): recordings with signals and axes, cycle by cycle
+    #[test]
+    fn columns_say_what_they_hold() {
+        let axis: Vec<String> = of_axis("left.hip").collect();
+        assert_eq!(Column::of(&axis[2]), Some(Column::Axis("left.hip", "torque", "N m")));
+        assert_eq!(Column::of(&of_signal("a: b")), Some(Column::Signal("a: b")));
+        assert_eq!(Column::of("axis:x.colour"), Some(Column::Other));
+        assert_eq!(Column::of(FORCED), Some(Column::Other));
+        assert_eq!(Column::of("release_ns"), None);
+    }
+}
