@@ -238,7 +238,7 @@ pub const fn stop_code(reason: StopReason) -> Stop {
     }
 }
 
-fn stop_reason(code: u8) -> Option<StopReason> {
+pub(crate) fn stop_reason(code: u8) -> Option<StopReason> {
     StopReason::ALL.into_iter().find(|&reason| stop_code(reason) as u8 == code)
 }
 

@@ -55,7 +55,12 @@ struct Double<P> {
 
 impl<P: Process> Remote for Double<P> {
     fn blank_request(&self) -> ExternalCommand {
-        ExternalCommand { axes: vec![ipc::state::Axis::default(); DRIVES], ..ExternalCommand::default() }
+        ExternalCommand {
+            axes: vec![ipc::state::Axis::default(); DRIVES],
+            drives: vec![ipc::controller::Drive::default(); DRIVES],
+            command: ipc::controller::Commanded { axes: vec![None; DRIVES], ..Default::default() },
+            ..ExternalCommand::default()
+        }
     }
 
     fn blank_answer(&self) -> Answer {
@@ -231,7 +236,7 @@ impl Turner {
             let target = Some(AxisTarget::Position(*position));
             AxisAnswer { request: Some(DriveRequest::Enable), home: false, target }
         });
-        Answer { cycle: request.cycle, axes: axes.collect(), outputs: Vec::new() }
+        Answer { cycle: request.cycle, axes: axes.collect(), ..Answer::default() }
     }
 }
 
