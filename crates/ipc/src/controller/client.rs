@@ -88,6 +88,21 @@ impl Controller {
         }
     }
 
+    /// The request that was waited for last.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Sends an answer to it and wakes the cycle, as [`Turn::send`] does; true if it is in time.
+    pub fn answer(&mut self, answer: &Answer) -> bool {
+        words::encode_answer(answer, self.rows, &mut self.outgoing);
+        let in_time = now_ns() <= self.request.deadline_ns;
+        self.answers.publish(&self.outgoing);
+        futex::wake(&self.answers.memory().words()[0]);
+        in_time
+    }
+
     fn sleep(&mut self, limit_ns: u64) -> Awake {
         loop {
             match self.requests.read(&mut self.incoming, ATTEMPTS) {
