@@ -24,9 +24,9 @@ const AXES: usize = 3;
 const SIGNALS: usize = 2;
 
 /// Words of an answer, of the header with the number of the newest, and from slot to slot.
-const WORDS: usize = 8 + 2 * (AXES + SIGNALS);
+const WORDS: usize = 16 + 2 * (AXES + SIGNALS);
 const CELL: u64 = 64;
-const STRIDE: u64 = 24 * 8;
+const STRIDE: u64 = 32 * 8;
 
 static RIG: OnceLock<Mutex<Rig>> = OnceLock::new();
 

@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Any
 
 from . import _native
+from .bus import BusClient
 from .command import Command
+from .controller import Controller
 from .description import Description, parse
 from .requests import Requests
 from .trajectory import Trajectories
@@ -103,6 +105,14 @@ class Cycle:
     def release(self, signal: str | None = None) -> None:
         """Releases a forced signal, or all."""
         self._native.release(None if signal is None else self.description.signal(signal))
+
+    def controller(self) -> Controller:
+        """Becomes the controller of the cycle, if the robot file leaves that to a process; LeaseError says why not."""
+        return Controller(self._native.controller(), self.description)
+
+    def bus(self) -> BusClient:
+        """Opens a connection to the bus: objects, AL states, working counters, error counters, events."""
+        return BusClient(self._native.open_bus(), self.description)
 
     def port(self, name: str) -> _native.Port:
         """Opens a port; PortError says who has it open, or which there are."""

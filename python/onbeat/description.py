@@ -109,6 +109,12 @@ class Description:
                 return index
         raise KeyError(_none("signal", name, [it.name for it in self.signals]))
 
+    def sub_device(self, name: str) -> int:
+        """The position of the SubDevice of this name; KeyError names those there are."""
+        if name in self.sub_devices:
+            return self.sub_devices.index(name)
+        raise KeyError(_none("SubDevice", name, list(self.sub_devices)))
+
     def controller(self, name: str) -> int:
         """The index of the controller of this name; KeyError names those there are."""
         for index, controller in enumerate(self.controllers):

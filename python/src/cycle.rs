@@ -1,11 +1,14 @@
 //! A running cycle, attached to, and the lease of its commands.
 
+use std::os::fd::IntoRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipc::client::{
-    AttachError, Client, FindError, ForceError, LeaseError as NoLease, PortError as NoPort,
+    AttachError, Client, ControllerError as NoRole, FindError, ForceError, LeaseError as NoLease,
+    PortError as NoPort,
 };
 use ipc::command::{self, AxisTarget, Command, Pose, SendError, Twist};
 use ipc::description::Description;
@@ -13,6 +16,7 @@ use ipc::state::{self, ReadError};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::controller::ControllerRole;
 use crate::errors::{
     CommandError, CycleEndedError, LeaseError, NoCycleError, OnbeatError, PortError, ended,
 };
@@ -186,6 +190,25 @@ impl Cycle {
         Ok(TrajectoryPort::new(channel))
     }
 
+    /// Becomes its controller.
+    fn controller(&self, py: Python<'_>) -> PyResult<ControllerRole> {
+        let controller = py.detach(|| self.with(|attached| attached.controller().map_err(of_no_role)))?;
+        Ok(ControllerRole::new(controller, Arc::clone(&self.description)))
+    }
+
+    /// Opens a connection to its bus: the number of a descriptor that is the caller's.
+    fn open_bus(&self, py: Python<'_>) -> PyResult<i32> {
+        let bus = py.detach(|| {
+            self.with(|attached| {
+                attached.bus().map_err(|error| match error {
+                    AttachError::Nobody { .. } => ended(),
+                    error => of_attach(error),
+                })
+            })
+        })?;
+        Ok(UnixStream::from(bus).into_raw_fd())
+    }
+
     /// Lets go of it. Leases and ports taken from it go on.
     fn close(&self) {
         self.attached.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -267,6 +290,14 @@ fn of_lease(error: NoLease) -> PyErr {
     match error {
         NoLease::Attach(AttachError::Nobody { .. }) => ended(),
         NoLease::Attach(error) => of_attach(error),
+        _ => LeaseError::new_err(error.to_string()),
+    }
+}
+
+fn of_no_role(error: NoRole) -> PyErr {
+    match error {
+        NoRole::Attach(AttachError::Nobody { .. }) => ended(),
+        NoRole::Attach(error) => of_attach(error),
         _ => LeaseError::new_err(error.to_string()),
     }
 }

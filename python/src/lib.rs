@@ -6,9 +6,11 @@
 //! | [`errors`] | exceptions raised |
 //! | [`state`] | the state of a cycle, read-only |
 //! | [`cycle`] | a running cycle, attached to, and the lease of its commands |
+//! | [`controller`] | the role of its controller |
 //! | [`ports`] | ports as files, and what two of them speak: requests and trajectories |
 //! | [`wait`] | waiting without holding Python's lock |
 
+mod controller;
 mod cycle;
 mod errors;
 mod ports;
@@ -18,6 +20,8 @@ mod wait;
 /// The native part of `onbeat`.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::controller::{ControllerRequest, ControllerRole};
     #[pymodule_export]
     use crate::cycle::{Cycle, Lease, attach, cycles};
     #[pymodule_export]

@@ -20,13 +20,6 @@ impl State {
         Self { it, description }
     }
 
-    fn signal_at(&self, place: usize) -> Option<Signal> {
-        let it = self.it.signals.get(place)?;
-        let described = self.description.signals.get(place)?;
-        let value = it.value(&described.kind).into();
-        Some(Signal { value, fresh: it.fresh, forced: it.forced })
-    }
-
     /// One number of each axis, as an array of doubles: numpy takes it without a copy.
     fn array<'py>(&self, py: Python<'py>, of: fn(&state::Axis) -> f64) -> PyResult<Bound<'py, PyAny>> {
         let bytes: Vec<u8> = self.it.axes.iter().flat_map(|axis| of(axis).to_ne_bytes()).collect();
@@ -37,7 +30,7 @@ impl State {
 #[pymethods]
 impl State {
     #[getter]
-    fn one_cycle(&self) -> u64 {
+    fn cycle(&self) -> u64 {
         self.it.cycle
     }
 
@@ -119,17 +112,18 @@ impl State {
 
     #[getter]
     fn signals(&self) -> Vec<Signal> {
-        (0..self.it.signals.len()).filter_map(|place| self.signal_at(place)).collect()
+        let described = self.description.signals.iter();
+        self.it
+            .signals
+            .iter()
+            .zip(described)
+            .map(|(it, described)| Signal::new(*it, &described.kind))
+            .collect()
     }
 
     /// The signal of this name.
     fn signal(&self, name: &str) -> PyResult<Signal> {
-        let place = self.description.signals.iter().position(|it| it.name == name);
-        place.and_then(|place| self.signal_at(place)).ok_or_else(|| {
-            let names: Vec<&str> = self.description.signals.iter().map(|it| it.name.as_str()).collect();
-            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            PyKeyError::new_err(format!("there is no signal '{name}'; there are: {known}"))
-        })
+        Signal::named(&self.description, &self.it.signals, name)
     }
 
     #[getter]
@@ -318,8 +312,29 @@ impl Spread {
     }
 }
 
+impl Signal {
+    fn new(it: state::Signal, kind: &str) -> Self {
+        Self { value: it.value(kind).into(), fresh: it.fresh, forced: it.forced }
+    }
+
+    /// The signal of this name; the error names those there are.
+    pub(crate) fn named(
+        description: &Description,
+        signals: &[state::Signal],
+        name: &str,
+    ) -> PyResult<Self> {
+        let mut known = description.signals.iter().zip(signals);
+        let found = known.find(|(described, _)| described.name == name);
+        found.map(|(described, it)| Self::new(*it, &described.kind)).ok_or_else(|| {
+            let names: Vec<&str> = description.signals.iter().map(|it| it.name.as_str()).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            PyKeyError::new_err(format!("there is no signal '{name}'; there are: {known}"))
+        })
+    }
+}
+
 impl Axis {
-    fn new(it: &state::Axis) -> Self {
+    pub(crate) fn new(it: &state::Axis) -> Self {
         Self {
             drive_state: words::drive_state(it.drive_state).into_owned(),
             phase: words::phase(it.phase).into_owned(),

@@ -163,3 +163,27 @@ def test_a_port_is_a_file_that_can_be_polled(start: Start) -> None:
     assert port.closed
     with pytest.raises(ValueError, match="closed"):
         port.fileno()
+
+
+def test_a_pose_moves_the_tool_of_an_arm_and_one_that_cannot_be_is_refused(start: Start) -> None:
+    run = start("arm.toml")
+    run.until_enabled()
+    with run.cycle.requests() as requests:
+        requests.switch_controller("tool", timeout=PATIENCE)
+    with run.cycle.command() as command:
+        command.send(pose=onbeat.Pose((0.3, 0.0, 0.5), (2.0, 0.0, 0.0, 0.0)), ttl=0.5)
+        refused = run.until(lambda state: state.command.refused == 1)
+        assert "quaternion" in str(refused.command.last_refusal)
+        command.send(pose=onbeat.Pose((3.0, 0.0, 0.0)), ttl=0.5)
+        refused = run.until(lambda state: state.command.refused == 2)
+        assert max(map(abs, refused.velocities)) < 0.01
+        # Stretched along x at the start: back and down, within its plane.
+        end = time.monotonic() + PATIENCE
+        while max(map(abs, run.cycle.next_state(timeout=PATIENCE).positions)) < 0.2:
+            command.send(pose=onbeat.Pose(TOOL), ttl=0.5)
+            assert time.monotonic() < end, run.cycle.state().command
+            time.sleep(0.02)
+
+
+TOOL = (0.50, 0.0, 0.47)
+"""m, in the frame of the arm's base link."""

@@ -13,20 +13,24 @@
 //! A cycle that asks makes two system calls for it: a wake, and a wait if the answer is not there yet.
 
 mod axis;
+mod process;
 
 use std::time::Duration;
 
 use ethercat::time::Instant;
-use ipc::controller::{Answer, ControllerCounters, CycleEnd, Received, Request, Wrong};
+use ipc::controller::{Answer, ControllerCounters, CycleEnd, Drive, Received, Request, Wrong};
 use ipc::state;
+use motion::base::{Pose, Twist};
+use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 use types::Value;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::controller::{Controller, ControllerOutput, CycleInfo};
+use crate::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use crate::signal::{Io, SignalError, SignalState, Signals};
 use axis::Course;
 
 pub use axis::ExternalAxis;
+pub use process::{ControllerProcess, ProcessError};
 
 /// Settings of a controller process.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +116,8 @@ pub struct External<R> {
     outputs: Vec<Option<Value>>,
     request: Request,
     answer: Answer,
+    /// Output of the last answer.
+    told: ControllerOutput,
     /// Cycle of its last call.
     called: Option<u64>,
     /// Last cycle that was asked for.
@@ -164,6 +170,7 @@ impl<R: Remote> External<R> {
             settings,
             request,
             answer,
+            told: ControllerOutput::default(),
             called: None,
             asked: None,
             taken: None,
@@ -228,7 +235,7 @@ impl<R: Remote> External<R> {
 
     /// Checks an answer against the robot: it is taken whole or not at all.
     fn check(&self) -> Result<(), Wrong> {
-        let Answer { cycle, axes, outputs } = &self.answer;
+        let Answer { cycle, axes, outputs, .. } = &self.answer;
         if self.asked.is_none_or(|asked| *cycle > asked) || self.taken.is_some_and(|taken| *cycle <= taken)
         {
             return Err(Wrong::Cycle);
@@ -252,8 +259,16 @@ impl<R: Remote> External<R> {
     }
 
     fn take(&mut self) {
-        let Answer { cycle, axes, outputs } = &self.answer;
+        let Answer { cycle, commanded, refused, base, axes, outputs } = &self.answer;
         self.taken = Some(*cycle);
+        let ([x, y, yaw], [vx, vy, vyaw]) = (base.pose, base.twist);
+        self.told = ControllerOutput {
+            commanded: *commanded,
+            refused: *refused,
+            pose: Pose { x: Metres(x), y: Metres(y), yaw: Radians(yaw) },
+            twist: Twist { x: MetresPerSecond(vx), y: MetresPerSecond(vy), yaw: RadiansPerSecond(vyaw) },
+            ..ControllerOutput::default()
+        };
         for (course, answer) in self.axes.iter_mut().zip(axes) {
             course.take(*cycle, answer);
         }
@@ -282,6 +297,9 @@ impl<R: Remote> External<R> {
             self.axes.iter_mut().zip(settings).zip(reports.zip(&mut request.axes))
         {
             *axis = course.shown(info.cycle, report, command, enters, settings.as_ref());
+        }
+        for (drive, report) in request.drives.iter_mut().zip(io.axes()) {
+            *drive = shown_drive(report);
         }
         for (signal, SignalState { value, fresh, forced }) in request.signals.iter_mut().zip(io.signals()) {
             *signal = state::Signal { word: value.word(), fresh, forced };
@@ -336,7 +354,13 @@ impl<R: Remote> Controller for External<R> {
         Ok(())
     }
 
+    fn command(&mut self, asked: &ExternalCommand) {
+        crate::ipc::told(asked, &mut self.request.command);
+    }
+
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        // What was refused was told in the cycle before.
+        self.told.refused = None;
         self.fill(info, io);
         let deadline = info.release + self.settings.deadline;
         let served = self.serve(info.cycle, deadline);
@@ -363,8 +387,13 @@ impl<R: Remote> Controller for External<R> {
     }
 
     fn output(&self) -> ControllerOutput {
-        ControllerOutput { lost: self.has_served && !self.is_fresh, ..ControllerOutput::default() }
+        ControllerOutput { lost: self.has_served && !self.is_fresh, ..self.told }
     }
+}
+
+fn shown_drive(report: &AxisReport) -> Drive {
+    let AxisReport { statusword, error_code, homing, was_enabled, missed, waits, .. } = *report;
+    Drive { statusword: statusword.0, error_code, homing, was_enabled, missed, waits }
 }
 
 fn value(word: u64, kind: &str) -> Value {

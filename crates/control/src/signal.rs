@@ -1,6 +1,7 @@
 //! Process data by name: found once, read and written in every cycle.
 
 mod array;
+mod described;
 mod error;
 mod external;
 mod handle;

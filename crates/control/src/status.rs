@@ -106,6 +106,11 @@ pub const fn stop_code(reason: StopReason) -> Stop {
     }
 }
 
+/// Reason that [`stop_code`] gives this code.
+pub(crate) fn stop_reason(code: u8) -> Option<StopReason> {
+    StopReason::ALL.into_iter().find(|&reason| stop_code(reason) as u8 == code)
+}
+
 const STAGES: [BringUpPhase; 10] = [
     BringUpPhase::Scan,
     BringUpPhase::Clocks,

@@ -31,16 +31,16 @@ mod ends;
 pub(crate) mod words;
 
 use crate::codes::codes;
-use crate::command::AxisTarget;
-use crate::state::{Axis, Signal};
+use crate::command::{AxisTarget, Pose, Twist};
+use crate::state::{Axis, Base, Freshness, Refusal, Signal};
 
-pub use client::{Controller, Turn};
+pub use client::{Controller, Turn, Waited};
 pub use counters::{ControllerCounters, Counters};
 pub(crate) use ends::Role;
 pub use ends::{CycleEnd, Received};
 
 /// Version of requests, answers and their order. A process of another version is refused.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Inputs of a cycle for the controller process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,8 +60,42 @@ pub struct Request {
     /// Axes, in the order of the description. While an axis is enabled and holding (phase 1) set-points begin at its target
     /// position; otherwise targets are those of the cycle before.
     pub axes: Vec<Axis>,
+    /// Drives of the axes, in the same order.
+    pub drives: Vec<Drive>,
     /// Signals, in the order of the description.
     pub signals: Vec<Signal>,
+    /// Command from outside.
+    pub command: Commanded,
+}
+
+/// Command from outside, as the cycle took it: every number in it is within the robot's limits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Commanded {
+    /// Validity; only a fresh command is to move anything.
+    pub freshness: Freshness,
+    /// Velocity of the base.
+    pub twist: Option<Twist>,
+    /// Pose of the arm's tool.
+    pub pose: Option<Pose>,
+    /// Target of each axis, in the order of the description.
+    pub axes: Vec<Option<AxisTarget>>,
+}
+
+/// Drive of an axis, beside the state of the axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drive {
+    /// Statusword 0x6041.
+    pub statusword: u16,
+    /// Error code 0x603F of a drive in fault; 0 for none known.
+    pub error_code: u16,
+    /// True while it looks for its home.
+    pub homing: bool,
+    /// True if it was enabled before.
+    pub was_enabled: bool,
+    /// Cycles in a row in which it was not heard of.
+    pub missed: u32,
+    /// Cycles in a row in which it was asked to be enabled and was not.
+    pub waits: u32,
 }
 
 /// Answer to the request of a cycle.
@@ -69,6 +103,12 @@ pub struct Request {
 pub struct Answer {
     /// Number of the cycle.
     pub cycle: u64,
+    /// The controller lives on the command from outside: when that goes stale, the axes stop as the robot file says.
+    pub commanded: bool,
+    /// Reason for a target of the command that it refuses, in the cycle in which it does.
+    pub refused: Option<Refusal>,
+    /// Base by its odometry, shown in the state; all zero without one.
+    pub base: Base,
     /// Axes, in the order of the description.
     pub axes: Vec<AxisAnswer>,
     /// Values of outputs, in the order of the signals of the description: 0 or 1, an integer, or the bits of a double, as its

@@ -86,7 +86,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
 }
 
 fn blank() -> Answer {
-    Answer { cycle: 0, axes: vec![AxisAnswer::default(); 2], outputs: vec![None; 3] }
+    Answer { axes: vec![AxisAnswer::default(); 2], outputs: vec![None; 3], ..Answer::default() }
 }
 
 // feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
@@ -111,7 +111,7 @@ fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
     drop(again);
 
     let (_line, reply, files) = ask(&folder.socket("robot"), Request::Controller(VERSION + 1));
-    let sentence = "the cycle speaks version 1 with controllers, this one 2: use programs of the same version of Onbeat on \
+    let sentence = "the cycle speaks version 2 with controllers, this one 3: use programs of the same version of Onbeat on \
                     both sides";
     assert_eq!((reply.as_str(), files.len()), (sentence, 0));
 
@@ -126,7 +126,7 @@ fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
 
 /// The words of an answer region behind the header, and where its first slot's are.
 const CELL: u64 = 64;
-const SLOT_1: u64 = CELL + 8 * (8 + 24);
+const SLOT_1: u64 = CELL + 8 * (8 + 32);
 
 /// Writes words as a program in any language may.
 fn store(file: &OwnedFd, offset: u64, words: &[u64]) {
@@ -142,7 +142,9 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
     let mut end = builder.controller();
     let (_ends, _door) = builder.open().unwrap();
     let nan = f64::NAN.to_bits();
-    let good = [7, 2, 3, 0, 0, 0, 0, 0, 0x201, 0, 0x201, 0, 0, 0, 0, 0, 0, 0];
+    let mut good = [0; 26];
+    (good[0], good[1], good[2]) = (7, 2, 3);
+    (good[16], good[18]) = (0x201, 0x201);
     let with = |index: usize, value: u64| {
         let mut words = good;
         words[index] = value;
@@ -150,9 +152,9 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
     };
     for (words, heard) in [
         (good, Received::Answer),
-        (with(9, nan), Received::Wrong(Wrong::NotFinite)),
-        (with(8, 0x204), Received::Wrong(Wrong::Code)),
-        (with(10, 0x601), Received::Wrong(Wrong::Code)),
+        (with(17, nan), Received::Wrong(Wrong::NotFinite)),
+        (with(16, 0x204), Received::Wrong(Wrong::Code)),
+        (with(18, 0x601), Received::Wrong(Wrong::Code)),
         (with(1, 3), Received::Wrong(Wrong::Rows)),
         (with(2, 1), Received::Wrong(Wrong::Rows)),
     ] {
@@ -192,7 +194,7 @@ fn a_holder_that_writes_without_a_pause_keeps_no_wait_beyond_its_time() {
         scope.spawn(move || {
             let mut random = fastrand::Rng::with_seed(3);
             while !stop.load(Ordering::Relaxed) {
-                store(answers, CELL + random.u64(..72) * 8, &[random.u64(..)]);
+                store(answers, CELL + random.u64(..136) * 8, &[random.u64(..)]);
                 store(answers, CELL, &[random.u64(..)]);
             }
         });

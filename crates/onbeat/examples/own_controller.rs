@@ -21,16 +21,16 @@ impl Controller for Nod {
                 *pace *= if info.stopping { 0.99 } else { 1.0 };
                 *time += elapsed * *pace;
                 command.setpoint = sinusoid.at(*time).into();
+                command.setpoint.velocity = command.setpoint.velocity * *pace;
             }
         }
     }
 }
 
 fn main() -> Result<(), Error> {
-    let mut arguments = std::env::args().skip(1);
+    let (stop, mut arguments) = (StopHandle::new(), std::env::args().skip(1));
     let robot = Robot::load(arguments.next().as_deref().unwrap_or("examples/six-axis.toml"))?;
     let robot = arguments.next().iter().fold(robot, |robot, interface| robot.interface(interface));
-    let stop = StopHandle::new();
     let enter = stop.clone();
     std::thread::spawn(move || std::io::stdin().read_line(&mut String::new()).map(|_| enter.stop()));
     let nod = Nod(vec![None; robot.axes().len()]);

@@ -100,6 +100,7 @@
 //! | [`Signals`], [`Input`], [`Output`], [`Io`] | process data by name |
 //! | [`AxisReport`], [`AxisCommand`], [`AxisPhase`] | axes, in SI units |
 //! | [`ExternalCommand`], [`ControllerOutput`], [`Parts`] | commands from other processes, and answers to them |
+//! | [`external`] | a controller in a process of its own |
 //! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
 //! | [`Summary`], [`Error`] | the end of a run |
 //! | [`sub_devices`] | SubDevices described for other processes |
@@ -109,6 +110,7 @@
 
 pub mod compose;
 mod error;
+pub mod external;
 mod reporter;
 mod robot;
 mod run;

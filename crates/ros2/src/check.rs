@@ -2,11 +2,12 @@
 //! side checks all of it again; here an error is reported in the terms of the sender.
 
 use ipc::command::{AxisTarget, Pose, Twist};
-use ipc::description::{ArmDescription, AxisDescription, BaseDescription, Description};
+use ipc::description::{ArmDescription, AxisDescription, BaseDescription, Description, SignalDescription};
+use ipc::state::Value;
 use motion::kinematics::ToolPose;
 
 use crate::messages::geometry;
-use crate::messages::sensor::JointState;
+use crate::messages::sensor::{DynamicInterfaceGroupValues, InterfaceValue, JointState};
 
 /// Velocity of a base from a twist message.
 ///
@@ -157,6 +158,74 @@ fn targets(
         targets[index] = Some(quantity.target(number));
     }
     Ok(targets)
+}
+
+/// Values of outputs that are commanded from outside, in their order, from a message; `None` of those it does not name.
+///
+/// # Errors
+/// A signal that is not there, is not in its group, may not be commanded or is named twice; a value it cannot have.
+pub(crate) fn outputs(
+    message: &DynamicInterfaceGroupValues,
+    robot: &Description,
+) -> Result<Vec<Option<Value>>, String> {
+    let DynamicInterfaceGroupValues { interface_groups: groups, interface_values: values, .. } = message;
+    if groups.len() != values.len() {
+        return Err(format!("it has {} groups and values for {}", groups.len(), values.len()));
+    }
+    let commanded: Vec<usize> = robot.commanded().collect();
+    let mut found = vec![None; commanded.len()];
+    for (group, InterfaceValue { interface_names: names, values }) in groups.iter().zip(values) {
+        if names.len() != values.len() {
+            return Err(format!("group `{group}` has {} names and {} values", names.len(), values.len()));
+        }
+        for (name, &number) in names.iter().zip(values) {
+            let place = output(group, name, robot)?;
+            let index = commanded.iter().position(|&it| it == place);
+            let index = index.ok_or_else(|| {
+                let writer = match robot.signals[place].writer.as_deref() {
+                    None => "is an input".to_owned(),
+                    Some(writer) => format!("is written by {writer}"),
+                };
+                format!("signal `{name}` {writer}, expected an output with writer = \"outside\"")
+            })?;
+            let value = value(&robot.signals[place], number)?;
+            if found[index].replace(value).is_some() {
+                return Err(format!("it names the signal `{name}` twice"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn output(group: &str, name: &str, robot: &Description) -> Result<usize, String> {
+    let place = robot.signals.iter().position(|it| it.name == name && it.sub_device == group);
+    place.ok_or_else(|| {
+        let there = robot.commanded().map(|place| &robot.signals[place]);
+        let there: Vec<String> = there.map(|it| format!("`{}` of `{}`", it.name, it.sub_device)).collect();
+        format!(
+            "there is no signal `{name}` in the group `{group}`; may be commanded: {}",
+            there.join(", ")
+        )
+    })
+}
+
+/// The cycle takes numbers of any kind, and checks them.
+fn value(signal: &SignalDescription, number: f64) -> Result<Value, String> {
+    let name = &signal.name;
+    finite(&format!("signal `{name}`"), number)?;
+    if signal.kind == "bool" {
+        return match number {
+            0.0 => Ok(Value::Bool(false)),
+            1.0 => Ok(Value::Bool(true)),
+            _ => Err(format!("signal `{name}` is a bit, expected 0 or 1, found {number}")),
+        };
+    }
+    match signal.range {
+        Some((low, high)) if !(low..=high).contains(&number) => {
+            Err(format!("signal `{name}` is to be {number} {}, expected {low} to {high}", signal.unit))
+        }
+        _ => Ok(Value::Real(number)),
+    }
 }
 
 /// Indices of the named axes.

@@ -20,6 +20,7 @@ mod dds;
 mod guard;
 mod messages;
 mod node;
+mod object;
 mod options;
 mod robot;
 mod settings;

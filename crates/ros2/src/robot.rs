@@ -1,10 +1,12 @@
 //! The robot behind the shared-memory interface: attach, read, command.
 
+use std::path::Path;
+
 use ipc::channel::Channel;
 use ipc::client::{Client, FindError, LeaseError};
 use ipc::command::{AxisTarget, Command, Pose, Twist, Writer};
 use ipc::description::{ControllerDescription, Description};
-use ipc::state::{self, State};
+use ipc::state::{self, State, Value};
 
 use crate::clock::monotonic_ns;
 use crate::options::Options;
@@ -23,6 +25,9 @@ pub(crate) struct Robot {
 struct Commands {
     lease: Option<Writer>,
     stale_ns: u64,
+    /// The last one that moves something.
+    motion: Command,
+    motion_stale_ns: u64,
 }
 
 /// Time for which the lease is kept after the last command has gone stale: a client that commands ten times
@@ -49,6 +54,11 @@ impl Robot {
     /// Description of the robot.
     pub(crate) fn description(&self) -> &Description {
         self.ipc.description()
+    }
+
+    /// Socket of the cycle.
+    pub(crate) fn path(&self) -> &Path {
+        self.ipc.path()
     }
 
     /// Process id of the cycle.
@@ -120,12 +130,34 @@ impl Robot {
         self.send(Command { axes, ..lasting(seconds) })
     }
 
+    /// Sets outputs, for `seconds`. Motion that is commanded goes on, no longer than it was to hold: all of a command goes
+    /// stale at once.
+    ///
+    /// # Errors
+    /// The reason against the command, as text.
+    pub(crate) fn set_outputs(&mut self, signals: Vec<Option<Value>>, seconds: f64) -> Result<(), String> {
+        let now = monotonic_ns();
+        let left = self.commands.motion_stale_ns.saturating_sub(now);
+        let command = match left {
+            0 => Command { signals, ..lasting(seconds) },
+            _ => Command { signals, time_to_live_ns: left, ..self.commands.motion.clone() },
+        };
+        self.give(&command)
+    }
+
     fn send(&mut self, command: Command) -> Result<(), String> {
+        self.give(&command)?;
+        self.commands.motion_stale_ns = self.commands.stale_ns;
+        self.commands.motion = command;
+        Ok(())
+    }
+
+    fn give(&mut self, command: &Command) -> Result<(), String> {
         let lease = match &mut self.commands.lease {
             Some(lease) => lease,
             none => none.insert(self.ipc.command().map_err(refused)?),
         };
-        let sent = lease.send(&command);
+        let sent = lease.send(command);
         if let Err(error) = sent {
             self.commands.lease = None;
             return Err(error.to_string());

@@ -12,6 +12,8 @@ pub(crate) struct Settings {
     pub(crate) cmd_vel_timeout: f64,
     /// Time for which joint commands are valid, s.
     pub(crate) joint_commands_timeout: f64,
+    /// Time for which values of outputs are valid, s.
+    pub(crate) gpio_commands_timeout: f64,
     /// Rate of /joint_states, Hz.
     pub(crate) joint_states_rate: f64,
     /// Rate of /odom and /tf, Hz.
@@ -41,6 +43,7 @@ impl Default for Settings {
         Self {
             cmd_vel_timeout: 0.5,
             joint_commands_timeout: 0.5,
+            gpio_commands_timeout: 0.5,
             joint_states_rate: 100.0,
             odom_rate: 50.0,
             diagnostics_rate: 1.0,
@@ -90,6 +93,9 @@ const ENTRIES: &[Entry] = &[
     number("cmd_vel_timeout", "How long a velocity holds, s.", 0.02, 5.0, |s| &mut s.cmd_vel_timeout),
     number("diagnostics_rate", "Of /diagnostics, Hz.", 0.1, 10.0, |s| &mut s.diagnostics_rate),
     number("feedback_rate", "Of the feedback of a goal, Hz.", 0.1, 200.0, |s| &mut s.feedback_rate),
+    number("gpio_commands_timeout", "How long values of outputs hold, s.", 0.02, 5.0, |s| {
+        &mut s.gpio_commands_timeout
+    }),
     text("imu_frame", "Frame of /imu.", |s| &mut s.imu_frame),
     number("joint_commands_timeout", "How long joint commands hold, s.", 0.02, 5.0, |s| {
         &mut s.joint_commands_timeout

@@ -112,6 +112,84 @@ fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wr
     assert!(got.stamp.0 > 1_700_000_000, "{got:?}");
 }
 
+// feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
+#[test]
+fn an_output_is_set_by_a_message_and_an_input_is_refused_by_its_name() {
+    let (folder, domain) = (Folder::new("outputs"), domain(4));
+    let cycle = Cycle::start(&folder.0);
+    let mut node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let kind = "control_msgs::msg::dds_::DynamicInterfaceGroupValues_";
+    let commands = peer.writer::<SetValues>("rt/onbeat/gpio_commands", kind);
+    let mut states = peer.reader::<GroupValues>("rt/onbeat/gpio_states", kind);
+    let message = |group: &str, name: &str, value: f64| {
+        let values = vec![(vec![name.to_owned()], vec![value])];
+        ((0, 0), String::new(), vec![group.to_owned()], values)
+    };
+    until("the lamp is dark", || {
+        commands.write(message("lamps", "lamp", 0.0), None).unwrap();
+        let got = states.take_next_sample().ok().flatten()?.into_value();
+        (got.values[0].1 == [0.0]).then_some(())
+    });
+    commands.write(message("foot", "force.x", 0.0), None).unwrap();
+    node.says("gpio_commands: refused: signal `force.x` is an input", 1);
+}
+
+/// control_msgs/DynamicInterfaceGroupValues.
+type SetValues = ((i32, u32), String, Vec<String>, Vec<(Vec<String>, Vec<f64>)>);
+
+/// Client and number of a request, as rmw_cyclonedds has them before the message.
+type Header = (u64, u64);
+
+// feature(ros2): `~/get_sdo`, `~/set_sdo`, `~/al_states` of the running bus
+#[test]
+fn objects_are_read_and_written_and_states_are_told_by_services() {
+    let (folder, domain) = (Folder::new("objects"), domain(5));
+    let cycle = Cycle::start(&folder.0);
+    let _node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let types = |service: &str| {
+        let (package, name) = service.split_once('/').unwrap();
+        ["Request_", "Response_"].map(|part| format!("{package}::srv::dds_::{name}_{part}"))
+    };
+    let (get, set, trigger) =
+        (types("ethercat_msgs/GetSdo"), types("ethercat_msgs/SetSdo"), types("std_srvs/Trigger"));
+    let gets = peer.writer::<(Header, (i16, u16, u16, u8, String))>("rq/onbeat/get_sdoRequest", &get[0]);
+    let mut got = peer.reader::<(Header, bool, String, String, f64)>("rr/onbeat/get_sdoReply", &get[1]);
+    let sets =
+        peer.writer::<(Header, (i16, u16, u16, u8, String, String))>("rq/onbeat/set_sdoRequest", &set[0]);
+    let mut done = peer.reader::<(Header, bool, String)>("rr/onbeat/set_sdoReply", &set[1]);
+    let asks = peer.writer::<(Header, u8)>("rq/onbeat/al_statesRequest", &trigger[0]);
+    let mut told = peer.reader::<(Header, bool, String)>("rr/onbeat/al_statesReply", &trigger[1]);
+
+    let write = |kind: &str, value: &str| (0, 0, 0x6065, 0, kind.to_owned(), value.to_owned());
+    let written = until("it is written", || {
+        sets.write(((7, 1), write("uint32", "4000")), None).unwrap();
+        done.take_next_sample().ok().flatten()
+    });
+    assert_eq!(written.into_value(), ((7, 1), true, String::new()));
+    let read = until("it is read", || {
+        gets.write(((7, 2), (0, 0, 0x6065, 0, "uint32".into())), None).unwrap();
+        got.take_next_sample().ok().flatten()
+    });
+    assert_eq!(read.into_value(), ((7, 2), true, String::new(), "4000".into(), 4000.0));
+    gets.write(((7, 3), (0, 0, 0x5FFF, 0, "uint32".into())), None).unwrap();
+    let failed = until("it is refused", || {
+        got.take_next_sample().ok().flatten().map(|it| it.into_value()).filter(|it| it.0.1 == 3)
+    });
+    assert_eq!((failed.1, failed.2.as_str()), (false, "object does not exist"));
+    sets.write(((7, 4), write("uint8", "4000")), None).unwrap();
+    let failed = until("it is refused", || {
+        done.take_next_sample().ok().flatten().map(|it| it.into_value()).filter(|it| it.0.1 == 4)
+    });
+    assert!(!failed.1 && failed.2.contains("expected a whole number from 0 to 255"), "{failed:?}");
+    let states = until("states", || {
+        asks.write(((7, 5), 0), None).unwrap();
+        told.take_next_sample().ok().flatten()
+    });
+    assert_eq!(states.into_value(), ((7, 5), true, "drive: Op".into()));
+}
+
 // feature(ros2): a cycle that ends is waited for and attached to again
 #[test]
 fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {

@@ -1,11 +1,10 @@
 //! The objects a SubDevice says it has, as far as it says so: what one of them fails to tell does not hide the others.
 
-use std::fmt::Write as _;
-
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{ListType, ObjectCode, ObjectDescription};
 
+use super::dictionary::Told;
 use super::objects::{Entry, Unanswered, entry_service, readable};
 use crate::object_address::ObjectAddress;
 
@@ -15,8 +14,8 @@ const SILENCES: u32 = 3;
 /// A listing under way.
 pub(super) struct Listing<'a, F> {
     ask: F,
-    /// Grows by a line for each object and entry.
-    text: &'a mut String,
+    /// Grows with each object and entry.
+    told: &'a mut Vec<Told>,
     /// Answers that were refused, short or missing.
     unread: usize,
     silences: u32,
@@ -30,8 +29,8 @@ pub(super) struct Ended {
 }
 
 impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F> {
-    pub(super) fn new(ask: F, text: &'a mut String) -> Self {
-        Self { ask, text, unread: 0, silences: 0 }
+    pub(super) fn new(ask: F, told: &'a mut Vec<Told>) -> Self {
+        Self { ask, told, unread: 0, silences: 0 }
     }
 
     /// Lists all objects, and returns how many answers were no proper ones.
@@ -50,30 +49,36 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
         let described = (self.ask)(MailboxService::DescribeObject { index })
             .and_then(|bytes| last_sub_index(index, &bytes).map_err(Unanswered::from));
         let last = match described {
-            Ok((heading, last)) => {
+            Ok((object, last)) => {
                 self.silences = 0;
-                let _ = writeln!(self.text, "{}", heading.trim_end());
+                self.told.push(object);
                 last
             }
-            Err(why) => return self.note(&format!("{index:#06x}   "), format!("object {index:#06x}"), why),
+            Err(why) => return self.note(index, None, format!("object {index:#06x}"), why),
         };
         for sub_index in 0..=last {
             let address = ObjectAddress { index, sub_index };
             match (self.ask)(entry_service(address)).and_then(|bytes| Ok(Entry::parse(&bytes)?)) {
                 Ok(entry) => {
                     self.silences = 0;
-                    let _ = writeln!(self.text, "  {address}  {entry}");
+                    self.told.push(Told::Entry { address, entry });
                 }
                 // Sub-indices need not be without gaps.
                 Err(Unanswered::Mailbox(MailboxError::Aborted(AbortCode::NO_SUB_INDEX))) => {}
-                Err(why) => self.note(&format!("  {address}"), format!("object {address}"), why)?,
+                Err(why) => self.note(index, Some(sub_index), format!("object {address}"), why)?,
             }
         }
         Ok(())
     }
 
-    /// A line instead of an answer that was none; the end where going on makes no sense.
-    fn note(&mut self, place: &str, what: String, why: Unanswered) -> Result<(), Ended> {
+    /// Notes an answer that was none; ends where going on makes no sense.
+    fn note(
+        &mut self,
+        index: u16,
+        sub_index: Option<u8>,
+        what: String,
+        why: Unanswered,
+    ) -> Result<(), Ended> {
         self.unread += 1;
         let is_silence = matches!(
             why,
@@ -85,7 +90,7 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
         let Unanswered::Mailbox(error) = &why else {
             return Err(Ended { doing: format!("asking about {what}"), why });
         };
-        let _ = writeln!(self.text, "{place}  ? {error}");
+        self.told.push(Told::Unread { index, sub_index, why: error.to_string() });
         if self.silences < SILENCES {
             return Ok(());
         }
@@ -93,8 +98,8 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
     }
 }
 
-/// An object's line, and its last sub-index.
-fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(String, u8), MailboxError> {
+/// An object, and its last sub-index.
+fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(Told, u8), MailboxError> {
     let object = ObjectDescription::parse(bytes).map_err(MailboxError::Format)?;
     let (kind, last) = match object.object_code {
         ObjectCode::VARIABLE => ("variable", 0),
@@ -102,7 +107,7 @@ fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(String, u8), MailboxError
         ObjectCode::RECORD => ("record", object.maximum_sub_index),
         _ => ("object", object.maximum_sub_index),
     };
-    Ok((format!("{index:#06x}     {kind:<9} {}", readable(object.name)), last))
+    Ok((Told::Object { index, kind, name: readable(object.name) }, last))
 }
 
 #[cfg(test)]
@@ -112,6 +117,11 @@ mod tests {
     use control::bring_up::BringUpError;
 
     use super::*;
+    use crate::bus::dictionary::json;
+
+    fn lines(told: &[Told]) -> String {
+        told.iter().map(|it| format!("{it}\n")).collect()
+    }
 
     /// A device with five objects; one description is cut short, one refused, one entry refused.
     fn odd(service: MailboxService) -> Result<Vec<u8>, Unanswered> {
@@ -143,9 +153,10 @@ mod tests {
     // feature(program): `sdo list` shows what came, with a note for each answer that was none
     #[test]
     fn one_short_answer_and_one_refused_hide_nothing_else() {
-        let mut text = String::new();
-        let unread = Listing::new(odd, &mut text).run().unwrap();
+        let mut told = Vec::new();
+        let unread = Listing::new(odd, &mut told).run().unwrap();
         assert_eq!(unread, 3);
+        let text = lines(&told);
         for (object, lines) in [("0x1000", 4), ("0x2000", 1), ("0x3000", 1), ("0x4000", 4), ("0x5000", 4)] {
             let found: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with(object)).collect();
             assert_eq!(found.len(), lines, "{object}: {text}");
@@ -156,6 +167,20 @@ mod tests {
         assert!(noted("0x2000", "? "), "{text}");
         assert!(noted("0x3000", "? aborted, 0x08000000"), "{text}");
         assert!(noted("0x4000:02", "? aborted, 0x06060000"), "{text}");
+        let json = json(&told);
+        assert_eq!(json.as_array().map(Vec::len), Some(5), "{json}");
+        let word = serde_json::json!({ "sub_index": 1, "type": "uint16", "data_type": "0x0006", "bits": 16,
+            "access": { "pre_op": "r", "safe_op": "r", "op": "r" }, "name": "word" });
+        assert_eq!(
+            (&json[0]["kind"], &json[0]["name"], &json[0]["entries"][1]),
+            (&"record".into(), &"thing".into(), &word)
+        );
+        assert!(
+            json[2]["error"].as_str().is_some_and(|why| why.starts_with("aborted, 0x08000000")),
+            "{json}"
+        );
+        let unread = &json[3]["entries"][2];
+        assert!(unread["sub_index"] == 2 && unread["error"].is_string(), "{json}");
     }
 
     // feature(program): `sdo list` shows what came, with a note for each answer that was none
@@ -167,8 +192,9 @@ mod tests {
             let silent = asked > 7;
             if silent { Err(MailboxError::Timeout(Duration::from_secs(2)).into()) } else { odd(service) }
         };
-        let mut text = String::new();
-        let ended = Listing::new(falls_silent, &mut text).run().unwrap_err();
+        let mut told = Vec::new();
+        let ended = Listing::new(falls_silent, &mut told).run().unwrap_err();
+        let text = lines(&told);
         assert!(matches!(ended.why, Unanswered::Mailbox(MailboxError::Timeout(_))), "{ended:?}");
         assert_eq!(asked, 7 + SILENCES);
         assert!(text.contains("0x1000:02"), "{text}");
@@ -181,8 +207,9 @@ mod tests {
             asked += 1;
             if asked > 3 { Err(Unanswered::Bus(BringUpError::Stopped)) } else { odd(service) }
         };
-        let mut text = String::new();
-        let ended = Listing::new(interrupted, &mut text).run().unwrap_err();
+        let mut told = Vec::new();
+        let ended = Listing::new(interrupted, &mut told).run().unwrap_err();
+        let text = lines(&told);
         assert!(matches!(ended.why, Unanswered::Bus(BringUpError::Stopped)), "{ended:?}");
         assert_eq!(asked, 4);
         assert!(text.starts_with("0x1000     "), "{text}");

@@ -1,5 +1,6 @@
 //! A bus for commands that look at it: one of their own in PreOp, or that of a running cycle.
 
+pub(crate) mod dictionary;
 mod listing;
 mod objects;
 mod running;
@@ -229,8 +230,7 @@ mod tests {
         }
         let told = bus.download(1, STATUSWORD, &[0, 0], false).unwrap_err().to_string();
         assert!(told.contains("\"drive-2\", writing object 0x6041:00: interrupted"), "{told}");
-        let mut text = String::new();
-        let told = bus.list_objects(0, &mut text).unwrap_err().to_string();
+        let told = bus.list_objects(0, &mut Vec::new()).unwrap_err().to_string();
         assert!(told.contains("listing the objects: interrupted"), "{told}");
     }
 

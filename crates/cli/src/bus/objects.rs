@@ -5,6 +5,7 @@ use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService}
 use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
 use robot::object::ObjectType;
 
+use super::dictionary::Told;
 use super::listing::{Ended, Listing};
 use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
@@ -14,11 +15,12 @@ use crate::object_address::ObjectAddress;
 const LONGEST_OBJECT: usize = 1 << 20;
 
 /// Kind of an entry, and its access rights.
+#[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) data_type: u16,
-    bit_length: u16,
-    access: AccessRights,
-    name: String,
+    pub(super) bit_length: u16,
+    pub(super) access: AccessRights,
+    pub(super) name: String,
 }
 
 /// Why a question stayed without its answer.
@@ -80,11 +82,11 @@ impl ToolBus {
             .map_err(|error| self.refused(position, &format!("writing object {object}"), error))
     }
 
-    /// All objects and their entries, a line each, appended to `text` as they are told (SDO information). What is refused,
-    /// cut short or not answered gets a line that says so, and makes this fail at the end.
-    pub(crate) fn list_objects(&mut self, position: u16, text: &mut String) -> Result<(), Failure> {
+    /// All objects and their entries, appended to `told` as they are told (SDO information). What is refused, cut short or not
+    /// answered is told too, and makes this fail at the end.
+    pub(crate) fn list_objects(&mut self, position: u16, told: &mut Vec<Told>) -> Result<(), Failure> {
         let ask = |service| self.ask(position, service, Vec::with_capacity(LONGEST_OBJECT));
-        match Listing::new(ask, text).run() {
+        match Listing::new(ask, told).run() {
             Ok(0) => Ok(()),
             Ok(unread) => {
                 let what = "could not be read; their lines say why, the others are whole";

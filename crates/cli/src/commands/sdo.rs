@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use robot::object::{ObjectType, ObjectValue};
 use serde_json::json;
 
-use crate::bus::{ToolBus, Where};
+use crate::bus::{ToolBus, Where, dictionary};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 use crate::output;
@@ -64,6 +64,10 @@ pub(crate) struct Write {
 pub(crate) struct List {
     #[command(flatten)]
     place: Place,
+
+    /// Print a JSON array of the objects with their entries
+    #[arg(long)]
+    json: bool,
 }
 
 /// Which SubDevice, on which bus.
@@ -155,8 +159,12 @@ impl Write {
 
 impl List {
     fn execute(self) -> Result<(), Failure> {
-        let mut text = String::new();
-        let listed = self.place.with(|bus, position| bus.list_objects(position, &mut text));
+        let mut told = Vec::new();
+        let listed = self.place.with(|bus, position| bus.list_objects(position, &mut told));
+        let text = match self.json {
+            true => format!("{:#}\n", dictionary::json(&told)),
+            false => told.iter().map(|it| format!("{it}\n")).collect(),
+        };
         // What came is shown, however it ended.
         Failure::both(listed, output::print(text))
     }

@@ -48,6 +48,26 @@ fn the_list_shows_objects_types_and_names() {
     }
 }
 
+// feature(program): `sdo list --json`: the object dictionary as JSON
+#[test]
+fn the_list_is_json_too() {
+    let objects = run(&["sdo", "list", "drive-1", "--json"]).json();
+    let objects = objects.as_array().expect("an array");
+    let object = |index: &str| objects.iter().find(|it| it["index"] == index).expect("an object");
+    let identity = object("0x1018");
+    assert_eq!(
+        (&identity["kind"], identity["entries"].as_array().map(Vec::len)),
+        (&"record".into(), Some(5))
+    );
+    let controlword = &object("0x6040")["entries"][0];
+    assert_eq!(
+        (&controlword["type"], &controlword["bits"]),
+        (&"uint16".into(), &16.into()),
+        "{controlword}"
+    );
+    assert!(controlword["access"]["op"].as_str().is_some_and(|op| op.contains('w')), "{controlword}");
+}
+
 #[test]
 fn an_unknown_sub_device_names_those_there_are() {
     let ran = run(&["sdo", "read", "drive-9", "0x1018:1"]);

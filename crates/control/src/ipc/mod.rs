@@ -3,6 +3,7 @@
 //! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read with a bounded number
 //! of attempts, checked whole, and taken or refused; the state is written without a look at its readers.
 
+mod convert;
 mod figures;
 mod rules;
 
@@ -11,20 +12,19 @@ use std::time::Duration;
 use ethercat::cia402;
 use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
-use ipc::command::{self, Command, Read};
+use ipc::command::{Command, Read};
 use ipc::server::Endpoints;
 use ipc::state::{self, CommandState, Refusal, State};
-use motion::base::Twist;
-use motion::kinematics::ToolPose;
-use motion::{AxisPhase, AxisSetpoint, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use motion::{AxisPhase, AxisSetpoint};
 use record::CycleRecord;
 
-use crate::controller::{AxisReport, AxisTarget, ControllerOutput, ExternalCommand, Freshness};
+use crate::controller::{AxisReport, ControllerOutput, ExternalCommand, Freshness};
 use crate::signal::{Counters, Governing, SignalState, Signals};
 use crate::status::{Status, stop_code};
 use figures::Figures;
 use rules::Refused;
 
+pub(crate) use convert::{hear, report, told};
 pub use rules::{AxisRules, BaseRules, Commanded, Rules, Takes};
 
 /// The cycle's end of the IPC.
@@ -111,20 +111,7 @@ impl Ipc {
         self.command.stamp_ns = *stamp_ns;
         self.command.accepted += 1;
         self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
-        self.external_command.twist = twist.map(|twist| Twist {
-            x: MetresPerSecond(twist.x),
-            y: MetresPerSecond(twist.y),
-            yaw: RadiansPerSecond(twist.yaw),
-        });
-        self.external_command.pose = pose
-            .map(|pose| ToolPose { position: pose.position.map(Metres), orientation: pose.orientation });
-        for (axis, target) in self.external_command.axes.iter_mut().zip(axes) {
-            *axis = target.map(|target| match target {
-                command::AxisTarget::Position(position) => AxisTarget::Position(Radians(position)),
-                command::AxisTarget::Velocity(velocity) => AxisTarget::Velocity(RadiansPerSecond(velocity)),
-                command::AxisTarget::Effort(effort) => AxisTarget::Effort(NewtonMetres(effort)),
-            });
-        }
+        convert::targets(&mut self.external_command, *twist, *pose, axes);
     }
 
     /// Counts a refusal; the command taken before stays.
@@ -153,14 +140,8 @@ impl Ipc {
         state.release_ns = release.as_nanos();
         state.bus = self.figures.bus(status);
         state.timing = self.figures.timing();
-        state.command = CommandState {
-            freshness: match self.external_command.freshness {
-                Freshness::Never => state::Freshness::Never,
-                Freshness::Fresh => state::Freshness::Fresh,
-                Freshness::Stale => state::Freshness::Stale,
-            },
-            ..self.command
-        };
+        state.command =
+            CommandState { freshness: convert::freshness(self.external_command.freshness), ..self.command };
         state.control = output.control;
         state.base = state::Base {
             pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],

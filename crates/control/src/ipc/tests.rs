@@ -4,13 +4,15 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use ipc::client::Client;
+use ipc::command;
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Server};
 use ipc::service::protocol::Request;
 use ipc::state::{Control, TrajectoryStatus};
-use motion::base::Pose;
+use motion::base::{Pose, Twist};
+use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
-use motion::{AxisFeedback, Metres};
+use motion::{AxisFeedback, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -21,6 +23,7 @@ use rustix::net::{
 
 use super::*;
 use crate::clock::{Clock, MonotonicClock};
+use crate::controller::AxisTarget;
 
 /// The cycle's end of an IPC for one axis and a base, in a folder of the test's own.
 struct Bench {

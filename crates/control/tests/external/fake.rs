@@ -36,7 +36,12 @@ pub(crate) struct Fake<P> {
 
 impl<P: Process> Remote for Fake<P> {
     fn blank_request(&self) -> Question {
-        Question { axes: vec![ipc::state::Axis::default(); DRIVES], ..Question::default() }
+        Question {
+            axes: vec![ipc::state::Axis::default(); DRIVES],
+            drives: vec![ipc::controller::Drive::default(); DRIVES],
+            command: ipc::controller::Commanded { axes: vec![None; DRIVES], ..Default::default() },
+            ..Question::default()
+        }
     }
 
     fn blank_answer(&self) -> Answer {

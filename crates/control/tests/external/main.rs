@@ -155,7 +155,7 @@ impl Turner {
             let target = Some(AxisTarget::Position(*position));
             AxisAnswer { request: Some(DriveRequest::Enable), home: false, target }
         });
-        Answer { cycle: request.cycle, axes: axes.collect(), outputs: Vec::new() }
+        Answer { cycle: request.cycle, axes: axes.collect(), ..Answer::default() }
     }
 }
 

@@ -15,37 +15,13 @@ pub(crate) const fn length(rows: Rows) -> usize {
 
 /// Encodes a command into words of these rows; axes and signals without a row are left out, missing ones are zeros.
 pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
-    let twist = command.twist.unwrap_or_default();
-    let Pose { position: [px, py, pz], orientation: [qx, qy, qz, qw] } =
-        command.pose.unwrap_or(Pose { position: [0.0; 3], orientation: [0.0; 4] });
-    let fixed = [
-        command.sequence,
-        command.stamp_ns,
-        command.time_to_live_ns,
-        u64::from(command.twist.is_some()),
-        twist.x.to_bits(),
-        twist.y.to_bits(),
-        twist.yaw.to_bits(),
-        u64::from(command.pose.is_some()),
-        px.to_bits(),
-        py.to_bits(),
-        pz.to_bits(),
-        qx.to_bits(),
-        qy.to_bits(),
-        qz.to_bits(),
-        qw.to_bits(),
-        rows.axes as u64,
-        rows.signals as u64,
-    ];
-    let axes = command.axes.iter().flat_map(|axis| match axis {
-        None => [0, 0],
-        Some(AxisTarget::Position(value)) => [1, value.to_bits()],
-        Some(AxisTarget::Velocity(value)) => [2, value.to_bits()],
-        Some(AxisTarget::Effort(value)) => [3, value.to_bits()],
-    });
+    let head = [command.sequence, command.stamp_ns, command.time_to_live_ns];
+    let fixed = head.into_iter().chain(twist_words(command.twist)).chain(pose_words(command.pose));
+    let fixed = fixed.chain([rows.axes as u64, rows.signals as u64]);
+    let axes = command.axes.iter().flat_map(|&axis| target_words(axis));
     let axes = axes.chain(std::iter::repeat(0)).take(rows.axes * AXIS);
     let signals = command.signals.iter().flat_map(|&signal| value::encode(signal));
-    let all = fixed.into_iter().chain(axes).chain(signals).chain(std::iter::repeat(0));
+    let all = fixed.chain(axes).chain(signals).chain(std::iter::repeat(0));
     for (word, value) in words.iter_mut().zip(all) {
         *word = value;
     }
@@ -57,42 +33,17 @@ pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
 /// Does not allocate if `command` has room for these rows.
 pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option<()> {
     let (fixed, rest) = words.split_at_checked(FIXED)?;
-    let &[
-        sequence,
-        stamp_ns,
-        time_to_live_ns,
-        has_twist,
-        x,
-        y,
-        yaw,
-        has_pose,
-        ref pose @ ..,
-        axes,
-        signals,
-    ] = fixed
-    else {
-        return None;
-    };
-    let twist = match has_twist {
-        0 => None,
-        1 => Some(Twist { x: f64::from_bits(x), y: f64::from_bits(y), yaw: f64::from_bits(yaw) }),
-        _ => return None,
-    };
-    let &[px, py, pz, qx, qy, qz, qw] = pose else { return None };
-    let pose = match has_pose {
-        0 => None,
-        1 => Some(Pose {
-            position: [px, py, pz].map(f64::from_bits),
-            orientation: [qx, qy, qz, qw].map(f64::from_bits),
-        }),
-        _ => return None,
-    };
+    let &[sequence, stamp_ns, time_to_live_ns, ref fixed @ .., axes, signals] = fixed else { return None };
+    let (twist_words, pose_words) = fixed.split_first_chunk()?;
+    let (twist, pose) = (twist(twist_words)?, pose(pose_words.first_chunk()?)?);
     let count = |told: u64, most: usize| usize::try_from(told).ok().filter(|&count| count <= most);
     let (axis_rows, signal_rows) = rest.split_at_checked(rows.axes * AXIS)?;
     let axes = axis_rows.chunks_exact(AXIS).take(count(axes, rows.axes)?);
     let signals = signal_rows.chunks_exact(SIGNAL).take(count(signals, rows.signals)?);
     let signals = signals.map(|row| value::decode(row[0], row[1]));
-    if axes.clone().any(|axis| axis[0] > 3) || signals.clone().any(|signal| signal.is_err()) {
+    if axes.clone().any(|axis| target(axis[0], axis[1]).is_none())
+        || signals.clone().any(|signal| signal.is_err())
+    {
         return None;
     }
     command.sequence = sequence;
@@ -101,18 +52,59 @@ pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option
     command.twist = twist;
     command.pose = pose;
     command.axes.clear();
-    command.axes.extend(axes.map(|axis| {
-        let value = f64::from_bits(axis[1]);
-        match axis[0] {
-            1 => Some(AxisTarget::Position(value)),
-            2 => Some(AxisTarget::Velocity(value)),
-            3 => Some(AxisTarget::Effort(value)),
-            _ => None,
-        }
-    }));
+    command.axes.extend(axes.map(|axis| target(axis[0], axis[1]).flatten()));
     command.signals.clear();
     command.signals.extend(signals.map(|signal| signal.unwrap_or_default()));
     Some(())
+}
+
+/// Words of a twist: whether there is one, and its numbers.
+pub(crate) fn twist_words(twist: Option<Twist>) -> [u64; 4] {
+    let Twist { x, y, yaw } = twist.unwrap_or_default();
+    [twist.is_some().into(), x.to_bits(), y.to_bits(), yaw.to_bits()]
+}
+
+/// Twist of such words, unchecked; `None` if they are none.
+pub(crate) fn twist(&[has, x, y, yaw]: &[u64; 4]) -> Option<Option<Twist>> {
+    let [x, y, yaw] = [x, y, yaw].map(f64::from_bits);
+    (has <= 1).then(|| (has == 1).then_some(Twist { x, y, yaw }))
+}
+
+/// Words of a pose: whether there is one, and its numbers.
+pub(crate) fn pose_words(pose: Option<Pose>) -> [u64; 8] {
+    let Pose { position: [px, py, pz], orientation: [qx, qy, qz, qw] } =
+        pose.unwrap_or(Pose { position: [0.0; 3], orientation: [0.0; 4] });
+    let [px, py, pz, qx, qy, qz, qw] = [px, py, pz, qx, qy, qz, qw].map(f64::to_bits);
+    [pose.is_some().into(), px, py, pz, qx, qy, qz, qw]
+}
+
+/// Pose of such words, unchecked; `None` if they are none.
+pub(crate) fn pose(&[has, px, py, pz, qx, qy, qz, qw]: &[u64; 8]) -> Option<Option<Pose>> {
+    let position = [px, py, pz].map(f64::from_bits);
+    let orientation = [qx, qy, qz, qw].map(f64::from_bits);
+    (has <= 1).then(|| (has == 1).then_some(Pose { position, orientation }))
+}
+
+/// Words of a target: its kind, 0 for none, and its number.
+pub(crate) fn target_words(target: Option<AxisTarget>) -> [u64; 2] {
+    match target {
+        None => [0, 0],
+        Some(AxisTarget::Position(number)) => [1, number.to_bits()],
+        Some(AxisTarget::Velocity(number)) => [2, number.to_bits()],
+        Some(AxisTarget::Effort(number)) => [3, number.to_bits()],
+    }
+}
+
+/// Target of such words, unchecked; `None` if they are none.
+pub(crate) fn target(kind: u64, bits: u64) -> Option<Option<AxisTarget>> {
+    let number = f64::from_bits(bits);
+    Some(match kind {
+        0 => None,
+        1 => Some(AxisTarget::Position(number)),
+        2 => Some(AxisTarget::Velocity(number)),
+        3 => Some(AxisTarget::Effort(number)),
+        _ => return None,
+    })
 }
 
 /// Words before the axes.

@@ -1,6 +1,7 @@
 //! The controller process's end.
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use super::ends::newest_of;
 use super::words::{self, Rows};
@@ -71,29 +72,87 @@ impl Controller {
     /// Sleeps until the cycle asks, and returns the newest request with an answer that says nothing yet; a request that is
     /// not answered yet counts as late. `None` once the cycle has ended.
     pub fn wait(&mut self) -> Option<Turn<'_>> {
+        match self.sleep(u64::MAX) {
+            Awake::Asked => Some(self.turn()),
+            Awake::TimedOut | Awake::Ended => None,
+        }
+    }
+
+    /// Does as [`Controller::wait`], for this time at most: while another controller is active nothing is asked.
+    pub fn wait_for(&mut self, limit: Duration) -> Waited<'_> {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        match self.sleep(now_ns().saturating_add(limit)) {
+            Awake::Asked => Waited::Asked(self.turn()),
+            Awake::TimedOut => Waited::TimedOut,
+            Awake::Ended => Waited::Ended,
+        }
+    }
+
+    /// The request that was waited for last.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Sends an answer to it and wakes the cycle, as [`Turn::send`] does; true if it is in time.
+    pub fn answer(&mut self, answer: &Answer) -> bool {
+        words::encode_answer(answer, self.rows, &mut self.outgoing);
+        let in_time = now_ns() <= self.request.deadline_ns;
+        self.answers.publish(&self.outgoing);
+        futex::wake(&self.answers.memory().words()[0]);
+        in_time
+    }
+
+    fn sleep(&mut self, limit_ns: u64) -> Awake {
         loop {
             match self.requests.read(&mut self.incoming, ATTEMPTS) {
                 Found::Whole(number) if number != self.seen => {
                     self.seen = number;
-                    break;
+                    return Awake::Asked;
                 }
                 Found::Torn(_) => continue,
                 Found::Whole(_) | Found::Nothing => {}
             }
-            let until = now_ns().saturating_add(LOOK_NS);
+            let until = now_ns().saturating_add(LOOK_NS).min(limit_ns);
             futex::wait(newest_of(self.requests.memory()), self.seen, until);
             // Looked at only where nothing came: in a cycle the wait is the only system call.
-            if self.requests.newest() == self.seen && now_ns() >= until && self.line.has_ended() {
-                return None;
+            let now = now_ns();
+            if self.requests.newest() == self.seen && now >= until {
+                if self.line.has_ended() {
+                    return Awake::Ended;
+                }
+                if now >= limit_ns {
+                    return Awake::TimedOut;
+                }
             }
         }
+    }
+
+    fn turn(&mut self) -> Turn<'_> {
         words::decode_request(&self.incoming, self.rows, &mut self.request);
         self.answer.axes.fill(AxisAnswer::default());
         self.answer.outputs.fill(None);
         self.answer.cycle = self.request.cycle;
         let Self { request, answer, answers, outgoing, rows, .. } = self;
-        Some(Turn { request, answer, answers, outgoing, rows: *rows })
+        Turn { request, answer, answers, outgoing, rows: *rows }
     }
+}
+
+enum Awake {
+    Asked,
+    TimedOut,
+    Ended,
+}
+
+/// Outcome of [`Controller::wait_for`].
+#[derive(Debug)]
+pub enum Waited<'a> {
+    /// The cycle asks.
+    Asked(Turn<'a>),
+    /// It did not ask in this time.
+    TimedOut,
+    /// It has ended.
+    Ended,
 }
 
 /// A request, and the answer to it.
@@ -109,6 +168,12 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// True once the deadline of the answer is over.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        now_ns() > self.request.deadline_ns
+    }
+
     /// Sends the answer and wakes the cycle.
     pub fn send(self) {
         words::encode_answer(self.answer, self.rows, self.outgoing);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::words::{self, Rows};
-use super::{Answer, AxisAnswer, Counters, Request, Wrong};
+use super::{Answer, AxisAnswer, Commanded, Counters, Drive, Request, Wrong};
 use crate::cell::{self, Words, Writer};
 use crate::command::Read;
 use crate::command::lease::{self, Hearing, Leases};
@@ -58,7 +58,9 @@ impl CycleEnd {
         let Rows { axes, signals } = self.rows;
         Request {
             axes: vec![Axis::default(); axes],
+            drives: vec![Drive::default(); axes],
             signals: vec![Signal::default(); signals],
+            command: Commanded { axes: vec![None; axes], ..Commanded::default() },
             ..Request::default()
         }
     }
@@ -67,7 +69,11 @@ impl CycleEnd {
     #[must_use]
     pub fn blank_answer(&self) -> Answer {
         let Rows { axes, signals } = self.rows;
-        Answer { cycle: 0, axes: vec![AxisAnswer::default(); axes], outputs: vec![None; signals] }
+        Answer {
+            axes: vec![AxisAnswer::default(); axes],
+            outputs: vec![None; signals],
+            ..Answer::default()
+        }
     }
 
     /// Reads the newest answer if it is newer than the last one, and goes over to the next holder. Only a

@@ -1,9 +1,10 @@
 //! Encoding of requests and answers in words. `docs/controller-process.md` has the tables for other languages.
 
-use super::{Answer, AxisAnswer, DriveRequest, Request, Wrong};
-use crate::command::AxisTarget;
+use super::{Answer, AxisAnswer, Commanded, Drive, DriveRequest, Request, Wrong};
+use crate::command::words as command;
 use crate::region::{Kind, magic};
 use crate::state::words as state;
+use crate::state::{Base, Refusal};
 
 /// Region of requests, written by the cycle.
 pub(crate) const REQUEST: Kind =
@@ -18,17 +19,18 @@ pub(crate) use crate::state::words::Rows;
 
 /// Words of a request.
 pub(crate) const fn request_length(rows: Rows) -> usize {
-    FIXED + rows.axes * state::AXIS + rows.signals * state::SIGNAL
+    REQUEST_HEAD + rows.axes * REQUEST_AXIS + rows.signals * state::SIGNAL
 }
 
 /// Words of an answer.
 pub(crate) const fn answer_length(rows: Rows) -> usize {
-    FIXED + (rows.axes + rows.signals) * ROW
+    ANSWER_HEAD + (rows.axes + rows.signals) * ROW
 }
 
 /// Encodes a request into words of its length; axes and signals without a row are left out, missing ones are zeros.
 pub(crate) fn encode_request(request: &Request, rows: Rows, words: &mut [u64]) {
-    let fixed = [
+    let Some((head, rest)) = words.split_first_chunk_mut::<REQUEST_HEAD>() else { return };
+    head[..8].copy_from_slice(&[
         request.cycle,
         request.release_ns,
         request.deadline_ns,
@@ -37,31 +39,77 @@ pub(crate) fn encode_request(request: &Request, rows: Rows, words: &mut [u64]) {
         request.stopping.into(),
         rows.axes as u64,
         rows.signals as u64,
-    ];
-    let Some((head, rest)) = words.split_first_chunk_mut::<FIXED>() else { return };
-    *head = fixed;
-    let (axes, signals) = rest.split_at_mut((rows.axes * state::AXIS).min(rest.len()));
+    ]);
+    let Commanded { freshness, twist, pose, axes: targets } = &request.command;
+    head[8] = *freshness as u64;
+    head[9..13].copy_from_slice(&command::twist_words(*twist));
+    head[13..21].copy_from_slice(&command::pose_words(*pose));
+    head[21..].fill(0);
+    let (axes, rest) = rest.split_at_mut((rows.axes * state::AXIS).min(rest.len()));
     state::put(axes, &request.axes, state::axis_words);
+    let (drives, rest) = rest.split_at_mut((rows.axes * DRIVE).min(rest.len()));
+    state::put(drives, &request.drives, drive_words);
+    let (commands, signals) = rest.split_at_mut((rows.axes * ROW).min(rest.len()));
+    state::put(commands, targets, |target| command::target_words(*target));
     state::put(signals, &request.signals, state::signal_words);
 }
 
 /// Decodes a request, without allocating if `request` has had as many axes and signals before.
 pub(crate) fn decode_request(words: &[u64], rows: Rows, request: &mut Request) {
-    let Some((fixed, rest)) = words.split_first_chunk::<FIXED>() else { return };
-    let &[cycle, release_ns, deadline_ns, period_ns, periods, flags, _, _] = fixed;
+    let Some((head, rest)) = words.split_first_chunk::<REQUEST_HEAD>() else { return };
+    let &[cycle, release_ns, deadline_ns, period_ns, periods, flags, _, _, code, ..] = head;
     (request.cycle, request.release_ns, request.deadline_ns) = (cycle, release_ns, deadline_ns);
     (request.period_ns, request.periods, request.stopping) = (period_ns, periods, flags & 1 != 0);
-    let (axes, signals) = rest.split_at((rows.axes * state::AXIS).min(rest.len()));
+    let asked = &mut request.command;
+    asked.freshness = state::freshness(code as u8);
+    asked.twist = head[9..].first_chunk().and_then(command::twist).flatten();
+    asked.pose = head[13..].first_chunk().and_then(command::pose).flatten();
+    let (axes, rest) = rest.split_at((rows.axes * state::AXIS).min(rest.len()));
     request.axes.clear();
     request.axes.extend(axes.chunks_exact(state::AXIS).map(state::axis));
+    let (drives, rest) = rest.split_at((rows.axes * DRIVE).min(rest.len()));
+    request.drives.clear();
+    request.drives.extend(drives.chunks_exact(DRIVE).map(drive));
+    let (targets, signals) = rest.split_at((rows.axes * ROW).min(rest.len()));
+    asked.axes.clear();
+    asked.axes.extend(targets.chunks_exact(ROW).map(|row| command::target(row[0], row[1]).flatten()));
     request.signals.clear();
     request.signals.extend(signals.chunks_exact(state::SIGNAL).map(state::signal));
 }
 
+fn drive_words(drive: &Drive) -> [u64; DRIVE] {
+    let Drive { statusword, error_code, homing, was_enabled, missed, waits } = *drive;
+    let flags = u64::from(homing) | u64::from(was_enabled) << 1;
+    [
+        u64::from(statusword) | u64::from(error_code) << 16 | flags << 32,
+        u64::from(missed) | u64::from(waits) << 32,
+    ]
+}
+
+fn drive(words: &[u64]) -> Drive {
+    Drive {
+        statusword: words[0] as u16,
+        error_code: (words[0] >> 16) as u16,
+        homing: words[0] >> 32 & 1 != 0,
+        was_enabled: words[0] >> 33 & 1 != 0,
+        missed: words[1] as u32,
+        waits: (words[1] >> 32) as u32,
+    }
+}
+
 /// Encodes an answer into words of its length; missing rows are zeros.
 pub(crate) fn encode_answer(answer: &Answer, rows: Rows, words: &mut [u64]) {
-    let Some((head, rest)) = words.split_first_chunk_mut::<FIXED>() else { return };
-    *head = [answer.cycle, rows.axes as u64, rows.signals as u64, 0, 0, 0, 0, 0];
+    let Some((head, rest)) = words.split_first_chunk_mut::<ANSWER_HEAD>() else { return };
+    let refusal = answer.refused.map_or(0, |refusal| refusal as u64);
+    head[..4].copy_from_slice(&[
+        answer.cycle,
+        rows.axes as u64,
+        rows.signals as u64,
+        u64::from(answer.commanded) | refusal << 8,
+    ]);
+    head[4..7].copy_from_slice(&answer.base.pose.map(f64::to_bits));
+    head[7..10].copy_from_slice(&answer.base.twist.map(f64::to_bits));
+    head[10..].fill(0);
     let (axes, outputs) = rest.split_at_mut((rows.axes * ROW).min(rest.len()));
     state::put(axes, &answer.axes, axis_words);
     state::put(outputs, &answer.outputs, |output| output.map_or([0, 0], |word| [1, word]));
@@ -72,16 +120,23 @@ pub(crate) fn encode_answer(answer: &Answer, rows: Rows, words: &mut [u64]) {
 ///
 /// Does not allocate if `answer` has room for as many axes and outputs.
 pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> Result<(), Wrong> {
-    let (fixed, rest) = words.split_first_chunk::<FIXED>().ok_or(Wrong::Rows)?;
-    if (fixed[1], fixed[2]) != (rows.axes as u64, rows.signals as u64)
+    let (head, rest) = words.split_first_chunk::<ANSWER_HEAD>().ok_or(Wrong::Rows)?;
+    let &[cycle, axes, signals, codes, px, py, pyaw, vx, vy, vyaw, ref unused @ ..] = head;
+    if (axes, signals) != (rows.axes as u64, rows.signals as u64)
         || rest.len() != (rows.axes + rows.signals) * ROW
     {
         return Err(Wrong::Rows);
     }
-    if fixed[3..].iter().any(|&word| word != 0) {
+    let refused = Refusal::from_code((codes >> 8) as u8);
+    let is_known = refused.is_some() == (codes >> 8 != 0) && codes >> 16 == 0 && codes & 0xFE == 0;
+    if !is_known || unused.iter().any(|&word| word != 0) {
         return Err(Wrong::Code);
     }
-    answer.cycle = fixed[0];
+    let base = Base { pose: [px, py, pyaw].map(f64::from_bits), twist: [vx, vy, vyaw].map(f64::from_bits) };
+    if !base.pose.iter().chain(&base.twist).all(|number| number.is_finite()) {
+        return Err(Wrong::NotFinite);
+    }
+    (answer.cycle, answer.commanded, answer.refused, answer.base) = (cycle, codes & 1 != 0, refused, base);
     let (axes, outputs) = rest.split_at(rows.axes * ROW);
     answer.axes.clear();
     for row in axes.chunks_exact(ROW) {
@@ -99,25 +154,13 @@ pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> R
 }
 
 fn axis_words(axis: &AxisAnswer) -> [u64; ROW] {
-    let (kind, number) = match axis.target {
-        None => (0, 0),
-        Some(AxisTarget::Position(number)) => (1, number.to_bits()),
-        Some(AxisTarget::Velocity(number)) => (2, number.to_bits()),
-        Some(AxisTarget::Effort(number)) => (3, number.to_bits()),
-    };
+    let [kind, number] = command::target_words(axis.target);
     let request = axis.request.map_or(0, |request| request as u64);
     [kind | request << 8 | u64::from(axis.home) << 16, number]
 }
 
 fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
-    let number = f64::from_bits(bits);
-    let target = match codes as u8 {
-        0 => None,
-        1 => Some(AxisTarget::Position(number)),
-        2 => Some(AxisTarget::Velocity(number)),
-        3 => Some(AxisTarget::Effort(number)),
-        _ => return Err(Wrong::Code),
-    };
+    let target = command::target(codes & 0xFF, bits).ok_or(Wrong::Code)?;
     let request = match (codes >> 8) as u8 {
         0 => None,
         1 => Some(DriveRequest::Disable),
@@ -130,22 +173,32 @@ fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
     if codes >> 17 != 0 {
         return Err(Wrong::Code);
     }
-    if target.is_some() && !number.is_finite() {
+    if target.is_some() && !f64::from_bits(bits).is_finite() {
         return Err(Wrong::NotFinite);
     }
     Ok(AxisAnswer { request, home: codes >> 16 & 1 != 0, target })
 }
 
-/// Words before the axes.
-const FIXED: usize = 8;
+/// Words before the axes of a request.
+const REQUEST_HEAD: usize = 24;
 
-/// Words of an axis or an output in an answer.
+/// Words of a drive in a request.
+const DRIVE: usize = 2;
+
+/// Words of an axis in a request: its state, its drive, its target of the command.
+const REQUEST_AXIS: usize = state::AXIS + DRIVE + ROW;
+
+/// Words before the axes of an answer.
+const ANSWER_HEAD: usize = 16;
+
+/// Words of a target, and of an axis or an output in an answer.
 const ROW: usize = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{Axis, Signal};
+    use crate::command::{AxisTarget, Pose, Twist};
+    use crate::state::{Axis, Freshness, Signal};
 
     const ROWS: Rows = Rows { axes: 5, signals: 3 };
 
@@ -153,6 +206,9 @@ mod tests {
         let axis = |request, home, target| AxisAnswer { request, home, target };
         Answer {
             cycle: 7,
+            commanded: true,
+            refused: Some(Refusal::Singular),
+            base: Base { pose: [1.0, 2.0, 3.0], twist: [4.0, 5.0, 6.0] },
             axes: vec![
                 axis(None, true, None),
                 axis(Some(DriveRequest::Disable), false, Some(AxisTarget::Position(1.5))),
@@ -192,7 +248,29 @@ mod tests {
             axes: (0..5)
                 .map(|axis| Axis { drive_state: axis, phase: 1, target_position: 6.5, ..Axis::default() })
                 .collect(),
+            drives: (0..5)
+                .map(|axis| Drive {
+                    statusword: 0xFFFF - axis,
+                    error_code: axis,
+                    homing: axis == 1,
+                    was_enabled: axis == 2,
+                    missed: u32::MAX - u32::from(axis),
+                    waits: axis.into(),
+                })
+                .collect(),
             signals: (0..3).map(|word| Signal { word, fresh: word > 1, forced: word == 2 }).collect(),
+            command: Commanded {
+                freshness: Freshness::Stale,
+                twist: Some(Twist { x: 1.5, y: 2.5, yaw: 3.5 }),
+                pose: Some(Pose { position: [1.0, 2.0, 3.0], orientation: [0.5, -0.5, 0.5, -0.5] }),
+                axes: vec![
+                    None,
+                    Some(AxisTarget::Position(1.0)),
+                    Some(AxisTarget::Velocity(2.0)),
+                    Some(AxisTarget::Effort(3.0)),
+                    None,
+                ],
+            },
         };
         let mut words = vec![u64::MAX; request_length(ROWS)];
         encode_request(&request, ROWS, &mut words);
@@ -208,15 +286,21 @@ mod tests {
         let rows = [
             (1, 4, Wrong::Rows),
             (2, u64::MAX, Wrong::Rows),
-            (3, 1, Wrong::Code),
-            (8, 4, Wrong::Code),
-            (8, 6 << 8, Wrong::Code),
-            (8, 1 << 17, Wrong::Code),
-            (8, 1 << 63, Wrong::Code),
-            (11, nan, Wrong::NotFinite),
-            (13, f64::INFINITY.to_bits(), Wrong::NotFinite),
-            (15, f64::NEG_INFINITY.to_bits(), Wrong::NotFinite),
-            (18, 2, Wrong::Code),
+            (3, 2, Wrong::Code),
+            (3, 15 << 8, Wrong::Code),
+            (3, 1 << 16, Wrong::Code),
+            (4, nan, Wrong::NotFinite),
+            (9, f64::INFINITY.to_bits(), Wrong::NotFinite),
+            (10, 1, Wrong::Code),
+            (15, 1, Wrong::Code),
+            (16, 4, Wrong::Code),
+            (16, 6 << 8, Wrong::Code),
+            (16, 1 << 17, Wrong::Code),
+            (16, 1 << 63, Wrong::Code),
+            (19, nan, Wrong::NotFinite),
+            (21, f64::INFINITY.to_bits(), Wrong::NotFinite),
+            (23, f64::NEG_INFINITY.to_bits(), Wrong::NotFinite),
+            (26, 2, Wrong::Code),
         ];
         for (index, value, why) in rows {
             let mut words = answer_words();
@@ -226,8 +310,8 @@ mod tests {
         }
         // A number without a set-point is none.
         let mut words = answer_words();
-        words[9] = nan;
+        words[17] = nan;
         assert_eq!(decode_answer(&words, ROWS, &mut Answer::default()), Ok(()));
-        assert_eq!(decode_answer(&words[..7], ROWS, &mut Answer::default()), Err(Wrong::Rows));
+        assert_eq!(decode_answer(&words[..15], ROWS, &mut Answer::default()), Err(Wrong::Rows));
     }
 }

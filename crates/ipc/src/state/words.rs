@@ -203,7 +203,7 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
     }
 }
 
-fn freshness(code: u8) -> Freshness {
+pub(crate) fn freshness(code: u8) -> Freshness {
     match code {
         1 => Freshness::Fresh,
         2 => Freshness::Stale,

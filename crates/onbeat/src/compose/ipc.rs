@@ -166,10 +166,15 @@ fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
     for controller in &robot.controllers {
         drives |= matches!(controller.kind, ControllerKind::DiffDrive | ControllerKind::OmniDrive);
         pose |= controller.kind == ControllerKind::Cartesian;
+        // Its process obeys whatever it is made for.
+        let external = matches!(controller.kind, ControllerKind::External);
+        drives |= external;
+        pose |= external && robot.arm.is_some();
         for &axis in &controller.axes {
-            takes[axis].position |= controller.kind == ControllerKind::JointPosition;
-            takes[axis].velocity |= controller.kind == ControllerKind::JointVelocity;
-            takes[axis].effort |= controller.kind == ControllerKind::JointEffort;
+            let own = if external { of_mode(robot.axes[axis].mode) } else { Takes::default() };
+            takes[axis].position |= own.position || controller.kind == ControllerKind::JointPosition;
+            takes[axis].velocity |= own.velocity || controller.kind == ControllerKind::JointVelocity;
+            takes[axis].effort |= own.effort || controller.kind == ControllerKind::JointEffort;
         }
     }
     let axis = |(axis, takes): (&robot::Axis, Takes)| AxisRules {

@@ -28,6 +28,7 @@ pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
         kind: signal.kind().to_owned(),
         unit: signal.unit.clone(),
         range: signal.range,
+        scaling: signal.scaling.map(|it| (it.scale, it.offset)),
         writer: match &signal.flow {
             Flow::Input => None,
             Flow::Output(_) if signal.is_commanded() => Some(OUTSIDE.to_owned()),

@@ -7,7 +7,7 @@ use clap::Parser;
 use ipc::channel::{Kind, Port};
 use ipc::command::{Command, Read};
 use ipc::description::{
-    ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
+    ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description, SignalDescription,
 };
 use ipc::message::trajectory;
 use ipc::server::{Builder, Endpoints, Server};
@@ -54,6 +54,14 @@ fn description() -> Description {
         kind: kind.into(),
         axes: axes.to_vec(),
     };
+    let signal = |name: &str, kind: &str, writer: &str, range| SignalDescription {
+        name: name.into(),
+        sub_device: "terminals".into(),
+        kind: kind.into(),
+        range,
+        writer: Some(writer.into()),
+        ..SignalDescription::default()
+    };
     Description {
         axes: ["left", "right"].map(axis).to_vec(),
         controllers: vec![
@@ -62,6 +70,11 @@ fn description() -> Description {
             controller("turn", "joint_velocity", &[1]),
             controller("follow", "joint_trajectory", &[0, 1]),
             controller("tool", "cartesian", &[0, 1]),
+        ],
+        signals: vec![
+            signal("lamp", "bool", "outside", None),
+            signal("valve", "real", "outside", Some((0.0, 10.0))),
+            signal("belt", "bool", "controller", None),
         ],
         arm: Some(ArmDescription { base: "base".into(), tool: "hand".into() }),
         base: Some(BaseDescription {

@@ -15,7 +15,7 @@ use crate::dds::sample::Sample;
 use crate::dds::{DdsError, Quality, Reader};
 use crate::messages::basic::Float64MultiArray;
 use crate::messages::geometry::{PoseStamped, Twist, TwistStamped};
-use crate::messages::sensor::JointState;
+use crate::messages::sensor::{DynamicInterfaceGroupValues, JointState};
 use crate::robot::Robot;
 use ipc::description::Description;
 
@@ -27,6 +27,8 @@ pub(crate) struct Commands {
     joints: Reader,
     /// `None` for a robot without a controller of an arm's tool.
     pose: Option<Reader>,
+    /// `None` for a robot without outputs that are commanded from outside.
+    outputs: Option<Reader>,
     /// Index and topic reader of each controller that follows joint commands.
     arrays: Vec<(usize, Reader)>,
 }
@@ -38,6 +40,10 @@ impl Commands {
         };
         let pose = |endpoints: &mut Endpoints<'_>| {
             endpoints.subscribe("~/target_pose", "geometry_msgs/PoseStamped", Quality::BestEffort)
+        };
+        let outputs = |endpoints: &mut Endpoints<'_>| {
+            let kind = "control_msgs/DynamicInterfaceGroupValues";
+            endpoints.subscribe("~/gpio_commands", kind, Quality::BestEffort)
         };
         let mut arrays = Vec::new();
         for (index, controller) in robot.controllers.iter().enumerate() {
@@ -53,6 +59,7 @@ impl Commands {
             newest: Newest::default(),
             joints: endpoints.subscribe("joint_commands", "sensor_msgs/JointState", Quality::BestEffort)?,
             pose: robot.arm.as_ref().map(|_| pose(endpoints)).transpose()?,
+            outputs: robot.commanded().next().map(|_| outputs(endpoints)).transpose()?,
             arrays,
         })
     }
@@ -76,6 +83,10 @@ impl Commands {
         if let Some(sample) = self.pose.as_ref().and_then(last) {
             report("target_pose", moment, |moment| move_tool(&sample, moment));
         }
+        // Messages may be about different outputs.
+        while let Some(sample) = self.outputs.as_ref().and_then(Reader::take) {
+            report("gpio_commands", moment, |moment| set_outputs(&sample, moment));
+        }
         for (controller, reader) in &self.arrays {
             if let Some(sample) = last(reader) {
                 report("commands", moment, |moment| move_array(&sample, *controller, moment));
@@ -86,6 +97,7 @@ impl Commands {
     pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
         let mut readers = vec![&mut self.twist, &mut self.stamped, &mut self.joints];
         readers.extend(&mut self.pose);
+        readers.extend(&mut self.outputs);
         readers.extend(self.arrays.iter_mut().map(|(_, reader)| reader));
         readers
     }
@@ -150,6 +162,13 @@ fn move_tool(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
         return Err(format!("controller `{}` ({}) is active, and moves no tool", active.name, active.kind));
     }
     robot.move_tool(pose, moment.settings.joint_commands_timeout)
+}
+
+fn set_outputs(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
+    let message: DynamicInterfaceGroupValues = sample.decode()?;
+    let robot = attached(&mut moment.robot)?;
+    let outputs = check::outputs(&message, robot.description())?;
+    robot.set_outputs(outputs, moment.settings.gpio_commands_timeout)
 }
 
 fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Result<(), String> {

@@ -5,6 +5,7 @@
 //! | [`turn`] | event loop: waits for samples, messages and timers; attaches and re-attaches |
 //! | [`commands`] | /cmd_vel and joint commands |
 //! | [`trajectories`] | trajectories by topic and by action |
+//! | [`bus`] | services that ask the bus: objects, AL states |
 //! | [`control`] | services: enable, disable, reset faults, switch controllers |
 //! | [`parameters`] | services of parameters |
 //! | [`states`] | /joint_states, /odom, /tf, /robot_description |
@@ -17,6 +18,7 @@
 
 #[cfg(test)]
 mod bench;
+pub(crate) mod bus;
 pub(crate) mod commands;
 pub(crate) mod control;
 pub(crate) mod diagnostics;

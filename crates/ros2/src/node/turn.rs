@@ -10,6 +10,7 @@ use rustdds::mio1::unix::SourceFd;
 use rustdds::mio1::{Events, Interest, Poll, Token};
 use thiserror::Error;
 
+use super::bus::Bus;
 use super::commands::Commands;
 use super::control::Control;
 use super::diagnostics::Diagnostics;
@@ -114,6 +115,7 @@ struct Node {
     commands: Commands,
     trajectories: Trajectories,
     control: Control,
+    bus: Bus,
     parameters: Parameters,
     states: States,
     sensors: Sensors,
@@ -142,6 +144,7 @@ impl Node {
             commands: Commands::new(endpoints, &description)?,
             trajectories: Trajectories::new(endpoints, &description)?,
             control: Control::new(endpoints)?,
+            bus: Bus::new(endpoints)?,
             parameters: Parameters::new(endpoints)?,
             states: States::new(endpoints, &description)?,
             sensors: Sensors::new(endpoints, &description)?,
@@ -160,7 +163,8 @@ impl Node {
     fn register(&mut self) -> std::io::Result<()> {
         let mut readers: Vec<&mut Reader> = self.commands.readers();
         readers.extend(self.trajectories.readers());
-        let services = self.control.services().into_iter().chain(self.parameters.services());
+        let services = self.control.services().into_iter().chain(self.bus.services());
+        let services = services.chain(self.parameters.services());
         readers.extend(services.map(crate::dds::service::Service::requests));
         let registry = self.poll.registry();
         readers
@@ -198,6 +202,7 @@ impl Node {
             self.commands.poll(moment);
             self.trajectories.poll(moment, now);
             self.control.poll(moment);
+            self.bus.poll(moment);
             self.parameters.poll(moment);
             self.states.poll(moment, now);
             self.sensors.poll(moment, now);
@@ -231,7 +236,8 @@ impl Node {
                 .min(self.signals.next())
                 .min(self.trajectories.next().unwrap_or(u64::MAX));
         }
-        let longest = if self.trajectories.is_pressed() { PRESSED } else { LONGEST };
+        let is_pressed = self.trajectories.is_pressed() || self.bus.is_waiting();
+        let longest = if is_pressed { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
         // epoll counts in milliseconds: a time rounded down to zero would not wait at all.
         let rest = rest.max(Duration::from_millis(1));
@@ -242,7 +248,7 @@ impl Node {
     }
 }
 
-/// Longest wait, and the one while orders wait for room.
+/// Longest wait, and the one while orders wait for room or the bus is asked.
 const LONGEST: Duration = Duration::from_millis(100);
 const PRESSED: Duration = Duration::from_millis(1);
 

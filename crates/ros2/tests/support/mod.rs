@@ -2,6 +2,7 @@
 //! a ROS 2 peer made of RustDDS. Other DDS implementations, and robots with simulated drives, are in
 //! `cargo xtask judges`.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ipc::bus::{self, Backend, BusStatus, Bytes, Outcome, Service, SubDeviceStatus, Ticket};
 use ipc::channel::Kind;
 use ipc::command::Read;
 use ipc::description::{
-    AxisDescription, BaseDescription, ControllerDescription, Description, SensorDescription,
+    AxisDescription, BaseDescription, ControllerDescription, Description, OUTSIDE, SensorDescription,
     SignalDescription,
 };
 use ipc::message::control;
@@ -47,6 +49,37 @@ pub struct Cycle {
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
     _door: Server,
+    _bus: bus::Server,
+}
+
+/// A SubDevice `drive` in Op with one object, 0x6065, of 32 bits.
+#[derive(Default)]
+struct Objects {
+    window: [u8; 4],
+    done: VecDeque<(Ticket, Outcome)>,
+}
+
+impl Backend for Objects {
+    fn submit(&mut self, ticket: Ticket, service: &Service, _: Option<&str>) -> bool {
+        let outcome = match service {
+            Service::Upload { index: 0x6065, .. } => Outcome::Data(Bytes(self.window.into())),
+            Service::Download { index: 0x6065, data, .. } => {
+                self.window = data.0.as_slice().try_into().unwrap();
+                Outcome::Done(true)
+            }
+            Service::Status { .. } => {
+                let drive = SubDeviceStatus { state: "Op".into(), ..SubDeviceStatus::default() };
+                Outcome::Status(Box::new(BusStatus { sub_devices: vec![drive], ..BusStatus::default() }))
+            }
+            _ => Outcome::error("object does not exist"),
+        };
+        self.done.push_back((ticket, outcome));
+        true
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        self.done.pop_front()
+    }
 }
 
 impl Cycle {
@@ -56,7 +89,9 @@ impl Cycle {
         ipc.folder(folder);
         let kind = Kind::Message { size: control::SIZE, depth: 8 };
         let mut port = ipc.port(control::PORT, kind).unwrap();
+        let guests = ipc.bus().unwrap();
         let (mut ends, server) = ipc.open().unwrap();
+        let bus = bus::Server::start(guests, Box::new(Objects::default())).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -72,6 +107,9 @@ impl Cycle {
                 let now = now_ns();
                 if ends.command.newest(&mut command) == Read::New {
                     state.command.accepted += 1;
+                    if let Some(Some(value)) = command.signals.first() {
+                        state.signals[0].word = value.word();
+                    }
                 }
                 let holds = now < command.stamp_ns + command.time_to_live_ns;
                 let twist = command.twist.filter(|_| holds).unwrap_or_default();
@@ -99,7 +137,7 @@ impl Cycle {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        Self { stop, thread: Some(thread), path: server.path().to_owned(), _door: server }
+        Self { stop, thread: Some(thread), path: server.path().to_owned(), _door: server, _bus: bus }
     }
 
     pub fn path(&self) -> &Path {
@@ -138,7 +176,14 @@ fn description() -> Description {
     let forces = ["force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"];
     let forces = forces.map(|name| signal(name, "foot", "real", "input"));
     Description {
-        signals: [signal("lamp", "lamps", "bool", "output")].into_iter().chain(forces).collect(),
+        sub_devices: vec!["drive".into()],
+        signals: [SignalDescription {
+            writer: Some(OUTSIDE.into()),
+            ..signal("lamp", "lamps", "bool", "output")
+        }]
+        .into_iter()
+        .chain(forces)
+        .collect(),
         sensors: vec![SensorDescription {
             name: "left_foot".into(),
             kind: "force_torque".into(),

@@ -1,4 +1,5 @@
-use ipc::command::AxisTarget;
+use ipc::command::{AxisTarget, Command};
+use ipc::state::Value;
 use rustdds::RepresentationIdentifier;
 use rustdds::bytes::Bytes;
 use rustdds::rpc::SampleIdentity;
@@ -8,6 +9,7 @@ use super::*;
 use crate::dds::sample::encode;
 use crate::messages::basic::Header;
 use crate::messages::geometry::{Pose, Quaternion, Vector3};
+use crate::messages::sensor::InterfaceValue;
 use crate::node::bench::{Bench, DRIVE, POSITION, TOOL, VELOCITY};
 
 fn sample(bytes: Vec<u8>, number: i64) -> Sample {
@@ -163,6 +165,74 @@ fn a_pose_of_the_tool_is_passed_on_in_the_frame_of_the_arm() {
     let mut bench = Bench::new(POSITION);
     let error = bench.act(|moment| move_tool(&pose("", 0.125, 0.8), moment)).unwrap_err();
     assert_eq!(error, "controller `place` (joint_position) is active, and moves no tool");
+}
+
+fn outputs(group: &str, names: &[&str], values: &[f64]) -> Sample {
+    let interface_names = names.iter().map(|&name| name.to_owned()).collect();
+    let value = InterfaceValue { interface_names, values: values.to_vec() };
+    message(&DynamicInterfaceGroupValues {
+        interface_groups: vec![group.into()],
+        interface_values: vec![value],
+        ..DynamicInterfaceGroupValues::default()
+    })
+}
+
+// feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
+#[test]
+fn outputs_of_the_outside_are_passed_on_and_others_are_refused_by_name() {
+    let mut bench = Bench::new(DRIVE);
+    bench.settings.gpio_commands_timeout = 0.75;
+    let set = |sample: &Sample, bench: &mut Bench| bench.act(|moment| set_outputs(sample, moment));
+    let command = set(&outputs("terminals", &["valve", "lamp"], &[2.5, 1.0]), &mut bench).unwrap();
+    assert_eq!(command.signals, [Some(Value::Bool(true)), Some(Value::Real(2.5))]);
+    assert_eq!((command.time_to_live_ns, command.twist), (750_000_000, None));
+    let command = set(&outputs("terminals", &["valve"], &[0.0]), &mut bench).unwrap();
+    assert_eq!(command.signals, [None, Some(Value::Real(0.0))], "the lamp stays as it is");
+    for (names, values, why) in [
+        (
+            &["belt"][..],
+            &[1.0][..],
+            "signal `belt` is written by controller, expected an output with writer = \"outside\"",
+        ),
+        (
+            &["lump"],
+            &[1.0],
+            "there is no signal `lump` in the group `terminals`; may be commanded: `lamp` of `terminals`, `valve`",
+        ),
+        (&["lamp"], &[0.5], "signal `lamp` is a bit, expected 0 or 1, found 0.5"),
+        (&["valve"], &[f64::NAN], "signal `valve`"),
+        (&["valve"], &[10.5], "signal `valve` is to be 10.5 , expected 0 to 10"),
+        (&["lamp", "lamp"], &[1.0, 0.0], "it names the signal `lamp` twice"),
+        (&["lamp", "valve"], &[1.0], "group `terminals` has 2 names and 1 values"),
+    ] {
+        let error = set(&outputs("terminals", names, values), &mut bench).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+    let error = set(&outputs("elsewhere", &["lamp"], &[1.0]), &mut bench).unwrap_err();
+    assert!(error.contains("no signal `lamp` in the group `elsewhere`"), "{error}");
+    let whole = outputs("terminals", &["lamp"], &[1.0]).bytes;
+    for length in 0..whole.len() {
+        assert!(set(&sample(whole[..length].to_vec(), 1), &mut bench).is_err());
+    }
+    assert!(bench.is_calm(), "what was refused was not passed on");
+}
+
+// feature(ros2): `~/gpio_commands` sets outputs that the robot file gives to the outside; others are refused by name
+#[test]
+fn outputs_neither_stop_what_moves_nor_let_it_go_on_for_longer() {
+    let mut bench = Bench::new(DRIVE);
+    bench.settings.cmd_vel_timeout = 0.5;
+    bench.settings.gpio_commands_timeout = 5.0;
+    let first = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap();
+    let second = bench.act(|moment| set_outputs(&outputs("terminals", &["lamp"], &[1.0]), moment)).unwrap();
+    assert_eq!((second.twist, second.signals[0]), (first.twist, Some(Value::Bool(true))));
+    let end = |command: &Command| command.stamp_ns + command.time_to_live_ns;
+    assert!(second.time_to_live_ns <= 500_000_000);
+    // As far apart as two readings of the clock.
+    assert!(end(&second).abs_diff(end(&first)) < 400_000_000, "{first:?} {second:?}");
+    std::thread::sleep(std::time::Duration::from_millis(550));
+    let third = bench.act(|moment| set_outputs(&outputs("terminals", &["lamp"], &[0.0]), moment)).unwrap();
+    assert_eq!((third.twist, third.time_to_live_ns), (None, 5_000_000_000));
 }
 
 #[test]

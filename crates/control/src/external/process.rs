@@ -1,0 +1,151 @@
+//! The other side: a controller as the cycle's thread calls it, in a process of its own.
+
+use std::time::Duration;
+
+use ethercat::cia402::CyclicMode;
+use ethercat::time::Instant;
+use ipc::command::AxisTarget;
+use ipc::controller::{Answer, AxisAnswer, DriveRequest, Request};
+use ipc::description::Description;
+use ipc::state;
+use motion::AxisSetpoint;
+use thiserror::Error;
+
+use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
+use crate::ipc::{hear, report};
+use crate::signal::{Io, SignalError, Signals};
+
+/// A [`Controller`] that answers requests. Beside the thread it runs on it sees no difference to the cycle's: `init` once,
+/// then `command`, `update` and `output` for each request. Values of outputs that cannot be are clamped or refused, and counted,
+/// in this process.
+#[derive(Debug)]
+pub struct ControllerProcess<C> {
+    controller: C,
+    signals: Signals,
+    /// Modes of the axes it moves; `None` for those of others.
+    modes: Vec<Option<CyclicMode>>,
+    reports: Vec<AxisReport>,
+    commands: Vec<AxisCommand>,
+    command: ExternalCommand,
+}
+
+/// Reason for which a controller cannot run in a process of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ProcessError {
+    /// [`Controller::init`] has refused.
+    #[error("the controller cannot start: {0}")]
+    Signal(#[from] SignalError),
+    /// The cycle is one of another version.
+    #[error(
+        "{0}, which this version does not know: use programs of the same version of Onbeat on both sides"
+    )]
+    Description(String),
+}
+
+impl<C: Controller> ControllerProcess<C> {
+    /// A controller for the cycle of this description.
+    ///
+    /// # Errors
+    /// The controller does not find its signals, or the description is of another version.
+    pub fn new(description: &Description, mut controller: C) -> Result<Self, ProcessError> {
+        let signals = Signals::described(&description.signals).map_err(ProcessError::Description)?;
+        controller.init(&signals)?;
+        let axes = description.axes.len();
+        let modes = (0..axes).map(|axis| mode(description, axis)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            controller,
+            signals,
+            modes,
+            reports: vec![AxisReport::default(); axes],
+            commands: vec![AxisCommand::default(); axes],
+            command: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
+        })
+    }
+
+    /// Calls the controller for a request and writes its answer. `stopping` is told to it as the cycle's own end is.
+    ///
+    /// Allocates nothing, as long as the controller does not.
+    pub fn answer(&mut self, request: &Request, stopping: bool, answer: &mut Answer) {
+        let Self { controller, signals, modes, reports, commands, command } = self;
+        hear(command, &request.command);
+        signals.show(&request.signals, command.freshness);
+        for ((shown, axis), drive) in reports.iter_mut().zip(&request.axes).zip(&request.drives) {
+            *shown = report(axis, drive);
+        }
+        controller.command(command);
+        controller.update(info(request, stopping), &mut Io::new(signals, reports, commands));
+        let told = controller.output();
+        answer.cycle = request.cycle;
+        answer.commanded = told.commanded;
+        answer.refused = told.refused;
+        answer.base = state::Base {
+            pose: [told.pose.x.0, told.pose.y.0, told.pose.yaw.0],
+            twist: [told.twist.x.0, told.twist.y.0, told.twist.yaw.0],
+        };
+        for ((axis, command), mode) in answer.axes.iter_mut().zip(commands).zip(modes) {
+            *axis = mode.map_or_else(AxisAnswer::default, |mode| AxisAnswer {
+                request: Some(asked(command.request)),
+                home: std::mem::take(&mut command.home),
+                target: Some(target(mode, &command.setpoint)),
+            });
+        }
+        for (output, value) in answer.outputs.iter_mut().zip(signals.answers()) {
+            *output = value;
+        }
+    }
+
+    /// True for each axis that the controller moves.
+    pub fn moves(&self) -> impl Iterator<Item = bool> + '_ {
+        self.modes.iter().map(Option::is_some)
+    }
+}
+
+fn info(request: &Request, stopping: bool) -> CycleInfo {
+    CycleInfo {
+        cycle: request.cycle,
+        release: Instant::from_nanos(request.release_ns),
+        period: Duration::from_nanos(request.period_ns),
+        periods: request.periods,
+        stopping: request.stopping || stopping,
+    }
+}
+
+/// Mode of an axis, if it is one of the controller process.
+fn mode(description: &Description, axis: usize) -> Result<Option<CyclicMode>, ProcessError> {
+    let external = description.controllers.iter().find(|it| it.kind == KIND);
+    if external.is_some_and(|it| !it.axes.contains(&axis)) {
+        return Ok(None);
+    }
+    let described = &description.axes[axis];
+    let modes = [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque];
+    modes.into_iter().find(|mode| mode.name() == described.mode).map(Some).ok_or_else(|| {
+        ProcessError::Description(format!(
+            "axis \"{}\" is in the mode \"{}\"",
+            described.name, described.mode
+        ))
+    })
+}
+
+/// Set-point of the mode. One that is not finite makes the answer wrong, and the cycle stops the axes.
+fn target(mode: CyclicMode, setpoint: &AxisSetpoint) -> AxisTarget {
+    match mode {
+        CyclicMode::Position => AxisTarget::Position(setpoint.position.0),
+        CyclicMode::Velocity => AxisTarget::Velocity(setpoint.velocity.0),
+        CyclicMode::Torque => AxisTarget::Effort(setpoint.torque.0),
+    }
+}
+
+fn asked(request: ethercat::cia402::Request) -> DriveRequest {
+    use ethercat::cia402::Request;
+    match request {
+        Request::Disable => DriveRequest::Disable,
+        Request::Enable => DriveRequest::Enable,
+        Request::QuickStop => DriveRequest::QuickStop,
+        Request::Halt => DriveRequest::Halt,
+        Request::FaultReset => DriveRequest::FaultReset,
+    }
+}
+
+/// Kind of a controller process in a description.
+const KIND: &str = "external";

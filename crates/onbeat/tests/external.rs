@@ -1,0 +1,137 @@
+//! A controller in a process of its own, as a program writes it: the example, and how it ends.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onbeat::ipc::client::{Client, ControllerError};
+use onbeat::ipc::state::{State, Stop};
+use onbeat::{Controller, Robot, SignalError, Signals, StopHandle, Summary, external};
+
+#[allow(dead_code, reason = "main is not called")]
+#[path = "../examples/own_controller.rs"]
+mod own_controller;
+
+/// A robot whose controller is another process, and the end of its run.
+struct Cycle {
+    socket: PathBuf,
+    stop: StopHandle,
+    thread: thread::JoinHandle<Summary>,
+}
+
+impl Cycle {
+    fn start(name: &str) -> Self {
+        let text = include_str!("../../../examples/six-axis.toml");
+        let from = text.find("[controller]").unwrap();
+        // A busy machine is no reason to stop the axes.
+        let text = format!("{}[controller]\nkind = \"external\"\nmax_late = 1000\n", &text[..from]);
+        let folder = std::env::temp_dir().join(format!("onbeat-external-{name}-{}", std::process::id()));
+        let (socket, stop) = (folder.join("robot.sock"), StopHandle::new());
+        let robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let robot = robot.ipc(socket.to_str().unwrap()).stop(&stop);
+        Self { socket, stop, thread: thread::spawn(move || robot.run_as_described().unwrap()) }
+    }
+
+    fn client(&self) -> Client {
+        eventually(|| Client::open(&self.socket).ok())
+    }
+
+    fn finish(self) -> Summary {
+        self.stop.stop();
+        self.thread.join().unwrap()
+    }
+}
+
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "too long");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn when(client: &Client, found: impl Fn(&State) -> bool) -> State {
+    let state = client.state();
+    eventually(|| state.read().ok().filter(|state| found(state)))
+}
+
+fn nod(client: &Client) -> own_controller::Nod {
+    own_controller::Nod(vec![None; client.description().axes.len()])
+}
+
+// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own; asked to stop, it rests, disables and goes
+#[test]
+fn the_example_nods_and_when_asked_to_stop_rests_disables_and_goes() {
+    let example = include_str!("../examples/external_controller.rs");
+    assert!(example.lines().count() < 25);
+    let cycle = Cycle::start("nods");
+    let client = cycle.client();
+    let (stop, asked) = (StopHandle::new(), cycle.client());
+    let from_elsewhere = stop.clone();
+    let process = thread::spawn(move || external::run(&asked, nod(&asked), &stop).unwrap());
+    when(&client, |state| state.axes[..4].iter().all(|axis| axis.phase == 2 && axis.position.abs() > 0.02));
+    let taken = external::run(&client, nod(&client), &StopHandle::new()).unwrap_err();
+    assert!(matches!(&taken, external::Error::Role(ControllerError::Taken { .. })), "{taken}");
+
+    from_elsewhere.stop();
+    let served = process.join().unwrap();
+    assert!(served.answered > 100 && !served.cycle_ended, "{served:?}");
+    // Its drives are disabled, by itself: supervision stopped none of them.
+    let state = when(&client, |state| state.axes.iter().all(|axis| axis.phase == 0));
+    assert!(state.axes.iter().all(|axis| axis.stop == 0), "{state:?}");
+    assert_eq!(state.bus.stage, 7);
+
+    // Another one follows it, and ends with the cycle.
+    let (ended, told) = mpsc::channel();
+    let asked = cycle.client();
+    thread::spawn(move || ended.send(external::run(&asked, nod(&asked), &StopHandle::new())));
+    when(&client, |state| state.axes.iter().all(|axis| axis.phase == 2));
+    let summary = cycle.finish();
+    assert!(told.recv_timeout(Duration::from_secs(30)).unwrap().unwrap().cycle_ended);
+    assert!(summary.axis("axis-1").unwrap().was_enabled, "{summary}");
+}
+
+// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own; asked to stop, it rests, disables and goes
+#[test]
+fn a_hurried_one_gives_the_role_back_at_once_and_supervision_stops_the_axes() {
+    let cycle = Cycle::start("hurries");
+    let (client, asked) = (cycle.client(), cycle.client());
+    let stop = StopHandle::new();
+    let from_elsewhere = stop.clone();
+    let process = thread::spawn(move || external::run(&asked, nod(&asked), &stop).unwrap());
+    when(&client, |state| state.axes.iter().all(|axis| axis.phase == 2));
+    from_elsewhere.hurry();
+    process.join().unwrap();
+    when(&client, |state| state.axes.iter().all(|axis| axis.stop == Stop::Stale as u8));
+    cycle.finish();
+}
+
+#[derive(Debug)]
+struct Misspelt;
+
+impl Controller for Misspelt {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        signals.input::<i32>("drive-1.position").map(drop)
+    }
+}
+
+// feature(ipc): `onbeat::external::run`: a `Controller` in a process of its own sees and does the same as in the cycle's thread
+#[test]
+fn a_misspelt_signal_ends_the_start_with_the_near_ones_and_takes_no_role() {
+    let cycle = Cycle::start("misspelt");
+    let client = cycle.client();
+    let error = external::run(&client, Misspelt, &StopHandle::new()).unwrap_err().to_string();
+    assert!(
+        error.starts_with(
+            "the controller cannot start: no input is called \"drive-1.position\"; near it: \"drive-1."
+        ),
+        "{error}"
+    );
+    drop(client.controller().unwrap());
+    cycle.finish();
+}

@@ -1,0 +1,93 @@
+"""The bus of a running cycle, asked from outside."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from conftest import PATIENCE, Start, within
+
+import onbeat
+
+
+def test_objects_are_read_written_and_described_while_the_cycle_runs(start: Start) -> None:
+    run = start("six-axis.toml")
+    run.until_enabled()
+    with run.cycle.bus() as bus:
+        assert bus.upload("drive-1", 0x1018, 1, timeout=PATIENCE) == struct.pack("<I", 0xFFFF0B01)
+        assert bus.upload(1, 0x1018, 1) == bus.upload("drive-2", 0x1018, 1)
+        window = bus.upload("drive-1", 0x6065)
+        bus.download("drive-1", 0x6065, 0, struct.pack("<I", 4321), timeout=PATIENCE)
+        assert struct.unpack("<I", bus.upload("drive-1", 0x6065)) == (4321,)
+        bus.download("drive-1", 0x6065, 0, window)
+        objects = bus.objects("drive-1", timeout=PATIENCE)
+        assert 0x1018 in objects and 0x6040 in objects
+        described = bus.describe_object("drive-1", 0x1018)
+        assert (described.index, described.object_code, described.last_sub_index) == (0x1018, 9, 4)
+        entry = bus.describe_entry("drive-1", 0x6041, 0)
+        assert (entry.index, entry.data_type, entry.bits) == (0x6041, 6, 16) and entry.access & 0b100
+        assert [it["name"] for it in bus.describe()][:2] == ["drive-1", "drive-2"]
+    assert run.cycle.state().bus.stage == "Op"
+
+
+def test_states_working_counters_and_error_counters_are_those_of_now(start: Start) -> None:
+    run = start("six-axis.toml")
+    run.until_enabled()
+    with run.cycle.bus() as bus:
+        status = bus.status(timeout=PATIENCE)
+        assert (status.stage, len(status.sub_devices)) == ("Op", 6)
+        assert all(it.state == "Op" and it.exchanges and it.errors is None for it in status.sub_devices)
+        assert status.working_counters and all(it.received == it.expected for it in status.working_counters)
+        counted = bus.status(errors=True, timeout=PATIENCE)
+        assert counted.cycle > status.cycle
+        errors = counted.sub_devices[0].errors
+        assert errors is not None and len(errors.ports) == 4 and errors.ports[0].lost_links == 0
+
+
+def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> None:
+    run = start("six-axis.toml")
+    run.until_enabled()
+    with run.cycle.bus() as bus:
+        kept = list(bus.events(follow=False, timeout=PATIENCE))
+        stages = [it.fields["stage"] for it in kept if isinstance(it, onbeat.Event) and it.event == "stage"]
+        assert stages[-1] == "Op"
+    with run.cycle.bus() as bus, within(PATIENCE):
+        followed = bus.events(timeout=PATIENCE)
+        first = next(followed)
+        assert isinstance(first, onbeat.Event) and first.at_ns > 0 and first.cycle >= 0
+        for _ in kept[1:]:
+            next(followed)
+        run.kill()
+        assert list(followed) == []
+        with pytest.raises(onbeat.CycleEndedError):
+            bus.upload(0, 0x1018, 1)
+
+
+def test_what_cannot_be_is_one_sentence_and_the_connection_goes_on(start: Start) -> None:
+    run = start("six-axis.toml")
+    run.until_enabled()
+    with run.cycle.bus() as bus:
+        with pytest.raises(onbeat.BusError, match="object does not exist") as aborted:
+            bus.upload("drive-1", 0x5FFF)
+        assert aborted.value.abort_code == 0x06020000
+        with pytest.raises(onbeat.BusError) as refused:
+            bus.download("drive-1", 0x6060, 0, b"\x08")
+        assert refused.value.abort_code is None
+        with pytest.raises(onbeat.BusError):
+            bus.upload(99, 0x1018)
+        with pytest.raises(KeyError, match="there is no SubDevice 'drive-9'; there are: drive-1"):
+            bus.upload("drive-9", 0x1018)
+        with pytest.raises(ValueError, match="index is 65536"):
+            bus.upload(0, 0x10000)
+        with pytest.raises(ValueError, match="sub_index is -1"):
+            bus.upload(0, 0x1018, -1)
+        with pytest.raises(TypeError, match="expected bytes"):
+            bus.download(0, 0x6065, 0, 4000)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="timeout is -1"):
+            bus.upload(0, 0x1018, timeout=-1.0)
+        with pytest.raises(TimeoutError):
+            bus.upload(0, 0x1018, 1, timeout=0.0)
+        # The answer to what was given up is not taken for this one's.
+        assert bus.upload(0, 0x1018, 2, timeout=PATIENCE) == struct.pack("<I", 0x402)
+    with pytest.raises(ValueError, match="closed"):
+        bus.status()

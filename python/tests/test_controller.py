@@ -1,0 +1,122 @@
+"""A controller in a process of its own."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE, ROOT, Start
+
+import onbeat
+from onbeat import Position, Velocity
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> str:
+    """Six axes, four in csp and two in csv, whose controller is another process; a busy machine is no reason to stop."""
+    text = (ROOT / "examples/six-axis.toml").read_text()
+    text = text[: text.index("[controller]")] + '[controller]\nkind = "external"\nmax_late = 500\n'
+    (tmp_path / "external.toml").write_text(text)
+    return str(tmp_path / "external.toml")
+
+
+def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start: Start, robot: str) -> None:
+    run = start(robot)
+    with run.cycle.controller() as controller:
+        with pytest.raises(onbeat.CommandError, match="nothing was asked yet"):
+            controller.answer()
+        with pytest.raises(onbeat.LeaseError, match="is the controller"):
+            run.cycle.controller()
+        positions = [0.0] * 4
+        end = time.monotonic() + PATIENCE
+        for request in controller:
+            assert time.monotonic() < end, f"{request.axes}"
+            for axis, state in enumerate(request.axes[:4]):
+                following = state.phase == "following"
+                positions[axis] = positions[axis] + 0.1 * request.elapsed if following else state.target_position
+            targets: list[onbeat.Target | None] = [Position(it) for it in positions]
+            controller.answer(drives="enable", axes=[*targets, Velocity(0.2), None])
+            assert request.command.freshness == "never" and request.command.axes == (None,) * 6
+            assert request.deadline_ns > request.release_ns and not request.stopping
+            if request.axes[0].position > 0.1 and request.axes[4].velocity > 0.1:
+                break
+        assert controller.answered > 10
+        assert isinstance(request.signal("drive-1.statusword").value, int)
+        # Asleep for too long: it is told how many cycles it has missed, and that it is late.
+        request = controller.wait(PATIENCE)
+        time.sleep(0.05)
+        assert not controller.answer()
+        assert controller.late > 0
+        before = controller.missed
+        time.sleep(0.05)
+        controller.wait(PATIENCE)
+        controller.wait(PATIENCE)
+        assert controller.missed > before
+    # Gone: the axes are stopped, the bus stays.
+    stopped = run.until(lambda state: all(axis.stop is not None for axis in state.axes))
+    assert "stale" in str(stopped.axes[0].stop) and stopped.bus.stage == "Op"
+    with pytest.raises(ValueError, match="given back"):
+        controller.answer()
+    # Another one is told that they are, and goes on.
+    with run.cycle.controller() as controller:
+        request = controller.wait(PATIENCE)
+        assert request.axes[0].stop is not None and request.axes[0].phase == "holding"
+
+
+def test_an_answer_that_cannot_be_is_one_sentence_and_stops_nothing(start: Start, robot: str) -> None:
+    run = start(robot)
+    with run.cycle.controller() as controller:
+        controller.wait(PATIENCE)
+        with pytest.raises(onbeat.CommandError, match='"axis-1" is in mode csp: expected Position, found Velocity'):
+            controller.answer(axes={"axis-1": Velocity(1.0)})
+        with pytest.raises(onbeat.CommandError, match="expected a finite number"):
+            controller.answer(axes={"axis-1": Position(math.nan)})
+        with pytest.raises(onbeat.CommandError, match="for 1 axes, the robot has 6"):
+            controller.answer(axes=[Position(0.0)])
+        with pytest.raises(KeyError, match="there is no axis 'tail'; there are: axis-1"):
+            controller.answer(axes={"tail": Position(0.0)})
+        with pytest.raises(TypeError, match="expected a Position"):
+            controller.answer(axes={"axis-1": 1.0})  # type: ignore[dict-item]
+        with pytest.raises(ValueError, match="expected one of disable, enable"):
+            controller.answer(drives="on")
+        with pytest.raises(onbeat.CommandError, match="is an input"):
+            controller.answer(outputs={"drive-1.statusword": 1})
+        with pytest.raises(onbeat.CommandError, match="is written by axis"):
+            controller.answer(outputs={"drive-1.controlword": 1})
+        with pytest.raises(KeyError, match="there is no signal"):
+            controller.wait(PATIENCE).signal("drive-1.nothing")
+        controller.wait(PATIENCE)
+        controller.answer(drives={"axis-1": "enable"})
+    assert run.cycle.diagnostics().get("controller", {}).get("wrong", 0) == 0
+
+
+def test_outputs_and_commands_cross_and_the_end_of_the_cycle_ends_it(start: Start, tmp_path: Path) -> None:
+    text = (ROOT / "examples/io-station.toml").read_text()
+    text = text[: text.index("[controller]")] + '[controller]\nkind = "external"\nmax_late = 500\n'
+    path = tmp_path / "station.toml"
+    path.write_text(text)
+    run = start(str(path))
+    with run.cycle.controller() as controller, run.cycle.command() as command:
+        end = time.monotonic() + PATIENCE
+        for request in controller:
+            assert time.monotonic() < end
+            with pytest.raises(onbeat.CommandError, match="expected true or false"):
+                controller.answer(outputs={"lamp green": 1})
+            with pytest.raises(onbeat.CommandError, match="written by outside"):
+                controller.answer(outputs={"lamp red": True})
+            fresh = request.command.freshness == "fresh"
+            controller.answer(outputs={"lamp green": not fresh}, commanded=True)
+            command.send(axes=[Velocity(0.5)], ttl=0.5)
+            if request.signal("lamp green").value is False:
+                assert request.command.axes == (Velocity(0.5),)
+                break
+        run.kill()
+        assert list(controller) == []
+
+
+def test_a_robot_with_its_own_controllers_takes_none(start: Start) -> None:
+    run = start("m4k.toml")
+    with pytest.raises(onbeat.LeaseError, match="takes no controller process"):
+        run.cycle.controller()
