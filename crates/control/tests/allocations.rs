@@ -51,8 +51,8 @@ impl Controller for Watching {
         Ok(())
     }
 
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.servant.command(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.servant.command(command);
     }
 
     fn output(&self) -> ControllerOutput {

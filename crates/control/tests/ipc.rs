@@ -61,8 +61,8 @@ struct Visited {
 }
 
 impl Controller for Visited {
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.servant.command(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.servant.command(command);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {

@@ -137,8 +137,8 @@ struct Marking {
 }
 
 impl Controller for Marking {
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.servant.command(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.servant.command(command);
     }
 
     fn output(&self) -> ControllerOutput {

@@ -160,7 +160,7 @@ fn built(root: &Path, target: &str) -> Result<Command, String> {
 }
 
 /// Prefix of the targets over code that is not all safe: there the sanitizer checks everything.
-const WITH_UNSAFE_CODE: &str = "seam_";
+const WITH_UNSAFE_CODE: &str = "ipc_";
 
 /// Sanitizer options of the other targets: half the time of a target that allocates all the time goes into checks that only
 /// unsafe code needs. A target run by hand on an input it has found tells where memory came from.

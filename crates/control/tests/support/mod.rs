@@ -221,20 +221,20 @@ pub fn rules(axes: usize) -> Rules {
 /// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.
 pub struct Servant {
     pub speed: f64,
-    asked: ExternalCommand,
+    command: ExternalCommand,
     setpoints: Vec<AxisSetpoint>,
 }
 
 impl Servant {
     pub fn new(axes: usize, speed: f64) -> Self {
-        let asked = ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() };
-        Self { speed, asked, setpoints: vec![AxisSetpoint::default(); axes] }
+        let command = ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() };
+        Self { speed, command, setpoints: vec![AxisSetpoint::default(); axes] }
     }
 }
 
 impl Controller for Servant {
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.asked.clone_from(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.command.clone_from(command);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
@@ -246,8 +246,8 @@ impl Controller for Servant {
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 *setpoint = AxisSetpoint { position, ..AxisSetpoint::default() };
             }
-            let fresh = self.asked.freshness == Freshness::Fresh && !info.stopping;
-            match self.asked.axes[index] {
+            let fresh = self.command.freshness == Freshness::Fresh && !info.stopping;
+            match self.command.axes[index] {
                 Some(AxisTarget::Position(target)) if fresh => {
                     let step = self.speed * elapsed;
                     setpoint.position.0 += (target - setpoint.position).0.clamp(-step, step);
