@@ -1,7 +1,5 @@
 //! Properties that a file gives once for several SubDevices: those of `[device.NAME]` and of `[bus]`.
 
-use std::ops::Range;
-
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -28,9 +26,8 @@ pub(crate) fn inherit(text: &str, root: &mut DeTable<'_>) -> Checked<()> {
     };
     for entry in entries.iter_mut() {
         let DeValue::Table(entry) = entry.get_mut() else { continue };
-        let name = entry.get("device").and_then(|name| Some((name.span(), name.get_ref().as_str()?)));
-        let find = |(place, name)| devices.get(name).ok_or_else(|| unknown(place, name, &devices));
-        let device = name.map(find).transpose()?.and_then(|device| device.get_ref().as_table().cloned());
+        let name = entry.get("device").and_then(|name| name.get_ref().as_str());
+        let device = name.and_then(|name| devices.get(name)?.get_ref().as_table().cloned());
         for (key, value) in device.into_iter().chain([of_the_bus.clone()]).flatten() {
             if !entry.contains_key(key.get_ref().as_ref()) {
                 entry.insert(key, value);
@@ -53,14 +50,4 @@ fn check(text: &str, device: &Spanned<DeValue<'_>>) -> Checked<()> {
     }
     let read = SubDevice::deserialize(ValueDeserializer::from(device));
     read.map(|_| ()).map_err(|error| Problem::from_toml(text, &error))
-}
-
-fn unknown(place: Range<usize>, name: &str, devices: &DeTable<'_>) -> Problem {
-    let known: Vec<&str> = devices.keys().map(|key| key.get_ref().as_ref()).collect();
-    let expected = if known.is_empty() { "a [device.NAME] table".to_owned() } else { known.join(", ") };
-    let remedy = nearest(name, known).map_or_else(
-        || format!("add a table [device.{name}] or correct the name"),
-        |nearest| format!("did you mean \"{nearest}\"?"),
-    );
-    Problem::new(place, format!("unknown device \"{name}\""), expected, remedy)
 }

@@ -226,6 +226,27 @@ fn names_are_unique_and_references_resolve() {
 }
 
 #[test]
+fn devices_are_checked_though_no_sub_device_names_them() {
+    let spare = |keys: &str| sentence("[bus]", &format!("[device.spare]\n{keys}\n\n[bus]"));
+    assert_eq!(
+        spare("alias = 3"),
+        "r.toml:15:1: unknown key \"alias\", expected one of identity, pdos, startup, dc, process_data_watchdog, \
+         pdi_watchdog, simulate, group: correct or remove the key"
+    );
+    assert_eq!(
+        spare("simulate = { kind = \"servo_drive\", inertia = -1 }"),
+        "r.toml:15:46: inertia = -1, expected a finite number above 0: correct inertia"
+    );
+    let misspelt =
+        "name = \"hub\"\ndevice = \"spare\"\n\n[devise.spare]\n[[bus.sub_device]]\nname = \"other\"";
+    let found = sentence("name = \"hub\"", misspelt);
+    assert!(
+        found.contains("unknown key \"devise\"") && found.ends_with("did you mean \"device\"?"),
+        "{found}"
+    );
+}
+
+#[test]
 fn repeated_entries_need_a_place_for_their_number() {
     assert_eq!(
         sentence("\"drive-{}\"", "\"drive\""),

@@ -139,9 +139,10 @@ fn the_arm_has_six_joints_with_names_of_its_urdf() {
 
 /// Fields of the tables in the sources, by their names in the file.
 fn keys() -> Vec<String> {
-    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")).unwrap();
+    let sources = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model"));
     let mut keys = Vec::new();
-    for source in sources.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()) {
+    for source in sources.expect("the model's folder") {
+        let source = fs::read_to_string(source.expect("a file").path()).expect("a source");
         for table in source.split("serde(deny_unknown_fields").skip(1) {
             let lines = table.lines().map(str::trim).take_while(|line| *line != "}");
             let mut attributes = String::new();

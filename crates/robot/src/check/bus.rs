@@ -8,16 +8,17 @@ use super::repeat::repetitions;
 use super::topology::Topology;
 use super::{Checked, clock, simulation, watchdog};
 use crate::error::Problem;
-use crate::model::{Bus, Cycle, MOST_SUB_DEVICES, SubDevice};
+use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, SubDevice};
 use crate::nearest::nearest;
 use crate::source::Place;
 
 /// Completes the SubDevices, and puts each repetition of an entry in its place.
-pub(super) fn bus(bus: &mut Bus, cycle: &Cycle, place: Place<'_>) -> Checked<()> {
+pub(super) fn bus(bus: &mut Bus, devices: &Devices, cycle: &Cycle, place: Place<'_>) -> Checked<()> {
     let mut entries = mem::take(&mut bus.sub_devices);
     let mut sub_devices = SubDevices::default();
     for (index, entry) in entries.iter_mut().enumerate() {
         let place = place.key("sub_device").item(index);
+        check_device(entry, devices, place)?;
         complete(entry, bus.distributed_clocks, cycle, place)?;
         sub_devices.add(entry, place)?;
     }
@@ -32,6 +33,20 @@ pub(super) fn bus(bus: &mut Bus, cycle: &Cycle, place: Place<'_>) -> Checked<()>
         entry.simulation.iter().try_for_each(|it| simulation::follows(it, &bus.sub_devices, place))?;
     }
     Ok(())
+}
+
+/// Checks that the file has the device of an entry.
+fn check_device(entry: &SubDevice, devices: &Devices, place: Place<'_>) -> Checked<()> {
+    let Some(name) = entry.device.as_ref().filter(|name| !devices.contains_key(*name)) else {
+        return Ok(());
+    };
+    let known: Vec<&str> = devices.keys().map(String::as_str).collect();
+    let expected = if known.is_empty() { "a [device.NAME] table".to_owned() } else { known.join(", ") };
+    let remedy = nearest(name, known).map_or_else(
+        || format!("add a table [device.{name}] or correct the name"),
+        |nearest| format!("did you mean \"{nearest}\"?"),
+    );
+    Err(Problem::new(place.key("device"), format!("unknown device \"{name}\""), expected, remedy))
 }
 
 /// Completes and checks what the SubDevices of an entry have in common.

@@ -35,7 +35,7 @@ pub(crate) type Checked<T> = Result<T, Problem>;
 pub(crate) fn robot(robot: &mut Robot, overrides: Overrides, file: &Source<'_>) -> Checked<()> {
     let Robot { cycle, bus, axes, signals, .. } = robot;
     cycle::cycle(cycle, overrides, file.key("cycle"))?;
-    bus::bus(bus, cycle, file.key("bus"))?;
+    bus::bus(bus, &robot.device, cycle, file.key("bus"))?;
     axis::axes(axes, bus, cycle, file.key("axis"))?;
     robot.interlocks = interlock::interlocks(&robot.interlock_keys, bus, axes, file.key("interlock"))?;
     signal::named(&signals.named, bus)?;

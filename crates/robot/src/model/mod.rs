@@ -57,7 +57,7 @@ pub struct Robot {
     /// The real-time cycle.
     pub cycle: Cycle,
     #[serde(default)]
-    device: BTreeMap<String, IgnoredAny>,
+    pub(crate) device: Devices,
     /// The SubDevices.
     pub bus: Bus,
     /// The axes, in the order of the file.
@@ -88,6 +88,9 @@ pub struct Robot {
     #[serde(skip)]
     pub interlocks: Vec<Interlock>,
 }
+
+/// `[device.NAME]`, whose keys are put into SubDevices before they are read.
+pub(crate) type Devices = BTreeMap<String, IgnoredAny>;
 
 fn usual_name() -> String {
     "robot".to_owned()
