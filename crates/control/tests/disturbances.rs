@@ -306,7 +306,7 @@ fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
     was_in(&disturbed, Kind::Task, "works_for_a_while");
 }
 
-/// What a user without privilege has: a sleep is told from the wait by the releases, and a long one has a name.
+/// Means of a user without privilege: a sleep is told from the wait by the releases, and a long one has a name.
 #[test]
 fn without_tracepoints_a_sleep_is_found_all_the_same() {
     let _turn = Turn::take().unwrap();
@@ -340,7 +340,7 @@ fn without_tracepoints_a_sleep_is_found_all_the_same() {
     assert!(disturbed.missing.iter().any(|it| it.contains("without tracepoints")), "{disturbed:#?}");
 }
 
-/// What is left where the kernel allows no events at all.
+/// Means that are left where the kernel allows no events at all.
 #[test]
 fn with_counters_alone_a_sleep_is_counted_and_the_waits_are_not() {
     let _turn = Turn::take().unwrap();

@@ -17,14 +17,14 @@
 //! also copies the stack at some unexpected events, until there is one of each kind; it is read, unwound and named by the
 //! watch.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
-//! | `report` | what was found |
+//! | `report` | findings |
 //! | `of_cycle` | the watch of a bus cycle |
 //! | `classify` | from events to disturbances: pure |
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
-//! | `counters` | what is left without them |
+//! | `counters` | counts, where the kernel gives no events |
 //! | `backtrace` | from a copied stack to names |
 
 mod backtrace;
@@ -53,7 +53,7 @@ pub use report::{Counts, Disturbances, First, Frame, MOST_CAUSES, Means};
 pub use rt::watch::{Subject, Window};
 pub use types::cause::{Disturbance, Kind};
 
-/// How much is kept.
+/// Bounds of what is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Numbers, names and periods.
@@ -77,7 +77,7 @@ impl Watch {
     /// Starts it, with nobody to watch yet.
     ///
     /// # Errors
-    /// What starting a thread fails with.
+    /// The error of starting a thread.
     pub fn start(detail: Detail) -> io::Result<Self> {
         let (watched, stop) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let thread = thread::Builder::new().name("watch".into()).spawn({
@@ -108,7 +108,7 @@ impl Watch {
         all(&self.watched).push(watched);
     }
 
-    /// What was found so far, of each thread in the order in which they were added.
+    /// Findings so far, of each thread in the order in which they were added.
     #[must_use]
     pub fn read(&self) -> Vec<Disturbances> {
         let mut watched = all(&self.watched);
@@ -264,7 +264,7 @@ impl Watched {
     }
 }
 
-/// How often the rings are read.
+/// Interval at which the rings are read.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const WITHOUT_TRACEPOINTS: &str = "without tracepoints a system call that does not sleep is not seen, nor a page fault \
                                    inside one; a sleep has a name only if it is long, and one that lasts beyond the next \

@@ -1,7 +1,7 @@
 //! Forced signals: held at a value, whoever else writes them, until a time is over.
 //!
-//! The door checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
-//! client, or the door, is gone.
+//! The server checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
+//! client, or the server, is gone.
 
 use std::time::Duration;
 
@@ -32,12 +32,12 @@ pub struct Reader(Consumer<Force>);
 
 impl Reader {
     /// Takes the next one, if there is one. Never waits, makes no system call and allocates nothing.
-    pub fn hear(&mut self) -> Option<Force> {
+    pub fn poll(&mut self) -> Option<Force> {
         self.0.pop().ok()
     }
 }
 
-/// The door's end.
+/// The server's end.
 #[derive(Debug)]
 pub(crate) struct Forces {
     ring: Producer<Force>,
@@ -157,9 +157,9 @@ mod tests {
             assert_eq!(forces.ask(force), Ok(()));
         }
         for force in asked {
-            assert_eq!(cycle.hear(), Some(force));
+            assert_eq!(cycle.poll(), Some(force));
         }
-        assert_eq!(cycle.hear(), None);
+        assert_eq!(cycle.poll(), None);
         // A cycle that does not listen is not drowned.
         let mut room = 0;
         while forces.ask(Force::ReleaseAll).is_ok() {
@@ -198,6 +198,6 @@ mod tests {
         assert!(matches!(forces.ask(Force::Release(4)), Err(Refused::Impossible(_))));
         let (mut closed, _cycle) = pair(None);
         assert!(matches!(closed.ask(Force::ReleaseAll), Err(Refused::NotPermitted(_))));
-        assert_eq!(cycle.hear(), None);
+        assert_eq!(cycle.poll(), None);
     }
 }

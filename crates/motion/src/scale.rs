@@ -6,11 +6,18 @@ use thiserror::Error;
 
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond};
 
-/// What a drive's numbers mean at the axis: behind the gear, without losses.
+/// Scale from a drive's numbers to the axis: behind the gear, without losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisScale {
     counts_per_radian: f64,
     newton_metres_per_unit: f64,
+}
+
+impl Default for AxisScale {
+    /// A drive whose numbers are radians and newton metres.
+    fn default() -> Self {
+        Self { counts_per_radian: 1.0, newton_metres_per_unit: 1.0 }
+    }
 }
 
 impl AxisScale {

@@ -127,7 +127,7 @@ pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalVal
 pub use control::stop::StopHandle;
 pub use control::verdict::{Finding, KeptOff};
 pub use diagnose::disturbance::Detail;
-pub use error::Error;
+pub use error::{CaptureError, Error, SharedMemoryError, SimulationError, UrdfError, UrdfFileError};
 pub use ethercat::cia402::Request;
 pub use ipc;
 pub use motion::{self, AxisPhase, AxisSetpoint};

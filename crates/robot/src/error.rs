@@ -7,6 +7,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use crate::field::{KEY, refused};
 use crate::nearest::nearest;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and the
@@ -75,25 +76,39 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(
-        span: Range<usize>,
+        place: impl Into<Range<usize>>,
         found: impl Into<String>,
         expected: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Self { span, found: found.into(), expected: expected.into(), remedy: remedy.into() }
+        Self { span: place.into(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
+    }
+
+    /// As an error of serde, which [`Problem::from_toml`] reads.
+    pub(crate) fn into_error<E: serde::de::Error>(self) -> E {
+        let Self { span, found, expected, remedy } = self;
+        refused(found, expected, format_args!("{remedy}{SEPARATOR}{}", span.start))
     }
 
     /// Error of serde or of the TOML parser, in the words of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
+        if let ["", found, expected, remedy, place @ ..] =
+            &*error.message().split(SEPARATOR).collect::<Vec<_>>()
+        {
+            let key = key_of(error);
+            let [found, expected, remedy] = [found, expected, remedy].map(|words| words.replace(KEY, &key));
+            let place = place.first().and_then(|place| place.parse().ok());
+            return Self::new(place.map_or(span, |start| start..start), found, expected, remedy);
+        }
         let message = error.message().lines().next().unwrap_or_default();
         let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match words.split_first() {
             Some((key, known)) if message.starts_with("unknown field") => {
-                unknown(span, "key", key, known, nearest(key, known.iter().copied()))
+                unknown_word(span, "key", key, known, nearest(key, known.iter().copied()))
             }
             Some((value, known)) if message.starts_with("unknown variant") => {
-                unknown(span, "value", value, known, nearest(value, known.iter().copied()))
+                unknown_word(span, "value", value, known, nearest(value, known.iter().copied()))
             }
             Some((key, _)) if message.starts_with("missing field") => {
                 let found = format!("the key \"{key}\" is missing from this table");
@@ -104,7 +119,24 @@ impl Problem {
     }
 }
 
-fn unknown(span: Range<usize>, what: &str, word: &str, known: &[&str], nearest: Option<&str>) -> Problem {
+/// Before what was found, what was expected, the remedy and perhaps the place in the message of a refused value.
+pub(crate) const SEPARATOR: char = '\u{1f}';
+
+/// Key of the value that an error is about: the last one of the path that its second line shows.
+fn key_of(error: &toml::de::Error) -> String {
+    let shown = error.to_string();
+    let path = shown.trim_end().rsplit('\n').next().unwrap_or_default();
+    path.trim_end_matches('`').rsplit(['.', '`']).next().unwrap_or_default().to_owned()
+}
+
+/// Problem of a `word` that is none of those `known`, with the nearest of them.
+pub(crate) fn unknown_word(
+    span: Range<usize>,
+    what: &str,
+    word: &str,
+    known: &[&str],
+    nearest: Option<&str>,
+) -> Problem {
     let remedy = match nearest {
         _ if word == "memory_lock" => {
             "a cycle's memory lock is now the letter M of its profile, as in profile = \"PM\"".to_owned()
@@ -136,6 +168,7 @@ fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
         "f64" => "a number",
         "a string" => "text in quotes",
         "a boolean" => "true or false",
+        "a sequence" => "a list",
         "" => "valid TOML",
         other if other.starts_with("struct ") => "a table",
         other => other,

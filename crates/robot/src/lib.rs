@@ -23,28 +23,34 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`description`] | the checked description of a robot |
-//! | `file` | the keys of a robot file and their types |
-//! | `check` | from the file to the description, or the first problem found |
+//! | [`model`] | the keys of a robot file, each of the type it is used as |
+//! | `field` | values that are refused alone |
+//! | `devices` | properties that SubDevices take over |
+//! | `source` | the file's tables, and the places of their values |
+//! | `check` | values that are refused together: the first problem found |
 //! | [`object`] | values of CoE objects as text |
 //! | [`task_set`] | task sets, for analysis |
 //! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
 mod check;
-pub mod description;
+mod devices;
 pub mod duration;
 mod error;
-mod file;
+mod field;
+pub mod model;
 mod nearest;
 pub mod object;
+mod source;
 pub mod task_set;
 
 use std::path::Path;
 use std::time::Duration;
 
-pub use description::*;
 pub use error::FileError;
+pub use model::*;
+
+use crate::source::Source;
 
 /// Values that replace those of the file; they are checked like the file's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,10 +85,14 @@ impl Robot {
     /// # Errors
     /// The first problem in the file as it reads with `overrides`.
     pub fn parse_with(text: &str, file_name: &str, overrides: Overrides) -> Result<Self, FileError> {
-        toml::from_str(text)
-            .map_err(|error| error::Problem::from_toml(text, &error))
-            .and_then(|document| check::robot(document, overrides, check::Source { text, file: file_name }))
-            .map_err(|problem| FileError::at(text, file_name, problem))
+        let checked = || {
+            let source = Source::robot(text)?;
+            let mut robot: Self = source.read()?;
+            check::robot(&mut robot, overrides, &source).map(|()| robot)
+        };
+        let mut robot = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
+        (robot.signals.text, robot.signals.file) = (text.to_owned(), file_name.to_owned());
+        Ok(robot)
     }
 
     /// Resolves the paths of a robot file, which are relative to the folder of the file.

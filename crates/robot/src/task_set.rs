@@ -13,14 +13,17 @@
 //! ```
 
 use std::path::Path;
+use std::time::Duration;
 
 use schedulability::{Policy, Protocol, Section, Task, TaskSet};
 use serde::Deserialize;
+use serde::de::Deserializer;
 use toml::Spanned;
 
-use crate::check::{cycle::HIGHEST_CPU, number, readable_name};
 use crate::error::{FileError, Problem};
-use crate::file::Length;
+use crate::field::{KEY, readable, refused, time, whole};
+use crate::model::HIGHEST_CPU;
+use crate::source::Source;
 
 /// Values that the caller gives instead of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +50,8 @@ pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
 /// # Errors
 /// The first problem in it.
 pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, FileError> {
-    toml::from_str(text)
-        .map_err(|error| Problem::from_toml(text, &error))
+    Source::parse(text)
+        .and_then(|source| source.read())
         .and_then(|document| checked(document, decided))
         .map_err(|problem| FileError::at(text, file_name, problem))
 }
@@ -92,25 +95,40 @@ enum ProtocolName {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TaskTable {
-    name: Spanned<String>,
-    priority: Option<Spanned<i64>>,
-    period: Spanned<Length>,
-    wcet: Spanned<Length>,
-    deadline: Option<Spanned<Length>>,
-    jitter: Option<Spanned<Length>>,
-    blocking: Option<Spanned<Length>>,
-    cpu: Option<Spanned<i64>>,
-    preemptive: Option<bool>,
-    #[serde(default)]
-    section: Vec<SectionTable>,
+    #[serde(deserialize_with = "readable")]
+    name: String,
+    #[serde(default, deserialize_with = "whole::<_, _, 0, HIGHEST_PRIORITY>")]
+    priority: Option<u32>,
+    #[serde(deserialize_with = "positive")]
+    period: u64,
+    #[serde(deserialize_with = "nanoseconds")]
+    wcet: u64,
+    #[serde(default, deserialize_with = "deadline")]
+    deadline: Option<u64>,
+    #[serde(default, deserialize_with = "nanoseconds")]
+    jitter: u64,
+    #[serde(default, deserialize_with = "nanoseconds")]
+    blocking: u64,
+    #[serde(default, deserialize_with = "whole::<_, _, 0, HIGHEST_CPU>")]
+    cpu: usize,
+    #[serde(default = "usually_preemptive")]
+    preemptive: bool,
+    #[serde(default, rename = "section")]
+    sections: Vec<SectionTable>,
 }
 
 /// `[[task.section]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SectionTable {
-    resource: Option<Spanned<String>>,
-    length: Spanned<Length>,
+    #[serde(default, deserialize_with = "readable")]
+    resource: Option<String>,
+    #[serde(deserialize_with = "positive")]
+    length: u64,
+}
+
+const fn usually_preemptive() -> bool {
+    true
 }
 
 fn checked(document: Document, decided: Decided) -> Result<TaskSet, Problem> {
@@ -152,53 +170,41 @@ fn checked(document: Document, decided: Decided) -> Result<TaskSet, Problem> {
 
 fn task(table: Spanned<TaskTable>, priorities: bool) -> Result<Task, Problem> {
     let span = table.span();
-    let table = table.into_inner();
-    readable_name(&table.name)?;
-    let name = table.name.get_ref().clone();
-    let priority = number::optional_whole("priority", table.priority.as_ref(), 0..=HIGHEST_PRIORITY)?;
+    let TaskTable { name, priority, period, wcet, .. } = table.get_ref();
     if priority.is_none() && priorities {
         let found = format!("task \"{name}\" has no priority");
         return Err(Problem::new(span, found, "priority = ... (higher wins)", "add it, or use --assign"));
     }
-    let cpu = number::optional_whole("cpu", table.cpu.as_ref(), 0..=HIGHEST_CPU)?;
-    let period_ns = positive("period", &table.period)?;
-    let ns = |length: &Option<Spanned<Length>>| length.as_ref().map_or(Ok(0), nanoseconds);
-    let deadline_ns =
-        table.deadline.as_ref().map_or(Ok(period_ns), |deadline| positive("deadline", deadline))?;
-    let (jitter_ns, blocking_ns) = (ns(&table.jitter)?, ns(&table.blocking)?);
-    let section = |section: SectionTable| {
-        section.resource.as_ref().map_or(Ok(()), readable_name)?;
-        let resource = section.resource.map(Spanned::into_inner);
-        Ok(Section { resource, length_ns: positive("length", &section.length)? })
-    };
+    let task = Task::new(name.clone(), priority.unwrap_or(0), *period, *wcet);
+    let TaskTable { deadline, jitter, blocking, cpu, preemptive, sections, .. } = table.into_inner();
+    let section = |it: SectionTable| Section { resource: it.resource, length_ns: it.length };
     Ok(Task {
-        deadline_ns,
-        jitter_ns,
-        blocking_ns,
-        cpu: cpu.map_or(0, |cpu| cpu as usize),
-        preemptive: table.preemptive.unwrap_or(true),
-        sections: table.section.into_iter().map(section).collect::<Result<_, Problem>>()?,
-        ..Task::new(
-            name,
-            priority.map_or(0, |priority| priority as u32),
-            period_ns,
-            nanoseconds(&table.wcet)?,
-        )
+        deadline_ns: deadline.unwrap_or(task.period_ns),
+        jitter_ns: jitter,
+        blocking_ns: blocking,
+        cpu,
+        preemptive,
+        sections: sections.into_iter().map(section).collect(),
+        ..task
     })
 }
 
-fn positive(what: &str, length: &Spanned<Length>) -> Result<u64, Problem> {
-    match nanoseconds(length)? {
-        0 => Err(Problem::new(length.span(), format!("a {what} of 0"), "at least \"1ns\"", "correct it")),
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match nanoseconds(deserializer)? {
+        0 => Err(refused(format_args!("a {KEY} of 0"), "at least \"1ns\"", "correct it")),
         ns => Ok(ns),
     }
 }
 
-fn nanoseconds(length: &Spanned<Length>) -> Result<u64, Problem> {
-    let ns = u64::try_from(length.get_ref().0.as_nanos()).ok();
-    ns.filter(|&ns| ns <= schedulability::task::LONGEST_NS).ok_or_else(|| {
-        Problem::new(length.span(), "a time too long to analyse", "at most 31 years", "correct it")
-    })
+fn deadline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    positive(deserializer).map(Some)
+}
+
+fn nanoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let length: Duration = time(deserializer)?;
+    let ns = u64::try_from(length.as_nanos()).ok();
+    ns.filter(|&ns| ns <= schedulability::task::LONGEST_NS)
+        .ok_or_else(|| refused("a time too long to analyse", "at most 31 years", "correct it"))
 }
 
 /// Largest number of tasks of an analysis.

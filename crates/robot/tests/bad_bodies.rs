@@ -104,7 +104,7 @@ fn the_good_file_is_good() {
     assert_eq!(controllers, expected);
     let joint = &robot.axes[2];
     assert_eq!((joint.limits.deceleration.0, joint.limits.jerk.0), (20.0, 300.0));
-    assert_eq!(joint.homing, Homing::CurrentPosition { position: 0.5 });
+    assert_eq!(joint.homing, Homing::CurrentPosition { position: motion::Radians(0.5) });
     assert_eq!(joint.brake.unwrap().times.release.0, 0.15);
     let wheel = &robot.axes[0];
     assert_eq!(
@@ -122,7 +122,7 @@ fn one_controller_is_still_a_table_and_none_holds() {
     let start = GOOD.find("[[controller]]").unwrap();
     let without = GOOD[..start].to_owned();
     let robot = Robot::parse(&without, "r.toml").unwrap();
-    assert_eq!((robot.controllers.len(), &robot.controllers[0].kind), (1, &ControllerKind::Hold));
+    assert_eq!((robot.controllers.len(), robot.controllers[0].kind), (1, ControllerKind::Hold));
     assert_eq!(robot.controllers[0].axes, [0, 1, 2, 3]);
     let robot = Robot::parse(&(without + "[controller]\nkind = \"joint_velocity\"\n"), "r.toml").unwrap();
     assert_eq!((robot.controllers.len(), &robot.controllers[0].axes[..]), (1, &[0, 1][..]));
@@ -310,7 +310,7 @@ fn a_base_has_the_wheels_and_lengths_of_its_kind() {
     assert!(Robot::parse(&text.replacen("45.0", "0.785398", 1), "r.toml").is_ok());
     let omni = text.replacen("kind = \"mecanum\"\nroller_angle = 45.0", "kind = \"omni\"", 1);
     let base = Robot::parse(&omni, "r.toml").unwrap().base.unwrap();
-    assert_eq!(base.kind, BaseKind::Omni { wheels: [0, 1, 2, 3], wheelbase: 1.0 });
+    assert_eq!((base.kind, &base.wheels[..], base.wheelbase), (BaseKind::Omni, &[0, 1, 2, 3][..], 1.0));
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Homing by drives that find their marks by themselves: valid and invalid settings.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use std::time::Duration;
-
-use onbeat_robot::{Application, DriveHoming, Homing, Robot};
+use motion::{Radians, Seconds};
+use onbeat_robot::{Application, Homing, Robot};
 
 const GOOD: &str = r#"
 [cycle]
@@ -39,6 +38,12 @@ fn homing(text: &str) -> Homing {
     Robot::parse(text, "r.toml").unwrap().axes[0].homing
 }
 
+/// Method, speeds and acceleration.
+fn settings(text: &str) -> (Option<i8>, [f64; 3]) {
+    let it = Robot::parse(text, "r.toml").unwrap().axes[0].homing_settings.unwrap();
+    (it.method, [it.switch_velocity.0, it.zero_velocity.0, it.acceleration.0])
+}
+
 /// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
     assert!(GOOD.contains(good), "the good file has no `{good}`");
@@ -52,37 +57,26 @@ fn sentence(good: &str, bad: &str) -> String {
 
 #[test]
 fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
-    let usual = DriveHoming {
-        method: 17,
-        position: 0.0,
-        switch_velocity: 1.0,
-        zero_velocity: 0.1,
-        acceleration: 50.0,
-        time_out: Duration::from_secs(30),
-    };
-    assert_eq!(homing(GOOD), Homing::Drive(usual));
+    let drive =
+        |position, time_out| Homing::Drive { position: Radians(position), patience: Seconds(time_out) };
+    assert_eq!(homing(GOOD), drive(0.0, 30.0));
+    assert_eq!(settings(GOOD), (Some(17), [1.0, 0.1, 50.0]));
     let all = "{ method = 34, position = -0.25, switch_velocity = 5.0, zero_velocity = 2.0, acceleration = 20.0, \
                time_out = \"2min\" }";
-    let said = DriveHoming {
-        method: 34,
-        position: -0.25,
-        switch_velocity: 5.0,
-        zero_velocity: 2.0,
-        acceleration: 20.0,
-        time_out: Duration::from_secs(120),
-    };
-    assert_eq!(homing(&GOOD.replacen("{ method = 17 }", all, 1)), Homing::Drive(said));
+    let said = GOOD.replacen("{ method = 17 }", all, 1);
+    assert_eq!(homing(&said), drive(-0.25, 120.0));
+    assert_eq!(settings(&said), (Some(34), [5.0, 2.0, 20.0]));
     // Without a method the position is that of a mark to which the operator moves the axis.
     let by_hand = GOOD.replacen("method = 17", "position = 1.0", 1);
-    assert_eq!(homing(&by_hand), Homing::CurrentPosition { position: 1.0 });
+    assert_eq!(homing(&by_hand), Homing::CurrentPosition { position: Radians(1.0) });
     // A real drive may know every method, and its SII may map the modes.
     let simulate = "simulate = { kind = \"servo_drive\", limit_switches = [-3.0, 4.0] }";
     let real = GOOD.replacen(simulate, "", 1).replacen("method = 17", "method = 7", 1);
-    assert!(matches!(homing(&real), Homing::Drive(DriveHoming { method: 7, .. })));
+    assert_eq!(settings(&real).0, Some(7));
     let robot = Robot::parse(GOOD, "r.toml").unwrap();
     let simulation = robot.bus.sub_devices[0].simulation.clone().unwrap();
-    let Application::ServoDrive(plant) = simulation.application else { panic!("{simulation:?}") };
-    assert_eq!(plant.limit_switches, Some((-3.0, 4.0)));
+    assert_eq!(simulation.application, Application::ServoDrive);
+    assert_eq!(simulation.limit_switches, Some((-3.0, 4.0)));
 }
 
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off

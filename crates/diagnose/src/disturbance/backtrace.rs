@@ -86,7 +86,7 @@ struct Loaded {
     path: PathBuf,
     start: u64,
     end: u64,
-    /// What is added to the file's own addresses.
+    /// Offset added to the file's own addresses.
     bias: u64,
 }
 
@@ -190,25 +190,26 @@ fn name(
         .or_insert_with(|| addr2line::Loader::new(&module.path).ok())
         .as_ref();
     let inside = address.wrapping_sub(module.bias);
-    let frames = loader.map_or_else(Vec::new, |loader| frames(loader, inside));
+    let symbol = || {
+        let symbol = loader?.find_symbol(inside)?;
+        Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
+    };
+    let frames = loader.map_or_else(Vec::new, |loader| frames(loader, inside, symbol));
     if !frames.is_empty() {
         return frames;
     }
-    let symbol = loader.and_then(|loader| loader.find_symbol(inside));
     let file = module.path.file_name().unwrap_or_default().to_string_lossy();
-    bare(symbol.map_or_else(
-        || format!("{file} + {inside:#x}"),
-        |symbol| addr2line::demangle_auto(symbol.into(), None).into_owned(),
-    ))
+    bare(symbol().unwrap_or_else(|| format!("{file} + {inside:#x}")))
 }
 
-/// As the debug information knows them.
-fn frames(loader: &addr2line::Loader, address: u64) -> Vec<Frame> {
+/// As the debug information knows them. Line tables alone name no function that has none inlined: that is `symbol`.
+fn frames(loader: &addr2line::Loader, address: u64, symbol: impl Fn() -> Option<String>) -> Vec<Frame> {
     let Ok(mut found) = loader.find_frames(address) else { return Vec::new() };
     let mut frames = Vec::new();
     while let Ok(Some(frame)) = found.next() {
-        let Some(function) = &frame.function else { continue };
-        let function = function.demangle().map_or_else(|_| "?".to_owned(), Cow::into_owned);
+        let known =
+            frame.function.as_ref().map(|it| it.demangle().map_or_else(|_| "?".into(), Cow::into_owned));
+        let Some(function) = known.or_else(&symbol) else { continue };
         let (file, line) = frame.location.map_or((None, None), |it| (it.file.map(str::to_owned), it.line));
         frames.push(Frame { function, file, line });
     }

@@ -8,7 +8,7 @@ use types::cause::{Disturbance, Kind};
 use super::Window;
 use super::report::{Counts, MOST_CAUSES};
 
-/// What the kernel tells, in the order in which it happened.
+/// Events of the kernel, in the order in which they happened.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// Switched out for the thread of this name. `interruptible`: asleep as in a call that a signal may end.
@@ -31,7 +31,7 @@ pub(super) enum Event {
     Lost(u64),
 }
 
-/// What a copy of the stack was taken at.
+/// State of the thread when a copy of its stack was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Call,
@@ -63,7 +63,7 @@ pub(super) struct Classifier {
     tally: Tally,
 }
 
-/// Where the thread is, as far as that is known.
+/// Place of the thread, as far as that is known.
 #[derive(Clone, Debug)]
 enum Call {
     /// Nothing is known: events before this are missing.
@@ -221,7 +221,7 @@ impl Classifier {
     }
 }
 
-/// What was found.
+/// Findings.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) counts: Counts,

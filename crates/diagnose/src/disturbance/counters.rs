@@ -1,4 +1,4 @@
-//! What is known of a thread without the kernel's events: its counters, read from outside now and then.
+//! Counters of a thread, read from outside now and then, where the kernel's events are not to be had.
 
 use machine::task::Counters;
 use rt::clock::{Clock, MonotonicClock};
@@ -7,12 +7,12 @@ use types::cause::Kind;
 use super::Subject;
 use super::classify::{Tally, UNKNOWN};
 
-/// What was counted so far.
+/// Counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     /// Its counters at the first look into the window, and the period that was in.
     before: Option<(Counters, u64)>,
-    /// What was told already: preemptions, sleeps, minor and major faults.
+    /// Counts reported already: preemptions, sleeps, minor and major faults.
     told: [u64; 4],
 }
 

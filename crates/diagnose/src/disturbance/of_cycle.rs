@@ -33,7 +33,7 @@ impl CycleWatch {
     /// system calls that its link makes.
     ///
     /// # Errors
-    /// What starting a thread fails with.
+    /// The error of starting a thread.
     pub fn start(
         detail: Detail,
         tid: i32,
@@ -78,7 +78,7 @@ impl CycleWatch {
         self.beside.iter().for_each(|task| task.watched.close(now));
     }
 
-    /// What was found so far: of the cycle, then of the tasks in the order in which they were added.
+    /// Findings so far: of the cycle, then of the tasks in the order in which they were added.
     #[must_use]
     pub fn read(&self) -> Vec<Disturbances> {
         self.watch.read()

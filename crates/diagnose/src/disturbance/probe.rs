@@ -28,7 +28,7 @@ struct Opened {
     happened: libc::c_int,
 }
 
-/// How an event is opened.
+/// Way to open an event.
 #[derive(Clone, Debug)]
 struct Asked {
     tid: i32,
@@ -71,7 +71,7 @@ impl Opened {
     }
 }
 
-/// What an event is for.
+/// Purpose of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Switch,
@@ -169,7 +169,7 @@ impl Probe {
         }
     }
 
-    /// What has happened, oldest first: the instant in ns of CLOCK_MONOTONIC, and what.
+    /// Events, oldest first: the instant in ns of CLOCK_MONOTONIC, and the event.
     pub(super) fn drain(&mut self, mut each: impl FnMut(u64, Event)) {
         let Self { events, ring, tracepoints } = self;
         ring.drain(|kind, misc, record| {

@@ -1,4 +1,4 @@
-//! What a watch has seen.
+//! Findings of a watch.
 
 use std::fmt;
 
@@ -34,9 +34,9 @@ pub struct Disturbances {
     pub tid: i32,
     /// By what means they are found.
     pub means: Means,
-    /// What these means do not show, or why there are no better ones, each a sentence.
+    /// Gaps of these means, or the reasons for which there are no better ones, each a sentence.
     pub missing: Vec<String>,
-    /// How many.
+    /// Count.
     pub counts: Counts,
     /// Causes, the most frequent first; at most [`MOST_CAUSES`] of a kind, with the rest as "others".
     pub causes: Vec<Disturbance>,
@@ -60,7 +60,7 @@ impl Disturbances {
     }
 }
 
-/// How many of each kind.
+/// Count of each kind.
 ///
 /// A call that sleeps counts as a system call, a blocking call and a sleep: the three answer three questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub struct First {
     pub period: u64,
     /// When, ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Where the thread was, innermost call first; empty unless asked for.
+    /// Call stack of the thread, innermost call first; empty unless asked for.
     pub backtrace: Vec<Frame>,
     /// In which period that was: a later one where the kernel copied no stack at the first.
     pub backtrace_period: Option<u64>,

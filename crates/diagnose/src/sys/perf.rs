@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What an event counts.
+/// Subject of an event's count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A tracepoint, by the number tracefs gives it.
@@ -21,14 +21,14 @@ pub(crate) enum Source {
     Dummy,
 }
 
-/// What an event tells each time.
+/// Contents of each sample of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// Registers, and this many bytes of the stack, a multiple of 8 below 64 KiB; 0 for neither.
     pub(crate) stack: u32,
     /// A record of each context switch.
     pub(crate) switches: bool,
-    /// What happens inside the kernel counts as well: needs CAP_PERFMON or perf_event_paranoid 1.
+    /// Events inside the kernel count as well: needs CAP_PERFMON or perf_event_paranoid 1.
     pub(crate) kernel: bool,
     /// The tracepoint's fields: needs CAP_PERFMON or perf_event_paranoid -1.
     pub(crate) fields: bool,
@@ -234,7 +234,7 @@ pub(crate) const MISC_SWITCH_OUT: u16 = 1 << 13;
 /// Out, though it could have run.
 pub(crate) const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
-/// What every sample has, in this order: id, instruction pointer, process and thread, time, address: 40 bytes.
+/// Fields of every sample, in this order: id, instruction pointer, process and thread, time, address: 40 bytes.
 const SAMPLE: u64 = SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_ADDR;
 /// Bytes of these parts.
 pub(crate) const SAMPLE_BYTES: usize = 40;
@@ -258,7 +258,7 @@ const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const REGISTERS: u64 = 0;
 
-/// How many registers a stack comes with.
+/// Number of registers that a stack comes with.
 pub(crate) const REGISTER_COUNT: usize = REGISTERS.count_ones() as usize;
 
 const PERF_TYPE_SOFTWARE: u32 = 1;

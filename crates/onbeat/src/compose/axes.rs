@@ -1,7 +1,6 @@
 //! The axes as the cycle takes them.
 
 use control::axis::AxisConfiguration;
-use motion::homing::Homing;
 use motion::supervision::{Outage, Settings};
 use motion::{Radians, Seconds};
 use robot::Robot;
@@ -13,17 +12,7 @@ pub fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
         let step = Radians(axis.limits.step.0 + 2.0 / axis.scale.counts_per_radian().abs());
         AxisConfiguration {
             supervision: Some(supervision(axis, &robot.cycle)),
-            homing: match axis.homing {
-                robot::Homing::Never => Homing::Never,
-                robot::Homing::Absolute { offset } => Homing::Absolute { offset: Radians(offset) },
-                robot::Homing::CurrentPosition { position } => {
-                    Homing::CurrentPosition { position: Radians(position) }
-                }
-                robot::Homing::Drive(homing) => Homing::Drive {
-                    position: Radians(homing.position),
-                    patience: Seconds(homing.time_out.as_secs_f64()),
-                },
-            },
+            homing: axis.homing,
             brake: axis.brake,
             ..AxisConfiguration::new(&axis.name, axis.sub_device, axis.mode, axis.scale, step)
         }

@@ -1,4 +1,4 @@
-//! What the MainDevice is told about a robot's bus.
+//! Configuration of the MainDevice for a robot's bus.
 
 use control::clock::MonotonicClock;
 use ethercat::al::AlState;
@@ -7,7 +7,7 @@ use ethercat::cia402::object::{
     HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION,
 };
 use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
-use robot::{Axis, Homing, Robot, SubDevice};
+use robot::{Axis, Robot, SubDevice};
 use rustix::rand::GetRandomFlags;
 
 use crate::Error;
@@ -51,10 +51,11 @@ pub fn configuration(robot: &Robot, target: AlState) -> Configuration {
     }
 }
 
-/// How the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign it gives a
-/// home offset; what it is called is the axis's.
+/// Way in which the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign
+/// it gives a home offset; what it is called is the axis's.
 fn homing(axis: &Axis) -> Vec<StartupSdo> {
-    let Homing::Drive(homing) = axis.homing else { return Vec::new() };
+    let Some(settings) = &axis.homing_settings else { return Vec::new() };
+    let Some(method) = settings.method else { return Vec::new() };
     let sdo = |index, sub_index, data: &[u8]| StartupSdo {
         index,
         sub_index,
@@ -65,15 +66,14 @@ fn homing(axis: &Axis) -> Vec<StartupSdo> {
         let counts = (radians * axis.scale.counts_per_radian()).abs().round();
         (counts as u32).max(1).to_le_bytes()
     };
-    let mut sdos = vec![
-        sdo(HOMING_METHOD, 0, &homing.method.to_le_bytes()),
-        sdo(HOME_OFFSET, 0, &0_i32.to_le_bytes()),
-    ];
-    if homing.moves() {
+    let mut sdos =
+        vec![sdo(HOMING_METHOD, 0, &method.to_le_bytes()), sdo(HOME_OFFSET, 0, &0_i32.to_le_bytes())];
+    // The other methods take its present position.
+    if !matches!(method, 35 | 37) {
         sdos.extend([
-            sdo(HOMING_SPEEDS, 1, &counts(homing.switch_velocity)),
-            sdo(HOMING_SPEEDS, 2, &counts(homing.zero_velocity)),
-            sdo(HOMING_ACCELERATION, 0, &counts(homing.acceleration)),
+            sdo(HOMING_SPEEDS, 1, &counts(settings.switch_velocity.0)),
+            sdo(HOMING_SPEEDS, 2, &counts(settings.zero_velocity.0)),
+            sdo(HOMING_ACCELERATION, 0, &counts(settings.acceleration.0)),
         ]);
     }
     sdos

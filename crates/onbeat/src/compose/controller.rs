@@ -1,4 +1,4 @@
-//! What moves a robot's axes, from its file.
+//! The mover of a robot's axes, from its file.
 
 use control::external::{self, External};
 use controllers::{
@@ -10,7 +10,7 @@ use ipc::controller::CycleEnd;
 use ipc::message::control::PORT;
 use ipc::message::trajectory;
 use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
-use motion::{AxisLimits, Metres, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisLimits, Metres, Radians, RadiansPerSecond};
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
 
 use super::ipc::Ports;
@@ -25,7 +25,7 @@ fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<ControllerMan
         homing: match axis.homing {
             Homing::Absolute { .. } => HomedBy::Nobody,
             Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
-            Homing::Drive(_) => HomedBy::Drive,
+            Homing::Drive { .. } => HomedBy::Drive,
         },
     };
     let axes: Vec<_> = robot.axes.iter().map(axis).collect();
@@ -49,19 +49,22 @@ pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<ControllerMana
 }
 
 fn is_external(controller: &robot::Controller) -> bool {
-    matches!(controller.kind, ControllerKind::External(_))
+    controller.kind == ControllerKind::External
 }
 
 /// A controller process moves axes in their modes.
-fn external(robot: &Robot, controller: &robot::Controller, kind: robot::External) -> external::Settings {
+fn external(robot: &Robot, controller: &robot::Controller) -> external::Settings {
     let axis = |(index, axis): (usize, &robot::Axis)| {
         controller.axes.contains(&index).then(|| external::ExternalAxis {
             mode: axis.mode,
             position: settings(robot, index).position_limits,
         })
     };
-    let robot::External { deadline, max_late } = kind;
-    external::Settings { deadline, max_late, axes: robot.axes.iter().enumerate().map(axis).collect() }
+    external::Settings {
+        deadline: controller.deadline,
+        max_late: controller.max_late,
+        axes: robot.axes.iter().enumerate().map(axis).collect(),
+    }
 }
 
 fn kind(
@@ -75,10 +78,10 @@ fn kind(
         name: controller.name.clone(),
         why: error.to_string(),
     };
-    match &controller.kind {
+    match controller.kind {
         ControllerKind::Hold => plain(Box::new(Hold)),
-        ControllerKind::Sinusoid(swings) => {
-            let swings = axes.iter().zip(swings).map(|(settings, swing)| SwingSettings {
+        ControllerKind::Sinusoid => {
+            let swings = axes.iter().zip(&controller.swings).map(|(settings, swing)| SwingSettings {
                 axis: settings.axis,
                 sinusoid: swing.trajectory(),
                 delay: swing.delay(),
@@ -96,27 +99,27 @@ fn kind(
             let torque = |settings: AxisSettings| (settings, robot.axes[settings.axis].limits.torque);
             plain(Box::new(JointEffort::new(&axes.into_iter().map(torque).collect::<Vec<_>>())))
         }
-        ControllerKind::JointTrajectory(defaults) => {
+        ControllerKind::JointTrajectory => {
             let settings = TrajectorySettings {
                 axes,
                 robot_axes: robot.axes.len(),
-                points: defaults.points,
-                path_tolerance: defaults.path_tolerance.map(Radians),
-                goal_tolerance: defaults.goal_tolerance.map(Radians),
-                goal_time: defaults.goal_time.map(|time| Seconds(time.as_secs_f64())),
+                points: controller.points,
+                path_tolerance: controller.path_tolerance,
+                goal_tolerance: controller.goal_tolerance,
+                goal_time: controller.goal_time,
             };
             let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
             Ok(MemberKind::Trajectory(Box::new(controller)))
         }
-        ControllerKind::Cartesian(speed) => {
-            let (axes, line) = line(robot, controller, *speed)?;
+        ControllerKind::Cartesian => {
+            let (axes, line) = line(robot, controller)?;
             plain(Box::new(Cartesian::new(&axes, line).map_err(|error| failed(&error))?))
         }
-        ControllerKind::External(kind) => {
+        ControllerKind::External => {
             let end = process.ok_or_else(|| {
                 failed(&"expected an IPC for its process, found none: leave out --no-ipc, or see why none is open")
             })?;
-            plain(Box::new(External::new(end, external(robot, controller, *kind))))
+            plain(Box::new(External::new(end, external(robot, controller))))
         }
         ControllerKind::DiffDrive | ControllerKind::OmniDrive => {
             let base = robot.base.as_ref().ok_or_else(|| failed(&"expected a [base], found none"))?;
@@ -126,11 +129,7 @@ fn kind(
 }
 
 /// Axes of the joints from base to tool, in their order, and the planner of lines.
-fn line(
-    robot: &Robot,
-    controller: &robot::Controller,
-    speed: robot::Cartesian,
-) -> Result<(Vec<usize>, Line), Error> {
+fn line(robot: &Robot, controller: &robot::Controller) -> Result<(Vec<usize>, Line), Error> {
     let failed = |why: String| Error::Controller { name: controller.name.clone(), why };
     let (Some(arm), Some(described)) = (tool(robot)?, &robot.arm) else {
         return Err(failed("expected an [arm], found none".to_owned()));
@@ -162,45 +161,32 @@ fn line(
         JointLimits { position: settings.position_limits, motion }
     };
     let limits: Vec<_> = axes.iter().map(limits).collect();
-    let speed = LineSpeed { linear: speed.linear_velocity, angular: speed.angular_velocity };
+    let speed = LineSpeed { linear: controller.linear_velocity, angular: controller.angular_velocity };
     Line::new(arm, &limits, speed).map(|line| (axes, line)).map_err(|error| failed(error.to_string()))
 }
 
 fn drive(robot: &Robot, base: &Base) -> Result<BaseController, Box<dyn std::error::Error>> {
-    let slowest = |wheels: &[usize]| {
-        let limits = wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
-        RadiansPerSecond(limits.fold(f64::INFINITY, f64::min))
+    let limits = base.wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
+    let slowest = RadiansPerSecond(limits.fold(f64::INFINITY, f64::min));
+    let (radius, track, wheelbase) =
+        (Metres(base.wheel_radius), Metres(base.track), Metres(base.wheelbase));
+    let four = match base.kind {
+        BaseKind::Differential => {
+            let two = DifferentialDrive::new(radius, track)?;
+            let wheels = base.wheels.as_slice().try_into()?;
+            return Ok(BaseController::differential(two, wheels, slowest, base.limits)?);
+        }
+        BaseKind::Mecanum => OmniBase::mecanum(radius, wheelbase, track, Radians(base.roller_angle))?,
+        BaseKind::Omni => OmniBase::new(corners(base))?,
     };
-    let limits = base.limits;
-    let (radius, track) = (Metres(base.wheel_radius), Metres(base.track));
-    Ok(match base.kind {
-        BaseKind::Differential { left, right } => {
-            let wheels = [left, right];
-            BaseController::differential(
-                DifferentialDrive::new(radius, track)?,
-                wheels,
-                slowest(&wheels),
-                limits,
-            )?
-        }
-        BaseKind::Mecanum { wheels, wheelbase, roller_angle } => {
-            let base = OmniBase::mecanum(radius, Metres(wheelbase), track, Radians(roller_angle))?;
-            BaseController::omni(base, wheels, slowest(&wheels), limits)?
-        }
-        BaseKind::Omni { wheels, wheelbase } => BaseController::omni(
-            OmniBase::new(corners(base, wheelbase))?,
-            wheels,
-            slowest(&wheels),
-            limits,
-        )?,
-    })
+    Ok(BaseController::omni(four, base.wheels.as_slice().try_into()?, slowest, base.limits)?)
 }
 
 /// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along the diagonal of the other
 /// two, ahead where it turns forward.
-fn corners(base: &Base, wheelbase: f64) -> [OmniWheel; 4] {
+fn corners(base: &Base) -> [OmniWheel; 4] {
     let wheel = |front: f64, left: f64| OmniWheel {
-        x: Metres(front * wheelbase / 2.0),
+        x: Metres(front * base.wheelbase / 2.0),
         y: Metres(left * base.track / 2.0),
         direction: Radians(-front * left * std::f64::consts::FRAC_PI_4),
         roller: Radians::ZERO,
@@ -222,28 +208,17 @@ fn settings(robot: &Robot, axis: usize) -> AxisSettings {
 
 #[cfg(test)]
 mod tests {
+    use motion::MetresPerSecond;
     use motion::base::Twist;
-    use motion::{
-        MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecondCubed,
-        RadiansPerSecondSquared, TwistLimits,
-    };
 
     use super::*;
 
     /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
     fn omni() -> OmniBase {
-        let limits = TwistLimits {
-            velocity: MetresPerSecond(1.0),
-            acceleration: MetresPerSecondSquared(1.0),
-            jerk: MetresPerSecondCubed(1.0),
-            yaw_velocity: RadiansPerSecond(1.0),
-            yaw_acceleration: RadiansPerSecondSquared(1.0),
-            yaw_jerk: RadiansPerSecondCubed(1.0),
-        };
-        let kind = BaseKind::Omni { wheels: [0, 1, 2, 3], wheelbase: 0.6 };
-        let (odometry_frame, base_frame) = ("odom".into(), "base_link".into());
-        let base = Base { kind, wheel_radius: 0.1, track: 0.4, limits, odometry_frame, base_frame };
-        OmniBase::new(corners(&base, 0.6)).unwrap()
+        let text = include_str!("../../../../examples/omni.toml");
+        let mut base = Robot::parse(text, "omni.toml").unwrap().base.unwrap();
+        (base.wheel_radius, base.wheelbase, base.track) = (0.1, 0.6, 0.4);
+        OmniBase::new(corners(&base)).unwrap()
     }
 
     /// Front left, front right, rear left, rear right, in rad/s.

@@ -4,7 +4,7 @@ use control::profile::{RealTimeProfile, Scheduling};
 use devices::led::Chip;
 use devices::task::actuators::WheelLimits;
 use devices::{Kind, Peripheral};
-use robot::{PeripheralKind, Robot};
+use robot::{LedChip, PeripheralKind, Robot};
 
 use super::profile;
 
@@ -15,23 +15,27 @@ pub fn peripherals(robot: &Robot, simulated: bool) -> Vec<Peripheral> {
 
 fn peripheral(robot: &Robot, it: &robot::Peripheral, simulated: bool) -> Peripheral {
     let device = it.device.clone().filter(|_| !simulated);
-    let kind = match &it.kind {
-        PeripheralKind::Sonar { lines: (trigger, echo), temperature } => {
-            Kind::Sonar { gpio: device.map(|chip| (chip, *trigger, *echo)), temperature: *temperature }
-        }
-        PeripheralKind::RangeFinder { baud, watched } => {
-            Kind::RangeFinder { serial: device.map(|port| (port, *baud)), watched: *watched }
-        }
-        PeripheralKind::LedStrip { without_clock, leds, brightness } => Kind::LedStrip {
-            spi: device,
-            chip: if *without_clock { Chip::Ws2812 } else { Chip::Apa102 },
-            leds: *leds,
-            brightness: *brightness,
+    let kind = match it.kind {
+        PeripheralKind::Sonar => Kind::Sonar {
+            gpio: device.map(|chip| (chip, it.trigger, it.echo)),
+            temperature: it.temperature,
         },
-        PeripheralKind::Imu { address } => Kind::Imu { i2c: device.map(|bus| (bus, *address)) },
-        PeripheralKind::Actuators { axes, velocity, acceleration } => Kind::Actuators {
-            axes: axes.map(|axes| axes.map(|axis| robot.axes[axis].name.clone())),
-            limits: WheelLimits { velocity: *velocity, acceleration: *acceleration },
+        PeripheralKind::RangeFinder => {
+            Kind::RangeFinder { serial: device.map(|port| (port, it.baud)), watched: it.watched }
+        }
+        PeripheralKind::LedStrip => Kind::LedStrip {
+            spi: device,
+            chip: match it.chip {
+                LedChip::Apa102 => Chip::Apa102,
+                LedChip::Ws2812 => Chip::Ws2812,
+            },
+            leds: it.leds,
+            brightness: it.brightness,
+        },
+        PeripheralKind::Imu => Kind::Imu { i2c: device.map(|bus| (bus, it.address)) },
+        PeripheralKind::Actuators => Kind::Actuators {
+            axes: it.axes.clone(),
+            limits: WheelLimits { velocity: it.velocity, acceleration: it.acceleration },
         },
     };
     let (name, port) = (it.name.clone(), it.port.clone());

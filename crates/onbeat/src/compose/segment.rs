@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
-use robot::{AnalogueSource, Application, EncoderSource, Robot, ServoDrivePlant, Simulation, SubDevice};
+use robot::{AnalogueSource, Application, Robot, Simulation, SubDevice};
 use simulator::Segment;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::analogue_output::{self, AnalogueOutputs};
@@ -20,10 +20,10 @@ use simulator::application::sii::{
 };
 use simulator::application::{self, Level, NoApplication, Signal};
 use simulator::coe::DeviceDescription;
-use simulator::segment::Client;
+use simulator::segment::Attachment;
 use simulator::{EscDescription, Oscillator};
 
-use crate::Error;
+use crate::{Error, SimulationError};
 
 /// Clocks gain or lose up to this much, each another amount: 20 ppm, as inexpensive crystals do.
 const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
@@ -38,40 +38,34 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
     let mut devices = Vec::new();
     let mut attachments = Vec::new();
     for (position, it) in robot.bus.sub_devices.iter().enumerate() {
-        let place = |problem: &dyn std::fmt::Display, remedy: &str| {
-            Error::Simulation(format!(
-                "{}: SubDevice {position} \"{}\": {problem}: {remedy}",
-                robot.name, it.name
-            ))
-        };
         let Some(simulation) = &it.simulation else {
-            let problem =
-                "the robot file does not say how to simulate it, expected simulate = { kind = ... }";
-            return Err(place(&problem, "add it, or use --iface for the real bus"));
+            let (robot, name) = (robot.name.clone(), it.name.clone());
+            return Err(SimulationError::NotDescribed { robot, position, name }.into());
         };
-        if matches!(simulation.application, Application::DigitalOutputs { .. }) {
-            wires = Wires::new();
-        }
-        if matches!(simulation.application, Application::AnalogueOutput { .. }) {
-            levels = Default::default();
+        match simulation.application {
+            Application::DigitalOutputs => wires = Wires::new(),
+            Application::AnalogueOutput => levels = Default::default(),
+            _ => {}
         }
         let image = simulation.sii.as_deref().map(read_image).transpose()?;
-        let description = description(it, &simulation.application, image.as_ref().map(|(_, image)| image));
+        let description = description(it, simulation, image.as_ref().map(|(_, image)| image));
         let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
         let around = Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft };
-        let application = application(simulation, &description, &around)
-            .map_err(|error| place(&error, "correct the robot file"))?;
+        let application = application(simulation, &description, &around).map_err(|source| {
+            let (robot, name) = (robot.name.clone(), it.name.clone());
+            SimulationError::Application { robot, position, name, source }
+        })?;
         let bytes = image.map_or_else(|| description.image().emit(), |(bytes, _)| bytes);
         let esc = EscDescription { oscillator: oscillator(position), ..EscDescription::default() };
         devices.push(simulator::SubDevice::new(esc, bytes, application));
-        attachments.extend(it.parent.map(|parent| Client::new(parent.position, parent.port.into())));
+        attachments.extend(it.parent.map(|parent| Attachment::new(parent.position, parent.port.into())));
     }
-    Segment::with_topology(devices, &attachments)
-        .map_err(|error| Error::Simulation(format!("{}: {error}", robot.name)))
+    let segment = Segment::with_topology(devices, &attachments);
+    Ok(segment.map_err(|source| SimulationError::Topology { robot: robot.name.clone(), source })?)
 }
 
-/// What the SII of a SubDevice says: `image`, or what the robot file and the kind of application give.
-fn description(it: &SubDevice, application: &Application, image: Option<&sii::Image>) -> SiiDescription {
+/// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
+fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Image>) -> SiiDescription {
     let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
         vendor_id: identity.vendor_id,
         product_code: identity.product_code,
@@ -81,25 +75,17 @@ fn description(it: &SubDevice, application: &Application, image: Option<&sii::Im
     let name = it.name.as_str();
     let alias = it.alias.unwrap_or(0);
     let explicit = it.explicit_mapping().map(assigned);
-    let described = match *application {
+    let channels = simulation.channels;
+    let with_coe = |usual: PdoMapping| with_coe(identity, name, explicit.unwrap_or(usual));
+    let described = match simulation.application {
         Application::Coupler => coupler(identity, name),
-        Application::DigitalOutputs { channels } => digital_outputs(identity, name, channels),
-        Application::DigitalInputs { channels } => digital_inputs(identity, name, channels),
-        Application::AnalogueInput { channels, .. } => {
-            with_coe(identity, name, explicit.unwrap_or_else(|| analogue::mapping(channels.into())))
-        }
-        Application::AnalogueOutput { channels } => {
-            with_coe(identity, name, explicit.unwrap_or_else(|| analogue_output::mapping(channels.into())))
-        }
-        Application::Encoder { channels, .. } => {
-            with_coe(identity, name, explicit.unwrap_or_else(|| encoder::mapping(channels.into())))
-        }
-        Application::ForceTorqueSensor { .. } => {
-            with_coe(identity, name, explicit.unwrap_or_else(force_torque::mapping))
-        }
-        Application::ServoDrive(_) => {
-            with_coe(identity, name, explicit.unwrap_or_else(servo::default_mapping))
-        }
+        Application::DigitalOutputs => digital_outputs(identity, name, channels),
+        Application::DigitalInputs => digital_inputs(identity, name, channels),
+        Application::AnalogueInput => with_coe(analogue::mapping(channels.into())),
+        Application::AnalogueOutput => with_coe(analogue_output::mapping(channels.into())),
+        Application::Encoder => with_coe(encoder::mapping(channels.into())),
+        Application::ForceTorqueSensor => with_coe(force_torque::mapping()),
+        Application::ServoDrive => with_coe(servo::default_mapping()),
     };
     let described = SiiDescription { alias, ..described };
     match image {
@@ -137,61 +123,59 @@ fn application(
     around: &Around<'_>,
 ) -> Result<Box<dyn application::Application>, application::DescriptionError> {
     let device = || DeviceDescription::new(sii.identity, &sii.name);
-    let wires = around.wires;
-    Ok(match &simulation.application {
+    let (wires, channels) = (around.wires, simulation.channels);
+    Ok(match simulation.application {
         Application::Coupler => Box::new(NoApplication),
-        Application::DigitalOutputs { channels } => {
-            Box::new(DigitalOutputs::new(*channels, wires.clone())?)
+        Application::DigitalOutputs => Box::new(DigitalOutputs::new(channels, wires.clone())?),
+        Application::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
+        Application::AnalogueInput => {
+            let signal = |channel| analogue_signal(channel, simulation, around.levels);
+            Box::new(AnalogueInputs::new(&device(), &(0..channels).map(signal).collect::<Vec<_>>())?)
         }
-        Application::DigitalInputs { channels } => Box::new(DigitalInputs::new(*channels, wires.clone())?),
-        Application::AnalogueInput { channels, source } => {
-            let signals: Vec<_> =
-                (0..*channels).map(|channel| analogue_signal(channel, *source, around.levels)).collect();
-            Box::new(AnalogueInputs::new(&device(), &signals)?)
-        }
-        Application::AnalogueOutput { channels } => {
-            let driven = &around.levels[..usize::from(*channels).min(around.levels.len())];
+        Application::AnalogueOutput => {
+            let driven = &around.levels[..usize::from(channels).min(around.levels.len())];
             Box::new(AnalogueOutputs::new(&device(), driven)?)
         }
-        Application::Encoder { channels, source } => {
-            let signals: Vec<_> = (0..*channels).map(|_| counts(source, around.shaft)).collect();
+        Application::Encoder => {
+            let signals: Vec<_> = (0..channels).map(|_| counts(simulation, around.shaft)).collect();
             Box::new(Encoders::new(&device(), &signals)?)
         }
-        Application::ForceTorqueSensor { amplitude, frequency } => {
-            let axes = [0, 1, 2, 3, 4, 5];
-            let signals = axes.map(|axis| {
-                let amplitude = if axis < 3 { *amplitude } else { 0.1 * amplitude };
-                course(axis, false, [0.0, amplitude, *frequency])
+        Application::ForceTorqueSensor => {
+            let Simulation { amplitude, frequency, .. } = *simulation;
+            let signals = [0, 1, 2, 3, 4, 5].map(|axis| {
+                let amplitude = if axis < 3 { amplitude } else { 0.1 * amplitude };
+                course(axis, false, [0.0, amplitude, frequency])
             });
             Box::new(ForceTorqueSensor::new(&device(), signals)?)
         }
-        Application::ServoDrive(plant) => {
-            Box::new(ServoDrive::new(&servo_description(sii, plant))?.with_shaft(around.own.clone()))
+        Application::ServoDrive => {
+            let drive = ServoDrive::new(&servo_description(sii, simulation))?;
+            Box::new(drive.with_shaft(around.own.clone()))
         }
     })
 }
 
-fn servo_description(sii: &SiiDescription, plant: &ServoDrivePlant) -> ServoDescription {
+fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription {
     ServoDescription {
         mapping: sii.mapping(),
         plant: PlantParameters {
-            inertia: plant.inertia,
-            viscous_friction: plant.viscous_friction,
-            coulomb_friction: plant.coulomb_friction,
-            torque_limit: plant.torque_limit,
+            inertia: it.inertia,
+            viscous_friction: it.viscous_friction,
+            coulomb_friction: it.coulomb_friction,
+            torque_limit: it.torque_limit,
         },
-        limit_switches: plant.limit_switches,
-        encoder_counts: plant.encoder_counts,
-        rated_torque: plant.rated_torque,
+        limit_switches: it.limit_switches,
+        encoder_counts: it.encoder_counts,
+        rated_torque: it.rated_torque,
         ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))
     }
 }
 
-fn analogue_signal(channel: u8, source: AnalogueSource, outputs: &[Level]) -> Signal {
-    match source {
-        AnalogueSource::Course { ramp, offset, amplitude, frequency } => {
-            course(channel, ramp, [offset, amplitude, frequency])
-        }
+fn analogue_signal(channel: u8, it: &Simulation, outputs: &[Level]) -> Signal {
+    let values = [it.offset, it.amplitude, it.frequency];
+    match it.source {
+        AnalogueSource::Sine => course(channel, false, values),
+        AnalogueSource::Ramp => course(channel, true, values),
         AnalogueSource::Outputs => {
             let level = outputs.get(usize::from(channel)).cloned().unwrap_or_default();
             Signal::Level { level, scale: 1.0 }
@@ -210,16 +194,12 @@ fn course(channel: u8, ramp: bool, [offset, amplitude, frequency]: [f64; 3]) -> 
 }
 
 /// Counts of an encoder.
-fn counts(source: &EncoderSource, shaft: &dyn Fn(&str) -> Level) -> Signal {
+fn counts(it: &Simulation, shaft: &dyn Fn(&str) -> Level) -> Signal {
     /// Counts after which a counter begins again.
     const WRAP: f64 = 4_294_967_296.0;
-    match source {
-        EncoderSource::Rate(rate) => {
-            Signal::Ramp { from: 0.0, to: WRAP.copysign(*rate), frequency: rate.abs() / WRAP }
-        }
-        EncoderSource::Shaft { sub_device, counts } => {
-            Signal::Level { level: shaft(sub_device), scale: f64::from(*counts) / TAU }
-        }
+    match &it.follows {
+        None => Signal::Ramp { from: 0.0, to: WRAP.copysign(it.rate), frequency: it.rate.abs() / WRAP },
+        Some(drive) => Signal::Level { level: shaft(drive), scale: f64::from(it.encoder_counts) / TAU },
     }
 }
 
@@ -227,14 +207,10 @@ fn oscillator(position: usize) -> Oscillator {
     Oscillator { drift_ppm: DRIFT_PPM[position % DRIFT_PPM.len()], ..Oscillator::default() }
 }
 
-fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), Error> {
-    let bytes = fs::read(path).map_err(|error| {
-        Error::Simulation(format!(
-            "{}: cannot be read ({error}), expected an SII image: check the path",
-            path.display()
-        ))
-    })?;
+fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {
+    let bytes =
+        fs::read(path).map_err(|source| SimulationError::ImageFile { path: path.to_owned(), source })?;
     let image = sii::Image::parse(&bytes)
-        .map_err(|error| Error::Simulation(format!("{}: {error}: read the image again", path.display())))?;
+        .map_err(|source| SimulationError::Image { path: path.to_owned(), source })?;
     Ok((bytes, image))
 }

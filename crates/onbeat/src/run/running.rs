@@ -91,7 +91,7 @@ impl Settings {
             Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
             None => SIMULATED_SYSTEM_CALLS.to_vec(),
         };
-        let is_external = |it: &robot::Controller| matches!(it.kind, ControllerKind::External(_));
+        let is_external = |it: &robot::Controller| it.kind == ControllerKind::External;
         if self.wire.capture.is_some() || robot.controllers.iter().any(is_external) {
             // The thread that writes the file is woken up; so is a controller process, and waited for.
             expected.push("futex");

@@ -1,205 +1,120 @@
 //! Checks of the axes, and of their drives' ability to serve them.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::mem;
 
-use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
-use motion::supervision::{FollowingErrorLimit, Limits};
-use motion::{
-    AxisScale, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
-    Seconds,
-};
-use toml::Spanned;
+use ethercat::cia402::{ModeOfOperation, object::MODES_OF_OPERATION};
+use motion::{AxisScale, Radians};
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, homing, number};
-use crate::description::{Axis, Bus, Cycle, Homing, ObjectDirection, mode_objects};
+use super::{Checked, homing, unknown_name};
 use crate::error::Problem;
-use crate::file;
-use crate::nearest::nearest;
+use crate::model::{Axis, Bus, Cycle, ObjectDirection, SubDevice, mode_objects};
+use crate::source::Place;
 
-pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<Vec<Axis>> {
+/// Completes the axes, and puts each repetition of an entry in its place.
+pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Place<'_>) -> Checked<()> {
     let positions: HashMap<&str, usize> =
         bus.sub_devices.iter().enumerate().map(|(position, it)| (it.name.as_str(), position)).collect();
     let mut names = HashSet::new();
     let mut drives = HashMap::new();
-    let mut axes = Vec::new();
     let mut brakes = Brakes::new(bus, &positions);
-    for entry in entries {
-        let (mode, scale, limits) = (*entry.mode.get_ref(), scale(entry)?, limits(entry, cycle)?);
-        let following_error = entry.following_error.as_ref().map(following_error).transpose()?;
-        let homing = entry.homing.as_ref().map_or(Ok(Homing::Never), |it| homing::homing(it, &limits))?;
-        let repeated =
-            file::Repeated { name: &entry.name, count: entry.count.as_ref(), first: entry.first.as_ref() };
-        for (step, repetition) in repetitions(&repeated)?.enumerate() {
-            let sub_device = find(&entry.sub_device, &repetition, &positions, "")?;
-            let brake = entry.brake.as_ref().map(|it| brakes.brake(it, &repetition, step)).transpose()?;
-            let Repetition { name, .. } = repetition;
+    for (index, mut entry) in mem::take(axes).into_iter().enumerate() {
+        let place = entries.item(index);
+        entry.scale = scale(&entry, place)?;
+        entry.limits.step = step(&entry, cycle, place.key("limits"))?;
+        entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
+        for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
+            let drive = place.key("sub_device");
+            let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
+            let brake = brakes.brake(&entry, &repetition, step, place.key("brake"))?;
+            let name = repetition.name;
             if !names.insert(name.clone()) {
                 let found = format!("a second axis \"{name}\"");
-                return Err(Problem::new(entry.name.span(), found, "every name once", "rename one"));
+                return Err(Problem::new(place.key("name"), found, "every name once", "rename one"));
             }
             if let Some(other) = drives.insert(sub_device, name.clone()) {
                 let found = format!("SubDevice {sub_device} for axis \"{name}\"; \"{other}\" has it");
                 let remedy = "give each axis its own SubDevice";
-                return Err(Problem::new(entry.sub_device.span(), found, "one axis a drive", remedy));
+                return Err(Problem::new(drive, found, "one axis a drive", remedy));
             }
-            check_mapping(&entry.mode, mode, &name, bus, sub_device)?;
-            check_startup_mode(&entry.mode, mode, &name, bus, sub_device)?;
-            if let (Some(place), Homing::Drive(drive)) = (&entry.homing, homing) {
-                homing::check_drive(place, &drive, &name, &bus.sub_devices[sub_device])?;
+            let axis = Axis { name, sub_device, brake, ..entry.clone() };
+            check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
+            check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
+            if let Some(method) = axis.homing_settings.and_then(|it| it.method) {
+                homing::check_drive(method, &axis.name, &bus.sub_devices[sub_device], place.key("homing"))?;
             }
-            axes.push(Axis {
-                name,
-                sub_device,
-                mode,
-                scale,
-                limits,
-                following_error,
-                on_stale: entry.on_stale,
-                homing,
-                brake,
-            });
+            axes.push(axis);
         }
     }
-    Ok(axes)
+    Ok(())
 }
 
 /// SubDevice of an axis, or `with` a part of it.
 pub(super) fn find(
-    wanted: &Spanned<String>,
+    wanted: &str,
     repetition: &Repetition,
     positions: &HashMap<&str, usize>,
     with: &str,
+    place: Place<'_>,
 ) -> Checked<usize> {
-    let name = repetition.fill(wanted.get_ref());
+    let name = repetition.fill(wanted);
     positions.get(name.as_str()).copied().ok_or_else(|| {
-        let remedy = nearest(&name, positions.keys().copied())
-            .map_or("correct sub_device".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
         let found = format!("axis \"{}\"{with} on the unknown SubDevice \"{name}\"", repetition.name);
-        Problem::new(wanted.span(), found, "the name of a SubDevice on the bus", remedy)
+        let expected = "the name of a SubDevice on the bus";
+        unknown_name(place, found, expected, &name, positions.keys().copied(), "sub_device")
     })
 }
 
-fn scale(entry: &file::Axis) -> Checked<AxisScale> {
-    let counts = number::positive("counts_per_revolution", &entry.counts_per_revolution)?;
-    let torque = number::positive("rated_torque", &entry.rated_torque)?;
-    let ratio = entry.gear_ratio.as_ref();
-    let gear_ratio = ratio.map_or(Ok(1.0), |ratio| number::not_zero("gear_ratio", ratio))?;
-    AxisScale::new(counts, gear_ratio, NewtonMetres(torque)).map_err(|error| {
-        let place = ratio.map_or(entry.counts_per_revolution.span(), Spanned::span);
+fn scale(axis: &Axis, entry: Place<'_>) -> Checked<AxisScale> {
+    let scale = AxisScale::new(axis.counts_per_revolution, axis.gear_ratio, axis.rated_torque);
+    scale.map_err(|error| {
+        let place = entry.first_of(&["gear_ratio", "counts_per_revolution"]);
         Problem::new(place, error.to_string(), "numbers of a real axis", "correct them")
     })
 }
 
-fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<Limits> {
-    let file::Limits { position, velocity, acceleration, jerk, torque, maximum_step } = &entry.limits;
-    let velocity = number::positive("velocity", velocity)?;
-    let or = |key, value: &Option<Spanned<f64>>, usual| {
-        value.as_ref().map_or(Ok(usual), |value| number::positive(key, value))
-    };
-    let usual = Limits::usual_deceleration(RadiansPerSecond(velocity));
-    let acceleration = or("acceleration", acceleration, usual.0)?;
-    let jerk = or("jerk", jerk, Limits::usual_jerk(RadiansPerSecondSquared(acceleration)).0)?;
-    let torque = number::positive("torque", torque)?;
-    let position = match position {
-        None => None,
-        Some(range) => {
-            let [lowest, highest] = *range.get_ref();
-            if !(lowest.is_finite() && highest.is_finite() && lowest < highest) {
-                let found = format!("position = [{lowest}, {highest}]");
-                let expected = "the lowest and the highest position in rad";
-                return Err(Problem::new(range.span(), found, expected, "correct position"));
-            }
-            Some((Radians(lowest), Radians(highest)))
-        }
-    };
-    let step_at_full_speed = velocity * cycle.period.as_secs_f64();
-    let maximum_step = match maximum_step {
-        // Twice the travel of a cycle at full speed: one cycle may be lost without a stop.
-        None => 2.0 * step_at_full_speed,
-        Some(step) => {
-            let radians = number::positive("maximum_step", step)?;
-            if radians < step_at_full_speed {
-                let found = format!("maximum_step = {radians}");
-                let expected =
-                    format!("at least {step_at_full_speed:.6} rad, a period at the velocity limit");
-                let remedy = "raise it, or lower the velocity limit";
-                return Err(Problem::new(step.span(), found, expected, remedy));
-            }
-            radians
-        }
-    };
-    Ok(Limits {
-        position,
-        velocity: RadiansPerSecond(velocity),
-        deceleration: RadiansPerSecondSquared(acceleration),
-        jerk: RadiansPerSecondCubed(jerk),
-        torque: NewtonMetres(torque),
-        step: Radians(maximum_step),
-    })
+/// Largest step of a cycle; by default twice the travel at full speed: one cycle may be lost without a stop.
+fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
+    let at_full_speed = axis.limits.velocity.0 * cycle.period.as_secs_f64();
+    if !limits.has("maximum_step") {
+        return Ok(Radians(2.0 * at_full_speed));
+    }
+    let step = axis.limits.step;
+    if step.0 >= at_full_speed {
+        return Ok(step);
+    }
+    let found = format!("maximum_step = {}", step.0);
+    let expected = format!("at least {at_full_speed:.6} rad, a period at the velocity limit");
+    let remedy = "raise it, or lower the velocity limit";
+    Err(Problem::new(limits.key("maximum_step"), found, expected, remedy))
 }
-
-fn following_error(entry: &file::FollowingError) -> Checked<FollowingErrorLimit> {
-    let window = number::positive("window", &entry.window)?;
-    let time = entry.time.as_ref().map_or(Ok(USUAL_PATIENCE), |time| short("time", time))?;
-    Ok(FollowingErrorLimit { distance: Radians(window), patience: Seconds(time.as_secs_f64()) })
-}
-
-/// Time of a mechanism, within its bounds.
-pub(super) fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Duration> {
-    super::cycle::within(
-        key,
-        length.get_ref().0,
-        (Duration::ZERO, LONGEST_WAIT),
-        length,
-        &format!("shorten {key}"),
-    )?;
-    Ok(length.get_ref().0)
-}
-
-/// Default time of a following error.
-const USUAL_PATIENCE: Duration = Duration::from_millis(50);
-
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Checks that the explicit mapping carries the objects of the mode (CiA 402-2, cyclic modes).
-fn check_mapping(
-    place: &Spanned<CyclicMode>,
-    mode: CyclicMode,
-    axis: &str,
-    bus: &Bus,
-    sub_device: usize,
-) -> Checked<()> {
-    let Some(mapping) = bus.sub_devices[sub_device].explicit_mapping() else { return Ok(()) };
-    let missing = mode_objects(mode).into_iter().find(|object| match object.direction {
+fn check_mapping(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
+    let Some(mapping) = drive.explicit_mapping() else { return Ok(()) };
+    let missing = mode_objects(axis.mode).into_iter().find(|object| match object.direction {
         ObjectDirection::Output => mapping.output(object.index, 0).is_none(),
         ObjectDirection::Input => mapping.input(object.index, 0).is_none(),
     });
     missing.map_or(Ok(()), |object| {
-        let found = format!("axis \"{axis}\" in mode {} without object {:#06x}", mode.name(), object.index);
+        let (axis, mode) = (&axis.name, axis.mode.name());
+        let found = format!("axis \"{axis}\" in mode {mode} without object {:#06x}", object.index);
         let (direction, name) = (object.direction.name(), object.name);
-        let expected = format!("{name} among the {direction} of \"{}\"", bus.sub_devices[sub_device].name);
-        Err(Problem::new(place.span(), found, expected, "map it, or choose another mode"))
+        let expected = format!("{name} among the {direction} of \"{}\"", drive.name);
+        Err(Problem::new(entry.key("mode"), found, expected, "map it, or choose another mode"))
     })
 }
 
 /// Checks that no start-up SDO sets another mode than that of the axis.
-fn check_startup_mode(
-    place: &Spanned<CyclicMode>,
-    mode: CyclicMode,
-    axis: &str,
-    bus: &Bus,
-    sub_device: usize,
-) -> Checked<()> {
-    let written = bus.sub_devices[sub_device].startup.iter().rfind(|sdo| sdo.index == MODES_OF_OPERATION);
-    match written {
-        Some(sdo) if sdo.data != [ModeOfOperation::from(mode).number() as u8] => {
-            let found = format!("axis \"{axis}\" in mode {}", mode.name());
+fn check_startup_mode(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
+    match drive.startup.iter().rfind(|sdo| sdo.index == MODES_OF_OPERATION) {
+        Some(sdo) if sdo.data != [ModeOfOperation::from(axis.mode).number() as u8] => {
+            let found = format!("axis \"{}\" in mode {}", axis.name, axis.mode.name());
             let expected = format!("the mode that start-up writes to 0x6060 ({:?})", sdo.data);
             let remedy = "remove that start-up SDO: the axis sets its mode itself";
-            Err(Problem::new(place.span(), found, expected, remedy))
+            Err(Problem::new(entry.key("mode"), found, expected, remedy))
         }
         _ => Ok(()),
     }

@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 
-use motion::Seconds;
-use motion::brake::{BrakeConfiguration, BrakeTimes};
+use motion::brake::BrakeConfiguration;
 
-use super::axis::{find, short};
+use super::Checked;
+use super::axis::find;
 use super::repeat::Repetition;
-use super::{Checked, mapping};
-use crate::description::{Application, Bus, DigitalOutput, SubDevice};
 use crate::error::Problem;
-use crate::file;
+use crate::model::{Application, Axis, BrakeOutput, Bus, DigitalOutput, MOST_BYTES, SubDevice};
+use crate::source::Place;
 
 /// Brakes found so far: each needs an output of its own.
 pub(super) struct Brakes<'a> {
@@ -27,55 +26,57 @@ impl<'a> Brakes<'a> {
     /// Brake of the `step`-th axis of a repeated entry.
     pub(super) fn brake(
         &mut self,
-        entry: &file::Brake,
+        axis: &Axis,
         repetition: &Repetition,
         step: usize,
-    ) -> Checked<BrakeConfiguration> {
-        let output =
-            entry.output.as_ref().map(|output| self.output(output, repetition, step)).transpose()?;
-        let seconds = |key, length| short(key, length).map(|time| Seconds(time.as_secs_f64()));
-        let (release, engage) = (seconds("release", &entry.release)?, seconds("engage", &entry.engage)?);
-        Ok(BrakeConfiguration { times: BrakeTimes { release, engage }, output })
+        entry: Place<'_>,
+    ) -> Checked<Option<BrakeConfiguration>> {
+        let Some(brake) = &axis.brake_keys else { return Ok(None) };
+        let output = brake.output.as_ref();
+        let output = output.map(|it| self.output(it, repetition, step, entry.key("output"))).transpose()?;
+        Ok(Some(BrakeConfiguration { times: brake.times(), output }))
     }
 
     fn output(
         &mut self,
-        entry: &file::BrakeOutput,
+        BrakeOutput { sub_device: wanted, channel }: &BrakeOutput,
         repetition: &Repetition,
         step: usize,
+        entry: Place<'_>,
     ) -> Checked<DigitalOutput> {
-        let file::BrakeOutput { sub_device: wanted, channel } = entry;
         let axis = &repetition.name;
-        let position = find(wanted, repetition, self.positions, " with its brake")?;
+        let place = entry.key("sub_device");
+        let position = find(wanted, repetition, self.positions, " with its brake", place)?;
         let SubDevice { name, .. } = &self.bus.sub_devices[position];
         let there = digital_outputs(&self.bus.sub_devices[position]);
         if there == Some(0) {
             let found =
                 format!("axis \"{axis}\" with its brake on \"{name}\", which has no digital outputs");
-            return Err(Problem::new(
-                wanted.span(),
-                found,
-                self.one_with_outputs(),
-                "name another SubDevice",
-            ));
+            let expected = self.one_with_outputs();
+            return Err(Problem::new(place, found, expected, "name another SubDevice"));
         }
         // Axes on one terminal take its channels one by one; those with a terminal each take the same
         // channel of each.
-        let further = if repetition.changes(wanted.get_ref()) { 0 } else { step };
-        let most = there.unwrap_or(mapping::MOST_BYTES * 8);
-        let number = usize::try_from(*channel.get_ref()).ok().and_then(|first| first.checked_add(further));
+        let further = if repetition.changes(wanted) { 0 } else { step };
+        let most = there.unwrap_or(MOST_BYTES * 8);
+        let number = usize::try_from(*channel).ok().and_then(|first| first.checked_add(further));
         let Some(channel_number) = number.filter(|number| (1..=most).contains(number)) else {
-            let asked = number.map_or(channel.get_ref().to_string(), |number| number.to_string());
+            let asked = number.map_or(channel.to_string(), |number| number.to_string());
             let found = format!("channel {asked} for the brake of axis \"{axis}\"");
             let expected = format!("1 to {most}, the digital outputs of \"{name}\"");
-            return Err(Problem::new(channel.span(), found, expected, "correct channel"));
+            return Err(Problem::new(entry.key("channel"), found, expected, "correct channel"));
         };
         let output = DigitalOutput { sub_device: position, channel: channel_number };
         if let Some(other) = self.taken.insert(output, axis.clone()) {
             let found = format!(
                 "channel {channel_number} of \"{name}\" for the brake of axis \"{axis}\"; that of \"{other}\" has it"
             );
-            return Err(Problem::new(channel.span(), found, "an output for each brake", "choose another"));
+            return Err(Problem::new(
+                entry.key("channel"),
+                found,
+                "an output for each brake",
+                "choose another",
+            ));
         }
         Ok(output)
     }
@@ -97,7 +98,7 @@ fn digital_outputs(sub_device: &SubDevice) -> Option<usize> {
     }
     let simulation = sub_device.simulation.as_ref()?;
     match simulation.application {
-        Application::DigitalOutputs { channels } => Some(channels.into()),
+        Application::DigitalOutputs => Some(simulation.channels.into()),
         _ => simulation.sii.is_none().then_some(0),
     }
 }

@@ -1,73 +1,66 @@
 //! Checks of interlocks, and of their digital inputs.
 
-use toml::Spanned;
-
-use super::{Checked, mapping, readable_name};
-use crate::description::{Application, Axis, Bus, Interlock, SubDevice};
+use super::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::file;
-use crate::nearest::nearest;
+use crate::model::{Application, Axis, Bus, Interlock, InterlockKeys, MOST_BYTES, SubDevice};
+use crate::source::Place;
 
-pub(super) fn interlocks(entries: &[file::Interlock], bus: &Bus, axes: &[Axis]) -> Checked<Vec<Interlock>> {
+pub(super) fn interlocks(
+    keys: &[InterlockKeys],
+    bus: &Bus,
+    axes: &[Axis],
+    entries: Place<'_>,
+) -> Checked<Vec<Interlock>> {
     let mut found: Vec<Interlock> = Vec::new();
-    for entry in entries {
-        let one = interlock(entry, bus, axes)?;
+    for (index, keys) in keys.iter().enumerate() {
+        let entry = entries.item(index);
+        let one = interlock(keys, bus, axes, entry)?;
         if found.iter().any(|other| other.name == one.name) {
             let what = format!("a second interlock \"{}\"", one.name);
-            return Err(Problem::new(entry.name.span(), what, "every name once", "give it another name"));
+            return Err(Problem::new(entry.key("name"), what, "every name once", "give it another name"));
         }
         found.push(one);
     }
     Ok(found)
 }
 
-fn interlock(entry: &file::Interlock, bus: &Bus, axes: &[Axis]) -> Checked<Interlock> {
-    readable_name(&entry.name)?;
-    let name = entry.name.get_ref();
-    let sub_device = position(entry, bus)?;
+fn interlock(keys: &InterlockKeys, bus: &Bus, axes: &[Axis], entry: Place<'_>) -> Checked<Interlock> {
+    let InterlockKeys { name, kind, inverted, .. } = keys;
+    let sub_device = position(keys, bus, entry.key("sub_device"))?;
     let there = digital_inputs(&bus.sub_devices[sub_device]);
-    let most = there.unwrap_or(mapping::MOST_BYTES * 8);
-    let channel = usize::try_from(*entry.channel.get_ref()).ok().filter(|it| (1..=most).contains(it));
+    let most = there.unwrap_or(MOST_BYTES * 8);
+    let channel = usize::try_from(keys.channel).ok().filter(|it| (1..=most).contains(it));
     let Some(channel) = channel else {
-        let found = format!("channel {} for the interlock \"{name}\"", entry.channel.get_ref());
+        let found = format!("channel {} for the interlock \"{name}\"", keys.channel);
         let sub_device = &bus.sub_devices[sub_device].name;
         let expected = match most {
             0 => format!("a SubDevice with digital inputs; \"{sub_device}\" has none"),
             most => format!("1 to {most}, the digital inputs of \"{sub_device}\""),
         };
-        return Err(Problem::new(entry.channel.span(), found, expected, "correct sub_device or channel"));
+        return Err(Problem::new(entry.key("channel"), found, expected, "correct sub_device or channel"));
     };
-    let axes = match &entry.axes {
+    let axis = |(index, wanted): (usize, &String)| {
+        axes.iter().position(|axis| axis.name == *wanted).ok_or_else(|| {
+            let found = format!("interlock \"{name}\" for the unknown axis \"{wanted}\"");
+            let known = axes.iter().map(|axis| axis.name.as_str());
+            let place = entry.key("axes").item(index);
+            unknown_name(place, found, "the name of an axis", wanted, known, "axes")
+        })
+    };
+    let axes = match &keys.axes {
         None => (0..axes.len()).collect(),
-        Some(names) => names.iter().map(|wanted| axis(name, wanted, axes)).collect::<Checked<_>>()?,
+        Some(names) => names.iter().enumerate().map(axis).collect::<Checked<_>>()?,
     };
-    Ok(Interlock {
-        name: name.clone(),
-        kind: entry.kind,
-        sub_device,
-        channel,
-        inverted: entry.inverted,
-        axes,
-    })
+    Ok(Interlock { name: name.clone(), kind: *kind, sub_device, channel, inverted: *inverted, axes })
 }
 
-fn position(entry: &file::Interlock, bus: &Bus) -> Checked<usize> {
-    let wanted = entry.sub_device.get_ref();
+fn position(keys: &InterlockKeys, bus: &Bus, place: Place<'_>) -> Checked<usize> {
+    let wanted = &keys.sub_device;
     let names = || bus.sub_devices.iter().map(|it| it.name.as_str());
     names().position(|name| name == wanted).ok_or_else(|| {
-        let remedy = nearest(wanted, names())
-            .map_or("correct sub_device".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-        let found = format!("interlock \"{}\" on the unknown SubDevice \"{wanted}\"", entry.name.get_ref());
-        Problem::new(entry.sub_device.span(), found, "the name of a SubDevice on the bus", remedy)
-    })
-}
-
-fn axis(interlock: &str, wanted: &Spanned<String>, axes: &[Axis]) -> Checked<usize> {
-    axes.iter().position(|axis| axis.name == *wanted.get_ref()).ok_or_else(|| {
-        let remedy = nearest(wanted.get_ref(), axes.iter().map(|axis| axis.name.as_str()))
-            .map_or("correct axes".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-        let found = format!("interlock \"{interlock}\" for the unknown axis \"{}\"", wanted.get_ref());
-        Problem::new(wanted.span(), found, "the name of an axis", remedy)
+        let found = format!("interlock \"{}\" on the unknown SubDevice \"{wanted}\"", keys.name);
+        let expected = "the name of a SubDevice on the bus";
+        unknown_name(place, found, expected, wanted, names(), "sub_device")
     })
 }
 
@@ -79,7 +72,7 @@ fn digital_inputs(sub_device: &SubDevice) -> Option<usize> {
     }
     let simulation = sub_device.simulation.as_ref()?;
     match simulation.application {
-        Application::DigitalInputs { channels } => Some(channels.into()),
+        Application::DigitalInputs => Some(simulation.channels.into()),
         _ => simulation.sii.is_none().then_some(0),
     }
 }

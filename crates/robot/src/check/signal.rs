@@ -16,14 +16,13 @@ use types::signal::{Flow, OutputBehaviour};
 pub(crate) use self::elements::names;
 use self::entry::Found;
 use self::owner::Owners;
-use super::{Checked, number, readable_name};
-use crate::description::{Bus, Robot};
+use super::{Checked, readable_name};
 use crate::error::Problem;
-use crate::file;
+use crate::model::{Bus, NamedSignal, Robot};
 use crate::nearest::nearest;
 
 /// Checks of what needs no process data.
-pub(super) fn named(entries: &[file::Signal], bus: &Bus) -> Checked<()> {
+pub(super) fn named(entries: &[NamedSignal], bus: &Bus) -> Checked<()> {
     let mut taken = HashSet::new();
     for entry in entries {
         readable_name(&entry.name)?;
@@ -45,8 +44,6 @@ pub(super) fn named(entries: &[file::Signal], bus: &Bus) -> Checked<()> {
             return Err(Problem::new(entry.name.span(), found, expected, "give one of the two"));
         }
         entry.value_type.as_ref().map(value::named_type).transpose()?;
-        entry.scale.as_ref().map(|scale| number::not_zero("scale", scale)).transpose()?;
-        entry.offset.as_ref().map(|offset| number::finite("offset", offset)).transpose()?;
         if let Some(unit) = &entry.unit {
             readable_name(unit)?;
         }
@@ -94,7 +91,7 @@ pub(crate) fn signals<'a>(
 /// SubDevice, true for its outputs, and a bit of them.
 type Place = (usize, bool, usize);
 
-fn signal(entry: &file::Signal, name: String, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
+fn signal(entry: &NamedSignal, name: String, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
     let value_type = value::value_type(entry, found)?;
     let mut signal = Signal {
         name,
@@ -166,7 +163,7 @@ fn unnamed<'a>(
     }
 }
 
-fn position(entry: &file::Signal, bus: &Bus) -> Checked<usize> {
+fn position(entry: &NamedSignal, bus: &Bus) -> Checked<usize> {
     let wanted = entry.sub_device.get_ref();
     let names = || bus.sub_devices.iter().map(|it| it.name.as_str());
     names().position(|name| name == wanted).ok_or_else(|| {
@@ -177,7 +174,7 @@ fn position(entry: &file::Signal, bus: &Bus) -> Checked<usize> {
     })
 }
 
-impl file::Signal {
+impl NamedSignal {
     /// Place of its entry or channel.
     fn place(&self) -> std::ops::Range<usize> {
         let entry = self.entry.as_ref().map(Spanned::span);

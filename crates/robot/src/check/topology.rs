@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use toml::Spanned;
-
-use super::Checked;
-use crate::description::Parent;
+use super::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::nearest::nearest;
+use crate::model::Parent;
+use crate::source::Place;
 
 /// Ports by which a frame that arrives at port 0 leaves, in this order (ETG.1000.4, 4.6).
 const PORTS_IN_ORDER: [u8; 3] = [3, 1, 2];
@@ -29,32 +27,33 @@ impl Topology {
     /// Attaches the SubDevice `position` to `port` of `parent`, or to the newest one.
     pub(super) fn attach(
         &mut self,
-        parent: Option<&Spanned<String>>,
-        port: Option<&Spanned<i64>>,
+        parent: Option<&String>,
+        port: Option<i64>,
         positions: &HashMap<String, usize>,
         position: usize,
+        entry: Place<'_>,
     ) -> Checked<Option<Parent>> {
         let parent_position = match parent {
-            Some(name) => Some(find(name, positions, position)?),
+            Some(name) => Some(find(name, positions, position, entry)?),
             None => position.checked_sub(1),
         };
         let Some(parent_position) = parent_position else {
             self.way.push((position, 0));
             return match port {
                 None => Ok(None),
-                Some(port) => Err(Problem::new(
-                    port.span(),
+                Some(_) => Err(Problem::new(
+                    entry.key("port"),
                     "a port for the first SubDevice",
                     "none: it hangs on the MainDevice",
                     "remove port",
                 )),
             };
         };
-        let wanted = port.map_or(i64::from(PORT_OF_A_LINE), |port| *port.get_ref());
-        let place = || port.map(Spanned::span).or(parent.map(Spanned::span)).unwrap_or(0..0);
+        let wanted = port.unwrap_or(i64::from(PORT_OF_A_LINE));
+        let place = entry.first_of(&["port", "parent"]);
         let Some(order) = PORTS_IN_ORDER.iter().position(|&it| i64::from(it) == wanted) else {
             let expected = "1, 2 or 3: port 0 leads back to the MainDevice";
-            return Err(Problem::new(place(), format!("port {wanted}"), expected, "correct port"));
+            return Err(Problem::new(place, format!("port {wanted}"), expected, "correct port"));
         };
         let on_the_way = self.way.iter().position(|&(it, _)| it == parent_position);
         let free = on_the_way.filter(|&depth| self.way[depth].1 <= order);
@@ -62,7 +61,7 @@ impl Topology {
             let found = format!("port {wanted} of SubDevice {parent_position} for SubDevice {position}");
             let expected = "the order in which a frame meets them: of each SubDevice port 3, then 1, then 2, \
                             each once and each with all that hangs on it";
-            return Err(Problem::new(place(), found, expected, "put the SubDevices into that order"));
+            return Err(Problem::new(place, found, expected, "put the SubDevices into that order"));
         };
         self.way.truncate(depth + 1);
         self.way[depth].1 = order + 1;
@@ -71,16 +70,16 @@ impl Topology {
     }
 }
 
-fn find(name: &Spanned<String>, positions: &HashMap<String, usize>, position: usize) -> Checked<usize> {
-    let earlier = |(name, &it): (&'_ String, &usize)| (it < position).then(|| name.clone());
-    match positions.get(name.get_ref()) {
-        Some(&found) if found < position => Ok(found),
-        _ => {
-            let known: Vec<String> = positions.iter().filter_map(earlier).collect();
-            let remedy = nearest(name.get_ref(), known.iter().map(String::as_str))
-                .map_or("correct parent".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-            let found = format!("parent \"{}\"", name.get_ref());
-            Err(Problem::new(name.span(), found, "a SubDevice described before this one", remedy))
-        }
+fn find(
+    name: &str,
+    positions: &HashMap<String, usize>,
+    position: usize,
+    entry: Place<'_>,
+) -> Checked<usize> {
+    if let Some(&found) = positions.get(name).filter(|&&found| found < position) {
+        return Ok(found);
     }
+    let earlier = positions.iter().filter(|&(_, &it)| it < position).map(|(name, _)| name.as_str());
+    let expected = "a SubDevice described before this one";
+    Err(unknown_name(entry.key("parent"), format!("parent \"{name}\""), expected, name, earlier, "parent"))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use ipc::controller::{ControllerCounters, Wrong};
-use robot::{Controller, ControllerKind, External, Robot};
+use robot::{Controller, ControllerKind, Robot};
 
 /// Place of the controller.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -15,13 +15,13 @@ pub(super) enum Where {
 
 /// Begins with the controller process: that of the file, or one of all axes instead of the file's controllers.
 pub(super) fn put_first(robot: &mut Robot) {
-    let external = |it: &Controller| matches!(it.kind, ControllerKind::External(_));
+    let external = |it: &Controller| it.kind == ControllerKind::External;
     match robot.controllers.iter().position(external) {
         Some(place) => robot.controllers[..=place].rotate_right(1),
         None => {
-            let kind = ControllerKind::External(External::usual(robot.cycle.period));
             let axes = (0..robot.axes.len()).collect();
-            robot.controllers = vec![Controller { name: kind.name().to_owned(), kind, axes }];
+            let period = robot.cycle.period;
+            robot.controllers = vec![Controller::of_kind(ControllerKind::External, axes, period)];
         }
     }
 }
@@ -44,7 +44,10 @@ pub(super) fn table(counters: &ControllerCounters) -> String {
         );
     }
     if it.wrong > 0 {
-        let why = Wrong::from_code(it.why_wrong).map_or("another reason", Wrong::words);
+        let why = u8::try_from(it.why_wrong)
+            .ok()
+            .and_then(Wrong::from_code)
+            .map_or("another reason", Wrong::words);
         let _ = writeln!(
             text,
             "  answers refused       {}, the last in cycle {}: {why}",
@@ -67,18 +70,18 @@ mod tests {
         let mut robot = robot_file::robot(None, None).unwrap();
         put_first(&mut robot);
         assert_eq!(robot.controllers.len(), 1);
-        let External { deadline, max_late } = External::usual(robot.cycle.period);
-        assert_eq!((robot.controllers[0].name.as_str(), robot.controllers[0].axes.len()), ("external", 6));
-        let own = External { deadline: deadline / 2, max_late: max_late + 1 };
-        let kinds = [ControllerKind::Hold, ControllerKind::External(own), ControllerKind::JointVelocity];
-        robot.controllers = kinds
-            .into_iter()
-            .map(|kind| Controller { name: kind.name().to_owned(), kind, axes: vec![0] })
-            .collect();
+        let first = &robot.controllers[0];
+        assert_eq!((first.name.as_str(), first.axes.len()), ("external", 6));
+        assert_eq!((first.deadline, first.max_late), (robot.cycle.period / 2, 3));
+        let kinds = [ControllerKind::Hold, ControllerKind::External, ControllerKind::JointVelocity];
+        let mut controllers =
+            kinds.map(|kind| Controller::of_kind(kind, vec![0], robot.cycle.period)).to_vec();
+        controllers[1].max_late = 4;
+        robot.controllers = controllers;
         put_first(&mut robot);
         let names: Vec<&str> = robot.controllers.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["external", "hold", "joint_velocity"]);
-        assert_eq!(robot.controllers[0].kind, ControllerKind::External(own));
+        assert_eq!(robot.controllers[0].max_late, 4);
     }
 
     #[test]

@@ -33,7 +33,7 @@ use super::probe::{OutputBits, OutputProbe};
 use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;
 
-/// What a recording of arrivals is of.
+/// Subject of a recording of arrivals.
 const WHAT: &str = "bus";
 
 /// Its columns; -1 stands for what a frame does not have.
@@ -53,7 +53,7 @@ type Row = [i64; COLUMNS.len()];
 /// Rows between the serving thread and the writer: sixteen seconds of 4 kHz and more.
 const ROWS: usize = 1 << 16;
 
-/// How often the writer looks.
+/// Interval of the writer's looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Takes rows from the thread that serves the segment, which it never holds up; another thread writes them.
@@ -252,9 +252,8 @@ fn watched_outputs(robot: &Robot, segment: &Segment) -> Result<Option<Watched>, 
         number_of_cycle: true,
     });
     let mut others = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
-        let Application::DigitalOutputs { channels } = it.simulation.as_ref()?.application else {
-            return None;
-        };
+        let simulation = it.simulation.as_ref();
+        let channels = simulation.filter(|it| it.application == Application::DigitalOutputs)?.channels;
         let bits = OutputBits { position, first: 0, count: u32::from(channels).min(63) };
         Some(Watched { name: it.name.clone(), bits, number_of_cycle: false })
     });
@@ -294,7 +293,7 @@ fn generation(frame: &[u8]) -> Option<u32> {
     data.try_into().map(u32::from_le_bytes).ok()
 }
 
-/// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
+/// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC, ns.
 fn clock_offset_ns() -> i128 {
     let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     realtime as i128 - i128::from(MonotonicClock.now().as_nanos())

@@ -1,38 +1,26 @@
 //! Checks of a controller of the arm's tool.
 
-use ethercat::cia402::CyclicMode;
-use motion::{MetresPerSecond, RadiansPerSecond};
-use toml::Spanned;
+use types::CyclicMode;
 
-use crate::check::{Checked, number};
-use crate::description::{Arm, Axis, Cartesian};
+use crate::check::Checked;
 use crate::error::Problem;
-use crate::file;
-
-/// Speeds of `entry`.
-pub(super) fn cartesian(entry: &file::Controller) -> Checked<Cartesian> {
-    let speed = |key, value: &Option<Spanned<f64>>, usual| {
-        value.as_ref().map_or(Ok(usual), |value| number::positive(key, value))
-    };
-    Ok(Cartesian {
-        linear_velocity: MetresPerSecond(speed("linear_velocity", &entry.linear_velocity, USUAL_LINEAR)?),
-        angular_velocity: RadiansPerSecond(speed(
-            "angular_velocity",
-            &entry.angular_velocity,
-            USUAL_ANGULAR,
-        )?),
-    })
-}
+use crate::model::{Arm, Axis, Controller};
+use crate::source::Place;
 
 /// Indices of the axes that are joints of the arm, all in mode csp.
-pub(super) fn joints(entry: &file::Controller, axes: &[Axis], arm: Option<&Arm>) -> Checked<Vec<usize>> {
-    let place = entry.kind.span();
+pub(super) fn joints(
+    it: &Controller,
+    axes: &[Axis],
+    arm: Option<&Arm>,
+    entry: Place<'_>,
+) -> Checked<Vec<usize>> {
+    let place = entry.key("kind");
     let Some(arm) = arm else {
         let remedy = "describe one, or choose another kind";
         return Err(Problem::new(place, "cartesian without an [arm]", "an [arm] with its urdf", remedy));
     };
     let joints: Vec<usize> = (0..axes.len()).filter(|&index| arm.joints[index].is_some()).collect();
-    if entry.axes.is_some() {
+    if it.axis_names.is_some() {
         return Ok(joints);
     }
     if joints.is_empty() {
@@ -50,21 +38,18 @@ pub(super) fn joints(entry: &file::Controller, axes: &[Axis], arm: Option<&Arm>)
 
 /// Checks that each of `indices` is one of the arm's `joints`.
 pub(super) fn check(
-    names: &Spanned<Vec<Spanned<String>>>,
+    names: &[String],
     indices: &[usize],
     axes: &[Axis],
-    joints: Vec<usize>,
+    joints: &[usize],
+    place: Place<'_>,
 ) -> Checked<()> {
     let other = indices.iter().find(|index| !joints.contains(index));
     other.map_or(Ok(()), |&index| {
         let name = &axes[index].name;
         let found = format!("axis \"{name}\" for cartesian, which is no joint of the [arm]");
-        let place =
-            names.get_ref().iter().find(|it| it.get_ref() == name).map_or(names.span(), Spanned::span);
-        Err(Problem::new(place, found, "axes in [arm.joints]", "remove it, or name its joint"))
+        let number = names.iter().position(|it| it == name).unwrap_or(0);
+        let remedy = "remove it, or name its joint";
+        Err(Problem::new(place.item(number), found, "axes in [arm.joints]", remedy))
     })
 }
-
-/// Default speeds, m/s and rad/s: those at which people may work beside an arm.
-const USUAL_LINEAR: f64 = 0.25;
-const USUAL_ANGULAR: f64 = 1.0;

@@ -1,251 +1,197 @@
 //! Checks of the controllers, and of their axes' ability to follow.
 
 mod cartesian;
-mod external;
 mod sinusoid;
 
-use std::ops::Range;
+use std::time::Duration;
 
-use ethercat::cia402::CyclicMode;
-use toml::Spanned;
+use types::CyclicMode;
 
-use self::cartesian::{cartesian, joints};
-use self::external::{check_only, external};
-use self::sinusoid::sinusoid;
-use super::{Checked, number, readable_name};
-use crate::description::{Arm, Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
+use self::cartesian::joints;
+use super::cycle::within;
+use super::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::file::{self, ControllerKind as Kind};
-use crate::nearest::nearest;
+use crate::model::{Arm, Axis, Base, BaseKind, Controller, ControllerKind as Kind, Cycle};
+use crate::source::Place;
 
-/// Base and arm of the robot.
+/// Parts of the robot that controllers are about.
 #[derive(Clone, Copy)]
-pub(super) struct Bodies<'a> {
+pub(super) struct Parts<'a> {
+    pub(super) axes: &'a [Axis],
     pub(super) base: Option<&'a Base>,
     pub(super) arm: Option<&'a Arm>,
+    pub(super) cycle: &'a Cycle,
 }
 
-/// Controllers of the file; `hold` where it names none.
+/// Completes and checks the controllers of the file; `hold` where it names none.
 pub(super) fn controllers(
-    entries: &[file::Controller],
-    axes: &[Axis],
-    bodies: Bodies<'_>,
-    cycle: &Cycle,
-) -> Checked<Vec<Controller>> {
-    if entries.is_empty() {
-        let axes = (0..axes.len()).collect();
-        return Ok(vec![Controller { name: "hold".to_owned(), kind: ControllerKind::Hold, axes }]);
+    controllers: &mut Vec<Controller>,
+    parts: Parts<'_>,
+    entries: Place<'_>,
+) -> Checked<()> {
+    if controllers.is_empty() {
+        let axes = (0..parts.axes.len()).collect();
+        controllers.push(Controller::of_kind(Kind::Hold, axes, parts.cycle.period));
+        return Ok(());
     }
-    let mut controllers: Vec<Controller> = Vec::new();
-    for entry in entries {
-        let controller = controller(entry, axes, bodies, cycle)?;
-        if controllers.iter().any(|other| other.name == controller.name) {
-            let place = entry.name.as_ref().map_or(entry.kind.span(), Spanned::span);
-            let found = format!("a second controller \"{}\"", controller.name);
+    for index in 0..controllers.len() {
+        let entry = entries.item(index);
+        let (others, it) = controllers.split_at_mut(index);
+        let it = &mut it[0];
+        complete(it, parts, entry)?;
+        if others.iter().any(|other| other.name == it.name) {
+            let found = format!("a second controller \"{}\"", it.name);
+            let place = entry.first_of(&["name", "kind"]);
             return Err(Problem::new(place, found, "every name once", "give it another name"));
         }
-        check_only(entry, &controller, &controllers)?;
-        controllers.push(controller);
+        if it.kind == Kind::External && others.iter().any(|other| other.kind == Kind::External) {
+            let found = format!("a second controller of kind external, \"{}\"", it.name);
+            let remedy = "let one process control all of their axes";
+            return Err(Problem::new(entry.key("kind"), found, "one at most", remedy));
+        }
     }
-    Ok(controllers)
+    Ok(())
 }
 
-fn controller(
-    entry: &file::Controller,
-    axes: &[Axis],
-    bodies: Bodies<'_>,
-    cycle: &Cycle,
-) -> Checked<Controller> {
-    check_axis_names(entry, axes)?;
-    check_keys(entry)?;
-    let moved = moved(entry, axes, bodies)?;
-    let kind = match entry.kind.get_ref() {
-        Kind::Hold => ControllerKind::Hold,
+fn complete(it: &mut Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<()> {
+    check_axis_names(it, parts.axes, entry.key("axis"))?;
+    check_keys(it, entry)?;
+    it.axes = moved(it, parts, entry)?;
+    match it.kind {
         Kind::Sinusoid => {
-            let swings = moved.iter().enumerate();
-            let swings = swings.map(|(number, &axis)| sinusoid(entry, &axes[axis], number, cycle));
-            ControllerKind::Sinusoid(swings.collect::<Checked<_>>()?)
+            let swings = it.axes.iter().enumerate();
+            let swing =
+                |(number, &axis)| sinusoid::sinusoid(it, &parts.axes[axis], number, parts.cycle, entry);
+            it.swings = swings.map(swing).collect::<Checked<_>>()?;
         }
-        Kind::JointTrajectory => ControllerKind::JointTrajectory(joint_trajectory(entry)?),
-        Kind::JointPosition => ControllerKind::JointPosition,
-        Kind::JointVelocity => ControllerKind::JointVelocity,
-        Kind::JointEffort => ControllerKind::JointEffort,
-        Kind::DiffDrive => ControllerKind::DiffDrive,
-        Kind::OmniDrive => ControllerKind::OmniDrive,
-        Kind::Cartesian => ControllerKind::Cartesian(cartesian(entry)?),
-        Kind::External => ControllerKind::External(external(entry, cycle)?),
-    };
-    let name = match &entry.name {
-        None => kind.name().to_owned(),
-        Some(name) => {
-            readable_name(name)?;
-            name.get_ref().clone()
-        }
-    };
-    Ok(Controller { name, kind, axes: moved })
+        Kind::External => external(it, parts.cycle, entry)?,
+        _ => {}
+    }
+    if !entry.has("name") {
+        it.name = it.kind.name().to_owned();
+    }
+    Ok(())
 }
 
-/// Indices of the axes that `entry` moves, rising.
-fn moved(entry: &file::Controller, axes: &[Axis], bodies: Bodies<'_>) -> Checked<Vec<usize>> {
-    let kind = *entry.kind.get_ref();
-    if matches!(kind, Kind::DiffDrive | Kind::OmniDrive) {
-        return wheels(entry, bodies.base);
+/// Completes and checks the deadline of a controller process.
+fn external(it: &mut Controller, cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
+    if !entry.has("deadline") {
+        it.deadline = cycle.period / 2;
     }
-    if kind == Kind::Cartesian && entry.axes.is_none() {
-        return joints(entry, axes, bodies.arm);
+    let range = SHORTEST_DEADLINE..=cycle.period * 3 / 4;
+    let remedy = "leave the last quarter of the period to the frame, as \"500us\" of \"1ms\"";
+    within(entry, "deadline", Some(it.deadline), range, remedy)
+}
+
+/// Indices of the axes that a controller moves, rising.
+fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usize>> {
+    let (kind, axes) = (it.kind, parts.axes);
+    if matches!(kind, Kind::DiffDrive | Kind::OmniDrive) {
+        return wheels(it, parts.base, entry);
+    }
+    if kind == Kind::Cartesian && it.axis_names.is_none() {
+        return joints(it, axes, parts.arm, entry);
     }
     let modes = modes(kind);
-    let Some(names) = &entry.axes else {
+    let Some(names) = &it.axis_names else {
         let serves = |axis: &Axis| modes.contains(&axis.mode);
         let all: Vec<usize> = (0..axes.len()).filter(|&index| serves(&axes[index])).collect();
         if all.is_empty() && !matches!(kind, Kind::Hold | Kind::External) {
-            let found = format!("{} without an axis to move", name_of(kind));
+            let found = format!("{} without an axis to move", kind.name());
             let expected = format!("an [[axis]] in mode {}", list(modes));
-            return Err(Problem::new(
-                entry.kind.span(),
-                found,
-                expected,
-                "describe one, or choose another kind",
-            ));
+            let remedy = "describe one, or choose another kind";
+            return Err(Problem::new(entry.key("kind"), found, expected, remedy));
         }
         return Ok(all);
     };
-    if names.get_ref().is_empty() {
-        let found = "a controller of no axis";
-        return Err(Problem::new(
-            names.span(),
-            found,
-            "names of axes",
-            "name them, or remove axes for all",
-        ));
+    let place = entry.key("axes");
+    if names.is_empty() {
+        let remedy = "name them, or remove axes for all";
+        return Err(Problem::new(place, "a controller of no axis", "names of axes", remedy));
     }
     let mut indices = Vec::new();
-    for name in names.get_ref() {
-        let index = axis_called(name, axes, "in a controller")?;
+    for (number, name) in names.iter().enumerate() {
+        let place = place.item(number);
+        let index = axis_called(name, axes, "in a controller", place)?;
         let mode = axes[index].mode;
         if !modes.contains(&mode) {
-            let found =
-                format!("axis \"{}\" in mode {} for {}", name.get_ref(), mode.name(), name_of(kind));
+            let found = format!("axis \"{name}\" in mode {} for {}", mode.name(), kind.name());
             let expected = format!("mode {}", list(modes));
-            return Err(Problem::new(name.span(), found, expected, "choose another kind or mode"));
+            return Err(Problem::new(place, found, expected, "choose another kind or mode"));
         }
         if indices.contains(&index) {
-            let found = format!("axis \"{}\" again", name.get_ref());
-            return Err(Problem::new(name.span(), found, "every axis once", "remove it"));
+            return Err(Problem::new(
+                place,
+                format!("axis \"{name}\" again"),
+                "every axis once",
+                "remove it",
+            ));
         }
         indices.push(index);
     }
     indices.sort_unstable();
     if kind == Kind::Cartesian {
-        cartesian::check(names, &indices, axes, joints(entry, axes, bodies.arm)?)?;
+        cartesian::check(names, &indices, axes, &joints(it, axes, parts.arm, entry)?, place)?;
     }
     Ok(indices)
 }
 
-fn wheels(entry: &file::Controller, base: Option<&Base>) -> Checked<Vec<usize>> {
-    let kind = *entry.kind.get_ref();
-    if let Some(axes) = &entry.axes {
-        let found = format!("axes of a {}", name_of(kind));
-        return Err(Problem::new(axes.span(), found, "the wheels of [base]", "remove axes"));
+fn wheels(it: &Controller, base: Option<&Base>, entry: Place<'_>) -> Checked<Vec<usize>> {
+    let kind = it.kind;
+    if it.axis_names.is_some() {
+        let found = format!("axes of a {}", kind.name());
+        return Err(Problem::new(entry.key("axes"), found, "the wheels of [base]", "remove axes"));
     }
-    let fits = base.is_some_and(|base| {
-        matches!(base.kind, BaseKind::Differential { .. }) == (kind == Kind::DiffDrive)
-    });
-    match base {
-        Some(base) if fits => {
-            let mut wheels = base.wheels();
-            wheels.sort_unstable();
-            Ok(wheels)
-        }
-        _ => {
-            let base = base.map_or("without a [base]".to_owned(), |base| {
-                format!("for a base of kind {}", base.kind_name())
-            });
-            let expected =
-                if kind == Kind::DiffDrive { "kind differential" } else { "kind mecanum or omni" };
-            let found = format!("{} {base}", name_of(kind));
-            let remedy = "describe such a [base], or choose another kind";
-            Err(Problem::new(entry.kind.span(), found, expected, remedy))
-        }
+    let fits = |base: &&Base| (base.kind == BaseKind::Differential) == (kind == Kind::DiffDrive);
+    if let Some(base) = base.filter(fits) {
+        let mut wheels = base.wheels.clone();
+        wheels.sort_unstable();
+        return Ok(wheels);
     }
+    let base = base
+        .map_or("without a [base]".to_owned(), |base| format!("for a base of kind {}", base.kind.name()));
+    let expected = if kind == Kind::DiffDrive { "kind differential" } else { "kind mecanum or omni" };
+    let remedy = "describe such a [base], or choose another kind";
+    Err(Problem::new(entry.key("kind"), format!("{} {base}", kind.name()), expected, remedy))
 }
 
 /// Index of the axis with this name.
-pub(super) fn axis_called(name: &Spanned<String>, axes: &[Axis], where_: &str) -> Checked<usize> {
-    axes.iter().position(|axis| axis.name == *name.get_ref()).ok_or_else(|| {
-        let remedy = nearest(name.get_ref(), axes.iter().map(|axis| axis.name.as_str()))
-            .map_or("correct the name".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-        let found = format!("the unknown axis \"{}\" {where_}", name.get_ref());
-        Problem::new(name.span(), found, "the name of an [[axis]]", remedy)
+pub(super) fn axis_called(name: &str, axes: &[Axis], where_: &str, place: Place<'_>) -> Checked<usize> {
+    axes.iter().position(|axis| axis.name == name).ok_or_else(|| {
+        let found = format!("the unknown axis \"{name}\" {where_}");
+        let known = axes.iter().map(|axis| axis.name.as_str());
+        unknown_name(place, found, "the name of an [[axis]]", name, known, "the name")
     })
 }
 
-fn check_axis_names(controller: &file::Controller, axes: &[Axis]) -> Checked<()> {
-    let unknown = controller.axis.keys().find(|name| axes.iter().all(|axis| axis.name != *name.get_ref()));
+fn check_axis_names(it: &Controller, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
+    let known = axes.iter().map(|axis| axis.name.as_str());
+    let unknown = it.swing_of.keys().find(|name| known.clone().all(|known| known != *name));
     unknown.map_or(Ok(()), |name| {
-        let remedy = nearest(name.get_ref(), axes.iter().map(|axis| axis.name.as_str()))
-            .map_or("correct the name".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-        let found = format!("a movement for the unknown axis \"{}\"", name.get_ref());
-        Err(Problem::new(name.span(), found, "the name of an [[axis]]", remedy))
+        let found = format!("a movement for the unknown axis \"{name}\"");
+        let place = entry.name_of(name);
+        Err(unknown_name(place, found, "the name of an [[axis]]", name, known, "the name"))
     })
 }
 
 /// Checks that every key belongs to the kind.
-fn check_keys(entry: &file::Controller) -> Checked<()> {
-    fn place<T>(key: &'static str, value: &Option<Spanned<T>>) -> Option<(&'static str, Range<usize>)> {
-        value.as_ref().map(|value| (key, value.span()))
-    }
-    let kind = *entry.kind.get_ref();
-    let swings = [
-        place("amplitude", &entry.amplitude),
-        place("frequency", &entry.frequency),
-        place("phase", &entry.phase),
-        place("phase_step", &entry.phase_step),
-        entry.axis.keys().next().map(|name| ("axis", name.span())),
+fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
+    let keys: [(&[&str], _); 4] = [
+        (&["amplitude", "frequency", "phase", "phase_step", "axis"], Kind::Sinusoid),
+        (&["path_tolerance", "goal_tolerance", "goal_time", "points"], Kind::JointTrajectory),
+        (&["deadline", "max_late"], Kind::External),
+        (&["linear_velocity", "angular_velocity"], Kind::Cartesian),
     ];
-    let follows = [
-        place("path_tolerance", &entry.path_tolerance),
-        place("goal_tolerance", &entry.goal_tolerance),
-        place("goal_time", &entry.goal_time),
-        place("points", &entry.points),
-    ];
-    let speeds = [
-        place("linear_velocity", &entry.linear_velocity),
-        place("angular_velocity", &entry.angular_velocity),
-    ];
-    let waits = [place("deadline", &entry.deadline), place("max_late", &entry.max_late)];
-    let waits = waits.into_iter().filter(|_| kind != Kind::External).map(|it| (it, "external"));
-    let speeds = speeds.into_iter().filter(|_| kind != Kind::Cartesian).map(|it| (it, "cartesian"));
-    let swings = swings.into_iter().filter(|_| kind != Kind::Sinusoid).map(|it| (it, "sinusoid"));
-    let follows =
-        follows.into_iter().filter(|_| kind != Kind::JointTrajectory).map(|it| (it, "joint_trajectory"));
-    let misplaced = swings
-        .chain(follows)
-        .chain(waits)
-        .chain(speeds)
-        .find_map(|(place, kind)| place.map(|place| (place, kind)));
-    misplaced.map_or(Ok(()), |((key, span), belongs)| {
-        let found = if kind == Kind::Hold && belongs == "sinusoid" {
-            "a movement for a controller that holds still".to_owned()
-        } else {
-            format!("{key} for {}", name_of(kind))
+    for (keys, belongs) in keys.into_iter().filter(|&(_, belongs)| belongs != it.kind) {
+        let Some(key) = keys.iter().find(|key| entry.has(key)) else { continue };
+        let found = match (it.kind, belongs) {
+            (Kind::Hold, Kind::Sinusoid) => "a movement for a controller that holds still".to_owned(),
+            _ => format!("{key} for {}", it.kind.name()),
         };
-        let expected = format!("kind = \"{belongs}\"");
-        Err(Problem::new(span, found, expected, "change kind or remove this"))
-    })
-}
-
-fn joint_trajectory(entry: &file::Controller) -> Checked<JointTrajectory> {
-    let tolerance = |key, value: &Option<Spanned<f64>>| {
-        value.as_ref().map(|value| number::positive(key, value)).transpose()
-    };
-    let points = number::optional_whole("points", entry.points.as_ref(), 2..=MOST_POINTS)?;
-    Ok(JointTrajectory {
-        path_tolerance: tolerance("path_tolerance", &entry.path_tolerance)?,
-        goal_tolerance: tolerance("goal_tolerance", &entry.goal_tolerance)?,
-        goal_time: entry.goal_time.as_ref().map(|time| time.get_ref().0),
-        points: points.map_or(USUAL_POINTS, |points| points as usize),
-    })
+        let expected = format!("kind = \"{}\"", belongs.name());
+        return Err(Problem::new(entry.key(key), found, expected, "change kind or remove this"));
+    }
+    Ok(())
 }
 
 /// Modes of the axes that a kind can move.
@@ -266,21 +212,4 @@ fn list(modes: &[CyclicMode]) -> String {
     names.join(" or ")
 }
 
-const fn name_of(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Hold => "hold",
-        Kind::Sinusoid => "sinusoid",
-        Kind::JointTrajectory => "joint_trajectory",
-        Kind::JointPosition => "joint_position",
-        Kind::JointVelocity => "joint_velocity",
-        Kind::JointEffort => "joint_effort",
-        Kind::DiffDrive => "diff_drive",
-        Kind::OmniDrive => "omni_drive",
-        Kind::Cartesian => "cartesian",
-        Kind::External => "external",
-    }
-}
-
-/// Default number of points of a trajectory, and the largest: memory is reserved for twice as many.
-const USUAL_POINTS: usize = 1000;
-const MOST_POINTS: i64 = 100_000;
+const SHORTEST_DEADLINE: Duration = Duration::from_micros(10);

@@ -9,9 +9,9 @@ use super::super::Checked;
 use super::entry::Found;
 use super::owner::DRIVEN;
 use crate::error::Problem;
-use crate::file::{self, SignalWriter};
+use crate::model::{NamedSignal, SignalWriter};
 
-pub(super) fn flow(entry: &file::Signal, signal: &Signal, found: &Found<'_>) -> Checked<Flow> {
+pub(super) fn flow(entry: &NamedSignal, signal: &Signal, found: &Found<'_>) -> Checked<Flow> {
     let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);
     let keys = [
         ("writer", entry.writer.as_ref().map(Spanned::span)),
@@ -60,7 +60,7 @@ pub(super) fn flow(entry: &file::Signal, signal: &Signal, found: &Found<'_>) -> 
 }
 
 /// Checks that the number of the cycle goes to a number that is nothing else.
-fn number(entry: &file::Signal, signal: &Signal, index: u16) -> Checked<()> {
+fn number(entry: &NamedSignal, signal: &Signal, index: u16) -> Checked<()> {
     let refused = |place, found: String, expected, remedy| {
         let found = format!("{found} for the signal \"{}\" with writer = \"cycle\"", signal.name);
         Err(Problem::new(place, found, expected, remedy))
@@ -93,7 +93,7 @@ fn number(entry: &file::Signal, signal: &Signal, index: u16) -> Checked<()> {
 }
 
 /// Checks that no output is to be held where it cannot be.
-pub(super) fn never_held(entry: &file::Signal) -> Checked<()> {
+pub(super) fn never_held(entry: &NamedSignal) -> Checked<()> {
     let keys = [("initial", &entry.initial), ("on_stop", &entry.on_stop), ("on_return", &entry.on_return)];
     let held = keys.into_iter().find_map(|(key, value)| {
         let value = value.as_ref()?;

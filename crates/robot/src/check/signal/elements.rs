@@ -2,13 +2,13 @@
 
 use super::super::Checked;
 use crate::error::Problem;
-use crate::file;
+use crate::model::NamedSignal;
 
 /// Most elements of a signal.
 const MOST: i64 = 256;
 
 /// Names of its elements, `NAME[0]` and up or `NAME.ELEMENT`; its own, if it has none.
-pub(crate) fn names(signal: &file::Signal) -> Checked<Vec<String>> {
+pub(crate) fn names(signal: &NamedSignal) -> Checked<Vec<String>> {
     let name = signal.name.get_ref();
     let Some(elements) = &signal.elements else { return Ok(vec![name.clone()]) };
     let named = |values: &[toml::Value]| -> Option<Vec<String>> {

@@ -9,7 +9,7 @@ use types::ValueType;
 use super::super::Checked;
 use super::value;
 use crate::error::Problem;
-use crate::file::{self, SignalDirection};
+use crate::model::{NamedSignal, SignalDirection, SignalEntry};
 
 /// An entry, and where it lies.
 pub(super) struct Found<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Found<'a> {
 /// Entries of all elements: one that is wider than a number is split into so many parts, else it and those behind it. One
 /// number may be several channels of one bit, as its type says.
 pub(super) fn find_all<'a>(
-    signal: &file::Signal,
+    signal: &NamedSignal,
     count: usize,
     mapping: &'a PdoMapping,
 ) -> Checked<Vec<Found<'a>>> {
@@ -69,7 +69,7 @@ pub(super) fn find_all<'a>(
 
 /// Unsigned integer over this channel of one bit and those behind it, if its type is wider.
 fn joined<'a>(
-    signal: &file::Signal,
+    signal: &NamedSignal,
     count: usize,
     first: &Found<'a>,
     mapping: &PdoMapping,
@@ -106,7 +106,7 @@ fn joined<'a>(
     }))
 }
 
-fn find<'a>(signal: &file::Signal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
+fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
     let directions: &[Direction] = match signal.direction {
         None => &[Direction::Input, Direction::Output],
         Some(SignalDirection::Input) => &[Direction::Input],
@@ -120,12 +120,12 @@ fn find<'a>(signal: &file::Signal, mapping: &'a PdoMapping) -> Checked<Found<'a>
 }
 
 fn by_object<'a>(
-    signal: &file::Signal,
-    wanted: file::SignalEntry,
+    signal: &NamedSignal,
+    wanted: SignalEntry,
     mapping: &'a PdoMapping,
     directions: &[Direction],
 ) -> Checked<Found<'a>> {
-    let file::SignalEntry { index, sub_index } = wanted;
+    let SignalEntry { index, sub_index } = wanted;
     let all = || {
         directions.iter().flat_map(|&direction| {
             let found = move |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
@@ -153,7 +153,7 @@ fn by_object<'a>(
 }
 
 fn by_channel<'a>(
-    signal: &file::Signal,
+    signal: &NamedSignal,
     number: i64,
     mapping: &'a PdoMapping,
     directions: &[Direction],
@@ -182,7 +182,7 @@ fn by_channel<'a>(
     })
 }
 
-fn ambiguous(signal: &file::Signal) -> Problem {
+fn ambiguous(signal: &NamedSignal) -> Problem {
     let found = format!(
         "signal \"{}\" on \"{}\", which has this as an input and as an output",
         signal.name.get_ref(),

@@ -7,7 +7,7 @@ use ethercat::cia402::object::{
 };
 use ethercat::pdo::{PdoField, PdoMapping};
 
-use crate::description::Robot;
+use crate::model::Robot;
 
 /// Objects by which a drive is driven.
 pub(super) const DRIVEN: [u16; 5] =

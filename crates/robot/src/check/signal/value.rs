@@ -8,7 +8,7 @@ use types::{Signal, ValueType};
 use super::super::Checked;
 use super::entry::Found;
 use crate::error::Problem;
-use crate::file;
+use crate::model::NamedSignal;
 use crate::nearest::nearest;
 
 pub(super) fn named_type(name: &Spanned<String>) -> Checked<ValueType> {
@@ -25,7 +25,7 @@ const USUAL: [&str; 11] =
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double"];
 
 /// Type the file gives, as wide as the entry, or else that of the entry.
-pub(super) fn value_type(signal: &file::Signal, found: &Found<'_>) -> Checked<ValueType> {
+pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<ValueType> {
     let Found { entry, .. } = found;
     let name = signal.name.get_ref();
     if !(1..=64).contains(&entry.bit_length) {
@@ -83,19 +83,19 @@ fn listed(data_type: u16) -> Option<ValueType> {
     })
 }
 
-pub(super) fn scaling(signal: &file::Signal, value_type: ValueType) -> Checked<Option<Scaling>> {
-    let place = signal.scale.as_ref().or(signal.offset.as_ref()).map(Spanned::span);
+pub(super) fn scaling(signal: &NamedSignal, value_type: ValueType) -> Checked<Option<Scaling>> {
+    let place = signal.scale.as_ref().map(Spanned::span).or(signal.offset.as_ref().map(Spanned::span));
     let Some(place) = place else { return Ok(None) };
     if value_type == ValueType::Bool {
         let found = format!("scale or offset for the signal \"{}\" of one bit", signal.name.get_ref());
         return Err(Problem::new(place, found, "them only on numbers", "remove them"));
     }
-    let or = |value: &Option<Spanned<f64>>, usual| value.as_ref().map_or(usual, |value| *value.get_ref());
-    Ok(Some(Scaling { scale: or(&signal.scale, 1.0), offset: or(&signal.offset, 0.0) }))
+    let scale = signal.scale.as_ref().map_or(1.0, |scale| scale.get_ref().0);
+    Ok(Some(Scaling { scale, offset: signal.offset.as_ref().map_or(0.0, |offset| offset.get_ref().0) }))
 }
 
 /// Range, which its entry holds.
-pub(super) fn range(entry: &file::Signal, signal: &Signal) -> Checked<Option<(f64, f64)>> {
+pub(super) fn range(entry: &NamedSignal, signal: &Signal) -> Checked<Option<(f64, f64)>> {
     let Some(range) = &entry.range else { return Ok(None) };
     let [lowest, highest] = *range.get_ref();
     let (least, most) = held(signal);

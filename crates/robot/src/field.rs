@@ -1,0 +1,222 @@
+//! Values of a robot file: each is read as the type it is used as, and refused if it alone is wrong.
+
+use std::fmt::{self, Display};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use motion::{
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres, Radians,
+    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+};
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+
+use crate::duration;
+use crate::error::SEPARATOR;
+
+/// Stands for the key of a value in the words about it.
+pub(crate) const KEY: &str = "{key}";
+
+/// Error of one value: what was found, what was expected, the remedy.
+pub(crate) fn refused<E: Error>(found: impl Display, expected: impl Display, remedy: impl Display) -> E {
+    E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
+}
+
+/// A type of whole numbers, or of such that may be missing.
+pub(crate) trait Whole: Sized {
+    fn of(number: i64) -> Option<Self>;
+}
+
+macro_rules! whole {
+    ($($type:ty),*) => { $(impl Whole for $type {
+        fn of(number: i64) -> Option<Self> {
+            number.try_into().ok()
+        }
+    })* };
+}
+whole!(i8, u8, u16, u32, usize);
+
+impl<T: Whole> Whole for Option<T> {
+    fn of(number: i64) -> Option<Self> {
+        T::of(number).map(Some)
+    }
+}
+
+/// A whole number from `LEAST` to `MOST`.
+pub(crate) fn whole<'de, D: Deserializer<'de>, T: Whole, const LEAST: i64, const MOST: i64>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    let within = (LEAST..=MOST).contains(&number).then(|| T::of(number)).flatten();
+    let expected = || format!("{LEAST} to {MOST}");
+    within
+        .ok_or_else(|| refused(format_args!("{KEY} = {number}"), expected(), format_args!("correct {KEY}")))
+}
+
+/// A type of real numbers, or of such that may be missing.
+pub(crate) trait Real: Sized {
+    fn of(number: f64) -> Self;
+}
+
+impl Real for f64 {
+    fn of(number: f64) -> Self {
+        number
+    }
+}
+
+macro_rules! units {
+    ($($unit:ident),*) => { $(impl Real for $unit {
+        fn of(number: f64) -> Self {
+            Self(number)
+        }
+    })* };
+}
+units!(
+    Metres,
+    MetresPerSecond,
+    MetresPerSecondCubed,
+    MetresPerSecondSquared,
+    NewtonMetres,
+    Radians,
+    RadiansPerSecond,
+    RadiansPerSecondCubed,
+    RadiansPerSecondSquared
+);
+
+impl<T: Real> Real for Option<T> {
+    fn of(number: f64) -> Self {
+        Some(T::of(number))
+    }
+}
+
+macro_rules! real {
+    ($(#[$doc:meta] $name:ident, $expected:literal, $accepts:expr;)*) => { $(
+        #[$doc]
+        pub(crate) fn $name<'de, D: Deserializer<'de>, T: Real>(deserializer: D) -> Result<T, D::Error> {
+            accepted(deserializer, $expected, $accepts)
+        }
+    )* };
+}
+real!(
+    /// A finite number.
+    finite, "a finite number", |_| true;
+    /// A finite number above zero.
+    positive, "a finite number above 0", |number| number > 0.0;
+    /// A finite number, zero or above.
+    not_negative, "a finite number, 0 or above", |number| number >= 0.0;
+    /// A finite number, not zero.
+    not_zero, "a finite number other than 0", |number| number != 0.0;
+);
+
+fn accepted<'de, D: Deserializer<'de>, T: Real>(
+    deserializer: D,
+    expected: &str,
+    accepts: fn(f64) -> bool,
+) -> Result<T, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && accepts(number) {
+        return Ok(T::of(number));
+    }
+    Err(refused(format_args!("{KEY} = {number}"), expected, format_args!("correct {KEY}")))
+}
+
+/// A type of times, or of such that may be missing.
+pub(crate) trait Time: Sized {
+    fn of(time: Duration) -> Self;
+}
+
+impl Time for Duration {
+    fn of(time: Duration) -> Self {
+        time
+    }
+}
+
+impl Time for Seconds {
+    fn of(time: Duration) -> Self {
+        Self(time.as_secs_f64())
+    }
+}
+
+impl<T: Time> Time for Option<T> {
+    fn of(time: Duration) -> Self {
+        Some(T::of(time))
+    }
+}
+
+/// A duration, written as text.
+pub(crate) fn time<'de, D: Deserializer<'de>, T: Time>(deserializer: D) -> Result<T, D::Error> {
+    let expected = "a number and a unit (ns, us, ms, s, min, h) in quotes, as in \"500us\"";
+    time_or(deserializer, None, expected).map(|time| T::of(time.unwrap_or_default()))
+}
+
+/// A duration, or `word` in place of one.
+pub(crate) fn time_or<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    word: Option<&'static str>,
+    expected: &'static str,
+) -> Result<Option<Duration>, D::Error> {
+    struct TimeOr(Option<&'static str>, &'static str);
+
+    impl Visitor<'_> for TimeOr {
+        type Value = Option<Duration>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.1)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+            if self.0 == Some(text) {
+                return Ok(None);
+            }
+            duration::parse(text).map(Some).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+        }
+    }
+
+    deserializer.deserialize_str(TimeOr(word, expected))
+}
+
+/// A duration within `range`.
+pub(crate) fn time_within<'de, D: Deserializer<'de>, T: Time>(
+    deserializer: D,
+    range: RangeInclusive<Duration>,
+    remedy: &str,
+) -> Result<T, D::Error> {
+    let length: Duration = time(deserializer)?;
+    within(KEY, length, &range)
+        .map(|()| T::of(length))
+        .map_err(|[found, expected]| refused(found, expected, remedy))
+}
+
+/// Checks that `length` is within `range`, or returns what was found and what was expected.
+pub(crate) fn within(
+    key: &str,
+    length: Duration,
+    range: &RangeInclusive<Duration>,
+) -> Result<(), [String; 2]> {
+    if range.contains(&length) {
+        return Ok(());
+    }
+    let [shortest, longest] = [range.start(), range.end()].map(|&end| duration::format(end));
+    Err([format!("{key} {}", duration::format(length)), format!("{shortest} to {longest}")])
+}
+
+/// A text that can be read in a table and typed on a command line.
+pub(crate) fn readable<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match check_readable(&text) {
+        Ok(()) => Ok(text.into()),
+        Err([found, expected, remedy]) => Err(refused(found, expected, remedy)),
+    }
+}
+
+/// Checks that a name is readable, or returns what was found, what was expected and the remedy.
+pub(crate) fn check_readable(text: &str) -> Result<(), [String; 3]> {
+    let readable =
+        !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(char::is_control);
+    readable.then_some(()).ok_or_else(|| {
+        [
+            format!("the name {text:?}"),
+            "1 to 64 characters, none of them a control character".to_owned(),
+            "give it a name that can be read in a table".to_owned(),
+        ]
+    })
+}

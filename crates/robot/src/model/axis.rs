@@ -1,0 +1,192 @@
+use std::time::Duration;
+
+use motion::brake::{BrakeConfiguration, BrakeTimes};
+use motion::homing::Homing;
+use motion::supervision::{FollowingErrorLimit, Limits};
+use motion::{
+    AxisScale, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
+    Seconds,
+};
+use serde::Deserialize;
+use serde::de::Deserializer;
+use types::{CyclicMode, OnStale};
+
+use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
+use super::usual;
+use crate::field::{KEY, finite, not_zero, positive, refused, time_within, whole};
+
+/// `[[axis]]`: a servo drive and the scale of its numbers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// Name; unique in the robot.
+    pub name: String,
+    #[serde(default, deserialize_with = "whole::<_, _, 1, MOST_SUB_DEVICES>")]
+    pub(crate) count: Option<u16>,
+    #[serde(default, deserialize_with = "whole::<_, _, 0, LARGEST_FIRST>")]
+    pub(crate) first: Option<u16>,
+    #[serde(rename = "sub_device")]
+    pub(crate) drive: String,
+    /// CiA 402 mode of operation.
+    pub mode: CyclicMode,
+    #[serde(deserialize_with = "positive")]
+    pub(crate) counts_per_revolution: f64,
+    #[serde(default = "usual_ratio", deserialize_with = "not_zero")]
+    pub(crate) gear_ratio: f64,
+    #[serde(deserialize_with = "positive")]
+    pub(crate) rated_torque: NewtonMetres,
+    /// Limits of the axis.
+    #[serde(deserialize_with = "limits")]
+    pub limits: Limits,
+    /// Supervision of the following error; `None` leaves it to the drive.
+    #[serde(default, deserialize_with = "following_error")]
+    pub following_error: Option<FollowingErrorLimit>,
+    /// Reaction to a stale command.
+    #[serde(default)]
+    pub on_stale: OnStale,
+    /// Settings of its homing, if it has one.
+    #[serde(rename = "homing")]
+    pub homing_settings: Option<HomingSettings>,
+    #[serde(rename = "brake")]
+    pub(crate) brake_keys: Option<Brake>,
+    /// Position on the bus of its drive.
+    #[serde(skip)]
+    pub sub_device: usize,
+    /// Conversion between the drive's numbers and SI.
+    #[serde(skip)]
+    pub scale: AxisScale,
+    /// Source of its absolute position.
+    #[serde(skip)]
+    pub homing: Homing,
+    /// Brake, if the cycle has to wait for one.
+    #[serde(skip)]
+    pub brake: Option<BrakeConfiguration>,
+}
+
+/// `homing` of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HomingSettings {
+    /// Position of the axis where an absolute encoder's is zero.
+    #[serde(default, deserialize_with = "finite")]
+    pub offset: Option<Radians>,
+    /// Position of the mark.
+    #[serde(default, deserialize_with = "finite")]
+    pub position: Option<Radians>,
+    /// Homing method of the drive, 0x6098; `None` where it does not find the mark by itself.
+    #[serde(default, deserialize_with = "homing_method")]
+    pub method: Option<i8>,
+    /// Speed of the drive towards a switch.
+    #[serde(default, deserialize_with = "positive")]
+    pub switch_velocity: RadiansPerSecond,
+    /// Speed of the drive towards the mark itself.
+    #[serde(default, deserialize_with = "positive")]
+    pub zero_velocity: RadiansPerSecond,
+    /// Acceleration of the drive.
+    #[serde(default, deserialize_with = "positive")]
+    pub acceleration: RadiansPerSecondSquared,
+    /// Longest time of the drive's homing.
+    #[serde(default = "usual_time_out", deserialize_with = "time_out")]
+    pub time_out: Seconds,
+}
+
+/// `brake` of an axis.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Brake {
+    #[serde(deserialize_with = "short")]
+    release: Seconds,
+    #[serde(deserialize_with = "short")]
+    engage: Seconds,
+    pub(crate) output: Option<BrakeOutput>,
+}
+
+/// `output` of a brake.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BrakeOutput {
+    pub(crate) sub_device: String,
+    pub(crate) channel: i64,
+}
+
+impl Brake {
+    /// Times of its mechanism.
+    pub(crate) fn times(&self) -> BrakeTimes {
+        BrakeTimes { release: self.release, engage: self.engage }
+    }
+}
+
+usual! {
+    usual_ratio: f64 = 1.0;
+    usual_time_out: Seconds = Seconds(30.0);
+    usual_patience: Seconds = Seconds(0.05);
+}
+
+/// Limits; those of a step follow from the period.
+fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Keys {
+        #[serde(default, deserialize_with = "positions")]
+        position: Option<(Radians, Radians)>,
+        #[serde(deserialize_with = "positive")]
+        velocity: RadiansPerSecond,
+        #[serde(default, deserialize_with = "positive")]
+        acceleration: Option<RadiansPerSecondSquared>,
+        #[serde(default, deserialize_with = "positive")]
+        jerk: Option<RadiansPerSecondCubed>,
+        #[serde(deserialize_with = "positive")]
+        torque: NewtonMetres,
+        #[serde(default, deserialize_with = "positive")]
+        maximum_step: Option<Radians>,
+    }
+    let Keys { position, velocity, acceleration, jerk, torque, maximum_step } =
+        Keys::deserialize(deserializer)?;
+    let deceleration = acceleration.unwrap_or_else(|| Limits::usual_deceleration(velocity));
+    let jerk = jerk.unwrap_or_else(|| Limits::usual_jerk(deceleration));
+    let step = maximum_step.unwrap_or_default();
+    Ok(Limits { position, velocity, deceleration, jerk, torque, step })
+}
+
+fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radians, Radians)>, D::Error> {
+    let (lowest, highest) = <(f64, f64)>::deserialize(deserializer)?;
+    if lowest.is_finite() && highest.is_finite() && lowest < highest {
+        return Ok(Some((Radians(lowest), Radians(highest))));
+    }
+    let found = format_args!("{KEY} = [{lowest}, {highest}]");
+    Err(refused(found, "the lowest and the highest position in rad", format_args!("correct {KEY}")))
+}
+
+fn following_error<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<FollowingErrorLimit>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(remote = "FollowingErrorLimit", deny_unknown_fields)]
+    struct Keys {
+        #[serde(rename = "window", deserialize_with = "positive")]
+        distance: Radians,
+        #[serde(rename = "time", default = "usual_patience", deserialize_with = "short")]
+        patience: Seconds,
+    }
+    Keys::deserialize(deserializer).map(Some)
+}
+
+/// Time of a mechanism.
+fn short<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+    let range = Duration::ZERO..=Duration::from_secs(10);
+    time_within(deserializer, range, &format!("shorten {KEY}"))
+}
+
+fn homing_method<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i8>, D::Error> {
+    let method = i64::deserialize(deserializer)?;
+    if let 1..=14 | 17..=30 | 33..=35 | 37 = method {
+        return Ok(Some(method as i8));
+    }
+    let expected = "a homing method of CiA 402: 1 to 14, 17 to 30, 33 to 35, or 37";
+    Err(refused(format_args!("{KEY} = {method}"), expected, format_args!("correct {KEY}")))
+}
+
+fn time_out<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+    let range = Duration::from_millis(100)..=Duration::from_secs(600);
+    time_within(deserializer, range, &format!("correct {KEY}"))
+}

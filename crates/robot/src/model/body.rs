@@ -1,0 +1,162 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use motion::{
+    MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, TwistLimits,
+};
+use serde::Deserialize;
+use serde::de::Deserializer;
+
+use super::usual;
+use crate::field::{KEY, positive, readable, refused};
+
+/// `[base]`: mobile base of a robot.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// Arrangement of its wheels.
+    pub kind: BaseKind,
+    #[serde(default, deserialize_with = "positive")]
+    pub(crate) wheel_diameter: Option<f64>,
+    /// Radius of the wheels, in m.
+    #[serde(default, deserialize_with = "positive")]
+    pub wheel_radius: f64,
+    /// Distance between the middles of the left and the right wheels, in m.
+    #[serde(deserialize_with = "positive")]
+    pub track: f64,
+    /// Distance from the front axle, or the front wheels, to the rear one of a base with four wheels, in m.
+    #[serde(default, deserialize_with = "positive")]
+    pub wheelbase: f64,
+    /// Angle between a roller's axle and the wheel's of a Mecanum base, in rad.
+    #[serde(default = "usual_roller_angle", deserialize_with = "roller_angle")]
+    pub roller_angle: f64,
+    left: Option<String>,
+    right: Option<String>,
+    front_left: Option<String>,
+    front_right: Option<String>,
+    rear_left: Option<String>,
+    rear_right: Option<String>,
+    /// Limits of the base.
+    #[serde(deserialize_with = "limits")]
+    pub limits: TwistLimits,
+    /// Fixed frame of odometry.
+    #[serde(default = "usual_odometry_frame", deserialize_with = "readable")]
+    pub odometry_frame: String,
+    /// Frame of the base, which moves.
+    #[serde(default = "usual_base_frame", deserialize_with = "readable")]
+    pub base_frame: String,
+    /// Indices of the wheels' axes: left, right; or front left, front right, rear left, rear right. A wheel's axis turns
+    /// forward when the base moves ahead: a drive mounted in the opposite direction has a negative gear ratio.
+    #[serde(skip)]
+    pub wheels: Vec<usize>,
+}
+
+/// Arrangement of the wheels of a base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaseKind {
+    /// Two driven wheels on one axle.
+    Differential,
+    /// Four wheels with rollers at an angle, and axles across.
+    Mecanum,
+    /// Four wheels with rollers across, at the corners, rolling along the sides' diagonals.
+    Omni,
+}
+
+impl BaseKind {
+    /// Name in the robot file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Differential => "differential",
+            Self::Mecanum => "mecanum",
+            Self::Omni => "omni",
+        }
+    }
+}
+
+impl Base {
+    /// Keys and names of two wheels, and of four.
+    pub(crate) fn wheel_names(&self) -> [Vec<(&'static str, Option<&String>)>; 2] {
+        let two = [("left", &self.left), ("right", &self.right)];
+        let four = [
+            ("front_left", &self.front_left),
+            ("front_right", &self.front_right),
+            ("rear_left", &self.rear_left),
+            ("rear_right", &self.rear_right),
+        ];
+        [&two[..], &four[..]].map(|wheels| wheels.iter().map(|(key, name)| (*key, name.as_ref())).collect())
+    }
+}
+
+/// `[arm]`: an arm, described by a URDF.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Path of the URDF file.
+    pub urdf: PathBuf,
+    /// Link in whose frame poses are; `None` for the one that hangs on no other.
+    pub base: Option<String>,
+    /// Link that is brought to poses; `None` for the only one that carries no other.
+    pub tool: Option<String>,
+    #[serde(default, rename = "joints")]
+    pub(crate) joint_of: BTreeMap<String, String>,
+    /// Joint name of each axis, in the order of the axes; `None` for an axis that is not part of the arm.
+    #[serde(skip)]
+    pub joints: Vec<Option<String>>,
+}
+
+usual! {
+    usual_roller_angle: f64 = core::f64::consts::FRAC_PI_4;
+}
+
+fn usual_odometry_frame() -> String {
+    "odom".to_owned()
+}
+
+fn usual_base_frame() -> String {
+    "base_link".to_owned()
+}
+
+/// Rollers across turn freely, rollers along have no effect; a base can be steered only in between.
+fn roller_angle<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let (least, most) = (0.1, 1.47);
+    let radians: f64 = positive(deserializer)?;
+    if (least..=most).contains(&radians) {
+        return Ok(radians);
+    }
+    let expected = format_args!("{least} to {most} rad");
+    Err(refused(format_args!("{KEY} = {radians}"), expected, "give it in radians, as 0.7854"))
+}
+
+/// Limits; by default the full acceleration is there after 0.1 s.
+fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TwistLimits, D::Error> {
+    const USUAL_RISE: f64 = 0.1;
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Keys {
+        #[serde(deserialize_with = "positive")]
+        velocity: MetresPerSecond,
+        #[serde(deserialize_with = "positive")]
+        acceleration: MetresPerSecondSquared,
+        #[serde(default, deserialize_with = "positive")]
+        jerk: Option<MetresPerSecondCubed>,
+        #[serde(deserialize_with = "positive")]
+        yaw: RadiansPerSecond,
+        #[serde(deserialize_with = "positive")]
+        yaw_acceleration: RadiansPerSecondSquared,
+        #[serde(default, deserialize_with = "positive")]
+        yaw_jerk: Option<RadiansPerSecondCubed>,
+    }
+    let Keys { velocity, acceleration, jerk, yaw, yaw_acceleration, yaw_jerk } =
+        Keys::deserialize(deserializer)?;
+    Ok(TwistLimits {
+        velocity,
+        acceleration,
+        jerk: jerk.unwrap_or(MetresPerSecondCubed(acceleration.0 / USUAL_RISE)),
+        yaw_velocity: yaw,
+        yaw_acceleration,
+        yaw_jerk: yaw_jerk.unwrap_or(RadiansPerSecondCubed(yaw_acceleration.0 / USUAL_RISE)),
+    })
+}

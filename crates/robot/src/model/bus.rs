@@ -1,0 +1,261 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ethercat::main_device::{
+    ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, Replies, StartupSdo, Sync0, Watchdog,
+};
+use ethercat::pdo::PdoMapping;
+use serde::Deserialize;
+use serde::de::Deserializer;
+
+use super::mapping::process_data;
+use super::startup::startup;
+use super::usual;
+use crate::field::{finite, not_negative, positive, refused, time, time_or, whole};
+
+/// `[bus]`: SubDevices, and their common settings.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bus {
+    /// True if the distributed clocks are set up and kept synchronised.
+    #[serde(default)]
+    pub distributed_clocks: bool,
+    #[serde(default, deserialize_with = "watchdog")]
+    process_data_watchdog: Option<Watchdog>,
+    #[serde(default, deserialize_with = "watchdog")]
+    pdi_watchdog: Option<Watchdog>,
+    /// Property that distinguishes replies from outgoing frames.
+    #[serde(default, with = "RepliesName")]
+    pub replies: Replies,
+    /// SubDevices in the order of the cable.
+    #[serde(default, rename = "sub_device")]
+    pub sub_devices: Vec<SubDevice>,
+}
+
+/// Names of [`Replies`].
+#[derive(Deserialize)]
+#[serde(remote = "Replies", rename_all = "snake_case")]
+enum RepliesName {
+    ProcessedSource,
+    UnchangedSource,
+}
+
+/// `[[bus.sub_device]]`: one SubDevice. What it does not say is that of its `[device.NAME]`, or of the bus.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubDevice {
+    /// Name; unique on the bus.
+    pub name: String,
+    #[serde(default, deserialize_with = "whole::<_, _, 1, MOST_SUB_DEVICES>")]
+    pub(crate) count: Option<u16>,
+    #[serde(default, deserialize_with = "whole::<_, _, 0, LARGEST_FIRST>")]
+    pub(crate) first: Option<u16>,
+    pub(crate) device: Option<String>,
+    /// Expected configured station alias (ETG.1000.4, 6.2, register 0x0012).
+    pub alias: Option<u16>,
+    #[serde(rename = "parent")]
+    pub(crate) parents_name: Option<String>,
+    pub(crate) port: Option<i64>,
+    /// Expected identity of the SubDevice at this position; `None` accepts any.
+    #[serde(default, deserialize_with = "identity")]
+    pub identity: Option<ExpectedIdentity>,
+    /// Source of its process data mapping.
+    #[serde(default, rename = "pdos", deserialize_with = "process_data")]
+    pub process_data: ProcessDataSource,
+    /// Objects written in PreOp, in this order.
+    #[serde(default, deserialize_with = "startup")]
+    pub startup: Vec<StartupSdo>,
+    #[serde(rename = "dc")]
+    pub(crate) clock: Option<DistributedClock>,
+    /// Process data watchdog: time without outputs before it leaves Op by itself.
+    #[serde(default, deserialize_with = "watchdog")]
+    pub process_data_watchdog: Watchdog,
+    /// PDI watchdog: time without access by its application; `None` leaves the ESC's default.
+    #[serde(default, deserialize_with = "watchdog")]
+    pub pdi_watchdog: Option<Watchdog>,
+    /// Simulation; `None` where the file has none.
+    #[serde(rename = "simulate")]
+    pub simulation: Option<Simulation>,
+    /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
+    /// does too.
+    pub group: Option<String>,
+    /// Attachment; `None` for the first.
+    #[serde(skip)]
+    pub parent: Option<Parent>,
+    /// SYNC0, if the SubDevice uses it.
+    #[serde(skip)]
+    pub sync0: Option<Sync0>,
+}
+
+/// Keys of `[device.NAME]`: those that several SubDevices may have in common.
+pub(crate) const DEVICE_KEYS: [&str; 8] =
+    ["identity", "pdos", "startup", "dc", "process_data_watchdog", "pdi_watchdog", "simulate", "group"];
+
+/// Keys of `[bus]` that its SubDevices may replace.
+pub(crate) const BUS_KEYS: [&str; 2] = ["process_data_watchdog", "pdi_watchdog"];
+
+/// Largest number of SubDevices on a bus: the address range of the MainDevice.
+pub(crate) const MOST_SUB_DEVICES: i64 = MAXIMUM_SUB_DEVICES as i64;
+
+/// Largest number in a name.
+pub(crate) const LARGEST_FIRST: i64 = 65_535;
+
+impl SubDevice {
+    /// Mapping, if the robot file gives it.
+    #[must_use]
+    pub fn explicit_mapping(&self) -> Option<&PdoMapping> {
+        match &self.process_data {
+            ProcessDataSource::Sii => None,
+            ProcessDataSource::Explicit(mapping) => Some(mapping),
+        }
+    }
+
+    /// What it is simulated as.
+    pub(crate) fn simulated_as(&self) -> Option<Application> {
+        self.simulation.as_ref().map(|simulation| simulation.application)
+    }
+}
+
+/// Attachment of a SubDevice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Position on the bus of the SubDevice it is attached to.
+    pub position: usize,
+    /// Port of that SubDevice, 1 to 3. A frame visits 3, then 1, then 2 (ETG.1000.4, 4.6).
+    pub port: u8,
+}
+
+/// `dc`: SYNC0, by default with the period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DistributedClock {
+    #[serde(default, deserialize_with = "time")]
+    pub(crate) sync0: Option<Duration>,
+    #[serde(default, deserialize_with = "time")]
+    pub(crate) shift: Duration,
+}
+
+/// `simulate`: simulation of a SubDevice.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Simulation {
+    /// Behaviour of the simulated SubDevice.
+    #[serde(rename = "kind")]
+    pub application: Application,
+    /// SII image to start from; `None` makes one from the description.
+    pub sii: Option<PathBuf>,
+    /// Number of channels: 1 to 64 digital or 16 analogue ones, 1 or 2 encoders.
+    #[serde(default, deserialize_with = "whole::<_, _, 1, 64>")]
+    pub channels: u8,
+    /// Encoder counts per revolution of the motor, or of the shaft that an encoder follows.
+    #[serde(default, deserialize_with = "whole::<_, _, 1, 4_294_967_295>")]
+    pub encoder_counts: u32,
+    /// Inertia of rotor and load at the motor shaft, in kg m^2.
+    #[serde(default = "usual_inertia", deserialize_with = "positive")]
+    pub inertia: f64,
+    /// Viscous friction, in N m s/rad.
+    #[serde(default = "usual_viscous_friction", deserialize_with = "not_negative")]
+    pub viscous_friction: f64,
+    /// Coulomb friction, in N m.
+    #[serde(default = "usual_coulomb_friction", deserialize_with = "not_negative")]
+    pub coulomb_friction: f64,
+    /// Torque of 1000 per mille, in N m.
+    #[serde(default = "usual_rated_torque", deserialize_with = "positive")]
+    pub rated_torque: f64,
+    /// Largest torque of the motor, in N m; by default three times the rated one.
+    #[serde(default, deserialize_with = "positive")]
+    pub torque_limit: f64,
+    /// Angles of the motor shaft at which the limit switches operate, in rad from its position at power-on:
+    /// pressed up to the first and from the second on, the lower one first; `None` without limit switches.
+    #[serde(default, deserialize_with = "limit_switches")]
+    pub limit_switches: Option<(f64, f64)>,
+    /// Measured quantity of analogue inputs.
+    #[serde(default)]
+    pub source: AnalogueSource,
+    /// Largest distance of analogue inputs from `offset`, in digits; or largest force in N, and ten times the largest
+    /// torque in N m.
+    #[serde(default, deserialize_with = "finite")]
+    pub amplitude: f64,
+    /// Of the first channel, in Hz; each of the others is slower than the one before.
+    #[serde(default, deserialize_with = "not_negative")]
+    pub frequency: f64,
+    /// Value in the middle of analogue inputs, in digits.
+    #[serde(default, deserialize_with = "finite")]
+    pub offset: f64,
+    /// Counts a second of encoders that follow no shaft.
+    #[serde(default = "usual_rate", deserialize_with = "finite")]
+    pub rate: f64,
+    /// Simulated servo drive whose shaft encoders follow.
+    pub follows: Option<String>,
+}
+
+/// Behaviour of a simulated SubDevice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Application {
+    /// None, frames are only passed on: couplers and junctions.
+    Coupler,
+    /// Digital outputs, one bit each.
+    DigitalOutputs,
+    /// Digital inputs, one bit each.
+    DigitalInputs,
+    /// Analogue inputs of 16 bits, each with a status word before it.
+    AnalogueInput,
+    /// Analogue outputs of 16 bits.
+    AnalogueOutput,
+    /// Incremental encoders with counters of 32 bits.
+    Encoder,
+    /// A force-torque sensor with six values of 32 bits.
+    ForceTorqueSensor,
+    /// A CiA 402 servo drive with a motor on it, by default of about 750 W with its load.
+    ServoDrive,
+}
+
+/// Measured quantity of simulated analogue inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnalogueSource {
+    /// A sine on each.
+    #[default]
+    Sine,
+    /// A ramp from one end to the other on each.
+    Ramp,
+    /// Analogue output of the same number, of those described last before.
+    Outputs,
+}
+
+usual! {
+    usual_inertia: f64 = 5e-4;
+    usual_viscous_friction: f64 = 1e-3;
+    usual_coulomb_friction: f64 = 0.02;
+    usual_rated_torque: f64 = 2.4;
+    usual_rate: f64 = 1000.0;
+}
+
+fn watchdog<'de, D: Deserializer<'de>, T: From<Watchdog>>(deserializer: D) -> Result<T, D::Error> {
+    let expected = "a duration in quotes, as in \"100ms\", or \"off\"";
+    let time = time_or(deserializer, Some("off"), expected)?;
+    Ok(time.map_or(Watchdog::Off, Watchdog::After).into())
+}
+
+fn identity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ExpectedIdentity>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(remote = "ExpectedIdentity", deny_unknown_fields)]
+    struct Identity {
+        vendor_id: u32,
+        product_code: u32,
+        revision: Option<u32>,
+    }
+    Identity::deserialize(deserializer).map(Some)
+}
+
+/// The shaft is between the switches at the start.
+fn limit_switches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(f64, f64)>, D::Error> {
+    let (lowest, highest) = <(f64, f64)>::deserialize(deserializer)?;
+    if lowest.is_finite() && highest.is_finite() && lowest < 0.0 && highest > 0.0 {
+        return Ok(Some((lowest, highest)));
+    }
+    let found = format_args!("limit_switches = [{lowest}, {highest}]");
+    let expected = "an angle below 0 and one above 0, in rad: the shaft starts at 0";
+    Err(refused(found, expected, "correct limit_switches"))
+}

@@ -1,0 +1,104 @@
+//! Robot file, as it is read and checked.
+//!
+//! A field is a key of the file under its own name, or under the one that it is renamed to, and of the type that the key is
+//! used as. Fields that are skipped are no keys: the checks make them of keys. Every repeated entry is expanded, every
+//! reference is an index that exists. Quantities are SI: radians, radians per second, newton metres, hertz.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+mod axis;
+mod body;
+mod bus;
+mod controller;
+mod cycle;
+mod interlock;
+mod ipc;
+mod mapping;
+mod mode;
+mod peripheral;
+mod sensor;
+mod signal;
+mod startup;
+
+pub(crate) use axis::BrakeOutput;
+pub use axis::{Axis, HomingSettings};
+pub use body::{Arm, Base, BaseKind};
+pub use bus::{AnalogueSource, Application, Bus, Parent, Simulation, SubDevice};
+pub(crate) use bus::{BUS_KEYS, DEVICE_KEYS, DistributedClock, MOST_SUB_DEVICES};
+pub(crate) use controller::AxisSwing;
+pub use controller::{Controller, ControllerKind, Sinusoid};
+pub use cycle::Cycle;
+pub(crate) use cycle::HIGHEST_CPU;
+pub(crate) use interlock::InterlockKeys;
+pub(crate) use ipc::made_of;
+pub use ipc::{Ipc, IpcPort, IpcPortKind};
+pub(crate) use mapping::MOST_BYTES;
+pub use mode::{ModeObject, ObjectDirection, mode_objects};
+pub use motion::homing::Homing;
+pub use peripheral::{LedChip, Peripheral, PeripheralKind};
+pub use sensor::{Sensor, SensorKind};
+pub use signal::Signals;
+pub(crate) use signal::{NamedSignal, SignalDirection, SignalEntry, SignalWriter};
+pub use types::{
+    AfterOutage, CyclicMode, DigitalOutput, FrameOrder, Interlock, InterlockKind, OnStale, OverrunPolicy,
+    Profile, ProfileError,
+};
+
+/// A robot file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Robot {
+    /// Name.
+    #[serde(default = "usual_name")]
+    pub name: String,
+    /// The real-time cycle.
+    pub cycle: Cycle,
+    #[serde(default)]
+    device: BTreeMap<String, IgnoredAny>,
+    /// The SubDevices.
+    pub bus: Bus,
+    /// The axes, in the order of the file.
+    #[serde(default, rename = "axis")]
+    pub axes: Vec<Axis>,
+    #[serde(default, rename = "interlock")]
+    pub(crate) interlock_keys: Vec<InterlockKeys>,
+    /// Signals that the file names; see [`Robot::signals`].
+    #[serde(default, rename = "signal")]
+    pub signals: Signals,
+    /// Signals that together are a measurement.
+    #[serde(default, rename = "sensor")]
+    pub sensors: Vec<Sensor>,
+    /// Controllers; the first one is active at the start. At least one.
+    #[serde(default, rename = "controller")]
+    pub controllers: Vec<Controller>,
+    /// Mobile base, if there is one.
+    pub base: Option<Base>,
+    /// Arm, if the file describes one.
+    pub arm: Option<Arm>,
+    /// Shared-memory interface of the cycle.
+    #[serde(default)]
+    pub ipc: Ipc,
+    /// Devices beside the bus, with tasks of their own.
+    #[serde(default, rename = "peripheral")]
+    pub peripherals: Vec<Peripheral>,
+    /// Interlocks, which stop axes, or permit them to be enabled.
+    #[serde(skip)]
+    pub interlocks: Vec<Interlock>,
+}
+
+fn usual_name() -> String {
+    "robot".to_owned()
+}
+
+/// Functions that give keys their usual values.
+macro_rules! usual {
+    ($($name:ident: $type:ty = $value:expr;)*) => { $(
+        const fn $name() -> $type {
+            $value
+        }
+    )* };
+}
+use usual;

@@ -1,0 +1,136 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::Deserializer;
+
+use super::{HIGHEST_CPU, usual};
+use crate::field::{KEY, positive, readable, refused, time_within, whole};
+
+/// `[[peripheral]]`: a device beside the bus, with a real-time task and an ordinary one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peripheral {
+    /// Kind.
+    pub kind: PeripheralKind,
+    /// Name; unique; by default that of its kind.
+    #[serde(default, deserialize_with = "readable")]
+    pub name: String,
+    /// Port of its messages; unique; by default that of its kind.
+    #[serde(default, deserialize_with = "readable")]
+    pub port: String,
+    /// Period of its real-time task; by default that of its kind.
+    #[serde(default, deserialize_with = "period")]
+    pub period: Duration,
+    /// SCHED_FIFO priority of its real-time task; by default it follows from the periods, below the
+    /// cycle's.
+    #[serde(default, deserialize_with = "whole::<_, _, 1, 98>")]
+    pub priority: Option<u8>,
+    /// CPU of its real-time task.
+    #[serde(default, deserialize_with = "whole::<_, _, 0, HIGHEST_CPU>")]
+    pub cpu: Option<usize>,
+    /// Device file; `None` simulates the device.
+    #[serde(default, deserialize_with = "device")]
+    pub device: Option<PathBuf>,
+    /// Baud rate of a range finder, bits per second.
+    #[serde(default = "usual_baud", deserialize_with = "whole::<_, _, 1_200, 4_000_000>")]
+    pub baud: u32,
+    /// Angle to both sides of a range finder's front within which obstacles count, rad.
+    #[serde(default = "usual_watched", deserialize_with = "positive")]
+    pub watched: f64,
+    /// Trigger line of a sonar.
+    #[serde(default, deserialize_with = "whole::<_, _, 0, 1_023>")]
+    pub trigger: u32,
+    /// Echo line of a sonar.
+    #[serde(default, deserialize_with = "whole::<_, _, 0, 1_023>")]
+    pub echo: u32,
+    /// Temperature of a sonar's air, K.
+    #[serde(default = "usual_temperature", deserialize_with = "positive")]
+    pub temperature: f64,
+    /// I2C address of an IMU.
+    #[serde(default = "usual_address", deserialize_with = "whole::<_, _, 0x08, 0x77>")]
+    pub address: u16,
+    /// LEDs of a strip.
+    #[serde(default)]
+    pub chip: LedChip,
+    /// Number of LEDs.
+    #[serde(default = "usual_leds", deserialize_with = "whole::<_, _, 1, 512>")]
+    pub leds: usize,
+    /// Brightness of LEDs, 0 to 31.
+    #[serde(default = "usual_brightness", deserialize_with = "whole::<_, _, 0, 31>")]
+    pub brightness: u8,
+    /// Names of the left and the right axis of actuators; `None` simulates the drives.
+    pub axes: Option<[String; 2]>,
+    /// Highest speed of actuators, rad/s.
+    #[serde(default = "usual_velocity", deserialize_with = "positive")]
+    pub velocity: f64,
+    /// Highest acceleration of actuators, rad/s^2.
+    #[serde(default = "usual_acceleration", deserialize_with = "positive")]
+    pub acceleration: f64,
+}
+
+/// Kind of a device beside the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeripheralKind {
+    /// HC-SR04 on two lines of a GPIO chip.
+    Sonar,
+    /// SCIP 2.0 on a serial port.
+    RangeFinder,
+    /// LED strip on an SPI bus.
+    LedStrip,
+    /// MPU-6050 on an I2C bus.
+    Imu,
+    /// Two driven wheels.
+    Actuators,
+}
+
+impl PeripheralKind {
+    /// Its name in the robot file, its usual port and period; the periods are those of the service robot paper.
+    pub(crate) const fn usual(self) -> (&'static str, &'static str, Duration) {
+        let (name, port, milliseconds) = match self {
+            Self::Sonar => ("sonar", "sonar", 30),
+            Self::RangeFinder => ("range_finder", "scan", 200),
+            Self::LedStrip => ("led_strip", "led", 20),
+            Self::Imu => ("imu", "imu", 10),
+            Self::Actuators => ("actuators", "wheels", 10),
+        };
+        (name, port, Duration::from_millis(milliseconds))
+    }
+}
+
+/// LEDs of a strip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedChip {
+    /// APA102 and compatible.
+    #[default]
+    Apa102,
+    /// WS2812 and compatible, without a clock line.
+    Ws2812,
+}
+
+usual! {
+    usual_baud: u32 = 115_200;
+    usual_watched: f64 = 0.5;
+    usual_temperature: f64 = 293.15;
+    usual_address: u16 = 0x68;
+    usual_leds: usize = 60;
+    usual_brightness: u8 = 8;
+    usual_velocity: f64 = 10.0;
+    usual_acceleration: f64 = 20.0;
+}
+
+fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let range = Duration::from_millis(1)..=Duration::from_secs(10);
+    time_within(deserializer, range, "a device is asked once a period")
+}
+
+fn device<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    if path.is_absolute() {
+        return Ok(Some(path));
+    }
+    let expected = "the whole path of a device, as \"/dev/ttyACM0\"";
+    Err(refused(format_args!("{KEY} = {path:?}"), expected, "write it from / on"))
+}

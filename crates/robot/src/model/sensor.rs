@@ -1,0 +1,60 @@
+use serde::Deserialize;
+
+/// `[[sensor]]`: signals that together are a measurement others know.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sensor {
+    /// Name; unique, and one that ROS takes.
+    #[serde(deserialize_with = "token")]
+    pub name: String,
+    /// Measurement.
+    pub kind: SensorKind,
+    /// Frame its values are in; by default its own.
+    #[serde(default)]
+    pub frame: String,
+    pub(crate) force: Option<String>,
+    pub(crate) torque: Option<String>,
+    pub(crate) acceleration: Option<String>,
+    pub(crate) angular_velocity: Option<String>,
+    pub(crate) orientation: Option<String>,
+    pub(crate) temperature: Option<String>,
+    /// Names of its signals, in the order of its kind.
+    #[serde(skip)]
+    pub signals: Vec<String>,
+}
+
+/// Measurement of a sensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SensorKind {
+    /// Force x, y, z in N; torque x, y, z in N m.
+    ForceTorque,
+    /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more, orientation x, y, z, w.
+    Imu,
+    /// Temperature in degrees Celsius.
+    Temperature,
+}
+
+impl SensorKind {
+    /// Name in the robot file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ForceTorque => "force_torque",
+            Self::Imu => "imu",
+            Self::Temperature => "temperature",
+        }
+    }
+}
+
+fn token<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let is_token = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.contains("__");
+    is_token.then_some(()).ok_or_else(|| {
+        let expected = "letters, digits and single underscores, a letter first: a name that ROS takes";
+        crate::field::refused(format_args!("the sensor \"{name}\""), expected, "rename it")
+    })?;
+    Ok(name)
+}

@@ -1,0 +1,100 @@
+use ethercat::pdo::PdoMapping;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Robot;
+use crate::check;
+use crate::error::FileError;
+use crate::field::{finite, not_zero};
+
+/// Signals of a robot file, as far as they are known without the process data of its SubDevices.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "Vec<NamedSignal>")]
+pub struct Signals {
+    pub(crate) named: Vec<NamedSignal>,
+    /// The robot file, for errors with their place.
+    pub(crate) text: String,
+    pub(crate) file: String,
+}
+
+impl Robot {
+    /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives the process data of the
+    /// SubDevice at a position; where that is not known yet its signals are left out.
+    ///
+    /// # Errors
+    /// A named signal that is not in the process data, does not fit its entry, or is an output that has a writer.
+    pub fn signals<'a>(
+        &self,
+        mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
+    ) -> Result<Vec<types::Signal>, FileError> {
+        let Signals { text, file, .. } = &self.signals;
+        check::signal::signals(self, mapping).map_err(|problem| FileError::at(text, file, problem))
+    }
+
+    /// True if the robot file gives a signal this name.
+    #[must_use]
+    pub fn names_signal(&self, name: &str) -> bool {
+        let names = self.signals.named.iter().filter_map(|signal| check::signal::names(signal).ok());
+        names.flatten().any(|named| named == name)
+    }
+}
+
+impl From<Vec<NamedSignal>> for Signals {
+    fn from(named: Vec<NamedSignal>) -> Self {
+        Self { named, ..Self::default() }
+    }
+}
+
+/// `[[signal]]`; it keeps its places, as its process data may be known only when the bus is there.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamedSignal {
+    pub(crate) name: Spanned<String>,
+    pub(crate) sub_device: Spanned<String>,
+    pub(crate) entry: Option<Spanned<SignalEntry>>,
+    pub(crate) channel: Option<Spanned<i64>>,
+    pub(crate) elements: Option<Spanned<toml::Value>>,
+    pub(crate) direction: Option<SignalDirection>,
+    #[serde(rename = "type")]
+    pub(crate) value_type: Option<Spanned<String>>,
+    pub(crate) unit: Option<Spanned<String>>,
+    pub(crate) scale: Option<Spanned<Scale>>,
+    pub(crate) offset: Option<Spanned<Offset>>,
+    pub(crate) range: Option<Spanned<[f64; 2]>>,
+    pub(crate) writer: Option<Spanned<SignalWriter>>,
+    pub(crate) initial: Option<Spanned<toml::Value>>,
+    pub(crate) on_stale: Option<Spanned<toml::Value>>,
+    pub(crate) on_stop: Option<Spanned<toml::Value>>,
+    pub(crate) on_return: Option<Spanned<toml::Value>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignalEntry {
+    pub(crate) index: u16,
+    #[serde(default)]
+    pub(crate) sub_index: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SignalWriter {
+    Controller,
+    Outside,
+    Cycle,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SignalDirection {
+    Input,
+    Output,
+}
+
+/// Factor of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub(crate) struct Scale(#[serde(deserialize_with = "not_zero")] pub(crate) f64);
+
+/// Value of a signal whose entry is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub(crate) struct Offset(#[serde(deserialize_with = "finite")] pub(crate) f64);

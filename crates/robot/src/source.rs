@@ -1,0 +1,110 @@
+//! Tables of a robot file, with the places of their values in the text.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use crate::devices;
+use crate::error::Problem;
+
+/// A file as tables.
+#[derive(Debug)]
+pub(crate) struct Source<'t> {
+    text: &'t str,
+    root: Spanned<DeValue<'t>>,
+}
+
+impl<'t> Source<'t> {
+    /// Parses `text`.
+    pub(crate) fn parse(text: &'t str) -> Result<Self, Problem> {
+        Self::of(text, |_| Ok(()))
+    }
+
+    /// Parses `text`, a robot file, in which SubDevices have all their properties and controllers are a list.
+    pub(crate) fn robot(text: &'t str) -> Result<Self, Problem> {
+        Self::of(text, |root| {
+            one_is_a_list_of_one(root, "controller");
+            devices::inherit(text, root)
+        })
+    }
+
+    fn of(
+        text: &'t str,
+        complete: impl FnOnce(&mut DeTable<'t>) -> Result<(), Problem>,
+    ) -> Result<Self, Problem> {
+        let root = DeTable::parse(text).map_err(|error| Problem::from_toml(text, &error))?;
+        let span = root.span();
+        let mut root = root.into_inner();
+        complete(&mut root)?;
+        Ok(Self { text, root: Spanned::new(span, DeValue::Table(root)) })
+    }
+
+    /// Reads the whole file as one `T`, which refuses the values that no `T` has.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        let table = self.root.get_ref().as_table().cloned().unwrap_or_default();
+        let table = Deserializer::from(Spanned::new(self.root.span(), table));
+        T::deserialize(table).map_err(|error| Problem::from_toml(self.text, &error))
+    }
+
+    /// Place of the value of a key at the top.
+    pub(crate) fn key(&self, key: &str) -> Place<'_> {
+        Place { start: self.root.span().start, value: Some(self.root.get_ref()) }.key(key)
+    }
+}
+
+/// Makes a single table the only one of a list.
+fn one_is_a_list_of_one(root: &mut DeTable<'_>, key: &str) {
+    if let Some(value) = root.get_mut(key).filter(|value| value.get_ref().is_table()) {
+        let one = value.clone();
+        *value.get_mut() = DeValue::Array([one].into_iter().collect());
+    }
+}
+
+/// Place of a value in the text; of a value that is not there, the place of the table it would be in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'s> {
+    start: usize,
+    value: Option<&'s DeValue<'s>>,
+}
+
+impl<'s> Place<'s> {
+    /// Value of `key` of a table.
+    pub(crate) fn key(self, key: &str) -> Self {
+        self.go_to(self.value.and_then(|value| value.get(key)))
+    }
+
+    /// Value of a list, from 0.
+    pub(crate) fn item(self, index: usize) -> Self {
+        self.go_to(self.value.and_then(|value| value.get(index)))
+    }
+
+    /// Name of `key` itself, which the writer of the file chose.
+    pub(crate) fn name_of(self, key: &str) -> Self {
+        let table = self.value.and_then(DeValue::as_table);
+        let name = table.and_then(|table| table.get_key_value(key));
+        Self { start: name.map_or(self.start, |(name, _)| name.span().start), value: None }
+    }
+
+    /// Value of the first of `keys` that is there.
+    pub(crate) fn first_of(self, keys: &[&str]) -> Self {
+        keys.iter().find(|key| self.has(key)).map_or(self, |key| self.key(key))
+    }
+
+    /// True if the table has `key`.
+    pub(crate) fn has(self, key: &str) -> bool {
+        self.value.is_some_and(|value| value.get(key).is_some())
+    }
+
+    fn go_to(self, value: Option<&'s Spanned<DeValue<'s>>>) -> Self {
+        let start = value.map_or(self.start, |value| value.span().start);
+        Self { start, value: value.map(Spanned::get_ref) }
+    }
+}
+
+impl From<Place<'_>> for Range<usize> {
+    fn from(place: Place<'_>) -> Self {
+        place.start..place.start
+    }
+}
