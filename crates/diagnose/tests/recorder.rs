@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use onbeat_diagnose::trace::tracefs::{Instance, Tracefs, Unavailable};
 use onbeat_diagnose::trace::{Name, Recorder, What};
+use rt::clock::{Clock, MonotonicClock};
 use rustix::process::getpid;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_name};
-use rustix::time::{ClockId, clock_gettime};
 
 fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    MonotonicClock.now().as_nanos()
 }
 
 /// Value made, or `None` with the reason on stderr if the kernel's trace is unavailable.
