@@ -1,4 +1,4 @@
-//! Whoever holds the command lease, or held it, in any language, may write anything into its region at any time: the
+//! A holder of the command lease, now or before, in any language, may write anything into its region at any time: the
 //! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes and signals than the robot, and
 //! nobody is heard any more once the cycle has looked after the end of the lease.
 //!
@@ -6,22 +6,20 @@
 //! takes it, one of them writes a whole command, one of them stores anything anywhere, the cycle looks.
 #![no_main]
 
+#[path = "../shared/ipc_peer.rs"]
+mod ipc_peer;
+
 use std::collections::VecDeque;
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use ipc::command::{Command, Read};
-use ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
+use ipc::description::{OUTSIDE, SignalDescription};
 use ipc::service::protocol::Request;
-use ipc::server::{Builder, Server, Endpoints};
+use ipc::server::{Endpoints, Server};
+use ipc_peer::{ask, builder};
 use libfuzzer_sys::fuzz_target;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
-    SocketType,
-};
 
 const AXES: usize = 3;
 
@@ -76,7 +74,7 @@ fn look(schedule: &mut Schedule<'_>, ends: &mut Endpoints, command: &mut Command
     assert!(matches!(ends.command.newest(command), Read::Nothing | Read::Same));
 }
 
-/// Who has or had the lease.
+/// Holder of the lease, now or before.
 struct Schedule<'a> {
     path: &'a Path,
     /// The newest last; that of the holder, while there is one.
@@ -93,7 +91,7 @@ struct Region {
 }
 
 impl Schedule<'_> {
-    /// Returns once the door has seen it.
+    /// Returns once the server has seen it.
     fn give_back(&mut self) {
         self.is_past &= self.line.is_none();
         self.line = None;
@@ -103,7 +101,7 @@ impl Schedule<'_> {
     fn take(&mut self) {
         self.line = None;
         let (line, mut files) = ask(self.path, Request::Lease);
-        // Without a look for long the door waits for the cycle.
+        // Without a look for long the server waits for the cycle.
         let Some(file) = files.pop() else { return self.give_back() };
         let length = rustix::fs::fstat(&file).unwrap().st_size as u64;
         self.regions.push_back(Region { file, length, newest: 0 });
@@ -163,41 +161,6 @@ impl Region {
 }
 
 fn open() -> (Endpoints, Server) {
-    let axis = AxisDescription {
-        name: "axis".into(),
-        mode: "csp".into(),
-        position_limits: None,
-        velocity_limit: 1.0,
-        effort_limit: 1.0,
-    };
     let signal = SignalDescription { writer: Some(OUTSIDE.into()), ..SignalDescription::default() };
-    let (axes, signals) = (vec![axis; AXES], vec![signal; SIGNALS]);
-    let description = Description { axes, signals, ..Description::default() };
-    let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut ipc = Builder::new("fuzz", &description);
-    ipc.folder(folder);
-    ipc.open().unwrap()
-}
-
-/// Asks as another language would; the connection, and the descriptors that came.
-fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
-    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
-    rustix::net::send(&line, &request.emit(), SendFlags::empty()).unwrap();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut reply = [0; 2048];
-    // The fuzzer's own timer interrupts.
-    while let Err(error) =
-        rustix::net::recvmsg(&line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
-    {
-        assert_eq!(error, rustix::io::Errno::INTR);
-    }
-    let files = control.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => Some(files),
-        _ => None,
-    });
-    let files = files.flatten().collect();
-    (line, files)
+    builder("fuzz", AXES, vec![signal; SIGNALS]).open().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Any bytes at the door: what parses re-emits to the same bytes, nothing ends the door's thread, and the next visitor is let
+//! Any bytes at the server: what parses re-emits to the same bytes, nothing ends the server's thread, and the next visitor is let
 //! in as ever.
 //!
 //! The input is a row of messages: a length, then as many bytes. The same bytes go to the bus as lines: what comes back are
@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
     while let [length, behind @ ..] = rest {
         let (message, after) = behind.split_at(behind.len().min(usize::from(*length)));
         rest = after;
-        // An empty message is the end; the door hangs up after what it refuses as no request, or for want of room.
+        // An empty message is the end; the server hangs up after what it refuses as no request, or for want of room.
         if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
             break;
         }

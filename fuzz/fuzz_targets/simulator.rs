@@ -80,7 +80,7 @@ fn frame<'a>(segment: &mut Segment, now: Instant, bytes: &'a [u8], right_headers
     behind
 }
 
-/// What each segment is made of: described, laid out and emitted once.
+/// Images each segment is made of: described, laid out and emitted once.
 struct Parts {
     outputs: Vec<u8>,
     drive: Vec<u8>,

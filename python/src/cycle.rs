@@ -88,13 +88,13 @@ impl Cycle {
         self.with(|attached| Ok(attached.path().to_owned()))
     }
 
-    /// Whether it is over; the last state stays readable.
+    /// True if it is over; the last state stays readable.
     #[getter]
     fn has_ended(&self) -> PyResult<bool> {
         self.with(|attached| Ok(attached.has_ended()))
     }
 
-    /// What it is, as a JSON document.
+    /// Description of it, as a JSON document.
     fn description_json(&self) -> PyResult<String> {
         self.with(|attached| {
             serde_json::to_string(attached.description())
@@ -102,7 +102,7 @@ impl Cycle {
         })
     }
 
-    /// What it tells of itself, as a JSON document; `None` before its first word.
+    /// Diagnostics of it, as a JSON document; `None` before its first word.
     fn diagnostics_json(&self) -> PyResult<Option<String>> {
         self.with(|attached| match attached.diagnostics() {
             Ok(document) => Ok(Some(document)),
@@ -199,7 +199,7 @@ pub(crate) struct Lease {
     writer: Mutex<Option<command::Writer>>,
 }
 
-/// What is asked of an axis: `(0, rad)`, `(1, rad/s)` or `(2, N m)`.
+/// Command for an axis: `(0, rad)`, `(1, rad/s)` or `(2, N m)`.
 type Target = (u8, f64);
 
 #[pymethods]
@@ -242,7 +242,7 @@ impl Lease {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Whether it was given back.
+    /// True if it was given back.
     #[getter]
     fn closed(&self) -> bool {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).is_none()

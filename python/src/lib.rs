@@ -1,9 +1,9 @@
-//! The native part of the Python package `onbeat`: the bridge, seen from Python. `onbeat/_native.pyi` is its typed face,
-//! and `onbeat/` what people import.
+//! The native part of the Python package `onbeat`: the shared-memory interface, seen from Python. `onbeat/_native.pyi` is
+//! its typed face, and `onbeat/` what people import.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
-//! | [`errors`] | what is raised |
+//! | [`errors`] | exceptions raised |
 //! | [`state`] | the state of a cycle, read-only |
 //! | [`cycle`] | a running cycle, attached to, and the lease of its commands |
 //! | [`ports`] | ports as files, and what two of them speak: requests and trajectories |

@@ -45,7 +45,7 @@ impl Open {
         py.detach(|| (&*channel).write_all(bytes)).map_err(of_port)
     }
 
-    /// What came within this time.
+    /// Message that came within this time.
     fn receive(
         &self,
         py: Python<'_>,
@@ -131,7 +131,7 @@ impl Port {
         Ok(self.open.receive(py, size, longest)?.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Whether it is closed.
+    /// True if it is closed.
     #[getter]
     fn closed(&self) -> bool {
         self.open.is_closed()
@@ -322,7 +322,7 @@ impl TrajectoryPort {
     }
 }
 
-/// What became of a trajectory.
+/// Outcome of a trajectory.
 #[pyclass(frozen, get_all, module = "onbeat")]
 #[derive(Clone, Debug)]
 pub(crate) struct TrajectoryReport {
@@ -336,9 +336,9 @@ pub(crate) struct TrajectoryReport {
     axis: Option<u32>,
     /// Index of the point it concerns.
     point: Option<u32>,
-    /// What was found there.
+    /// Value found there.
     found: f64,
-    /// What was allowed there.
+    /// Value allowed there.
     allowed: f64,
 }
 

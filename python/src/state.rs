@@ -1,4 +1,4 @@
-//! The state of a cycle for Python: the bridge's, with codes as words.
+//! The state of a cycle for Python: that of `ipc`, with codes as words.
 
 use std::sync::Arc;
 
@@ -260,7 +260,7 @@ parts! {
         maximum_ns: u64,
         mean_ns: u64,
     }
-    /// What became of commands.
+    /// Outcome of commands.
     CommandState {
         sequence: u64,
         stamp_ns: u64,
@@ -271,7 +271,7 @@ parts! {
         last_refused_axis: Option<u16>,
         last_refused_signal: Option<u16>,
     }
-    /// What moves the axes.
+    /// The mover of the axes.
     Control {
         active: u16,
         enabled: bool,

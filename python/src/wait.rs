@@ -9,7 +9,7 @@ use pyo3::{PyResult, Python};
 /// itself wait for as long as it is told.
 ///
 /// # Errors
-/// What `look` fails with; KeyboardInterrupt.
+/// The error of `look`; KeyboardInterrupt.
 pub(crate) fn until<T: Send>(
     py: Python<'_>,
     longest: Option<Duration>,
@@ -43,5 +43,5 @@ pub(crate) fn maybe_seconds(name: &str, value: Option<f64>) -> PyResult<Option<D
     value.map(|value| seconds(name, value)).transpose()
 }
 
-/// How long Ctrl-C may have to wait.
+/// Time Ctrl-C may have to wait.
 const SLICE: Duration = Duration::from_millis(50);

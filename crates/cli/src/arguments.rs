@@ -22,7 +22,7 @@ where
     })
 }
 
-/// Where the SubDevices are: on a network interface, or simulated.
+/// Place of the SubDevices: on a network interface, or simulated.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Wire {
     /// Use the real SubDevices on this network interface (needs CAP_NET_RAW); without it they are simulated
@@ -45,7 +45,7 @@ pub(crate) struct Wire {
     pub(crate) faults: Faults,
 }
 
-/// Where the help lists them.
+/// Heading the help lists them under.
 const FAULTS: &str = "Faults put on the link, to see what they do";
 
 /// Faults put on the link on purpose.
@@ -59,7 +59,7 @@ pub(crate) struct Faults {
     #[arg(long, help_heading = FAULTS, value_name = "SHARE", value_parser = share, default_value = "0")]
     pub(crate) late: f64,
 
-    /// How long a late reply is held back
+    /// Time a late reply is held back
     #[arg(long, help_heading = FAULTS, value_name = "TIME", value_parser = time, default_value = "5ms")]
     pub(crate) delay: Duration,
 

@@ -1,4 +1,4 @@
-//! How a command ends when it cannot do its work.
+//! End of a command that cannot do its work.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ impl Failure {
         }
     }
 
-    /// Whether there is nothing to say.
+    /// True if there is nothing to say.
     pub fn is_silent(&self) -> bool {
         self.sentence.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How people name an object: `0x6041`, `0x1018:1`.
+//! Names of objects as people write them: `0x6041`, `0x1018:1`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -52,7 +52,7 @@ impl Stop {
     pub fn listen() -> Result<Self, Failure> {
         let handle = StopHandle::new();
         let asked = handle.clone();
-        let signals = hear(&ASKING, Wishes::default(), move |wish| {
+        let signals = listen(&ASKING, Wishes::default(), move |wish| {
             asked.stop();
             if wish.number > 1 {
                 end_by_force();
@@ -67,7 +67,7 @@ impl Stop {
         let handle = StopHandle::new();
         let asked = handle.clone();
         let heard = [&ASKING[..], &[SIGTSTP]].concat();
-        let signals = hear(&heard, Wishes::default(), move |wish| {
+        let signals = listen(&heard, Wishes::default(), move |wish| {
             if wish.signal == SIGTSTP {
                 return voice.say(SUSPENDING);
             }
@@ -128,7 +128,11 @@ pub(crate) fn survive_file_limits() {
 }
 
 /// Hears these signals on a thread of their own until the handle closes it.
-fn hear(which: &[i32], mut wishes: Wishes, act: impl Fn(Wish) + Send + 'static) -> Result<Handle, Failure> {
+fn listen(
+    which: &[i32],
+    mut wishes: Wishes,
+    act: impl Fn(Wish) + Send + 'static,
+) -> Result<Handle, Failure> {
     let cannot = |error| Failure::new(format!("signals cannot be caught ({error}): run it where they can"));
     // A file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death.
     let caught = which.iter().copied().chain([SIGXFSZ]);
@@ -136,7 +140,7 @@ fn hear(which: &[i32], mut wishes: Wishes, act: impl Fn(Wish) + Send + 'static) 
     let handle = signals.handle();
     let listen = move || {
         for signal in signals.forever().filter(|&signal| signal != SIGXFSZ) {
-            wishes.hear(signal, Instant::now()).into_iter().for_each(&act);
+            wishes.take(signal, Instant::now()).into_iter().for_each(&act);
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(cannot)?;
@@ -149,7 +153,7 @@ fn end_by_force() {
     exit(BY_FORCE);
 }
 
-/// What a person wants with signals.
+/// Signals of a person.
 #[derive(Default)]
 struct Wishes {
     last: Option<(i32, Instant)>,
@@ -162,13 +166,13 @@ struct Wishes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wish {
     signal: i32,
-    /// How many that ask for a stop there were, with this one.
+    /// Number of signals so far that ask for a stop, with this one.
     number: u32,
 }
 
 impl Wishes {
     /// A signal has come; `None` if it belongs to the one before.
-    fn hear(&mut self, signal: i32, now: Instant) -> Option<Wish> {
+    fn take(&mut self, signal: i32, now: Instant) -> Option<Wish> {
         let suspends = signal == SIGTSTP;
         let close = self.last.is_some_and(|(last, at)| {
             (last == SIGTSTP) == suspends && now.saturating_duration_since(at) <= ONE_WISH
@@ -195,7 +199,7 @@ mod tests {
         let mut wishes = Wishes::default();
         let begin = Instant::now();
         let mut at = |milliseconds, signal| {
-            wishes.hear(signal, begin + Duration::from_millis(milliseconds)).map(|wish| wish.number)
+            wishes.take(signal, begin + Duration::from_millis(milliseconds)).map(|wish| wish.number)
         };
         assert_eq!(at(0, SIGTSTP), Some(0));
         assert_eq!(at(10, SIGTERM), Some(1));

@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::time::Duration;
 
+use diagnose::disturbance::{Detail, Watch};
 use ipc::channel::Kind;
 use ipc::client::Client;
 use ipc::description::Description;
 use ipc::ring;
 use ipc::server::Builder;
-use onbeat_control::disturbance::{Detail, Watch};
 use onbeat_control::task::Settings;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,12 +1,12 @@
-//! What the disturbance watch costs the thread it watches, for each event: the shortest time of a hundred system calls, each
-//! of them two events with tracepoints, one when it begins and one when it ends.
+//! Cost of the disturbance watch to the thread it watches, for each event: the shortest time of a hundred system calls,
+//! each of them two events with tracepoints, one when it begins and one when it ends.
 //!
 //! `cargo run --release -p onbeat-control --example watch_cost`
 
 use std::error::Error;
 use std::time::Duration;
 
-use onbeat_control::disturbance::{Detail, Means, Watch};
+use diagnose::disturbance::{Detail, Means, Watch};
 use onbeat_control::task::Settings;
 
 const CALLS: u64 = 100;

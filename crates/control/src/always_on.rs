@@ -1,4 +1,4 @@
-//! What every cycle wants and nobody has to ask for.
+//! Settings that every cycle wants and no profile has to ask for.
 //!
 //! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel documentation).
 //! * Timer slack of 1 ns: an ordinary thread's sleep may otherwise end 50 us late to save wake-ups.
@@ -20,7 +20,7 @@ use rustix::thread::{
 
 use crate::profile::Grant;
 
-/// What is on, and what was refused.
+/// Settings that are on, and those that were refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlwaysOn {
     /// `/dev/cpu_dma_latency` held at 0.
@@ -29,14 +29,14 @@ pub struct AlwaysOn {
     pub timer_slack: Grant<()>,
     /// No transparent huge pages.
     pub huge_pages_off: Grant<()>,
-    /// What the kernel keeps for others.
+    /// Settings that the kernel keeps for others.
     pub throttling: Throttling,
     /// The reservation of ordinary threads, where the kernel has one.
     pub fair_server: Option<FairServer>,
 }
 
 impl AlwaysOn {
-    /// What was refused, and how the kernel limits real-time threads, each a sentence.
+    /// Refusals, and the kernel's limits of real-time threads, each a sentence.
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let refused = [
             ("/dev/cpu_dma_latency could not be held at 0", &self.latency),
@@ -51,7 +51,7 @@ impl AlwaysOn {
     }
 }
 
-/// How the kernel keeps real-time threads from taking everything.
+/// Limits by which the kernel keeps real-time threads from taking everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttling {
     /// Not at all, or it does not say.
@@ -207,7 +207,7 @@ fn hold_latency() -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether it was this that switched them off, and has to switch them on.
+/// Switches them off; true if they were on, and are to be switched on again.
 fn huge_pages_off() -> io::Result<bool> {
     let mut holders = HUGE_PAGE_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     if *holders == 0 && transparent_huge_pages_are_disabled()? {

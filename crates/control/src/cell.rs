@@ -1,64 +1,34 @@
-//! Words that one thread of this process writes and any number read: always of one writing, and the writer never waits.
-//! The lock-free part is [`ipc::cell`], over memory that only threads share.
+//! The newest value of a thread of this process, for any number of readers: each read is whole, and the writer never waits.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ipc::cell::{Found, Reader, Shape, Writer};
+use triple_buffer::{Input, Output, TripleBuffer};
 
-/// A reader is torn only when the writer comes round to its slot while it copies.
-const SLOTS: usize = 4;
-
-/// Attempts before a reader lets others have the CPU.
-const ATTEMPTS: u32 = 16;
-
-/// A writer and a reader of `length` words (1 to 2^20), which are zero.
-///
-/// # Panics
-/// Another length.
-pub(crate) fn words(length: usize) -> (WordWriter, WordReader) {
-    let shape = Shape::new(SLOTS, length).expect("1 to 2^20 words");
-    let memory: Arc<[AtomicU64]> = (0..shape.total()).map(|_| AtomicU64::new(0)).collect();
-    let ends = Writer::new(Arc::clone(&memory), shape).zip(Reader::new(memory, shape));
-    let (writer, reader) = ends.expect("as many words as the shape has");
-    (WordWriter { writer }, WordReader { reader, length })
+/// A writer and a reader, which begin with `initial`.
+pub(crate) fn newest<T: Clone + Send>(initial: &T) -> (Writer<T>, Reader<T>) {
+    let (input, output) = TripleBuffer::new(initial).split();
+    (Writer(input), Reader(Arc::new(Mutex::new(output))))
 }
 
-/// The one writer.
+/// The one writer. It takes no lock.
 #[derive(Debug)]
-pub(crate) struct WordWriter {
-    writer: Writer<Arc<[AtomicU64]>>,
-}
+pub(crate) struct Writer<T: Send>(Input<T>);
 
-impl WordWriter {
-    /// Replaces the words; `values` are as many as the cell was made for.
-    pub(crate) fn write(&mut self, values: &[u64]) {
-        self.writer.publish(values);
+impl<T: Send> Writer<T> {
+    /// Replaces the value: `put` finds an older one, and leaves nothing of it.
+    pub(crate) fn write(&mut self, put: impl FnOnce(&mut T)) {
+        put(self.0.input_buffer_mut());
+        self.0.publish();
     }
 }
 
-/// A reader, for any thread.
+/// A reader, for any thread. Readers wait for each other, never for the writer.
 #[derive(Clone, Debug)]
-pub(crate) struct WordReader {
-    reader: Reader<Arc<[AtomicU64]>>,
-    length: usize,
-}
+pub(crate) struct Reader<T: Send>(Arc<Mutex<Output<T>>>);
 
-impl WordReader {
-    /// How many words there are.
-    pub(crate) fn length(&self) -> usize {
-        self.length
-    }
-
-    /// The newest words, all of one writing, into `copy`; zeros before the first.
-    pub(crate) fn read(&self, copy: &mut [u64]) {
-        loop {
-            match self.reader.read(copy, ATTEMPTS) {
-                Found::Whole(_) => return,
-                Found::Nothing => return copy.fill(0),
-                // The writer laps this reader, again and again: it has lost its CPU in the middle.
-                Found::Torn(_) => std::thread::yield_now(),
-            }
-        }
+impl<T: Clone + Send> Reader<T> {
+    /// The newest value.
+    pub(crate) fn read(&self) -> T {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).read().clone()
     }
 }

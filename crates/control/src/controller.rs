@@ -1,4 +1,4 @@
-//! What moves the axes: called once a cycle with what they report, says what they shall do, in SI units.
+//! The mover of the axes: called once a cycle with their reports, answers with commands for them, in SI units.
 
 use std::time::Duration;
 
@@ -34,12 +34,12 @@ pub trait Controller: Send {
         let _ = (info, io);
     }
 
-    /// What is asked from outside, once a info before `update`; a controller with a mind of its own ignores it.
-    fn command(&mut self, asked: &ExternalCommand) {
-        let _ = asked;
+    /// Command from outside, once a cycle before `update`; a controller that needs none ignores it.
+    fn command(&mut self, command: &ExternalCommand) {
+        let _ = command;
     }
 
-    /// What it tells the world beside its set-points, once a cycle after `update`.
+    /// Report to the world beside its set-points, once a cycle after `update`.
     fn output(&self) -> ControllerOutput {
         ControllerOutput::default()
     }
@@ -54,8 +54,8 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
         (**self).update(info, io);
     }
 
-    fn command(&mut self, asked: &ExternalCommand) {
-        (**self).command(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        (**self).command(command);
     }
 
     fn output(&self) -> ControllerOutput {
@@ -63,10 +63,10 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
     }
 }
 
-/// What is asked from outside. Every number in it has been checked.
+/// Command from outside. Every number in it has been checked.
 #[derive(Debug, Default, PartialEq)]
 pub struct ExternalCommand {
-    /// Whether a command holds; only a fresh one moves anything.
+    /// Validity of a command; only a fresh one moves anything.
     pub freshness: Freshness,
     /// Velocity of the base.
     pub twist: Option<Twist>,
@@ -92,10 +92,10 @@ impl Clone for ExternalCommand {
     }
 }
 
-/// Whether a command from outside holds.
+/// Validity of a command from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
-    /// Nobody has given one.
+    /// None was given.
     #[default]
     Never,
     /// The last one holds.
@@ -104,7 +104,7 @@ pub enum Freshness {
     Stale,
 }
 
-/// What an axis is asked to do from outside.
+/// Command for an axis from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AxisTarget {
     /// To this position.
@@ -115,14 +115,14 @@ pub enum AxisTarget {
     Effort(NewtonMetres),
 }
 
-/// What a controller tells the world.
+/// Report of a controller to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControllerOutput {
     /// Which controller is active, and the trajectory it follows.
     pub control: ipc::state::Control,
-    /// Where the base is, by its odometry.
+    /// Pose of the base, by its odometry.
     pub pose: Pose,
-    /// How it moves.
+    /// Its velocity.
     pub twist: Twist,
     /// It lives on the command from outside: when that goes stale, the axes stop as the robot file says.
     pub commanded: bool,
@@ -147,12 +147,12 @@ pub struct CycleInfo {
     pub stopping: bool,
 }
 
-/// What an axis reports.
+/// Report of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisReport {
     /// State of its drive; `None` before the first statusword, or if that shows none.
     pub state: Option<State>,
-    /// Where it is and how it moves. The velocity is the drive's own, or else made from the positions; the
+    /// Its position and motion. The velocity is the drive's own, or else made from the positions; the
     /// torque is 0 where the drive does not map it.
     pub feedback: AxisFeedback,
     /// It knows its absolute position.
@@ -175,15 +175,15 @@ pub struct AxisReport {
     pub was_enabled: bool,
 }
 
-/// What an axis is asked to do.
+/// Command for an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisCommand {
-    /// What its drive shall do. [`Request::FaultReset`] also acknowledges a stop of supervision; a drive that is enabled
+    /// Request to its drive. [`Request::FaultReset`] also acknowledges a stop of supervision; a drive that is enabled
     /// stays so.
     pub request: Request,
-    /// Where to: only the target of its mode counts, and one that is no finite number changes nothing.
+    /// Its target: only that of its mode counts, and one that is no finite number changes nothing.
     pub setpoint: AxisSetpoint,
-    /// Where it stands is its home, see [`motion::homing`]. Heard once, and only while its set-points stand or its drive
+    /// Its place now is its home, see [`motion::homing`]. Taken once, and only while its set-points stand or its drive
     /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
     /// [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its home by itself, it begins to, if it is
     /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.

@@ -1,5 +1,7 @@
 //! The real-time cycle.
 
+mod events;
+
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use crate::link::Link;
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
-use ethercat::main_device::{BringUpPhase, BusError, Event, MainDevice};
+use ethercat::main_device::{BringUpPhase, BusError, MainDevice};
 use ethercat::time::Instant;
 use ethercat_linux::cyclic;
 use motion::Seconds;
@@ -18,7 +20,6 @@ use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::bus::BusRequests;
 use crate::clock::Clock;
 use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
-use crate::cycle_number::{CycleNumberError, CycleNumbers};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
@@ -31,7 +32,7 @@ use crate::watch::BusWatch;
 pub use crate::watch::Lost;
 pub use types::FrameOrder;
 
-/// How a cycle runs.
+/// Settings of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CycleConfiguration {
     /// Time between two releases.
@@ -40,7 +41,7 @@ pub struct CycleConfiguration {
     pub order: FrameOrder,
     /// Cycles in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
     pub cycles: Option<u64>,
-    /// What becomes of releases that a cycle ran past.
+    /// Policy for releases that a cycle ran past.
     pub overrun: OverrunPolicy,
     /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
     pub loss: Option<Duration>,
@@ -67,7 +68,6 @@ pub struct Cycle<L, C> {
     link: L,
     pacer: Pacer<C>,
     axes: Axes,
-    cycle_numbers: CycleNumbers,
     controller: Box<dyn Controller>,
     configuration: CycleConfiguration,
     publisher: Publisher,
@@ -81,7 +81,7 @@ pub struct Cycle<L, C> {
     phase: ShutdownPhase,
     ipc: Option<Ipc>,
     bus: Option<BusRequests>,
-    told: ControllerOutput,
+    output: ControllerOutput,
     cycles_in_op: u64,
     failure: Option<BusError>,
     stopped_by_overrun: Option<u64>,
@@ -115,7 +115,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             watch: BusWatch::new(sub_devices, axes.len(), configuration.loss),
             begun: None,
             axes: bound,
-            cycle_numbers: CycleNumbers::default(),
             interlocks: Interlocks::default(),
             signals: Signals::default(),
             main_device,
@@ -132,22 +131,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             phase: ShutdownPhase::Running,
             ipc: None,
             bus: None,
-            told: ControllerOutput::default(),
+            output: ControllerOutput::default(),
             cycles_in_op: 0,
             failure: None,
             stopped_by_overrun: None,
             frame: [0; MAXIMUM_FRAME_LENGTH],
         };
         Ok((cycle, observer))
-    }
-
-    /// Puts the number of the cycle on the outputs of the SubDevices at `positions`, lowest bit first, at most 32 bits.
-    ///
-    /// # Errors
-    /// A SubDevice that is not there or has no outputs.
-    pub fn with_cycle_numbers(self, positions: &[usize]) -> Result<Self, CycleNumberError> {
-        let cycle_numbers = CycleNumbers::bind(positions, &self.main_device)?;
-        Ok(Self { cycle_numbers, ..self })
     }
 
     /// The same with digital inputs that stop axes, or permit them to be enabled.
@@ -309,7 +299,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         u64::try_from(periods.saturating_sub(1)).unwrap_or(u64::MAX)
     }
 
-    /// What is asked of the cycle from outside.
+    /// Commands for the cycle from outside.
     fn command(&mut self, stop: &StopHandle) {
         if let Some(ipc) = &mut self.ipc {
             ipc.command(|| self.pacer.clock().now());
@@ -334,7 +324,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.phase = before.step(self.now(), situation);
         if before == ShutdownPhase::Running && self.phase.stops() {
             self.before_stop.copy_from(&self.status);
-            self.controller_lost = self.told.lost;
+            self.controller_lost = self.output.lost;
             self.signals.keep();
         }
         if matches!(self.phase, ShutdownPhase::ToInit { .. }) && before != self.phase {
@@ -354,22 +344,22 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopping: self.phase.stops(),
         };
         let now = self.now();
-        let asked = self.ipc.as_ref().map(Ipc::asked);
-        if let Some(asked) = asked {
-            self.controller.command(asked);
+        let command = self.ipc.as_ref().map(Ipc::external_command);
+        if let Some(command) = command {
+            self.controller.command(command);
         }
-        let freshness = asked.map(|asked| asked.freshness).unwrap_or_default();
+        let freshness = command.map(|command| command.freshness).unwrap_or_default();
         let stale = freshness == Freshness::Stale;
-        let is_over = |told: &ControllerOutput| stale && told.commanded || told.lost;
+        let is_over = |output: &ControllerOutput| stale && output.commanded || output.lost;
         let governing =
-            Governing { freshness, abandoned: is_over(&self.told), stopping: cycle.stopping, now };
+            Governing { freshness, abandoned: is_over(&self.output), stopping: cycle.stopping, now };
         match &mut self.ipc {
             Some(ipc) => ipc.govern(&mut self.signals, governing),
             None => self.signals.govern(governing),
         }
         let (reports, commands) = self.axes.exchange();
         self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
-        self.told = self.controller.output();
+        self.output = self.controller.output();
         if matches!(
             self.phase,
             ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
@@ -381,7 +371,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
-        self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.phase.ending());
+        self.axes.supervise(Seconds(elapsed), is_over(&self.output), self.phase.ending());
         self.finish(Phase::Update);
     }
 
@@ -394,7 +384,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Process image to frames; all of them leave before the first is awaited.
     fn transmit(&mut self, release: Release) {
-        self.cycle_numbers.write(&mut self.main_device, release.cycle);
+        self.signals.write_number(&mut self.main_device, release.cycle);
         let now = self.now();
         self.main_device.begin_cycle(now);
         let Self { main_device, link, frame, status, watch, .. } = self;
@@ -428,7 +418,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.publisher.status(&self.status);
         if let Some(ipc) = &mut self.ipc {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
-            ipc.publish(&self.status, release.instant, axes, &self.signals, &self.told);
+            ipc.publish(&self.status, release.instant, axes, &self.signals, &self.output);
         }
 
         self.record.lost_frames = self.status.report.frames_lost.into();
@@ -439,69 +429,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Some(ipc) = &mut self.ipc {
             ipc.record(&self.record, self.status.stage);
         }
-    }
-
-    /// An event of the bus, to whom it concerns.
-    fn pass_on(&mut self, cycle: u64, event: Event) {
-        match event {
-            Event::Failed(error) => {
-                self.failure = Some(error.clone());
-                self.tell(cycle, Happening::Bus(Event::Failed(error)));
-            }
-            Event::Mailbox(outcome) => match self.fault_codes.take(outcome) {
-                Ok(None) => {}
-                Ok(Some((position, code))) => {
-                    self.axes.note_error_code(position, code);
-                    self.tell(cycle, Happening::DriveFault { position, code });
-                }
-                Err(outcome) => {
-                    let others = match &mut self.bus {
-                        Some(bus) => bus.take(outcome),
-                        None => Some(outcome),
-                    };
-                    if let Some(outcome) = others {
-                        self.tell(cycle, Happening::Bus(Event::Mailbox(outcome)));
-                    }
-                }
-            },
-            Event::Emergency { position, error_code, .. } => {
-                self.axes.note_error_code(usize::from(position), error_code);
-                self.tell(cycle, Happening::Bus(event));
-            }
-            event => self.tell(cycle, Happening::Bus(event)),
-        }
-    }
-
-    /// How the SubDevices are, and what has changed about it.
-    fn watch_sub_devices(&mut self, cycle: u64) {
-        let at = self.now();
-        let publisher = &mut self.publisher;
-        let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
-        self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
-    }
-
-    /// Tells of changes of the link.
-    fn watch_link(&mut self, cycle: u64) {
-        let at = self.now();
-        let publisher = &mut self.publisher;
-        self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
-    }
-
-    /// How the axes are, and what has changed about it.
-    fn watch_axes(&mut self, cycle: u64) {
-        if self.status.stage != BringUpPhase::Op {
-            // On the way up there is nothing to tell of axes that cannot be enabled yet.
-            return;
-        }
-        let at = self.now();
-        let publisher = &mut self.publisher;
-        self.watch
-            .look_at_axes(self.axes.reports(), &mut |what| publisher.event(CycleEvent { cycle, at, what }));
-    }
-
-    fn tell(&mut self, cycle: u64, what: Happening) {
-        let at = self.now();
-        self.publisher.event(CycleEvent { cycle, at, what });
     }
 
     fn finish(&mut self, phase: Phase) {
@@ -528,13 +455,13 @@ pub struct Ended<L> {
     pub overruns: Overruns,
     /// Cycles with the bus in Op.
     pub cycles_in_op: u64,
-    /// How the last cycle stood.
+    /// Status of the last cycle.
     pub status: Status,
-    /// How the last cycle before the stop stood.
+    /// Status of the last cycle before the stop.
     pub before_stop: Status,
     /// True if the controller process gave no answers then.
     pub controller_lost: bool,
-    /// How things stood at the end of the stop, when Init was asked for.
+    /// Status at the end of the stop, when Init was asked for.
     pub before_init: Status,
     /// Signals, with their values in the last cycle before the stop.
     pub signals: Vec<(types::Signal, SignalState)>,

@@ -17,7 +17,7 @@ mod axis;
 use std::time::Duration;
 
 use ethercat::time::Instant;
-use ipc::controller::{Answer, ControllerCounters, CycleEnd, Heard, Request, Wrong};
+use ipc::controller::{Answer, ControllerCounters, CycleEnd, Received, Request, Wrong};
 use ipc::state;
 use types::Value;
 
@@ -48,7 +48,7 @@ pub trait Remote: Send {
     fn blank_answer(&self) -> Answer;
 
     /// Reads the newest answer if it is newer than the last one.
-    fn newest(&mut self, answer: &mut Answer) -> Heard;
+    fn newest(&mut self, answer: &mut Answer) -> Received;
 
     /// Number of the process, each another one, as of the last [`Remote::newest`]; `None` while there is none.
     fn holder(&self) -> Option<u64>;
@@ -75,7 +75,7 @@ impl Remote for CycleEnd {
         Self::blank_answer(self)
     }
 
-    fn newest(&mut self, answer: &mut Answer) -> Heard {
+    fn newest(&mut self, answer: &mut Answer) -> Received {
         Self::newest(self, answer)
     }
 
@@ -211,9 +211,9 @@ impl<R: Remote> External<R> {
     /// Looks for an answer; what is right about it is taken.
     fn look(&mut self, cycle: u64) -> Look {
         match self.remote.newest(&mut self.answer) {
-            Heard::Nothing => return Look::Nothing,
-            Heard::Wrong(why) => return Look::Wrong(why),
-            Heard::Answer => {}
+            Received::Nothing => return Look::Nothing,
+            Received::Wrong(why) => return Look::Wrong(why),
+            Received::Answer => {}
         }
         if let Err(why) = self.check() {
             return Look::Wrong(why);

@@ -2,7 +2,7 @@
 
 use ethercat::pdo::PdoField;
 
-/// Where a value of up to 32 bits lies among a SubDevice's inputs or outputs.
+/// Place of a value of up to 32 bits among a SubDevice's inputs or outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field32(PdoField);
 

@@ -69,8 +69,8 @@ impl Interlocks {
         Ok(Self { list: configurations.iter().map(bind).collect::<Result<_, _>>()? })
     }
 
-    /// What the inputs of this cycle allow, told to the axes' supervision. The interlocks that have changed are told by their
-    /// places.
+    /// Permissions from the inputs of this cycle, for the axes' supervision. The interlocks that have changed are told
+    /// by their places.
     pub(crate) fn look(
         &mut self,
         main_device: &MainDevice,

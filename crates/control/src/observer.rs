@@ -21,14 +21,14 @@ pub struct CycleEvent {
     pub cycle: u64,
     /// CLOCK_MONOTONIC, as the cycle's clock showed it.
     pub at: Instant,
-    /// What happened.
+    /// Event.
     pub what: Happening,
 }
 
-/// What happened in a cycle.
+/// Event in a cycle.
 #[derive(Debug)]
 pub enum Happening {
-    /// What the MainDevice says of the bus.
+    /// Event of the bus, from the MainDevice.
     Bus(Event),
     /// The process data of a SubDevice in Op does not come and go any more.
     SubDeviceLost {
@@ -80,12 +80,12 @@ pub enum Happening {
     },
     /// The host stood still: cycles that did not take place.
     Stalled {
-        /// How many.
+        /// Count.
         cycles: u64,
     },
 }
 
-/// What a running cycle tells.
+/// Receiving end of a running cycle's records, events and status.
 ///
 /// Look every second or more often: records and events that find no room are dropped and counted.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Observer {
         self.events.next()
     }
 
-    /// How the cycle stands now.
+    /// Status of the cycle now.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status.read()
@@ -130,7 +130,7 @@ impl Observer {
         self.events.dropped()
     }
 
-    /// Whether the cycle is over: nothing will come after what is still here.
+    /// True if the cycle is over: nothing will come after what is still here.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.records.is_over()

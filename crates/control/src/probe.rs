@@ -11,18 +11,18 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::pacer::{Overruns, Pacer};
 use crate::profile::RealTimeProfile;
 
-/// What to probe.
+/// Settings of a probe.
 #[derive(Clone, Debug)]
 pub struct ProbeConfiguration {
     /// Time from release to release.
     pub period: Duration,
     /// Cycles to measure; releases passed over are none.
     pub cycles: u64,
-    /// What the probing thread asks of the system before its first cycle.
+    /// Requests of the probing thread to the system before its first cycle.
     pub profile: RealTimeProfile,
 }
 
-/// How a probe went.
+/// Outcome of a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probed {
     /// Cycles measured: fewer than asked for if it was told to stop.
@@ -31,9 +31,9 @@ pub struct Probed {
     pub dropped: u64,
     /// Wake-ups so late that the next release had passed.
     pub overruns: Overruns,
-    /// What the system granted, in words.
+    /// Requests that the system granted, in words.
     pub granted: String,
-    /// What it refused, each a sentence.
+    /// Requests that it refused, each a sentence.
     pub refusals: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Probed {
 /// ring is full, cycles are dropped and counted.
 ///
 /// # Errors
-/// What starting a thread fails with.
+/// The error of starting a thread.
 pub fn wakeup_latencies(
     configuration: &ProbeConfiguration,
     stop: &AtomicBool,
@@ -116,7 +116,7 @@ fn resident_ring(cycles: u64) -> (Producer<CycleInfo>, Consumer<CycleInfo>) {
 
 /// Cycles the ring holds at most: 16 s of a period of 250 us.
 const RING_SLOTS: u64 = 1 << 16;
-/// How often the calling thread empties the ring.
+/// Interval at which the calling thread empties the ring.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub struct Signals {
     counters: Counters,
     /// Places of the outputs that are commanded from outside.
     commanded: Vec<usize>,
+    /// Places of the outputs with the number of the cycle.
+    numbered: Vec<usize>,
     /// Validity of the command from outside in this cycle.
     freshness: Freshness,
 }
@@ -124,7 +126,8 @@ impl Signals {
             });
         }
         let commanded = (0..signals.len()).filter(|&place| signals[place].is_commanded()).collect();
-        let mut bound = Self { signals, states, commanded, ..Self::default() };
+        let numbered = (0..signals.len()).filter(|&place| signals[place].flow == Flow::Cycle).collect();
+        let mut bound = Self { signals, states, commanded, numbered, ..Self::default() };
         bound.before_stop = bound.states().collect();
         Ok(bound)
     }
@@ -134,7 +137,7 @@ impl Signals {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             let exchanged = match signal.flow {
                 Flow::Input => main_device.inputs_fresh(signal.sub_device),
-                Flow::Output(_) | Flow::Taken(_) => main_device.outputs_taken(signal.sub_device),
+                _ => main_device.outputs_taken(signal.sub_device),
             };
             state.fresh = exchanged && !moment.outdated;
             if state.fresh {
@@ -214,7 +217,8 @@ impl Signals {
     pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
-                Flow::Input => {}
+                // The number of the cycle goes out with its frame.
+                Flow::Input | Flow::Cycle => {}
                 Flow::Output(_) if state.shown() == state.written => {}
                 Flow::Output(_) => {
                     state.written = state.shown();
@@ -223,6 +227,16 @@ impl Signals {
                 // Its writer was before.
                 Flow::Taken(_) => state.raw = state.field.read(main_device.outputs_mut(signal.sub_device)),
             }
+        }
+    }
+
+    /// Number of the cycle to the process image, where it goes out.
+    pub(crate) fn write_number(&mut self, main_device: &mut MainDevice, cycle: u64) {
+        for &place in &self.numbered {
+            let (signal, state) = (&self.signals[place], &mut self.states[place]);
+            let bits = u32::from(signal.value_type.bits()).clamp(1, 64);
+            state.raw = cycle & u64::MAX >> (64 - bits);
+            state.field.write(main_device.outputs_mut(signal.sub_device), state.raw);
         }
     }
 
@@ -278,8 +292,8 @@ impl Signals {
     /// not have.
     pub fn output<T: SignalValue>(&self, name: &str) -> Result<Output<T>, SignalError> {
         let place = self.find(name, false)?;
-        if let Flow::Taken(writer) = &self.signals[place].flow {
-            return Err(SignalError::Taken { name: name.to_owned(), writer: writer.clone() });
+        if let Some(writer) = self.signals[place].read_only_for() {
+            return Err(SignalError::Taken { name: name.to_owned(), writer: writer.to_owned() });
         }
         if self.signals[place].is_commanded() {
             return Err(SignalError::Outside { name: name.to_owned() });
@@ -346,7 +360,7 @@ fn place(signal: &Signal, main_device: &MainDevice) -> Result<PdoField, PlaceErr
     let Signal { name, sub_device, bit_offset, value_type, flow, .. } = signal;
     let bytes = main_device.sub_devices().get(*sub_device).map_or(0, |it| match flow {
         Flow::Input => it.input_bytes(),
-        Flow::Output(_) | Flow::Taken(_) => it.output_bytes(),
+        _ => it.output_bytes(),
     });
     let field = PdoField { bit_offset: *bit_offset, bit_length: usize::from(value_type.bits()) };
     let end = field.bit_offset + field.bit_length;
@@ -360,172 +374,4 @@ fn place(signal: &Signal, main_device: &MainDevice) -> Result<PdoField, PlaceErr
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use types::ValueType;
-
-    use super::*;
-
-    /// One output of eight bits, at 100.
-    fn output(behaviour: OutputBehaviour) -> Signals {
-        let signal = Signal {
-            name: "valve".to_owned(),
-            sub_device: 0,
-            bit_offset: 0,
-            value_type: ValueType::Unsigned(8),
-            unit: String::new(),
-            scaling: None,
-            range: Some((10.0, 200.0)),
-            flow: Flow::Output(behaviour),
-        };
-        let field = PdoField { bit_offset: 0, bit_length: 8 };
-        let state = State {
-            field,
-            raw: 100,
-            forced: None,
-            written: 100,
-            fresh: true,
-            seen: true,
-            missed: 0,
-            closed: false,
-        };
-        let commanded = if signal.is_commanded() { vec![0] } else { vec![] };
-        Signals { signals: vec![signal], states: vec![state], commanded, ..Signals::default() }
-    }
-
-    fn value(signals: &Signals) -> u64 {
-        signals.states[0].shown()
-    }
-
-    /// Of a controller that lives on the command.
-    fn governing(stale: bool, stopping: bool) -> Governing {
-        let freshness = if stale { Freshness::Stale } else { Freshness::Fresh };
-        Governing { freshness, abandoned: stale, stopping, now: Instant::EPOCH }
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::EPOCH + Duration::from_millis(ms)
-    }
-
-    fn hold(value: u64) -> Force {
-        Force::Hold { signal: 0, value: Value::Unsigned(value), time: Duration::from_millis(10) }
-    }
-
-    // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
-    #[test]
-    fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again() {
-        for (on_stale, stale) in [(None, 120), (Some(OnStale::Hold), 100), (Some(OnStale::Bits(7)), 7)] {
-            let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
-            signals.govern(governing(true, false));
-            signals.set(0, Value::Unsigned(120));
-            assert_eq!(value(&signals), stale, "{on_stale:?}");
-            signals.govern(governing(false, false));
-            signals.set(0, Value::Unsigned(130));
-            assert_eq!(value(&signals), 130, "{on_stale:?}");
-            // The end decides over it.
-            signals.govern(governing(true, true));
-            signals.set(0, Value::Unsigned(120));
-            assert_eq!(value(&signals), 0, "{on_stale:?}");
-        }
-    }
-
-    // feature(signals): outputs with `writer = "outside"`, one writer each
-    #[test]
-    fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_controller_is() {
-        let on_stale = Some(OnStale::Bits(12));
-        let behaviour = OutputBehaviour { writer: Writer::Outside, on_stale, ..OutputBehaviour::default() };
-        let mut signals = output(behaviour);
-        let own = |stale, stopping| Governing { abandoned: false, ..governing(stale, stopping) };
-        signals.govern(own(false, false));
-        signals.command(&[None, Some(Value::Unsigned(1))]);
-        assert_eq!(value(&signals), 100, "nothing is asked of it");
-        signals.command(&[Some(Value::Unsigned(120))]);
-        assert_eq!(value(&signals), 120);
-        signals.set(0, Value::Unsigned(90));
-        assert_eq!((value(&signals), signals.counters.refused), (120, 1), "no controller sets it");
-        signals.govern(own(true, false));
-        signals.command(&[Some(Value::Unsigned(130))]);
-        assert_eq!(value(&signals), 12, "its time is over before it is read");
-        signals.govern(own(false, false));
-        assert_eq!(value(&signals), 12, "until it is commanded again");
-        signals.command(&[Some(Value::Unsigned(140))]);
-        assert_eq!(value(&signals), 140);
-        signals.govern(own(false, true));
-        signals.command(&[Some(Value::Unsigned(150))]);
-        assert_eq!(value(&signals), 0);
-        // That of a controller with a mind of its own goes on.
-        let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
-        signals.govern(own(true, false));
-        signals.set(0, Value::Unsigned(120));
-        signals.command(&[Some(Value::Unsigned(130))]);
-        assert_eq!(value(&signals), 120, "nobody else sets it");
-    }
-
-    // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
-    #[test]
-    fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
-        let behaviour =
-            || OutputBehaviour { on_stale: Some(OnStale::Bits(7)), ..OutputBehaviour::default() };
-        let run = |signals: &mut Signals, ms: u64, stale: bool, stopping: bool| {
-            signals.govern(Governing { now: at(ms), ..governing(stale, stopping) });
-            signals.set(0, Value::Unsigned(120));
-            (value(signals), signals.value(0).unwrap().forced)
-        };
-        let mut signals = output(behaviour());
-        signals.force(hold(150), at(0));
-        assert_eq!(run(&mut signals, 0, false, false), (150, true));
-        assert_eq!(run(&mut signals, 9, true, false), (150, true), "over a stale command, too");
-        assert_eq!(run(&mut signals, 10, true, false), (7, false));
-        assert_eq!(run(&mut signals, 11, false, false), (120, false), "the controller has it again");
-        for release in [Force::Release(0), Force::ReleaseAll] {
-            signals.force(hold(150), at(20));
-            signals.force(hold(160), at(20));
-            assert_eq!(run(&mut signals, 21, false, false), (160, true));
-            signals.force(release, at(22));
-            assert_eq!(run(&mut signals, 22, false, false), (120, false));
-        }
-        signals.force(hold(150), at(30));
-        assert_eq!(run(&mut signals, 30, false, true), (0, false), "on_stop decides over it");
-        signals.force(hold(150), at(31));
-        assert_eq!(run(&mut signals, 31, false, true), (0, false), "and over one that comes later");
-    }
-
-    // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
-    #[test]
-    fn an_output_that_is_to_return_with_a_value_does_not_return_forced() {
-        for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
-            let mut signals = output(OutputBehaviour { on_return, ..OutputBehaviour::default() });
-            signals.force(hold(150), at(0));
-            signals.states[0].missed = BLIND_CYCLES + 1;
-            signals.govern(governing(false, false));
-            signals.states[0].missed = 0;
-            signals.govern(governing(false, false));
-            assert_eq!((value(&signals), signals.value(0).unwrap().forced), returned);
-        }
-    }
-
-    // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
-    #[test]
-    fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
-        let mut signals = output(OutputBehaviour::default());
-        signals.force(Force::Hold { signal: 0, value: Value::Real(f64::NAN), time: Duration::MAX }, at(0));
-        signals.force(Force::Hold { signal: 1, value: Value::Unsigned(1), time: Duration::MAX }, at(0));
-        signals.force(Force::Release(usize::MAX), at(0));
-        signals.signals[0].flow = Flow::Taken("axis \"x\"".to_owned());
-        signals.force(hold(150), at(0));
-        assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
-    }
-
-    // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
-    #[test]
-    fn what_cannot_be_is_clamped_or_refused_and_counted() {
-        let mut signals = output(OutputBehaviour::default());
-        signals.set(0, Value::Real(300.0));
-        assert_eq!((value(&signals), signals.counters.clamped), (200, 1));
-        signals.set(0, Value::Real(f64::NAN));
-        signals.set(0, Value::Bool(true));
-        signals.set(1, Value::Unsigned(1));
-        assert_eq!((value(&signals), signals.counters), (200, Counters { clamped: 1, refused: 2 }));
-    }
-}
+mod tests;

@@ -56,7 +56,7 @@ impl StopHandle {
     }
 }
 
-/// How far a cycle is on its way to the end.
+/// Phase of a cycle on its way to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShutdownPhase {
     /// The controller has the axes.
@@ -77,7 +77,7 @@ pub(crate) enum ShutdownPhase {
     Ended,
 }
 
-/// What a step looks at.
+/// Inputs of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     /// Somebody asked for a stop, or the asked-for number of cycles has run.
@@ -92,7 +92,7 @@ pub(crate) struct Situation {
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
-    /// How long the slowest brake takes: until it holds, its drive keeps the torque.
+    /// Time the slowest brake takes: until it holds, its drive keeps the torque.
     pub(crate) brakes: Duration,
     /// The bus is down.
     pub(crate) down: bool,
@@ -131,12 +131,12 @@ impl ShutdownPhase {
         }
     }
 
-    /// Whether the controller is told to come to rest.
+    /// True if the controller is told to come to rest.
     pub(crate) fn stops(self) -> bool {
         self != Self::Running
     }
 
-    /// What supervision is told.
+    /// Ending of the cycle, for supervision.
     pub(crate) fn ending(self) -> Ending {
         match self {
             Self::Running => Ending::No,

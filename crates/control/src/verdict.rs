@@ -79,7 +79,7 @@ pub enum Finding {
     NotDisabled {
         /// Which.
         axis: usize,
-        /// Where its drive is.
+        /// State of its drive.
         state: State,
     },
     /// The bus stayed lost, and that ended the run.
@@ -100,7 +100,7 @@ pub enum Finding {
     OutsideOp {
         /// Which.
         position: usize,
-        /// Where it is.
+        /// State of it.
         status: AlStatus,
         /// Why.
         code: AlStatusCode,

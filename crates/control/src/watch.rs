@@ -1,4 +1,4 @@
-//! What changes about the SubDevices and the axes of a running cycle, and whether anybody is there at all.
+//! Changes of the SubDevices and the axes of a running cycle, and the loss of all.
 
 use std::io;
 use std::time::Duration;

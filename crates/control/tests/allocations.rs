@@ -146,9 +146,9 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         CycleConfiguration { order, cycles: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let (cycle, observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
     let folder = IpcFolder::new("allocations");
-    let (ipc, _door, attachment) = ipc_with(&folder, rules(6), &signals());
-    let peers = Peers::start(&attachment, 6);
-    let (forcing, goes_on) = (Client::open(attachment.path()).unwrap(), Arc::new(AtomicBool::new(true)));
+    let (ipc, _server, client) = ipc_with(&folder, rules(6), &signals());
+    let peers = Peers::start(&client, 6);
+    let (forcing, goes_on) = (Client::open(client.path()).unwrap(), Arc::new(AtomicBool::new(true)));
     let goes = Arc::clone(&goes_on);
     let forcing = std::thread::spawn(move || {
         let mut forced = 0_u64;
@@ -174,7 +174,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     goes_on.store(false, Ordering::Relaxed);
     let forced = forcing.join().unwrap();
     assert!(forced > 100, "{forced}");
-    let command = attachment.state().read().unwrap().command;
+    let command = client.state().read().unwrap().command;
     assert!(read > 100 && sent > 100 && command.accepted > 100, "{read} {sent} {command:?}");
     assert!(command.refused > 100, "{command:?}");
     let set =

@@ -74,7 +74,7 @@ impl Seen {
     }
 }
 
-/// What was to be seen of an axis that `script` moves for so many cycles, on a drive that gives at most `torque`.
+/// View of an axis that `script` moves for so many cycles, on a drive that gives at most `torque`.
 fn run(
     times: BrakeTimes,
     torque: i64,

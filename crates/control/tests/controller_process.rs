@@ -86,14 +86,14 @@ fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
 #[test]
 fn one_process_at_a_time_and_of_the_same_version_only() {
     let mut rig = Rig::start("one");
-    let attachment = rig.attachment();
-    let holder = attachment.controller().unwrap();
-    match attachment.controller() {
+    let client = rig.client();
+    let holder = client.controller().unwrap();
+    match client.controller() {
         Err(ControllerError::Taken { process }) => assert_eq!(process, std::process::id()),
         other => panic!("{other:?}"),
     }
     drop(holder);
-    let again = attachment.controller().unwrap();
+    let again = client.controller().unwrap();
     drop(again);
     rig.finish();
 }
@@ -104,7 +104,7 @@ struct Rig {
     counters: Arc<Counters>,
     stop: StopHandle,
     thread: Option<thread::JoinHandle<Ended<SimulatedLink<Segment>>>>,
-    door: Option<Server>,
+    server: Option<Server>,
 }
 
 struct Finished {
@@ -115,7 +115,7 @@ struct Finished {
 impl Rig {
     fn start(name: &str) -> Self {
         let folder = IpcFolder::new(&format!("controller-{name}"));
-        let (end, ends, door) = open(&folder, DRIVES);
+        let (end, ends, server) = open(&folder, DRIVES);
         let counters = Arc::clone(end.counters());
         let controller = External::new(end, settings(DRIVES, DEADLINE, MAX_LATE));
         let configuration = CycleConfiguration {
@@ -130,19 +130,19 @@ impl Rig {
         let stop = StopHandle::new();
         let handle = stop.clone();
         let thread = thread::spawn(move || cycle.run(&handle));
-        let rig = Self { folder, counters, stop, thread: Some(thread), door: Some(door) };
-        let state = rig.attachment().state();
+        let rig = Self { folder, counters, stop, thread: Some(thread), server: Some(server) };
+        let state = rig.client().state();
         eventually("Op", || state.read().is_ok_and(|state| state.bus.stage == 7));
         rig
     }
 
-    fn attachment(&self) -> Client {
+    fn client(&self) -> Client {
         Client::open(&socket(&self.folder)).unwrap()
     }
 
     /// Waits until supervision has brought the axes to rest, with the bus in Op.
     fn rests(&self) {
-        let state = self.attachment().state();
+        let state = self.client().state();
         let what = || format!("the axes rest: {:?} {:?}", state.read().unwrap().axes, self.counters.read());
         eventually_or(what, || {
             let state = state.read().unwrap();
@@ -154,7 +154,7 @@ impl Rig {
     fn finish(&mut self) -> Finished {
         self.stop.stop();
         let ended = self.thread.take().unwrap().join().unwrap();
-        drop(self.door.take());
+        drop(self.server.take());
         Finished { ended, counters: Arc::clone(&self.counters) }
     }
 }
@@ -215,6 +215,6 @@ fn controller() {
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     // Started by hand, or its parent is gone already.
     let Some(socket) = std::env::var_os(SOCKET).filter(|_| parent_id() != 1) else { return };
-    let attachment = Client::open(Path::new(&socket)).unwrap();
-    turn(&mut attachment.controller().unwrap(), DRIVES);
+    let client = Client::open(Path::new(&socket)).unwrap();
+    turn(&mut client.controller().unwrap(), DRIVES);
 }

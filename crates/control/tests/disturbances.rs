@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use diagnose::disturbance::{
+    Counts, CycleWatch, Detail, Disturbance, Disturbances, Frame, Kind, Means, Watch,
+};
 use ethercat::main_device::BringUpPhase;
 use onbeat_control::clock::{Clock, MonotonicClock};
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
-use onbeat_control::disturbance::{
-    Counts, Culprit, CycleWatch, Detail, Disturbances, Frame, Kind, Means, Watch,
-};
 use onbeat_control::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
 use onbeat_control::profile::{RealTimeProfile, Scheduling};
 use onbeat_control::signal::Io;
@@ -93,17 +93,17 @@ fn full_watch() -> Option<Watch> {
 /// Threads of the kernel take what they like, and its memory management moves a page now and then: what this machine is
 /// to blame for, and not the task.
 fn planted(disturbed: &Disturbances) -> Counts {
-    for culprit in disturbed.culprits.iter().filter(|it| it.kind == Kind::Preemption) {
+    for cause in disturbed.causes.iter().filter(|it| it.kind == Kind::Task) {
         let ours =
-            ["the-", "watch", "main", "disturbances"].iter().any(|name| culprit.name.starts_with(name));
-        assert!(!ours, "{culprit:?}");
+            ["the-", "watch", "main", "disturbances"].iter().any(|name| cause.name.starts_with(name));
+        assert!(!ours, "{cause:?}");
     }
     assert_eq!(disturbed.lost, 0);
     Counts { preemptions: 0, minor_faults: 0, ..disturbed.counts }
 }
 
-fn culprit<'a>(disturbed: &'a Disturbances, kind: Kind, name: &str) -> &'a Culprit {
-    let found = disturbed.culprits.iter().find(|it| it.kind == kind && it.name == name);
+fn cause<'a>(disturbed: &'a Disturbances, kind: Kind, name: &str) -> &'a Disturbance {
+    let found = disturbed.causes.iter().find(|it| it.kind == kind && it.name == name);
     found.unwrap_or_else(|| panic!("no {kind} by {name}: {disturbed:#?}"))
 }
 
@@ -174,10 +174,10 @@ fn a_read_that_blocks_is_counted_as_read() {
     });
     assert_eq!(planted(&disturbed), ONE_BLOCKING_CALL, "{disturbed:#?}");
     for kind in [Kind::Sleep, Kind::SystemCall, Kind::BlockingCall] {
-        assert!(culprit(&disturbed, kind, "read").first_period >= PLANTED);
+        assert!(cause(&disturbed, kind, "read").first_period >= PLANTED);
         was_in(&disturbed, kind, "reads_from_an_empty_pipe");
     }
-    assert_eq!(disturbed.firsts.iter().find(|it| it.kind != Kind::Preemption).unwrap().name, "read");
+    assert_eq!(disturbed.firsts.iter().find(|it| it.kind != Kind::Task).unwrap().name, "read");
 }
 
 // feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
@@ -202,10 +202,10 @@ fn a_mutex_that_another_holds_is_counted_as_futex() {
         drop(held);
     });
     // It may wake others on its way out.
-    let calls = culprit(&disturbed, Kind::SystemCall, "futex").count;
+    let calls = cause(&disturbed, Kind::SystemCall, "futex").count;
     let expected = Counts { system_calls: calls, ..ONE_BLOCKING_CALL };
     assert_eq!(planted(&disturbed), expected, "{disturbed:#?}");
-    assert_eq!(culprit(&disturbed, Kind::BlockingCall, "futex").count, 1);
+    assert_eq!(cause(&disturbed, Kind::BlockingCall, "futex").count, 1);
     was_in(&disturbed, Kind::BlockingCall, "locks_what_another_holds");
 }
 
@@ -227,7 +227,7 @@ fn a_sleep_of_its_own_is_told_from_the_wait_for_the_period() {
     };
     let disturbed = watched(&watch, settings("sleeper"), PERIODS, body, || ());
     assert_eq!(planted(&disturbed), ONE_BLOCKING_CALL, "{disturbed:#?}");
-    assert!(culprit(&disturbed, Kind::BlockingCall, "clock_nanosleep").first_period >= PLANTED);
+    assert!(cause(&disturbed, Kind::BlockingCall, "clock_nanosleep").first_period >= PLANTED);
     was_in(&disturbed, Kind::SystemCall, "sleeps_on_its_own");
 }
 
@@ -257,13 +257,12 @@ fn fresh_memory_is_counted_as_minor_faults() {
     };
     let disturbed = watched(&watch, settings, PERIODS, body, || ());
     assert_eq!(planted(&disturbed), Counts::default(), "{disturbed:#?}");
-    let culprit =
-        disturbed.culprits.iter().filter(|it| it.kind == Kind::MinorFault).max_by_key(|it| it.count);
-    let culprit = culprit.unwrap_or_else(|| panic!("no minor faults: {disturbed:#?}"));
-    assert!(culprit.count >= PAGES as u64, "{disturbed:#?}");
+    let cause = disturbed.causes.iter().filter(|it| it.kind == Kind::MinorFault).max_by_key(|it| it.count);
+    let cause = cause.unwrap_or_else(|| panic!("no minor faults: {disturbed:#?}"));
+    assert!(cause.count >= PAGES as u64, "{disturbed:#?}");
     let touched = touched.load(Ordering::Relaxed);
-    assert_eq!(culprit.last_period, touched);
-    assert_eq!(culprit.name, "anonymous memory");
+    assert_eq!(cause.last_period, touched);
+    assert_eq!(cause.name, "anonymous memory");
     let first = disturbed.firsts.iter().find(|first| first.kind == Kind::MinorFault).unwrap();
     if first.period == touched {
         was_in(&disturbed, Kind::MinorFault, "touches_fresh_memory");
@@ -300,14 +299,14 @@ fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
     };
     let disturbed = watched(&watch, lower, PERIODS, body, planted);
     higher.join().unwrap();
-    let by_higher = culprit(&disturbed, Kind::Preemption, "the-higher");
+    let by_higher = cause(&disturbed, Kind::Task, "the-higher");
     assert!(by_higher.count > PERIODS / 2, "{disturbed:#?}");
     let counts = Counts { preemptions: 0, minor_faults: 0, ..disturbed.counts };
     assert_eq!(counts, Counts::default(), "{disturbed:#?}");
-    was_in(&disturbed, Kind::Preemption, "works_for_a_while");
+    was_in(&disturbed, Kind::Task, "works_for_a_while");
 }
 
-/// What a user without privilege has: a sleep is told from the wait by the releases, and a long one has a name.
+/// Means of a user without privilege: a sleep is told from the wait by the releases, and a long one has a name.
 #[test]
 fn without_tracepoints_a_sleep_is_found_all_the_same() {
     let _turn = Turn::take().unwrap();
@@ -337,11 +336,11 @@ fn without_tracepoints_a_sleep_is_found_all_the_same() {
         watched(&watch, ordinary(), 3, body, || ())
     });
     assert_eq!((disturbed.counts.sleeps, disturbed.counts.blocking_calls), (1, 1), "{disturbed:#?}");
-    assert_eq!(culprit(&disturbed, Kind::BlockingCall, "read").first_period, 1);
+    assert_eq!(cause(&disturbed, Kind::BlockingCall, "read").first_period, 1);
     assert!(disturbed.missing.iter().any(|it| it.contains("without tracepoints")), "{disturbed:#?}");
 }
 
-/// What is left where the kernel allows no events at all.
+/// Means that are left where the kernel allows no events at all.
 #[test]
 fn with_counters_alone_a_sleep_is_counted_and_the_waits_are_not() {
     let _turn = Turn::take().unwrap();
@@ -371,7 +370,7 @@ fn a_cycle_shows_zero_but_for_its_links_calls_and_a_controller_that_reads_a_file
     let calm = watch_cycle(false);
     assert_eq!(planted(&calm), Counts::default(), "{calm:#?}");
     let careless = watch_cycle(true);
-    let reads = culprit(&careless, Kind::SystemCall, "read");
+    let reads = cause(&careless, Kind::SystemCall, "read");
     assert!(reads.count > 1 && reads.first_period < reads.last_period, "{careless:#?}");
     was_in(&careless, Kind::SystemCall, "looks_into_a_file");
 }

@@ -29,10 +29,10 @@ use simulator::{EscDescription, Segment, SubDevice};
 use support::scripted::{Scene, play};
 use support::{PERIOD, main_device, supervised};
 
-/// Where the mark is, if nobody says otherwise.
+/// Place of the mark, if nothing else is said.
 const MARK: f64 = -0.5;
 
-/// Where the shaft stands at power-on, for whoever built the drive.
+/// Place of the shaft at power-on.
 const BEGIN: f64 = 3.0;
 
 /// Homing speed, in rad/s, and acceleration, in rad/s^2.
@@ -43,7 +43,7 @@ const ACCELERATION: f64 = 100.0;
 #[derive(Clone)]
 struct Case {
     method: i8,
-    /// Where the mark is, for the axis.
+    /// Place of the mark, for the axis.
     mark: f64,
     limit_switches: Option<(f64, f64)>,
     mode: CyclicMode,
@@ -88,7 +88,7 @@ impl Case {
         AxisConfiguration { mode: self.mode, homing, brake, ..supervised(1).remove(0) }
     }
 
-    /// What was to be seen while `script` moved the axis.
+    /// View of the axis while `script` moved it.
     fn run(&self, script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static) -> Vec<Seen> {
         let look = |scene: &Scene<'_>| {
             let seen = Seen { report: *scene.report, stopping: scene.stopping };
@@ -107,7 +107,7 @@ fn mapping() -> PdoMapping {
     mapping
 }
 
-/// What the axis reported on a cycle.
+/// Report of the axis on a cycle.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     report: AxisReport,

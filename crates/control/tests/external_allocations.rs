@@ -67,7 +67,7 @@ impl<C: Controller> Controller for Watching<C> {
 /// Allocator calls in the cycle.
 fn run(order: FrameOrder, leaks: bool) -> u64 {
     let folder = IpcFolder::new("external-allocations");
-    let (end, ends, door) = open(&folder, DRIVES);
+    let (end, ends, server) = open(&folder, DRIVES);
     let stop = StopHandle::new();
     CYCLES.store(0, Ordering::Relaxed);
     let before = allocations::calls();
@@ -77,12 +77,12 @@ fn run(order: FrameOrder, leaks: bool) -> u64 {
         CycleConfiguration { order, cycles: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let link = SimulatedLink::new(segment(DRIVES));
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &supervised(DRIVES), controller, configuration);
-    let attachment = Client::open(&socket(&folder)).unwrap();
-    let mut process = attachment.controller().unwrap();
+    let client = Client::open(&socket(&folder)).unwrap();
+    let mut process = client.controller().unwrap();
     let process = thread::spawn(move || turn(&mut process, DRIVES));
     let ended = cycle.with_ipc(Ipc::new(ends, rules(DRIVES))).run(&stop);
     assert_eq!(ended.failure, None);
-    drop(door);
+    drop(server);
     process.join().unwrap();
     allocations::calls() - before
 }

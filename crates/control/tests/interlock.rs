@@ -58,7 +58,7 @@ fn interlock(kind: InterlockKind) -> Interlock {
     }
 }
 
-/// What happens at a cycle.
+/// Act at a cycle.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     High,

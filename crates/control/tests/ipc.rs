@@ -28,9 +28,9 @@ const ENABLED: u8 = 5;
 /// Runs beside the cycle on its own thread, between two cycles: sees the state of the last one, and writes.
 type Visitor = dyn FnMut(&mut Visit) + Send;
 
-/// What a visitor has at hand.
+/// Means of a visitor.
 struct Visit {
-    attachment: Client,
+    client: Client,
     writer: Option<Writer>,
     clock: VirtualClock,
     /// The state of the last cycle.
@@ -47,7 +47,7 @@ impl Visit {
         let command =
             Command { time_to_live_ns: time_to_live.as_nanos() as u64, axes, ..Command::default() };
         if self.writer.is_none() {
-            self.writer = Some(self.attachment.command().unwrap());
+            self.writer = Some(self.client.command().unwrap());
         }
         self.writer.as_mut().unwrap().send(&command).unwrap();
     }
@@ -67,7 +67,7 @@ impl Controller for Visited {
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         self.servant.update(info, io);
-        let Ok(state) = self.visit.attachment.state().read() else { return };
+        let Ok(state) = self.visit.client.state().read() else { return };
         let enabled = state.axes.iter().all(|axis| axis.drive_state == ENABLED);
         self.visit.cycles += u64::from(enabled || self.visit.cycles > 0);
         self.visit.state = state;
@@ -114,11 +114,11 @@ fn states(
     // Commands bear the machine's own time: the cycle's is ahead of it all the time.
     clock.advance(Duration::from_nanos(MonotonicClock.now().as_nanos()) + Duration::from_secs(600));
     let folder = IpcFolder::new(name);
-    let (ipc, _door, attachment) = ipc(&folder, rules(DRIVES));
+    let (ipc, _server, client) = ipc(&folder, rules(DRIVES));
     let (states, seen): (_, Receiver<State>) = channel();
     let controller = Visited {
         servant: Servant::new(DRIVES, 2.0),
-        visit: Visit { attachment, writer: None, clock: clock.clone(), state: State::default(), cycles: 0 },
+        visit: Visit { client, writer: None, clock: clock.clone(), state: State::default(), cycles: 0 },
         visitor: Box::new(visitor),
         states,
     };
@@ -173,7 +173,7 @@ fn gone_stale(name: &str, mode: CyclicMode, on_stale: OnStale) -> Vec<State> {
     states
 }
 
-/// What drives are sent never changes its speed faster than supervision may brake.
+/// Judges that the commands of drives never change their speed faster than supervision may brake.
 fn brakes_gently(states: &[State]) {
     let stale = first(states, |state| state.command.freshness == Freshness::Stale);
     for pair in states[stale - 1..stale + LONG].windows(2) {
@@ -298,7 +298,7 @@ fn a_command_older_than_its_time_to_live_moves_nothing() {
                 axes: moves(CyclicMode::Position),
                 ..Command::default()
             };
-            let mut writer = visit.attachment.command().unwrap();
+            let mut writer = visit.client.command().unwrap();
             writer.send(&command).unwrap();
             visit.writer = Some(writer);
         }

@@ -29,7 +29,7 @@ use support::cycle;
 
 const PERIOD: Duration = Duration::from_millis(4);
 const ROUND_TRIP: Duration = Duration::from_micros(60);
-/// How often a simulated SubDevice looks at its inputs and moves its outputs.
+/// Interval at which a simulated SubDevice looks at its inputs and moves its outputs.
 const STEP_NS: u64 = 250_000;
 
 /// A drive with one digital input, shown as full torque or none, and one digital output: its target moves.

@@ -30,7 +30,7 @@ fn root_in_a_group_without_a_real_time_budget_is_told_so() {
     assert!(refusal.contains("move the process to the root group"), "{said}");
 }
 
-/// Where the process below is to go.
+/// Variable that names the group for the process below.
 const GROUP: &str = "ONBEAT_TEST_GROUP";
 
 struct Group(PathBuf);

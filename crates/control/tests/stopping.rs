@@ -32,7 +32,7 @@ const DECELERATION: f64 = 50.0;
 /// The torque that a shaft of the simulation takes to turn at all, N m.
 const FRICTION: f64 = 0.02;
 
-/// What the controller is asked to ignore is set at this cycle.
+/// Cycle of the set-point that the controller is asked to ignore.
 const STOP_AT: u64 = 400;
 
 /// Moves at a steady speed, asked to stop or not.
@@ -115,7 +115,7 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bo
     Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending }
 }
 
-/// How fast the shaft turned at the last step of which the drive followed its set-points, rad/s.
+/// Speed of the shaft at the last step of which the drive followed its set-points, rad/s.
 fn speed_when_let_go(ran: &Ran) -> f64 {
     let last = ran.taken.iter().rev().find(|it| it.state == State::OperationEnabled).unwrap();
     last.velocity.abs() / COUNTS_PER_RADIAN

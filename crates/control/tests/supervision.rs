@@ -13,7 +13,7 @@ use onbeat_control::controller::{AxisCommand, AxisReport};
 use support::scripted::{Scene, play};
 use support::{segment, supervised};
 
-/// What one axis reported on a cycle, and what it was asked.
+/// Report and command of one axis on a cycle.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     report: AxisReport,

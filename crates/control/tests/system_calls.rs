@@ -97,8 +97,8 @@ fn external_under_strace() {
     let link = SimulatedLink::new(segment(DRIVES));
     let axes = supervised(DRIVES);
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &axes, controller, configuration);
-    let attachment = Client::open(&controller::socket(&folder)).unwrap();
-    let mut process = attachment.controller().unwrap();
+    let client = Client::open(&controller::socket(&folder)).unwrap();
+    let mut process = client.controller().unwrap();
     let process = thread::spawn(move || controller::turn(&mut process, DRIVES));
     let ended = cycle.with_ipc(Ipc::new(ends, rules(DRIVES))).run(&StopHandle::new());
     assert_eq!(ended.failure, None);
@@ -166,10 +166,10 @@ fn cycle_under_strace() {
     let axes = supervised(DRIVES);
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &axes, controller, configuration);
     let folder = IpcFolder::new("system-calls");
-    let (ipc, _door, attachment) = ipc(&folder, rules(DRIVES));
-    let peers = Peers::start(&attachment, DRIVES);
+    let (ipc, _server, client) = ipc(&folder, rules(DRIVES));
+    let peers = Peers::start(&client, DRIVES);
     assert_eq!(cycle.with_ipc(ipc).run(&StopHandle::new()).failure, None);
     let (read, sent) = peers.stop();
-    let command = attachment.state().read().unwrap().command;
+    let command = client.state().read().unwrap().command;
     assert!(read > 10 && sent > 10 && command.accepted > 10, "{read} {sent} {command:?}");
 }

@@ -1,4 +1,4 @@
-//! What goes wrong before and during a cycle: said in a sentence, recorded, and ended in order.
+//! Failures before and during a cycle: said in a sentence, recorded, and ended in order.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;

@@ -149,8 +149,8 @@ impl BaseController {
 }
 
 impl Controller for BaseController {
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.wanted = asked.twist.filter(|_| asked.freshness == Freshness::Fresh);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.wanted = command.twist.filter(|_| command.freshness == Freshness::Fresh);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {

@@ -28,7 +28,7 @@ pub struct Cartesian {
     points: Vec<TrajectoryPoint>,
     /// True for a joint whose set-point stands whatever the line says: its drive has not followed all along.
     left: Vec<bool>,
-    asked: Option<ToolPose>,
+    commanded: Option<ToolPose>,
     /// Target taken up, or refused, last.
     aim: Option<ToolPose>,
     refused: Option<Refusal>,
@@ -72,7 +72,7 @@ impl Cartesian {
             stage: Stage::Rest,
             points: vec![TrajectoryPoint::default(); joints],
             left: vec![true; joints],
-            asked: None,
+            commanded: None,
             aim: None,
             refused: None,
         })
@@ -103,12 +103,12 @@ impl Cartesian {
 
     /// Plans, begins and ends lines. `free`: the arm may move.
     fn decide(&mut self, free: bool) {
-        let turned_away = !free || self.asked.is_some_and(|asked| !self.is_aim(asked));
+        let turned_away = !free || self.commanded.is_some_and(|pose| !self.is_aim(pose));
         match self.stage {
             Stage::Rest if free => {
-                let Some(asked) = self.asked.filter(|asked| !self.is_aim(*asked)) else { return };
-                self.aim = Some(asked);
-                match self.line.aim(self.points.iter().map(|point| point.position), asked) {
+                let Some(pose) = self.commanded.filter(|pose| !self.is_aim(*pose)) else { return };
+                self.aim = Some(pose);
+                match self.line.aim(self.points.iter().map(|point| point.position), pose) {
                     Ok(()) => self.stage = Stage::Planning,
                     Err(why) => self.refuse(&why),
                 }
@@ -126,10 +126,10 @@ impl Cartesian {
     }
 
     /// True for the target taken up last, bit by bit: one that is no number is the same again, too.
-    fn is_aim(&self, asked: ToolPose) -> bool {
+    fn is_aim(&self, pose: ToolPose) -> bool {
         let bits =
             |pose: ToolPose| (pose.position.map(|it| it.0.to_bits()), pose.orientation.map(f64::to_bits));
-        self.aim.is_some_and(|aim| bits(aim) == bits(asked))
+        self.aim.is_some_and(|aim| bits(aim) == bits(pose))
     }
 
     /// Stands: a target that is still asked for is taken up again.
@@ -170,8 +170,8 @@ impl Cartesian {
 }
 
 impl Controller for Cartesian {
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.asked = asked.pose.filter(|_| asked.freshness == Freshness::Fresh);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.commanded = command.pose.filter(|_| command.freshness == Freshness::Fresh);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {

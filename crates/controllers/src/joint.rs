@@ -58,8 +58,8 @@ impl JointPosition {
 }
 
 impl Controller for JointPosition {
-    fn command(&mut self, asked: &ExternalCommand) {
-        command(&self.axes, asked, &mut self.targets);
+    fn command(&mut self, command: &ExternalCommand) {
+        fresh_targets(&self.axes, command, &mut self.targets);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
@@ -118,8 +118,8 @@ impl JointVelocity {
 }
 
 impl Controller for JointVelocity {
-    fn command(&mut self, asked: &ExternalCommand) {
-        command(&self.axes, asked, &mut self.targets);
+    fn command(&mut self, command: &ExternalCommand) {
+        fresh_targets(&self.axes, command, &mut self.targets);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
@@ -174,10 +174,10 @@ impl JointEffort {
 }
 
 impl Controller for JointEffort {
-    fn command(&mut self, asked: &ExternalCommand) {
-        let fresh = asked.freshness == Freshness::Fresh;
+    fn command(&mut self, command: &ExternalCommand) {
+        let fresh = command.freshness == Freshness::Fresh;
         for ((settings, _), target) in self.axes.iter().zip(&mut self.targets) {
-            *target = asked.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
+            *target = command.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
         }
     }
 
@@ -213,10 +213,10 @@ fn online(axes: &[AxisSettings]) -> Result<OnlineMotion, OnlineError> {
     OnlineMotion::new(&limits, Synchronisation::Independent)
 }
 
-fn command(axes: &[AxisSettings], asked: &ExternalCommand, targets: &mut [Option<AxisTarget>]) {
-    let fresh = asked.freshness == Freshness::Fresh;
+fn fresh_targets(axes: &[AxisSettings], command: &ExternalCommand, targets: &mut [Option<AxisTarget>]) {
+    let fresh = command.freshness == Freshness::Fresh;
     for (settings, target) in axes.iter().zip(targets) {
-        *target = asked.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
+        *target = command.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
     }
 }
 

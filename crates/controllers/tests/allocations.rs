@@ -1,4 +1,4 @@
-//! A counting allocator sees a switch with every controller: commands, trajectories, requests, switching, stopping.
+//! A counting allocator sees a controller manager with every controller: commands, trajectories, requests, switching, stopping.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
@@ -199,11 +199,11 @@ fn no_controller_asks_for_memory_once_it_is_made() {
         homing: HomedBy::Hand,
     };
     let axes: Vec<_> = (0..AXES).map(axis).collect();
-    let mut switch = ControllerManager::new(&axes, members(), true)
+    let mut manager = ControllerManager::new(&axes, members(), true)
         .with_ports(Box::new(port(requests())), Box::new(port(orders())));
     let mut reports = [AxisReport { homed: true, ..AxisReport::default() }; AXES];
     let mut commands = [AxisCommand::default(); AXES];
-    let mut asked = ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() };
+    let mut command = ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() };
     let mut moved = [0.0_f64; AXES];
     let (mut slid, mut refused) = (0.0_f64, 0);
     for number in 0..CYCLES {
@@ -237,20 +237,20 @@ fn no_controller_asks_for_memory_once_it_is_made() {
         // A new command every fifth of a second, except for some cycles after a stop, until the last requests.
         if number % 200 == 0 && number < 13_700 && (number < 1500 || number % 1500 > 450) {
             let way = if number % 400 == 0 { 1.0 } else { -1.0 };
-            asked.freshness = if number % 1400 == 0 { Freshness::Stale } else { Freshness::Fresh };
+            command.freshness = if number % 1400 == 0 { Freshness::Stale } else { Freshness::Fresh };
             let (x, yaw) = (MetresPerSecond(0.2 * way), RadiansPerSecond(0.4));
-            asked.twist = Some(Twist { x, yaw, ..Twist::default() });
+            command.twist = Some(Twist { x, yaw, ..Twist::default() });
             // Every fourth one is out of reach.
             let far = if number % 800 == 600 { 9.0 } else { 0.2 };
             let position = [way * 0.1, far, 0.0].map(Metres);
-            asked.pose = Some(ToolPose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
-            for target in &mut asked.axes[..2] {
+            command.pose = Some(ToolPose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
+            for target in &mut command.axes[..2] {
                 *target = Some(AxisTarget::Position(Radians(way * 0.3)));
             }
-            for target in &mut asked.axes[2..5] {
+            for target in &mut command.axes[2..5] {
                 *target = Some(AxisTarget::Velocity(RadiansPerSecond(way)));
             }
-            asked.axes[5] = Some(AxisTarget::Effort(NewtonMetres(0.1)));
+            command.axes[5] = Some(AxisTarget::Effort(NewtonMetres(0.1)));
         }
         let cycle = CycleInfo {
             cycle: number,
@@ -260,18 +260,18 @@ fn no_controller_asks_for_memory_once_it_is_made() {
             stopping: number > CYCLES - 200,
         };
         allocations::watch(true);
-        switch.command(&asked);
-        switch.update(cycle, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
-        let told = std::hint::black_box(switch.output());
+        manager.command(&command);
+        manager.update(cycle, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
+        let output = std::hint::black_box(manager.output());
         allocations::watch(false);
-        refused += u32::from(told.refused.is_some());
+        refused += u32::from(output.refused.is_some());
     }
     assert!(slid > 0.2 && refused > 0, "{slid} {refused}");
     assert_eq!(allocations::calls(), 0, "calls of the allocator");
     // 8 stops, 8 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
     assert_eq!(sent.load(Ordering::Relaxed), 20 + 3, "all of it happened");
     assert!(moved[..4].iter().all(|moved| *moved > 0.2), "{moved:?}");
-    assert_eq!(switch.output().control.active, 8);
+    assert_eq!(manager.output().control.active, 8);
     allocations::watch(true);
     std::hint::black_box(Box::new(7));
     allocations::watch(false);

@@ -26,7 +26,7 @@ const TRACK: f64 = 0.4;
 /// A controller, and axes that turn as commanded.
 struct Played<C> {
     controller: C,
-    asked: ExternalCommand,
+    command: ExternalCommand,
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
     stopping: bool,
@@ -39,7 +39,7 @@ impl<C: Controller> Played<C> {
         report.feedback.fresh = true;
         Self {
             controller,
-            asked: ExternalCommand {
+            command: ExternalCommand {
                 freshness: Freshness::Fresh,
                 axes: vec![None; axes],
                 ..ExternalCommand::default()
@@ -59,7 +59,7 @@ impl<C: Controller> Played<C> {
             stopping: self.stopping,
         };
         for _ in 0..cycles {
-            self.controller.command(&self.asked);
+            self.controller.command(&self.command);
             self.controller
                 .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
             for (report, command) in self.reports.iter_mut().zip(&self.commands) {
@@ -80,7 +80,7 @@ impl<C: Controller> Played<C> {
 
     fn ask(&mut self, x: f64, y: f64, yaw: f64) {
         let (x, y) = (MetresPerSecond(x), MetresPerSecond(y));
-        self.asked.twist = Some(Twist { x, y, yaw: RadiansPerSecond(yaw) });
+        self.command.twist = Some(Twist { x, y, yaw: RadiansPerSecond(yaw) });
     }
 }
 
@@ -184,7 +184,7 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
     assert_eq!(base.velocity(0), 0.0);
 
     let mut joint = Played::new(JointVelocity::new(&[settings(0)]).unwrap(), 1);
-    joint.asked.axes[0] = Some(AxisTarget::Velocity(RadiansPerSecond(2.0)));
+    joint.command.axes[0] = Some(AxisTarget::Velocity(RadiansPerSecond(2.0)));
     joint.run(1_000);
     assert!(joint.velocity(0) > 1.9);
     joint.stopping = true;
@@ -193,7 +193,7 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
 
     let mut joint = Played::new(JointEffort::new(&[(settings(0), NewtonMetres(0.5))]), 1);
     for (asked, sent) in [(0.3, 0.3), (9.0, 0.5), (-9.0, -0.5)] {
-        joint.asked.axes[0] = Some(AxisTarget::Effort(NewtonMetres(asked)));
+        joint.command.axes[0] = Some(AxisTarget::Effort(NewtonMetres(asked)));
         joint.run(1);
         assert_eq!(joint.commands[0].setpoint.torque, NewtonMetres(sent));
     }

@@ -75,7 +75,7 @@ fn assert_close(found: [f64; 3], wanted: [f64; 3], within: f64) {
 }
 
 fn end(log: &Log) -> [f64; 3] {
-    let pose = log.cycles.last().unwrap().told.pose;
+    let pose = log.cycles.last().unwrap().output.pose;
     [pose.x.0, pose.y.0, pose.yaw.0]
 }
 
@@ -83,7 +83,7 @@ fn end(log: &Log) -> [f64; 3] {
 #[test]
 fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
     let log = drive((0.3, 0.0, 0.5), 3, 2, differential());
-    let twist = log.cycles[2500].told.twist;
+    let twist = log.cycles[2500].output.twist;
     assert_close([twist.x.0, twist.y.0, twist.yaw.0], [0.3, 0.0, 0.5], 0.01);
     let wheels: Vec<_> =
         log.cycles.iter().map(|it| [0, 1].map(|wheel| it.reports[wheel].feedback.position.0)).collect();
@@ -101,7 +101,7 @@ fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
 fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
     let (base, member) = mecanum();
     let log = drive((0.15, 0.1, 0.3), 3, 4, member);
-    let twist = log.cycles[2500].told.twist;
+    let twist = log.cycles[2500].output.twist;
     assert_close([twist.x.0, twist.y.0, twist.yaw.0], [0.15, 0.1, 0.3], 0.01);
     let wheels: Vec<_> =
         log.cycles.iter().map(|it| [0, 1, 2, 3].map(|wheel| it.reports[wheel].feedback.position)).collect();
@@ -117,7 +117,7 @@ fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
 fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
     // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are allowed.
     let log = drive((0.9, 0.0, 2.7), 3, 2, differential());
-    let twist = log.cycles[2500].told.twist;
+    let twist = log.cycles[2500].output.twist;
     assert!((twist.yaw.0 / twist.x.0 - 3.0).abs() < 0.05, "{twist:?}");
     assert!(twist.x.0 > 0.2 && twist.x.0 < 0.36, "{twist:?}");
     for wheel in 0..2 {
@@ -135,12 +135,12 @@ fn without_a_fresh_twist_it_comes_to_rest_softly() {
         let log = Rig::new(2, CyclicMode::Velocity).run(vec![differential()], move |world| {
             world.twist(0.3, 0.0, 0.0);
             if world.cycles > 2000 {
-                world.asked.freshness = freshness;
+                world.command.freshness = freshness;
             }
             if world.cycles > 4000 { Flow::Over } else { Flow::On }
         });
-        assert!(log.cycles[1900].told.twist.x.0 > 0.29);
-        assert!(log.cycles[3900].told.twist.x.0.abs() < 1e-3);
+        assert!(log.cycles[1900].output.twist.x.0 > 0.29);
+        assert!(log.cycles[3900].output.twist.x.0.abs() < 1e-3);
         assert!(log.hardest_velocity(0) <= 0.5 / RADIUS * 1.01, "{}", log.hardest_velocity(0));
     }
 }
@@ -204,7 +204,7 @@ fn odometry_goes_on_while_another_controller_is_active() {
         if world.cycles > 3100 { Flow::Over } else { Flow::On }
     });
     assert!(log.replies.iter().all(|reply| reply.1.is_ok()) && log.replies.len() == 2, "{:?}", log.replies);
-    let (before, after) = (log.cycles[2950].told, log.cycles.last().unwrap().told);
+    let (before, after) = (log.cycles[2950].output, log.cycles.last().unwrap().output);
     assert_eq!((before.control.active, after.control.active), (1, 0));
     assert!(before.pose.x.0 > 0.3 && (after.pose.x.0 - before.pose.x.0).abs() < 1e-4, "{after:?}");
     assert!(before.commanded && !after.commanded);

@@ -43,7 +43,7 @@ fn drives_are_enabled_and_disabled_when_somebody_asks() {
             2500 => {
                 assert_eq!(world.reply(ids[1]), Some(Ok(())));
                 assert_eq!(states, [Some(State::SwitchOnDisabled); 2]);
-                assert!(!world.told.control.enabled);
+                assert!(!world.output.control.enabled);
                 return Flow::Over;
             }
             _ => {}
@@ -99,13 +99,13 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
         match world.cycles {
             10 => world.target(0, AxisTarget::Velocity(RadiansPerSecond(-2.0))),
             1000 => world.target(0, AxisTarget::Velocity(RadiansPerSecond(99.0))),
-            1500 => world.asked.axes[0] = None,
+            1500 => world.command.axes[0] = None,
             2000 => {
                 world.request(Action::SwitchController(1));
             }
             // Little more than friction.
             2100 => world.target(1, AxisTarget::Effort(NewtonMetres(0.03))),
-            2150 => world.asked.freshness = Freshness::Stale,
+            2150 => world.command.freshness = Freshness::Stale,
             _ => {}
         }
         if world.cycles > 2300 { Flow::Over } else { Flow::On }
@@ -139,7 +139,7 @@ fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
                 2100 => {
                     let replies = [1, 2, 3].map(|index| world.reply(ids[index]));
                     assert_eq!(replies, [Some(Ok(())), Some(Err(Refusal::NoSuchController)), Some(Ok(()))]);
-                    assert_eq!(world.told.control.active, 2);
+                    assert_eq!(world.output.control.active, 2);
                     world.target(0, AxisTarget::Position(Radians(0.0)));
                     world.target(1, AxisTarget::Position(Radians(1.0)));
                 }
@@ -185,7 +185,7 @@ fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
             10 => world.target(0, AxisTarget::Position(Radians(1.0))),
             1000 => {
                 assert_eq!(world.reports[0].stop, Some(StopReason::FollowingError));
-                world.asked.axes[0] = None;
+                world.command.axes[0] = None;
                 ids[0] = world.request(Action::ResetFaults);
             }
             2500 => assert_eq!(world.reply(ids[0]), Some(Ok(())), "{:?}", world.reports[0]),
@@ -212,7 +212,7 @@ fn an_axis_is_homed_at_rest_where_it_stands() {
             1500 => {
                 assert_eq!(world.reply(ids[0]), Some(Err(Refusal::Moving)));
                 assert!(!world.reports[0].homed);
-                world.asked.axes[0] = None;
+                world.command.axes[0] = None;
                 ids[1] = world.request(Action::Home(0));
                 ids[2] = world.request(Action::Home(2));
             }

@@ -1,4 +1,4 @@
-//! The tool of an arm under a switch, with hand-played axes: straight lines, changed targets, stops, drives that fall out.
+//! The tool of an arm under the controller manager, with hand-played axes: straight lines, changed targets, stops, drives that fall out.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -46,8 +46,8 @@ fn bent() -> Bench {
         &[CyclicMode::Position; 6],
         vec![member(Box::new(positions)), member(Box::new(cartesian()))],
     );
-    bench.asked.freshness = Freshness::Fresh;
-    for (target, position) in bench.asked.axes.iter_mut().zip(BENT) {
+    bench.command.freshness = Freshness::Fresh;
+    for (target, position) in bench.command.axes.iter_mut().zip(BENT) {
         *target = Some(AxisTarget::Position(motion::Radians(position)));
     }
     bench.run(3_000);
@@ -112,17 +112,17 @@ fn the_tool_goes_to_one_pose_after_another_on_straight_lines() {
     let mut bench = bent();
     let begin = tool(&BENT);
     let first = target(&BENT, [0.0, 0.2, -0.1]);
-    bench.asked.pose = Some(first);
+    bench.command.pose = Some(first);
     bench.run(3_000);
     let end = first.position.map(|it| it.0);
     assert!(distance(tool(&joints(&bench)), end) < 1e-6);
     assert!(astray(&bench.positions, begin, end) < 2e-4);
     // Half way back it is sent elsewhere.
     let from = bench.positions.len();
-    bench.asked.pose = Some(target(&BENT, [0.0; 3]));
+    bench.command.pose = Some(target(&BENT, [0.0; 3]));
     bench.run(500);
     let second = target(&BENT, [0.05, 0.1, 0.1]);
-    bench.asked.pose = Some(second);
+    bench.command.pose = Some(second);
     bench.run(300);
     let rows = &bench.positions[from..];
     let rest = 500 + rows[500..].windows(2).position(|it| it[0] == it[1]).expect("it comes to rest");
@@ -141,16 +141,16 @@ fn a_target_that_cannot_be_reached_is_refused_once_and_nothing_moves() {
     let mut refused = Vec::new();
     let still = joints(&bench);
     for by in [[3.0, 0.0, 0.0], [f64::NAN, 0.0, 0.0]] {
-        bench.asked.pose = Some(target(&BENT, by));
+        bench.command.pose = Some(target(&BENT, by));
         for _ in 0..500 {
             bench.run(1);
-            refused.extend(bench.switch.output().refused);
+            refused.extend(bench.manager.output().refused);
         }
     }
     assert_eq!(refused, [Refusal::OutOfReach, Refusal::NotFinite]);
     assert_eq!(joints(&bench), still);
     // A good one is followed all the same.
-    bench.asked.pose = Some(target(&BENT, [0.0, 0.1, 0.0]));
+    bench.command.pose = Some(target(&BENT, [0.0, 0.1, 0.0]));
     bench.run(2_000);
     assert!(distance(tool(&joints(&bench)), tool(&BENT)) > 0.099);
 }
@@ -159,7 +159,7 @@ fn a_target_that_cannot_be_reached_is_refused_once_and_nothing_moves() {
 fn a_stop_ends_on_the_line_and_the_command_of_before_is_not_obeyed_again() {
     let mut bench = bent();
     let there = target(&BENT, [0.0, 0.2, -0.1]);
-    bench.asked.pose = Some(there);
+    bench.command.pose = Some(there);
     bench.run(500);
     let id = bench.request(Action::Stop);
     bench.run(1_000);
@@ -171,7 +171,7 @@ fn a_stop_ends_on_the_line_and_the_command_of_before_is_not_obeyed_again() {
     bench.run(1_000);
     assert_eq!(joints(&bench), rest);
     // The end of the cycle does the same.
-    bench.asked.pose = Some(target(&BENT, [0.0, 0.1, 0.1]));
+    bench.command.pose = Some(target(&BENT, [0.0, 0.1, 0.1]));
     bench.run(300);
     bench.stopping = true;
     bench.run(1_000);
@@ -186,7 +186,7 @@ fn a_stop_ends_on_the_line_and_the_command_of_before_is_not_obeyed_again() {
 fn while_a_drive_is_out_the_others_come_to_rest_and_the_target_is_taken_up_again() {
     let mut bench = bent();
     let there = target(&BENT, [0.0, 0.2, -0.1]);
-    bench.asked.pose = Some(there);
+    bench.command.pose = Some(there);
     bench.run(500);
     bench.troubles[3] = Trouble::Fault;
     bench.run(1_000);
@@ -207,10 +207,10 @@ fn without_a_fresh_command_nothing_begins() {
     let mut bench = bent();
     let still = joints(&bench);
     for freshness in [Freshness::Stale, Freshness::Never] {
-        bench.asked.freshness = freshness;
-        bench.asked.pose = Some(target(&BENT, [0.0, 0.2, -0.1]));
+        bench.command.freshness = freshness;
+        bench.command.pose = Some(target(&BENT, [0.0, 0.2, -0.1]));
         bench.run(500);
         assert_eq!(joints(&bench), still);
     }
-    assert!(bench.switch.output().commanded, "when it is stale, supervision stops the axes");
+    assert!(bench.manager.output().commanded, "when it is stale, supervision stops the axes");
 }

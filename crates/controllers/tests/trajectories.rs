@@ -53,7 +53,7 @@ fn a_trajectory_is_followed_through_its_points_and_succeeds() {
     ];
     let log = run(begin(7, &[0, 1, 2], 4), points(7, &rows));
     assert_eq!(outcomes(&log, 7), [Outcome::Accepted, Outcome::Succeeded]);
-    let started = log.cycles.iter().position(|seen| seen.told.control.trajectory == 7).unwrap();
+    let started = log.cycles.iter().position(|seen| seen.output.control.trajectory == 7).unwrap();
     for (time, row) in rows {
         // The first set-point of the trajectory is one cycle behind its start.
         let seen = &log.cycles[started - 1 + (time * 1e3) as usize];
@@ -71,9 +71,9 @@ fn a_trajectory_is_followed_through_its_points_and_succeeds() {
         let end = log.cycles.last().unwrap().reports[axis].feedback.position.0;
         assert!((end - rows[3].1[axis]).abs() < 5e-3, "axis {axis} ends at {end}");
     }
-    let told = log.cycles.iter().find(|seen| seen.told.control.trajectory_elapsed_ns > 1_000_000_000);
-    assert_eq!(told.unwrap().told.control.trajectory_status, TrajectoryStatus::Executing);
-    let last = log.cycles.last().unwrap().told.control;
+    let told = log.cycles.iter().find(|seen| seen.output.control.trajectory_elapsed_ns > 1_000_000_000);
+    assert_eq!(told.unwrap().output.control.trajectory_status, TrajectoryStatus::Executing);
+    let last = log.cycles.last().unwrap().output.control;
     assert_eq!((last.trajectory, last.trajectory_status), (7, TrajectoryStatus::Succeeded));
 }
 
@@ -89,7 +89,7 @@ fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
     }
     let log = run(begin(1, &[2, 0], 3), all);
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Succeeded]);
-    let started = log.cycles.iter().position(|seen| seen.told.control.trajectory == 1).unwrap();
+    let started = log.cycles.iter().position(|seen| seen.output.control.trajectory == 1).unwrap();
     let middle = &log.cycles[started - 1 + 500].setpoints;
     assert!(
         (middle[2].position.0 - 0.4).abs() < 1e-6 && (middle[2].velocity.0 - 1.5).abs() < 1e-6,

@@ -35,7 +35,7 @@ fn place(bench: &Bench, axis: usize) -> f64 {
 }
 
 fn status(bench: &Bench) -> (u64, TrajectoryStatus) {
-    let control = bench.switch.output().control;
+    let control = bench.manager.output().control;
     (control.trajectory, control.trajectory_status)
 }
 

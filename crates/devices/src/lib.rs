@@ -7,13 +7,13 @@
 //! | [`pair`] | real-time task, ordinary task, and the channel between them |
 //! | [`task`] | messages between the two tasks of each device, and the real-time work |
 //! | [`driver`] | drivers of the ordinary tasks: serial port, I2C, GPIO, SPI |
-//! | [`double`] | simulated devices |
+//! | [`fake`] | simulated devices |
 //! | [`peripheral`], [`running`] | from a list of devices to running pairs of tasks |
 #![deny(unsafe_code)]
 
 mod clock;
-pub mod double;
 pub mod driver;
+pub mod fake;
 pub mod imu;
 pub mod led;
 pub mod pair;

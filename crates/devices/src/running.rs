@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use onbeat_devices::{Prepared, service_robot};
-//! use ipc::{description::Description, ipc::Builder};
+//! use ipc::{description::Description, server::Builder};
 //! use control::profile::RealTimeProfile;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,12 +29,12 @@ use ipc::client::{AttachError, Client, PortError};
 use ipc::server::{Builder, CreateError};
 use thiserror::Error;
 
-use crate::double::{self, scene::Scene};
 use crate::driver::actuators::{Actuators, OfCycle};
 use crate::driver::imu::{I2c, Mpu6050};
 use crate::driver::led_strip::{LedStrip, Spi};
 use crate::driver::range_finder::{BAUD, RangeFinder};
 use crate::driver::sonar::{Gpio, HcSr04};
+use crate::fake::{self, scene::Scene};
 use crate::pair::ordinary::{self, Exchanges, Surroundings};
 use crate::pair::real_time::{LONGEST_HEARD, RealTimeTask};
 use crate::pair::status::Shared;
@@ -49,7 +49,7 @@ use crate::task::sonar::SonarWork;
 /// Devices whose ports are made, and whose tasks are not started yet.
 pub struct Prepared {
     pairs: Vec<Pair>,
-    /// What simulated devices see.
+    /// The world that simulated devices see.
     scene: Scene,
     measured: bool,
 }
@@ -76,7 +76,7 @@ struct Ordinary {
     exchanges: Option<Exchanges>,
     thread: Option<JoinHandle<()>>,
     /// A range finder that is not there has a thread of its own.
-    _double: Option<double::range_finder::RangeFinder>,
+    _fake: Option<fake::range_finder::RangeFinder>,
 }
 
 /// Why devices did not start.
@@ -109,7 +109,7 @@ pub enum StartError {
     System {
         /// The device.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -134,7 +134,7 @@ impl Prepared {
         Ok(Self { pairs, scene: Scene::default(), measured: false })
     }
 
-    /// What simulated devices see, instead of an empty room.
+    /// The world that simulated devices see, instead of an empty room.
     #[must_use]
     pub fn in_scene(self, scene: Scene) -> Self {
         Self { scene, ..self }
@@ -172,9 +172,9 @@ impl Prepared {
         // A body binds its ports in its first job; only then can they be opened.
         let first = MonotonicClock.now() + LEAD;
         running.tasks.iter().for_each(|task| task.start_at(first));
-        let attachment = Client::open(ipc)?;
+        let client = Client::open(ipc)?;
         for other in others {
-            running.ordinary.push(other(&attachment)?);
+            running.ordinary.push(other(&client)?);
         }
         Ok(running)
     }
@@ -222,22 +222,22 @@ impl Start<'_> {
                     Some((chip, trigger, echo)) => {
                         self.join(pair, work, HcSr04::new(Gpio::new(chip, trigger, echo)), None)
                     }
-                    None => self.join(pair, work, HcSr04::new(double::sonar::Sensor::new(scene)), None),
+                    None => self.join(pair, work, HcSr04::new(fake::sonar::Sensor::new(scene)), None),
                 }
             }
             Kind::RangeFinder { serial, watched } => {
                 let work = RangeFinderWork::new(watched);
-                let (path, baud, double) = match serial {
+                let (path, baud, fake) = match serial {
                     Some((path, baud)) => (path, baud, None),
                     None => {
-                        let settings = double::range_finder::Settings { scene, ..Default::default() };
-                        let double = double::range_finder::RangeFinder::plug_in(settings);
+                        let settings = fake::range_finder::Settings { scene, ..Default::default() };
+                        let fake = fake::range_finder::RangeFinder::plug_in(settings);
                         let name = pair.peripheral.name.clone();
-                        let double = double.map_err(|error| StartError::System { name, error })?;
-                        (double.path().to_owned(), BAUD, Some(double))
+                        let fake = fake.map_err(|error| StartError::System { name, error })?;
+                        (fake.path().to_owned(), BAUD, Some(fake))
                     }
                 };
-                self.join(pair, work, RangeFinder::new(path, baud), double)
+                self.join(pair, work, RangeFinder::new(path, baud), fake)
             }
             Kind::LedStrip { spi, chip, leds, brightness } => {
                 let work = LedStripWork::new(leds);
@@ -246,7 +246,7 @@ impl Start<'_> {
                         self.join(pair, work, LedStrip::new(Spi::new(path), chip, brightness), None)
                     }
                     None => {
-                        let strip = double::strip::Strip::default();
+                        let strip = fake::strip::Strip::default();
                         self.join(pair, work, LedStrip::new(strip, chip, brightness), None)
                     }
                 }
@@ -255,15 +255,13 @@ impl Start<'_> {
                 Some((bus, address)) => {
                     self.join(pair, ImuWork::default(), Mpu6050::new(I2c::new(bus, address)), None)
                 }
-                None => {
-                    self.join(pair, ImuWork::default(), Mpu6050::new(double::imu::Unit::default()), None)
-                }
+                None => self.join(pair, ImuWork::default(), Mpu6050::new(fake::imu::Unit::default()), None),
             },
             Kind::Actuators { axes, limits } => {
                 let work = ActuatorsWork::new(limits);
                 match axes {
                     Some(axes) => self.join(pair, work, Actuators::new(OfCycle::new(self.ipc, axes)), None),
-                    None => self.join(pair, work, Actuators::new(double::wheels::Pair::default()), None),
+                    None => self.join(pair, work, Actuators::new(fake::wheels::Pair::default()), None),
                 }
             }
         }
@@ -275,7 +273,7 @@ impl Start<'_> {
         pair: Pair,
         work: W,
         driver: D,
-        double: Option<double::range_finder::RangeFinder>,
+        fake: Option<fake::range_finder::RangeFinder>,
     ) -> Result<(Task, Records, Other), StartError>
     where
         W: Work,
@@ -291,23 +289,22 @@ impl Start<'_> {
         let status = Shared::new(&name, driver.device());
         let (say, stop) = (Arc::clone(&self.say), Arc::clone(&self.stop));
         let exchanges = self.measured.then(Exchanges::default);
-        let other: Other = Box::new(move |attachment| {
-            let channel = attachment
-                .port(&channel)
-                .map_err(|error| StartError::Channel { name: name.clone(), error })?;
+        let other: Other = Box::new(move |client| {
+            let channel =
+                client.port(&channel).map_err(|error| StartError::Channel { name: name.clone(), error })?;
             let around =
                 Surroundings { channel, status: status.clone(), stop, say, exchanges: exchanges.clone() };
             let thread = thread::Builder::new()
                 .name(format!("{name} device"))
                 .spawn(move || ordinary::run(driver, &around))
                 .map_err(|error| StartError::System { name, error })?;
-            Ok(Ordinary { status, exchanges, thread: Some(thread), _double: double })
+            Ok(Ordinary { status, exchanges, thread: Some(thread), _fake: fake })
         });
         Ok((task, records, other))
     }
 }
 
-/// How old a sample may be before it is stale: three periods; a tenth of a second at least, for an ordinary task waits for
+/// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary task waits for
 /// its turn.
 fn patience(period: Duration) -> Duration {
     (3 * period).max(Duration::from_millis(100))
@@ -325,7 +322,7 @@ impl Running {
         &mut self.records
     }
 
-    /// How the devices stand, in the same order.
+    /// Status of the devices, in the same order.
     #[must_use]
     pub fn status(&self) -> Vec<DeviceStatus> {
         self.ordinary.iter().map(|it| it.status.lock().clone()).collect()

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ipc::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Wheels};
-use onbeat_devices::double::range_finder::{Faults, RangeFinder, Settings};
+use onbeat_devices::fake::range_finder::{Faults, RangeFinder, Settings};
 use onbeat_devices::pair::Stage;
 use onbeat_devices::{Kind, Peripheral};
 use support::{PATIENCE, Robot, only, ordinary};

@@ -105,7 +105,7 @@ impl Blame<'_> {
         let mut woken = None;
         for event in self.timeline.events().take_while(|event| event.time_ns <= start) {
             match event.what {
-                What::ControllerManager { previous, preempted: false, .. } if previous.thread == thread => {
+                What::Switch { previous, preempted: false, .. } if previous.thread == thread => {
                     woken = None
                 }
                 What::Waking { thread: it } if it == thread => {
@@ -122,7 +122,7 @@ impl Blame<'_> {
     /// Time at or after `from_ns` when the thread first gets a CPU, and that CPU.
     fn comes(&self, from_ns: u64) -> Option<(u64, usize)> {
         self.timeline.events().filter(|event| event.time_ns >= from_ns).find_map(|event| match event.what {
-            What::ControllerManager { next, .. } if next.thread == self.cycle.thread => {
+            What::Switch { next, .. } if next.thread == self.cycle.thread => {
                 Some((event.time_ns, event.cpu))
             }
             _ => None,

@@ -3,42 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-
-/// Kind of a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Another thread.
-    Task,
-    /// Interrupt handler, or an interrupt of the CPU itself.
-    Irq,
-    /// Softirq.
-    Softirq,
-    /// Timer interrupt, and the timers in it.
-    Timer,
-    /// Time stolen by the hypervisor.
-    Steal,
-    /// The cycle's own code.
-    Own,
-    /// Unknown: no recorded event explains it.
-    Unknown,
-}
-
-impl Kind {
-    /// Name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Irq => "irq",
-            Self::Softirq => "softirq",
-            Self::Timer => "timer",
-            Self::Steal => "steal",
-            Self::Own => "own",
-            Self::Unknown => "unknown",
-        }
-    }
-}
+pub use types::cause::Kind;
 
 /// Share of a cycle's lateness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -63,6 +28,7 @@ impl fmt::Display for Cause {
             Kind::Steal => write!(f, "asleep in the hypervisor {time}: steal"),
             Kind::Own => write!(f, "our own {name} took {time}"),
             Kind::Unknown => write!(f, "{name} {time}: unknown"),
+            other => write!(f, "{other} {name} {time}"),
         }
     }
 }

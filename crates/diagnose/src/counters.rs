@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 
+use machine::task;
+
 use crate::cause::{Cause, Causes, Kind};
 use crate::late::CycleTimes;
 
@@ -38,13 +40,12 @@ impl Counters {
     }
 
     pub(crate) fn sample(&mut self, time_ns: u64) {
-        let status =
-            fs::read_to_string(format!("/proc/self/task/{}/status", self.thread)).unwrap_or_default();
+        let switches = task::Counters::read(self.thread).unwrap_or_default();
         let interrupts = fs::read_to_string("/proc/interrupts").unwrap_or_default();
         self.samples.push_back(Sample {
             time_ns,
-            voluntary: switches(&status, "voluntary_ctxt_switches:"),
-            involuntary: switches(&status, "nonvoluntary_ctxt_switches:"),
+            voluntary: switches.voluntary,
+            involuntary: switches.involuntary,
             interrupts: interrupts_on(&interrupts, self.cpu),
         });
         if self.samples.len() > SAMPLES {
@@ -85,12 +86,6 @@ impl Counters {
             if interrupts.is_empty() { "none".to_owned() } else { interrupts.join(", ") }
         )
     }
-}
-
-/// Value of a field in `/proc/…/status`.
-fn switches(status: &str, name: &str) -> u64 {
-    let number = status.lines().find_map(|line| line.strip_prefix(name));
-    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Counts of each interrupt on a CPU, or on all of them, by number and name, for example `24 eth0`.

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::thread;
 
+use machine::cpus::Cpus;
 use record::CycleRecord;
-use rustix::time::{ClockId, clock_gettime};
+use rt::clock::{Clock, MonotonicClock};
 
 use crate::attribute::{Evidence, attribute};
 use crate::cause::Kind;
@@ -308,38 +309,16 @@ impl Explainer {
 }
 
 /// Time of `CLOCK_MONOTONIC`, ns: the clock of cycles and of the trace.
-pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+fn now_ns() -> u64 {
+    MonotonicClock.now().as_nanos()
 }
 
-/// CPUs that are online, from the kernel's list such as `0-3,5`.
+/// CPUs that are online.
 fn online_cpus() -> Vec<usize> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let cpus = cpu_list(&list);
+    let cpus: Vec<usize> = Cpus::online().iter().collect();
     if cpus.is_empty() {
         (0..thread::available_parallelism().map_or(1, usize::from)).collect()
     } else {
         cpus
-    }
-}
-
-fn cpu_list(list: &str) -> Vec<usize> {
-    let ranges = list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
-    });
-    ranges.flatten().take(4_096).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_cpus_are_ranges() {
-        assert_eq!(cpu_list("0-2,5\n"), [0, 1, 2, 5]);
-        assert_eq!(cpu_list("7"), [7]);
-        assert!(cpu_list("").is_empty() && cpu_list("x-y").is_empty());
     }
 }

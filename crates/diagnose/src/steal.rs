@@ -48,7 +48,7 @@ impl Charges {
                 times.push(now);
             }
             match event.what {
-                What::ControllerManager { next, .. } => {
+                What::Switch { next, .. } => {
                     let believed = next.thread != 0 && (ordinary || next.priority < REAL_TIME);
                     open = Some((next.thread, believed, vec![now]));
                     (interrupt, interrupted) = (None, 0);

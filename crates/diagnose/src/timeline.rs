@@ -65,7 +65,7 @@ impl<'a> Timeline<'a> {
     pub fn new(events: &'a [TraceEvent]) -> Self {
         let mut names = HashMap::new();
         for event in events {
-            if let What::ControllerManager { previous, next, .. } = event.what {
+            if let What::Switch { previous, next, .. } = event.what {
                 names.insert(previous.thread, previous);
                 names.insert(next.thread, next);
             }
@@ -82,9 +82,7 @@ impl<'a> Timeline<'a> {
     #[must_use]
     pub fn last_on(&self, thread: i32, at_ns: u64) -> Option<usize> {
         let runs = |event: &&TraceEvent| match event.what {
-            What::ControllerManager { previous, next, .. } => {
-                previous.thread == thread || next.thread == thread
-            }
+            What::Switch { previous, next, .. } => previous.thread == thread || next.thread == thread,
             _ => event.current == thread,
         };
         self.events
@@ -106,7 +104,7 @@ impl<'a> Timeline<'a> {
     #[must_use]
     pub fn was_throttled(&self, thread: i32, from_ns: u64, to_ns: u64) -> bool {
         self.events.iter().filter(|event| (from_ns..=to_ns).contains(&event.time_ns)).any(|event| {
-            matches!(event.what, What::ControllerManager { previous, preempted: true, next }
+            matches!(event.what, What::Switch { previous, preempted: true, next }
                 if previous.thread == thread && previous.priority < REAL_TIME && next.priority >= REAL_TIME)
         })
     }
@@ -172,7 +170,7 @@ impl State {
     /// State before the first event, whose current thread is used.
     fn before(timeline: &Timeline<'_>, cpu: usize) -> Self {
         let current = timeline.events_of(cpu).next().map(|event| match event.what {
-            What::ControllerManager { previous, .. } => previous,
+            What::Switch { previous, .. } => previous,
             _ => named(event.current, &timeline.names),
         });
         Self { current, idle_state: None, nested: Vec::new(), softirqs: HashMap::new() }
@@ -192,7 +190,7 @@ impl State {
 
     fn step(&mut self, event: &TraceEvent, names: &HashMap<i32, Task>) {
         if self.current.is_none_or(|task| task.thread != event.current)
-            && !matches!(event.what, What::ControllerManager { .. })
+            && !matches!(event.what, What::Switch { .. })
         {
             // A switch was lost: every event names the current thread.
             self.current = Some(named(event.current, names));
@@ -200,7 +198,7 @@ impl State {
         }
         let now = event.time_ns;
         match event.what {
-            What::ControllerManager { next, .. } => {
+            What::Switch { next, .. } => {
                 // No switch happens within an interrupt: an exit was lost.
                 self.nested.clear();
                 self.current = Some(next);
@@ -248,11 +246,8 @@ mod tests {
     fn a_real_time_thread_that_gives_way_to_an_ordinary_one_was_throttled() {
         let task = |thread, priority| Task { thread, name: Name::from("any"), priority };
         let gives_way = |preempted, priority, next_priority| {
-            let what = What::ControllerManager {
-                previous: task(7, priority),
-                preempted,
-                next: task(0, next_priority),
-            };
+            let what =
+                What::Switch { previous: task(7, priority), preempted, next: task(0, next_priority) };
             let events = [TraceEvent { time_ns: 50, cpu: 0, current: 7, what }];
             Timeline::new(&events).was_throttled(7, 0, 100)
         };

@@ -51,7 +51,7 @@ impl Trace {
 
     fn switch(self, us: i64, preempted: bool, next: Task) -> Self {
         let previous = self.current;
-        let mut trace = self.at(us, What::ControllerManager { previous, preempted, next });
+        let mut trace = self.at(us, What::Switch { previous, preempted, next });
         trace.current = next;
         trace
     }
@@ -187,7 +187,7 @@ fn an_ordinary_thread_is_believed_its_charges_where_a_real_time_cycle_waits_for_
     // An ordinary cycle regularly waits for others, which may be charged on a CPU that is not recorded.
     let mut trace = trace;
     for event in &mut trace.events {
-        if let What::ControllerManager { previous, next, .. } = &mut event.what {
+        if let What::Switch { previous, next, .. } = &mut event.what {
             (previous.priority, next.priority) = (120, 120);
         }
     }
@@ -272,8 +272,11 @@ fn a_switch_that_was_lost_is_made_up_by_the_events_after_it() {
 fn any_what() -> impl Strategy<Value = What> {
     let any_task = || (0..4_i32).prop_map(|thread| task(if thread == 3 { CYCLE } else { thread }, "any"));
     prop_oneof![
-        (any_task(), any::<bool>(), any_task())
-            .prop_map(|(previous, preempted, next)| What::ControllerManager { previous, preempted, next }),
+        (any_task(), any::<bool>(), any_task()).prop_map(|(previous, preempted, next)| What::Switch {
+            previous,
+            preempted,
+            next
+        }),
         (0..80_i32).prop_map(|thread| What::Waking { thread }),
         Just(What::Waking { thread: CYCLE }),
         (0..4_i32, any::<u64>()).prop_map(|(thread, ran_ns)| What::Charged { thread, ran_ns }),

@@ -56,7 +56,7 @@ fn we_read_what_the_kernel_reads() {
             assert!((event.time_ns + 500) / 1_000 == micros, "{event:?}: {words}");
             let current = who.split('[').next().unwrap().trim().rsplit_once('-').unwrap().1;
             assert_eq!(event.current.to_string(), current, "{words}");
-            if let What::ControllerManager { preempted, .. } = event.what {
+            if let What::Switch { preempted, .. } = event.what {
                 assert_eq!(told.contains("prev_state=R"), preempted, "{words}");
             }
             for expected in said(&event.what) {
@@ -73,7 +73,7 @@ fn said(what: &What) -> Vec<String> {
         format!("{which}_comm={name} {which}_pid={thread} {which}_prio={priority}")
     };
     match what {
-        What::ControllerManager { previous, next, .. } => {
+        What::Switch { previous, next, .. } => {
             vec!["sched_switch".into(), task("prev", previous), task("next", next)]
         }
         What::Waking { thread } => vec!["sched_waking".into(), format!(" pid={thread} ")],

@@ -4,8 +4,8 @@
 use onbeat_diagnose::explain::{MOST_LATE, WORST};
 use onbeat_diagnose::{Explainer, Kind, Settings};
 use record::{CycleRecord, Phase};
+use rt::clock::{Clock, MonotonicClock};
 use rustix::thread::gettid;
-use rustix::time::{ClockId, clock_gettime};
 
 const US: u64 = 1_000;
 
@@ -13,8 +13,7 @@ const SETTINGS: Settings =
     Settings { late_above_ns: 50 * US, period_ns: 1_000 * US, waits_for_reply: false, cpu: None };
 
 fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    MonotonicClock.now().as_nanos()
 }
 
 /// Record of a cycle that started this late and then took 10 us.

@@ -65,11 +65,11 @@ fn a_thread_that_sleeps_and_wakes_is_seen_by_name_at_the_time_it_did() {
         assert!(events.is_sorted_by_key(|event| event.time_ns));
         assert!(events.iter().all(|event| event.cpu == 0 && (from..=to).contains(&event.time_ns)));
         let came = events.iter().filter(|event| {
-            matches!(event.what, What::ControllerManager { next, .. }
+            matches!(event.what, What::Switch { next, .. }
                 if next.thread == thread && next.name == Name::from("blamed-sleeper"))
         });
         let slept = events.iter().filter(|event| {
-            matches!(event.what, What::ControllerManager { previous, preempted: false, .. } if previous.thread == thread)
+            matches!(event.what, What::Switch { previous, preempted: false, .. } if previous.thread == thread)
         });
         let woken =
             events.iter().filter(|event| matches!(event.what, What::Waking { thread: it } if it == thread));

@@ -33,7 +33,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
     /// Listens for another MainDevice on the wire, before the first frame is sent: 50 ms where it is quiet. On a wire
     /// that others can reach, call it before [`Pump::bring_up`], which takes their SubDevices to Init.
     ///
-    /// What a process that was killed just now has left on the wire comes to an end and is nobody.
+    /// Frames that a killed process left on the wire come to an end and are no MainDevice.
     ///
     /// # Errors
     /// [`BringUpError::OtherMainDevice`] where replies to somebody else's frames keep coming, a link that fails, a
@@ -69,7 +69,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
     /// If that fails the bus is taken back to Init before this returns.
     ///
     /// # Errors
-    /// What is wrong with the bus, a link that fails, a request to stop, or `patience` at its end.
+    /// A fault of the bus, a link that fails, a request to stop, or `patience` at its end.
     pub fn bring_up(
         &mut self,
         patience: Duration,
@@ -177,7 +177,7 @@ const QUIET: Duration = Duration::from_millis(50);
 /// The same once a frame was heard: the next one tells a slow cycle from what a dead process has left.
 const QUIET_AGAIN: Duration = Duration::from_millis(250);
 
-/// What a dead process has left has come by then, SubDevices simulated on a busy machine included.
+/// Time by which the frames of a dead process have come, SubDevices simulated on a busy machine included.
 const KEEPS_COMING: Duration = Duration::from_millis(50);
 
 /// Time the whole bus may take to PreOp, or on to Op; each step has its own shorter time-out and its own error.
@@ -190,7 +190,7 @@ pub(crate) const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum BringUpError {
-    /// What is wrong with the bus.
+    /// The fault of the bus.
     #[error(transparent)]
     Bus(#[from] BusError),
     /// Another MainDevice uses this wire.
@@ -202,7 +202,7 @@ pub enum BringUpError {
     OtherMainDevice {
         /// Source address of the replies: its own, with bit 1 of the first byte set by the SubDevices.
         address: MacAddress,
-        /// How many were heard.
+        /// Number that were heard.
         frames: u32,
         /// Time from the first to the last.
         time: Duration,
@@ -216,11 +216,11 @@ pub enum BringUpError {
         list(awaited)
     )]
     TimedOut {
-        /// How far it was.
+        /// Phase it had reached.
         stage: BringUpPhase,
-        /// How long it was given.
+        /// Time it was given.
         patience: Duration,
-        /// What was still waited for: [`MainDevice::awaited`].
+        /// Steps still waited for: [`MainDevice::awaited`].
         awaited: Vec<String>,
     },
     /// Somebody asked to stop.

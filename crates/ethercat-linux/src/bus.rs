@@ -92,7 +92,7 @@ impl Bus {
     /// The clocks' epoch and the first generation number are set here where `configuration` leaves them 0.
     ///
     /// # Errors
-    /// Where it fails the bus has been taken back to Init.
+    /// On failure the bus has been taken back to Init.
     pub fn bring_up(&mut self, configuration: &Configuration) -> Result<(), Error> {
         self.take_down();
         let mut configuration = configuration.clone();

@@ -15,7 +15,7 @@ use rt::clock::{Clock, MonotonicClock};
 /// The longest a segment goes without being told the time.
 const ADVANCE_EVERY: Duration = Duration::from_micros(250);
 
-/// What passed through a segment on an interface.
+/// Frames that passed through a segment on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Frames that came.
@@ -38,7 +38,7 @@ pub enum ServeError {
     Stamp {
         /// The interface.
         interface: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The interface was removed.
@@ -54,7 +54,7 @@ pub enum ServeError {
     Receive {
         /// The interface.
         interface: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }

@@ -82,8 +82,8 @@ fn interfaces_with_one_number_in_two_namespaces_have_two_owners() {
     own(&testbed, Side::Far, Side::Far.interface(), "run").unwrap();
 }
 
-/// Whoever has no EtherCAT socket on an interface does not own it, whatever name it takes: what is lost is the lock's own
-/// word on the owner, not the lock.
+/// A process without an EtherCAT socket on an interface does not own it, whatever name it takes: what is lost is the
+/// lock's own word on the owner, not the lock.
 // feature(program): users without rights keep nobody from the bus
 #[test]
 fn a_squatter_keeps_nobody_from_the_bus_and_does_not_open_it_to_two() {

@@ -51,7 +51,7 @@ fn frame(source: u8) -> Vec<u8> {
     frame
 }
 
-/// What is heard where `frame` comes at these instants, in us; and how long it took.
+/// Frames heard where `frame` comes at these instants, in us; and the time it took.
 fn listen(
     frame: &[u8],
     instants: impl Iterator<Item = u64> + 'static,
@@ -116,7 +116,7 @@ proptest! {
         prop_assert!(took < Duration::from_millis(350), "took {took:?}");
     }
 
-    /// What a killed process has left on the wire is no MainDevice, however much it is.
+    /// Frames that a killed process left on the wire are no MainDevice, however many they are.
     // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
     fn what_a_dead_process_left_is_nobody(count in 1_u64..300, over in 0_u64..49_000, first in 0_u64..40_000) {

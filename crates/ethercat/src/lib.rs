@@ -3,16 +3,16 @@
 //! No I/O, no clock, no unsafe code. A caller hands in frames it received and the time it read, and
 //! takes out frames to send and events to act on; allocation happens only before the cycle starts.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
 //! | [`wire`] | Ethernet, the EtherCAT frame, datagrams, mailbox, CoE: checked bytes and their meaning |
 //! | [`register`] | the ESC's registers by group, with their clauses |
 //! | [`sii`] | the SubDevice information interface: EEPROM image and categories |
 //! | [`pdo`] | process data objects: entries, mappings, and values of any type and width in them: [`pdo::Field`] |
 //! | [`al`] | the EtherCAT state machine's states, as AL control and AL status spell them |
-//! | [`al_status_code`] | why a SubDevice refused a state: codes and texts |
+//! | [`al_status_code`] | reasons for a refused state: codes and texts |
 //! | [`sdo`] | values of SDOs by type |
-//! | [`sdo_abort`] | why an SDO transfer ended: codes and texts |
+//! | [`sdo_abort`] | reasons for an aborted SDO transfer: codes and texts |
 //! | [`link`] | the lengths of frames, and the far end of the cable: [`link::Segment`] |
 //! | [`main_device`] | the MainDevice: bring-up, cyclic exchange, mailbox services, distributed clocks |
 //! | [`cia402`] | servo drives: statusword, controlword, modes, enabling without a jump |
@@ -41,7 +41,7 @@
 //! use core::time::Duration;
 //! use onbeat_ethercat::al::AlState;
 //! use onbeat_ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
-//! use onbeat_ethercat::main_device::{Configuration, Event, MainDevice, Stage};
+//! use onbeat_ethercat::main_device::{Configuration, Event, MainDevice, BringUpPhase};
 //! use onbeat_ethercat::time::Instant;
 //! # use onbeat_ethercat::main_device::BusError;
 //! # use onbeat_ethercat::sii::Identity;
@@ -76,7 +76,7 @@
 //!
 //! let mut main_device = MainDevice::new(Configuration::scan())?;
 //! let mut now = Instant::from_nanos(1);
-//! while main_device.stage() != Stage::PreOp {
+//! while main_device.stage() != BringUpPhase::PreOp {
 //!     exchange(&mut main_device, now)?;
 //!     now = now + Duration::from_micros(100);
 //! }
@@ -87,7 +87,7 @@
 //! # wires.set(0, true);
 //! # let mut in_op = 0;
 //! # while in_op < 10 {
-//! # in_op += u32::from(main_device.stage() == Stage::Op);
+//! # in_op += u32::from(main_device.stage() == BringUpPhase::Op);
 //! # let mut cycle = || {
 //! // One cycle:
 //! main_device.begin_cycle(now);
@@ -102,7 +102,7 @@
 //! # assert_eq!(lamps.levels(), 1);
 //!
 //! main_device.request_state(AlState::Init);
-//! while main_device.stage() != Stage::Down {
+//! while main_device.stage() != BringUpPhase::Down {
 //!     main_device.begin_cycle(now);
 //!     exchange(&mut main_device, now)?;
 //!     main_device.end_cycle(now);

@@ -64,7 +64,7 @@ pub struct Pdo {
     pub index: u16,
     /// SyncManager it belongs to, or `None` if it is not assigned by default.
     pub sync_manager: Option<u8>,
-    /// Whether the mapping is fixed and must not be written.
+    /// True if the mapping is fixed and must not be written.
     pub fixed: bool,
     /// Name, where the SII or the robot file gives one.
     pub name: String,
@@ -90,24 +90,24 @@ pub struct PdoMapping {
 }
 
 impl PdoMapping {
-    /// Where output object `index`:`sub_index` lies among the outputs.
+    /// Place of output object `index`:`sub_index` among the outputs.
     #[must_use]
     pub fn output(&self, index: u16, sub_index: u8) -> Option<PdoField> {
         find(&self.outputs, index, sub_index)
     }
 
-    /// Where input object `index`:`sub_index` lies among the inputs.
+    /// Place of input object `index`:`sub_index` among the inputs.
     #[must_use]
     pub fn input(&self, index: u16, sub_index: u8) -> Option<PdoField> {
         find(&self.inputs, index, sub_index)
     }
 
-    /// Where the digital outputs lie among the outputs, in their order: the objects of one bit, padding left out.
+    /// Places of the digital outputs among the outputs, in their order: the objects of one bit, padding left out.
     pub fn digital_outputs(&self) -> impl Iterator<Item = PdoField> + '_ {
         digital(&self.outputs)
     }
 
-    /// Where the digital inputs lie among the inputs, in their order: the objects of one bit, padding left out.
+    /// Places of the digital inputs among the inputs, in their order: the objects of one bit, padding left out.
     pub fn digital_inputs(&self) -> impl Iterator<Item = PdoField> + '_ {
         digital(&self.inputs)
     }
@@ -150,7 +150,7 @@ impl PdoMapping {
     }
 }
 
-/// Where an object lies among a SubDevice's outputs or inputs.
+/// Place of an object among a SubDevice's outputs or inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PdoField {
     /// Bits from the start of the SubDevice's outputs or inputs.

@@ -8,7 +8,7 @@ macro_rules! codes {
             $(#[doc = concat!(stringify!($number), ": ", $text, ".")]
             pub const $name: Self = Self($number);)*
 
-            /// What the code says; codes that the standards do not define are named as such.
+            /// Meaning of the code; codes that the standards do not define are named as such.
             #[must_use]
             pub fn text(self) -> &'static str {
                 let found = Self::all().binary_search(&(self, "")).unwrap_or_else(|place| place);
@@ -47,7 +47,7 @@ macro_rules! bit_set {
                 Self(self.0 | other.0)
             }
 
-            /// Whether every bit of `other` is set.
+            /// True if every bit of `other` is set.
             #[must_use]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0

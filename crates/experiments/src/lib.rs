@@ -17,6 +17,7 @@
 //! | [`ecci`] | cost of sharing the cycle's state with many readers |
 //! | [`tasks`] | two periodic tasks beside their computed response times |
 //! | [`devices`] | the service robot's five devices: periods, response times, utilisation |
+//! | [`cost`] | cost of a cycle by the number of its SubDevices, axes and signals |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
 //! | [`navigation`] | robot that drives round an obstacle: planner and control in one process, and in two |
 //! | [`culprit`] | test load that delays a cycle |
@@ -26,6 +27,7 @@
 
 pub mod cable;
 pub mod child;
+pub mod cost;
 pub mod culprit;
 pub mod devices;
 mod distribution;

@@ -176,14 +176,14 @@ impl Followed {
 
 /// Follows the path from the robot's position, and waits until it has come to rest.
 fn follow(context: &Context, ipc: &str, planned: &PathMotion) -> Result<Vec<Followed>, Error> {
-    let attachment = Client::named(ipc).map_err(Error::other)?;
-    if attachment.description().base.as_ref().is_none_or(|base| base.kind == "differential") {
+    let client = Client::named(ipc).map_err(Error::other)?;
+    if client.description().base.as_ref().is_none_or(|base| base.kind == "differential") {
         return Err(Error::other(
             "measure omni: expected a robot with a [base] of kind mecanum or omni, found none: give one with --robot",
         ));
     }
-    let mut commands = attachment.command().map_err(Error::other)?;
-    let state = attachment.state();
+    let mut commands = client.command().map_err(Error::other)?;
+    let state = client.state();
     let mut log = Log::begin(context, "omni", &[])?;
     let (mut steps, begin) = (Vec::new(), MonotonicClock.now() + EVERY);
     let grid = Grid::new(begin, EVERY);
@@ -195,7 +195,7 @@ fn follow(context: &Context, ipc: &str, planned: &PathMotion) -> Result<Vec<Foll
         if time > end || context.stopped() {
             break;
         }
-        if attachment.has_ended() {
+        if client.has_ended() {
             return Err(Error::other("measure omni: the robot's run ended before the end of the path"));
         }
         let state = state.read().map_err(Error::other)?;

@@ -30,13 +30,14 @@ mod counters;
 mod ends;
 pub(crate) mod words;
 
+use crate::codes::codes;
 use crate::command::AxisTarget;
 use crate::state::{Axis, Signal};
 
 pub use client::{Controller, Turn};
 pub use counters::{ControllerCounters, Counters};
 pub(crate) use ends::Role;
-pub use ends::{CycleEnd, Heard};
+pub use ends::{CycleEnd, Received};
 
 /// Version of requests, answers and their order. A process of another version is refused.
 pub const VERSION: u16 = 1;
@@ -102,55 +103,22 @@ pub enum DriveRequest {
     FaultReset = 5,
 }
 
-/// Reason for an answer that is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Wrong {
-    /// The region holds no whole answer.
-    Torn = 1,
-    /// It is for a cycle that was not asked for, or was answered before.
-    Cycle = 2,
-    /// The number of axes or signals is not the robot's.
-    Rows = 3,
-    /// A code is unknown.
-    Code = 4,
-    /// A number is NaN or infinite.
-    NotFinite = 5,
-    /// A set-point is of a kind that the axis's mode does not follow, or for an axis that the controller does not move.
-    Axis = 6,
-    /// A value is for an input, or for an output that a part of the robot writes.
-    Output = 7,
-}
-
-impl Wrong {
-    /// Decodes a code; `None` for 0 and unknown codes.
-    #[must_use]
-    pub const fn from_code(code: u64) -> Option<Self> {
-        Some(match code {
-            1 => Self::Torn,
-            2 => Self::Cycle,
-            3 => Self::Rows,
-            4 => Self::Code,
-            5 => Self::NotFinite,
-            6 => Self::Axis,
-            7 => Self::Output,
-            _ => return None,
-        })
-    }
-
-    /// Text for a line of its own.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Torn => "the region holds no whole answer",
-            Self::Cycle => "it is for a cycle that was not asked for, or was answered before",
-            Self::Rows => "another number of axes or signals than the robot has",
-            Self::Code => "an unknown code",
-            Self::NotFinite => "a number is NaN or infinite",
-            Self::Axis => {
-                "a set-point that the axis's mode does not follow, or for an axis of another controller"
-            }
-            Self::Output => "a value for an input, or for an output that a part of the robot writes",
-        }
+codes! {
+    /// Reason for an answer that is refused.
+    Wrong: u8 {
+        /// The region holds no whole answer.
+        Torn = 1, "the region holds no whole answer";
+        /// It is for a cycle that was not asked for, or was answered before.
+        Cycle = 2, "it is for a cycle that was not asked for, or was answered before";
+        /// The number of axes or signals is not the robot's.
+        Rows = 3, "another number of axes or signals than the robot has";
+        /// A code is unknown.
+        Code = 4, "an unknown code";
+        /// A number is NaN or infinite.
+        NotFinite = 5, "a number is NaN or infinite";
+        /// A set-point is of a kind that the axis's mode does not follow, or for an axis that the controller does not move.
+        Axis = 6, "a set-point that the axis's mode does not follow, or for an axis of another controller";
+        /// A value is for an input, or for an output that a part of the robot writes.
+        Output = 7, "a value for an input, or for an output that a part of the robot writes";
     }
 }

@@ -15,7 +15,7 @@ use crate::sys::mapping::Use;
 pub use document::{
     Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics,
 };
-pub use watched::{Culprit, Watched};
+pub use watched::Watched;
 
 /// Longest document, bytes.
 pub const LONGEST: usize = 64 * 1024;

@@ -1,12 +1,11 @@
 //! Forced signals: held at a value, whoever else writes them, until a time is over.
 //!
-//! The door checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
-//! client, or the door, is gone.
+//! The server checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
+//! client, or the server, is gone.
 
 use std::time::Duration;
 
 use rtrb::{Consumer, Producer, RingBuffer};
-use types::signal::Flow;
 use types::{Signal, Value, ValueType};
 
 /// A signal to be forced, or released.
@@ -33,12 +32,12 @@ pub struct Reader(Consumer<Force>);
 
 impl Reader {
     /// Takes the next one, if there is one. Never waits, makes no system call and allocates nothing.
-    pub fn hear(&mut self) -> Option<Force> {
+    pub fn poll(&mut self) -> Option<Force> {
         self.0.pop().ok()
     }
 }
 
-/// The door's end.
+/// The server's end.
 #[derive(Debug)]
 pub(crate) struct Forces {
     ring: Producer<Force>,
@@ -88,7 +87,7 @@ impl Forces {
 
 fn check(signal: &Signal, value: Value, time: Duration) -> Result<(), String> {
     let name = &signal.name;
-    if let Flow::Taken(writer) = &signal.flow {
+    if let Some(writer) = signal.read_only_for() {
         return Err(format!("output \"{name}\" is written by {writer}, which nobody overrides"));
     }
     if time.is_zero() || time > LONGEST {
@@ -121,7 +120,7 @@ const WAITING: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use types::signal::OutputBehaviour;
+    use types::signal::{Flow, OutputBehaviour};
 
     use super::*;
 
@@ -144,6 +143,7 @@ mod tests {
                 ..signal("valve", word, Flow::Output(OutputBehaviour::default()))
             },
             signal("target", word, Flow::Taken("axis \"x\"".to_owned())),
+            signal("number", ValueType::Unsigned(16), Flow::Cycle),
         ]
     }
 
@@ -157,9 +157,9 @@ mod tests {
             assert_eq!(forces.ask(force), Ok(()));
         }
         for force in asked {
-            assert_eq!(cycle.hear(), Some(force));
+            assert_eq!(cycle.poll(), Some(force));
         }
-        assert_eq!(cycle.hear(), None);
+        assert_eq!(cycle.poll(), None);
         // A cycle that does not listen is not drowned.
         let mut room = 0;
         while forces.ask(Force::ReleaseAll).is_ok() {
@@ -174,13 +174,19 @@ mod tests {
         let (mut forces, mut cycle) = pair(Some(signals()));
         let second = Duration::from_secs(1);
         for (signal, value, time, why) in [
-            (3, Value::Bool(true), second, "there is no signal 3; there are 3"),
+            (4, Value::Bool(true), second, "there is no signal 4; there are 4"),
             (usize::MAX, Value::Bool(true), second, "there is no signal"),
             (0, Value::Unsigned(1), second, "1 for the signal \"door\", expected true or false"),
             (1, Value::Bool(true), second, "true for the signal \"valve\", expected a finite number"),
             (1, Value::Real(f64::NAN), second, "NaN for the signal \"valve\", expected a finite number"),
             (1, Value::Signed(11), second, "11 for the signal \"valve\", expected 0 to 10"),
             (2, Value::Signed(1), second, "output \"target\" is written by axis \"x\""),
+            (
+                3,
+                Value::Unsigned(1),
+                second,
+                "output \"number\" is written by the cycle, which nobody overrides",
+            ),
             (0, Value::Bool(true), Duration::ZERO, "0ns for the signal \"door\", expected up to 24 h"),
             (0, Value::Bool(true), Duration::MAX, "expected up to 24 h"),
         ] {
@@ -189,9 +195,9 @@ mod tests {
                 other => panic!("{signal} {value}: {other:?}"),
             }
         }
-        assert!(matches!(forces.ask(Force::Release(3)), Err(Refused::Impossible(_))));
+        assert!(matches!(forces.ask(Force::Release(4)), Err(Refused::Impossible(_))));
         let (mut closed, _cycle) = pair(None);
         assert!(matches!(closed.ask(Force::ReleaseAll), Err(Refused::NotPermitted(_))));
-        assert_eq!(cycle.hear(), None);
+        assert_eq!(cycle.poll(), None);
     }
 }

@@ -30,6 +30,7 @@ mod bytes;
 pub mod cell;
 pub mod channel;
 pub mod client;
+mod codes;
 pub mod command;
 pub mod controller;
 pub mod description;

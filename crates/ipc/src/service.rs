@@ -49,7 +49,7 @@ impl Server {
         let metadata = fs::symlink_metadata(&path)?;
         let wake = serve.wake();
         let (counters, controller) = (serve.counters(), serve.controller_counters());
-        let thread = std::thread::Builder::new().name("onbeat-door".into()).spawn(move || serve.run())?;
+        let thread = std::thread::Builder::new().name("onbeat-ipc".into()).spawn(move || serve.run())?;
         Ok(Self {
             path,
             identity: (metadata.dev(), metadata.ino()),

@@ -3,6 +3,8 @@
 mod ends;
 pub(crate) mod words;
 
+use crate::codes::codes;
+
 pub use ends::{ReadError, Reader, Writer};
 pub use types::Value;
 
@@ -132,38 +134,38 @@ pub enum Freshness {
     Stale,
 }
 
-/// Reason for a refused command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Refusal {
-    /// A number is NaN or infinite.
-    NotFinite = 1,
-    /// Its time stamp lies in the future, or its time-to-live is 0 or too long.
-    Time = 2,
-    /// The number of axes is not the robot's.
-    Axes = 3,
-    /// A target is of a kind that the axis's mode does not support.
-    Mode = 4,
-    /// A target is beyond the position limits.
-    PositionLimit = 5,
-    /// A target is above the velocity limit.
-    VelocityLimit = 6,
-    /// A target is above the torque limit.
-    EffortLimit = 7,
-    /// The region holds no whole command.
-    Torn = 8,
-    /// The number of signals is not that of the outputs set from outside.
-    Signals = 9,
-    /// A value is of another kind than the signal: a number for a bit, or the other way round.
-    SignalType = 10,
-    /// A value is outside the range of its signal.
-    SignalRange = 11,
-    /// The orientation of a pose is no unit quaternion.
-    Orientation = 12,
-    /// The tool cannot get to the pose on a straight line within the limits of its joints.
-    OutOfReach = 13,
-    /// The straight line leads through a singular pose, where a joint would have to jump.
-    Singular = 14,
+codes! {
+    /// Reason for a refused command.
+    Refusal: u8 {
+        /// A number is NaN or infinite.
+        NotFinite = 1, "a number is NaN or infinite";
+        /// Its time stamp lies in the future, or its time-to-live is 0 or too long.
+        Time = 2, "its time stamp lies in the future, or its time-to-live is 0 or too long";
+        /// The number of axes is not the robot's.
+        Axes = 3, "another number of axes than the robot has";
+        /// A target is of a kind that the axis's mode does not support.
+        Mode = 4, "an axis is asked for what its mode cannot do";
+        /// A target is beyond the position limits.
+        PositionLimit = 5, "beyond the limits of position";
+        /// A target is above the velocity limit.
+        VelocityLimit = 6, "beyond the limit of velocity";
+        /// A target is above the torque limit.
+        EffortLimit = 7, "beyond the limit of torque";
+        /// The region holds no whole command.
+        Torn = 8, "the region holds no whole command";
+        /// The number of signals is not that of the outputs set from outside.
+        Signals = 9, "another number of signals than are set from outside";
+        /// A value is of another kind than the signal: a number for a bit, or the other way round.
+        SignalType = 10, "a value of another kind than its signal: a number for a bit, or a bit for a number";
+        /// A value is outside the range of its signal.
+        SignalRange = 11, "beyond the range of a signal";
+        /// The orientation of a pose is no unit quaternion.
+        Orientation = 12, "an orientation that is no unit quaternion";
+        /// The tool cannot get to the pose on a straight line within the limits of its joints.
+        OutOfReach = 13, "a pose the tool cannot get to on a straight line within the limits of its joints";
+        /// The straight line leads through a singular pose, where a joint would have to jump.
+        Singular = 14, "a straight line through a singular pose, where a joint would have to jump";
+    }
 }
 
 /// Active controller and its trajectory.
@@ -257,34 +259,34 @@ impl Signal {
     }
 }
 
-/// Reason for a stop of an axis by supervision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stop {
-    /// The command became stale, or the controller process answers no more.
-    Stale = 1,
-    /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
-    PositionLimit = 2,
-    /// The set-point was above the velocity limit; in torque mode the axis was.
-    VelocityLimit = 3,
-    /// A set-point stepped farther than allowed.
-    Step = 4,
-    /// The axis did not follow its set-point.
-    FollowingError = 5,
-    /// The drive is in fault.
-    Fault = 6,
-    /// A set-point, or what the axis reports, was NaN or infinite.
-    NotFinite = 7,
-    /// Homing failed: the drive reported a homing error.
-    HomingError = 8,
-    /// Homing failed: the drive did not finish in time.
-    HomingTimedOut = 9,
-    /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
-    Outage = 10,
-    /// A stop signal is set.
-    Interlock = 11,
-    /// The permission to enable is missing.
-    NotPermitted = 12,
-    /// The cycle is ending, and the controller did not bring the axis to rest.
-    Ending = 13,
+codes! {
+    /// Reason for a stop of an axis by supervision.
+    Stop: u8 {
+        /// The command became stale, or the controller process answers no more.
+        Stale = 1, "the command, or the controller process, went stale";
+        /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
+        PositionLimit = 2, "a set-point beyond the limits of position, or (in cst) an axis too fast to stop before them";
+        /// The set-point was above the velocity limit; in torque mode the axis was.
+        VelocityLimit = 3, "a set-point beyond the limit of velocity, or (in cst) an axis that moves faster";
+        /// A set-point stepped farther than allowed.
+        Step = 4, "a set-point stepped farther than it may";
+        /// The axis did not follow its set-point.
+        FollowingError = 5, "the axis did not follow";
+        /// The drive is in fault.
+        Fault = 6, "the drive is in fault";
+        /// A set-point, or what the axis reports, was NaN or infinite.
+        NotFinite = 7, "a set-point, or what the axis reports, was no number";
+        /// Homing failed: the drive reported a homing error.
+        HomingError = 8, "the drive did not find its home: it shows a homing error";
+        /// Homing failed: the drive did not finish in time.
+        HomingTimedOut = 9, "the drive did not find its home in time";
+        /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
+        Outage = 10, "the axis was not heard of (outage)";
+        /// A stop signal is set.
+        Interlock = 11, "a stop signal (interlock)";
+        /// The permission to enable is missing.
+        NotPermitted = 12, "the permission to enable is missing (interlock)";
+        /// The cycle is ending, and the controller did not bring the axis to rest.
+        Ending = 13, "the cycle ends, and the controller did not bring the axis to rest";
+    }
 }

@@ -44,7 +44,7 @@ fn the_real_time_ends_ask_for_no_memory() {
         let asked = calls_of(|| {
             let mut buffer = [0; 32];
             heard += u64::from(ends.command.newest(&mut command) == Read::New);
-            forced += u64::from(ends.forces.hear().is_some());
+            forced += u64::from(ends.forces.poll().is_some());
             while messages.receive(&mut buffer).is_some() {}
             for _ in 0..8 {
                 let _ = (messages.send(b"reply"), stream.send(b"bytes"), stream.receive(&mut buffer));

@@ -96,12 +96,12 @@ fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
         Force::ReleaseAll,
     ];
     for force in expected {
-        assert_eq!(ends.forces.hear(), Some(force));
+        assert_eq!(ends.forces.poll(), Some(force));
     }
     let error = ipc.force(2, Value::Real(40_000.0), time).unwrap_err().to_string();
     assert_eq!(error, "40000 for the signal \"valve\", expected -32768 to 32767");
     assert!(ipc.release(Some(3)).unwrap_err().to_string().contains("there is no signal 3"));
-    assert_eq!(ends.forces.hear(), None);
+    assert_eq!(ends.forces.poll(), None);
     // A cycle that lets nobody force.
     let mut builder = Builder::new("closed", &description());
     builder.folder(&folder.0);

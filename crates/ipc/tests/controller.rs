@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use onbeat_ipc::client::{Client, ControllerError};
 use onbeat_ipc::command::AxisTarget;
 use onbeat_ipc::controller::{
-    Answer, AxisAnswer, CycleEnd, DriveRequest, Heard, Request as Asked, VERSION, Wrong,
+    Answer, AxisAnswer, CycleEnd, DriveRequest, Received, Request as Question, VERSION, Wrong,
 };
 use onbeat_ipc::service::protocol::Request;
 use rustix::net::{
@@ -30,12 +30,12 @@ fn now_ns() -> u64 {
 }
 
 /// Asks, and waits for an answer for five seconds.
-fn exchange(end: &mut CycleEnd, request: &Asked, answer: &mut Answer) -> Heard {
+fn exchange(end: &mut CycleEnd, request: &Question, answer: &mut Answer) -> Received {
     end.ask(request);
     let deadline = now_ns() + 5_000_000_000;
     loop {
         match end.newest(answer) {
-            Heard::Nothing if now_ns() < deadline => end.wait(deadline),
+            Received::Nothing if now_ns() < deadline => end.wait(deadline),
             heard => return heard,
         }
     }
@@ -50,7 +50,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
     let (_ends, server) = builder.open().unwrap();
     let ipc = Client::open(&folder.socket("robot")).unwrap();
     let mut answer = end.blank_answer();
-    assert_eq!((end.newest(&mut answer), end.holder()), (Heard::Nothing, None));
+    assert_eq!((end.newest(&mut answer), end.holder()), (Received::Nothing, None));
     let process = thread::spawn(move || {
         let mut controller = ipc.controller().unwrap();
         let mut seen = Vec::new();
@@ -72,7 +72,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
         let mut request = end.blank_request();
         (request.cycle, request.period_ns, request.stopping) = (cycle, 1_000_000, cycle % 7 == 0);
         request.axes[0].position = cycle as f64;
-        assert_eq!(exchange(&mut end, &request, &mut answer), Heard::Answer);
+        assert_eq!(exchange(&mut end, &request, &mut answer), Received::Answer);
         assert_eq!(answer.cycle, cycle);
         assert_eq!(answer.axes[0].target, Some(AxisTarget::Position(cycle as f64)));
         assert_eq!(answer.axes[1].request, Some(DriveRequest::Halt));
@@ -82,7 +82,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
     assert_eq!(server.controller().unwrap(), end.counters().read());
     drop(server);
     assert_eq!(process.join().unwrap(), asked);
-    assert_eq!((end.newest(&mut answer), end.holder()), (Heard::Nothing, None));
+    assert_eq!((end.newest(&mut answer), end.holder()), (Received::Nothing, None));
 }
 
 fn blank() -> Answer {
@@ -149,12 +149,12 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
         words
     };
     for (words, heard) in [
-        (good, Heard::Answer),
-        (with(9, nan), Heard::Wrong(Wrong::NotFinite)),
-        (with(8, 0x204), Heard::Wrong(Wrong::Code)),
-        (with(10, 0x601), Heard::Wrong(Wrong::Code)),
-        (with(1, 3), Heard::Wrong(Wrong::Rows)),
-        (with(2, 1), Heard::Wrong(Wrong::Rows)),
+        (good, Received::Answer),
+        (with(9, nan), Received::Wrong(Wrong::NotFinite)),
+        (with(8, 0x204), Received::Wrong(Wrong::Code)),
+        (with(10, 0x601), Received::Wrong(Wrong::Code)),
+        (with(1, 3), Received::Wrong(Wrong::Rows)),
+        (with(2, 1), Received::Wrong(Wrong::Rows)),
     ] {
         let mut answer = end.blank_answer();
         let (line, _, files) = ask(&folder.socket("robot"), Request::Controller(VERSION));
@@ -163,14 +163,14 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
         // A publication that is not whole: its sequence is odd.
         store(answers, SLOT_1, &[1]);
         store(answers, CELL, &[1]);
-        assert_eq!(end.newest(&mut answer), Heard::Wrong(Wrong::Torn));
-        assert_eq!(end.newest(&mut answer), Heard::Nothing);
+        assert_eq!(end.newest(&mut answer), Received::Wrong(Wrong::Torn));
+        assert_eq!(end.newest(&mut answer), Received::Nothing);
         // Publication 5 goes into the same slot of four.
         store(answers, SLOT_1 + 8, &words);
         store(answers, SLOT_1, &[10]);
         store(answers, CELL, &[5]);
         assert_eq!(end.newest(&mut answer), heard, "{words:?}");
-        assert_eq!(end.newest(&mut answer), Heard::Nothing);
+        assert_eq!(end.newest(&mut answer), Received::Nothing);
         drop(line);
         support::eventually("the role is free", || (end.counters().read().process == 0).then_some(()));
     }

@@ -159,7 +159,7 @@ fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
 
 /// Clients that may only read cannot keep out those that may command.
 // feature(ipc): a crowd of strangers leaves room for who may command
-// feature(ipc): limits for each user at the door
+// feature(ipc): limits for each user at the server
 #[test]
 fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
     if !rustix::process::geteuid().is_root() {
@@ -323,7 +323,7 @@ fn with_a_child() {
 
 /// The kernel counts descriptors in flight over all processes of a user: above its limit no process of the
 /// user can send any.
-// feature(ipc): limits for each user at the door
+// feature(ipc): limits for each user at the server
 #[test]
 fn visitors_that_never_read_do_not_use_up_the_descriptors_on_their_way_of_the_cycles_user() {
     if !rustix::process::geteuid().is_root() {

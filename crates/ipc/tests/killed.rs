@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use onbeat_ipc::channel::{Channel, Kind, Port};
 use onbeat_ipc::client::{Client, LeaseError, PortError};
-use onbeat_ipc::command::{AxisTarget, Command, Read as Heard, Twist, Writer};
+use onbeat_ipc::command::{AxisTarget, Command, Read as Taken, Twist, Writer};
 use onbeat_ipc::server::Endpoints;
 use onbeat_ipc::state::State;
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -171,7 +171,7 @@ impl Cycle {
             }
             let sequence = now.command.sequence;
             match ends.command.newest(&mut command) {
-                Heard::New => {
+                Taken::New => {
                     let (is_whole, first) = (is_pattern(&command), command.sequence == 1);
                     now.command.accepted += 1;
                     now.command.refused += u64::from(!is_whole);
@@ -184,8 +184,8 @@ impl Cycle {
                     now.command.sequence = command.sequence;
                     now.command.stamp_ns = holder;
                 }
-                Heard::Torn => now.command.refused += 1,
-                Heard::Same | Heard::Nothing => {}
+                Taken::Torn => now.command.refused += 1,
+                Taken::Same | Taken::Nothing => {}
             }
             for port in &mut ports {
                 for _ in 0..8 {

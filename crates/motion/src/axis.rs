@@ -1,8 +1,8 @@
-//! What a controller is told of an axis on every cycle, and what it answers, in SI units.
+//! Report of an axis to a controller on every cycle, and the controller's answer, in SI units.
 
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 
-/// Whether set-points move the axis, and where they have to begin.
+/// Phase of an axis: set-points move it or not, and where they have to begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AxisPhase {
     /// The drive is not enabled: set-points have no effect.
@@ -14,7 +14,7 @@ pub enum AxisPhase {
     Following,
 }
 
-/// What an axis reports.
+/// Report of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisFeedback {
     /// Actual position.
@@ -23,13 +23,13 @@ pub struct AxisFeedback {
     pub velocity: RadiansPerSecond,
     /// Actual torque at the axis.
     pub torque: NewtonMetres,
-    /// Whether set-points move it.
+    /// True if set-points move it.
     pub phase: AxisPhase,
     /// These are this cycle's numbers; otherwise the last that could be trusted.
     pub fresh: bool,
 }
 
-/// What an axis is to do; the drive's mode says which of the three counts.
+/// Command for an axis; the drive's mode says which of the three counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisSetpoint {
     /// Target position (CSP).

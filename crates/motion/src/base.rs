@@ -39,16 +39,16 @@ impl Twist {
 }
 
 impl Pose {
-    /// Where every base begins.
+    /// Origin of every base.
     pub const ORIGIN: Self = Self { x: Metres::ZERO, y: Metres::ZERO, yaw: Radians::ZERO };
 
-    /// Where the base is after it moved with one constant `twist` for `time`: an arc of a circle, exactly.
+    /// Pose of the base after it moved with one constant `twist` for `time`: an arc of a circle, exactly.
     #[must_use]
     pub fn after(self, twist: Twist, time: Seconds) -> Self {
         self.moved(Displacement { x: twist.x * time, y: twist.y * time, yaw: twist.yaw * time })
     }
 
-    /// Where it is after a displacement along one arc.
+    /// Pose after a displacement along one arc.
     #[must_use]
     pub fn moved(self, by: Displacement) -> Self {
         // The chord of the arc, seen from its begin.

@@ -7,7 +7,7 @@ use types::DigitalOutput;
 
 use crate::units::Seconds;
 
-/// How long a brake takes.
+/// Times of a brake.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BrakeTimes {
     /// From power on its coil until the axis is free.
@@ -40,7 +40,7 @@ enum Stage {
     Engaging(Seconds),
 }
 
-/// What the brake wants on a cycle.
+/// Wish of the brake on a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Braked {
     /// Power on its coil.
@@ -60,7 +60,7 @@ impl Brake {
         Self { times, stage: Stage::Engaged }
     }
 
-    /// How long it takes.
+    /// Time it takes.
     #[must_use]
     pub const fn times(&self) -> BrakeTimes {
         self.times

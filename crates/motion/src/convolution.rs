@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::units::{Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Seconds};
 
-/// How fast the centre of a base may go along its path.
+/// Limits of speed of the centre of a base along its path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathLimits {
     /// Above 0.
@@ -23,7 +23,7 @@ pub struct PathLimits {
 
 /// Central velocity over time, from rest to rest.
 ///
-/// Where the distance is too short for the limits, the rectangle is lowered, and the first box with it, until the
+/// A distance too short for the limits lowers the rectangle, and the first box with it, until the
 /// pieces just fit: velocity first, then acceleration. The result is the fastest motion within the limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvolutionProfile {
@@ -38,7 +38,7 @@ pub struct ConvolutionProfile {
 /// A motion along a path at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathPoint {
-    /// How far along the path.
+    /// Distance along the path.
     pub distance: Metres,
     /// Its derivative: the central velocity.
     pub velocity: MetresPerSecond,
@@ -96,7 +96,7 @@ impl ConvolutionProfile {
         [Seconds(self.rectangle), Seconds(self.first), Seconds(self.second)]
     }
 
-    /// What it covers.
+    /// Distance it covers.
     #[must_use]
     pub const fn distance(&self) -> Metres {
         Metres(self.distance)
@@ -108,7 +108,7 @@ impl ConvolutionProfile {
         MetresPerSecond(self.height.abs())
     }
 
-    /// Where it is `elapsed` after its begin.
+    /// Place `elapsed` after its begin.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> PathPoint {
         let duration = self.duration().0;
@@ -181,15 +181,15 @@ fn fastest(length: f64, acceleration: f64, jerk: f64) -> f64 {
 /// A [`ConvolutionProfile`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum ConvolutionError {
-    /// How far.
+    /// Distance.
     #[error("distance along the path: expected a finite number of metres, found {0}")]
     Distance(f64),
-    /// How fast.
+    /// Speed.
     #[error("{name} limit along the path: expected a number above 0, found {found}")]
     Limit {
         /// Which limit.
         name: &'static str,
-        /// What it was.
+        /// Value given.
         found: f64,
     },
     /// It would never end.

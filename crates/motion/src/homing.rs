@@ -1,4 +1,4 @@
-//! Where an axis is in the world, when its drive only knows where it is since it was switched on.
+//! Place of an axis in the world, when its drive only knows where it is since it was switched on.
 //!
 //! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the robot file says of
 //! an absolute encoder, or from where the axis stands when somebody says "home". The drive keeps its own zero: what it
@@ -7,7 +7,7 @@
 
 use crate::units::{Radians, Seconds};
 
-/// How an axis learns its absolute position.
+/// Way in which an axis learns its absolute position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Homing {
     /// Not at all: zero is where its drive says, and nobody vouches for it. It may still be homed by hand, to 0.
@@ -27,7 +27,7 @@ pub enum Homing {
     Drive {
         /// Position of the mark.
         position: Radians,
-        /// How long it may take.
+        /// Time it may take.
         patience: Seconds,
     },
 }
@@ -50,7 +50,7 @@ impl Home {
         }
     }
 
-    /// Whether it knows its absolute position.
+    /// True if it knows its absolute position.
     #[must_use]
     pub const fn is_homed(&self) -> bool {
         self.homed
@@ -85,7 +85,7 @@ impl Home {
         offset.is_finite()
     }
 
-    /// How long its drive may look for its mark, if it is the drive that does.
+    /// Time its drive may look for its mark, if it is the drive that does.
     #[must_use]
     pub const fn patience(&self) -> Option<Seconds> {
         match self.homing {

@@ -1,18 +1,18 @@
 //! Units and trajectories of moving things: pure numbers.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 //! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units at the axis, and back, checked |
-//! | [`axis`] | what a controller is told of an axis, and what it answers |
+//! | [`axis`] | report of an axis to a controller, and its answer |
 //! | [`supervision`] | limits, soft stops, following errors and stale commands, between controller and drive |
-//! | [`homing`], [`brake`] | where an axis is in the world; what holds it while its drive does not |
-//! | [`base`] | bases that move about: where they are and how they move |
+//! | [`homing`], [`brake`] | place of an axis in the world; its hold while its drive has none |
+//! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
 //! | [`convolution`] | [`ConvolutionProfile`]: central velocity along a path, from rest to rest |
 //! | [`path`] | [`Path`]: lines, arcs and splines on the floor; [`PathMotion`]: a base that follows one |
 //! | [`kinematics`] | wheels and joints to bases and hands, and back |
-//! | [`odometry`] | [`Odometry`]: where a base is, from its wheels |
+//! | [`odometry`] | [`Odometry`]: pose of a base, from its wheels |
 //! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
 //!

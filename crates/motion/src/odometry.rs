@@ -1,4 +1,4 @@
-//! Where a base is, from how far its wheels have turned.
+//! Pose of a base, from how far its wheels have turned.
 
 use thiserror::Error;
 
@@ -55,7 +55,7 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
         Ok(self.pose)
     }
 
-    /// Where the base is.
+    /// Pose of the base.
     #[must_use]
     pub const fn pose(&self) -> Pose {
         self.pose
@@ -84,6 +84,6 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
 pub struct OdometryError {
     /// Which wheel.
     pub wheel: usize,
-    /// What was found.
+    /// Number found.
     pub found: f64,
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond};
 
-/// What a drive's numbers mean at the axis: behind the gear, without losses.
+/// Scale from a drive's numbers to the axis: behind the gear, without losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisScale {
     counts_per_radian: f64,

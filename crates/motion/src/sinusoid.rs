@@ -89,7 +89,7 @@ impl SmoothSinusoid {
         RadiansPerSecondSquared(self.amplitude.0.abs() * bound)
     }
 
-    /// Where it is `elapsed` after its begin; before it, at rest at the start.
+    /// Place `elapsed` after its begin; before it, at rest at the start.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> TrajectoryPoint {
         let time = elapsed.0.max(0.0);
@@ -124,16 +124,16 @@ impl SmoothSinusoid {
 /// A [`SmoothSinusoid`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum SinusoidError {
-    /// Where it starts.
+    /// Place where it starts.
     #[error("sinusoid's start: expected a finite number of radians, found {0}")]
     Start(f64),
-    /// How far it goes.
+    /// Amplitude.
     #[error("sinusoid's amplitude: expected a finite number of radians, found {0}")]
     Amplitude(f64),
-    /// How often.
+    /// Frequency.
     #[error("sinusoid's frequency: expected a finite number of hertz, 0 or above, found {0}")]
     Frequency(f64),
-    /// How long it takes to full amplitude.
+    /// Time it takes to full amplitude.
     #[error("sinusoid's ramp: expected a finite number of seconds above 0, found {0}")]
     Ramp(f64),
 }

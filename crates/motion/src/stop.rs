@@ -43,19 +43,19 @@ impl StopProfile {
         self.duration
     }
 
-    /// Where it comes to rest.
+    /// Place where it comes to rest.
     #[must_use]
     pub fn rest_position(&self) -> Radians {
         self.position + self.velocity * (self.duration / 2.0)
     }
 
-    /// Whether it rests `elapsed` after its begin.
+    /// True if it rests `elapsed` after its begin.
     #[must_use]
     pub fn is_at_rest(&self, elapsed: Seconds) -> bool {
         elapsed >= self.duration
     }
 
-    /// Where it is `elapsed` after its begin.
+    /// Place `elapsed` after its begin.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> TrajectoryPoint {
         if self.is_at_rest(elapsed) {
@@ -73,13 +73,13 @@ impl StopProfile {
 /// A [`StopProfile`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum StopError {
-    /// Where it begins.
+    /// Place where it begins.
     #[error("stop's position: expected a finite number of radians, found {0}")]
     Position(f64),
-    /// How fast it begins.
+    /// Speed at which it begins.
     #[error("stop's velocity: expected a finite number of radians per second, found {0}")]
     Velocity(f64),
-    /// How hard it brakes.
+    /// Deceleration.
     #[error("stop's deceleration: expected a finite number of rad/s^2, enough to stop by, found {0}")]
     Deceleration(f64),
 }

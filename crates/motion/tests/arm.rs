@@ -240,7 +240,7 @@ fn numbers_that_mean_nothing_are_refused() {
     assert!(inverse(&target, &mut [1e300, -1e300, 0.0]).is_ok(), "brought within the limits first");
 }
 
-/// What is wrong, and what the error says of it.
+/// A fault, and the error's words for it.
 #[test]
 fn a_urdf_that_is_no_arm_is_refused_with_its_reason() {
     let joint = |kind: &str, more: &str| {

@@ -120,7 +120,7 @@ fn the_central_velocity_can_be_lowered_until_no_wheel_is_too_fast() {
     assert!(fastest <= 6.0 * 1.0001 && fastest > 6.0 * 0.99, "{fastest}");
 }
 
-/// What is left of the largest change of direction and bend, relative to the bend, when the way between is
+/// Part left of the largest change of direction and bend, relative to the bend, when the way between is
 /// halved again and again: nothing, unless the path jumps there. (In a sharp bend a step alone shows much
 /// change: the bend's own.)
 fn jump_between(path: &Path, mut from: Metres, mut to: Metres) -> f64 {

@@ -1,11 +1,12 @@
 //! Reasons for a run that could not be.
 
+mod parts;
+
 use std::io;
 use std::path::PathBuf;
 
 use control::axis::AxisError;
 use control::bring_up::BringUpError;
-use control::cycle_number::CycleNumberError;
 use control::interlock::InterlockError;
 use control::link::OpenError;
 use control::signal::{SignalError, SignalsError};
@@ -15,6 +16,8 @@ use ethercat::main_device::ConfigurationError;
 use ipc::server::OpenError as IpcError;
 use robot::FileError;
 use thiserror::Error;
+
+pub use parts::{CaptureError, SharedMemoryError, SimulationError, UrdfError, UrdfFileError};
 
 use crate::Summary;
 
@@ -27,8 +30,8 @@ pub enum Error {
     #[error(transparent)]
     RobotFile(#[from] FileError),
     /// URDF of the robot file.
-    #[error("{0}")]
-    Urdf(String),
+    #[error(transparent)]
+    Urdf(#[from] UrdfError),
     /// Controller of the robot file that cannot be made.
     #[error("controller \"{name}\": {why}")]
     Controller {
@@ -38,8 +41,8 @@ pub enum Error {
         why: String,
     },
     /// Robot that cannot be simulated.
-    #[error("{0}")]
-    Simulation(String),
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
     /// Network interface that is not there, not up, or taken.
     #[error(transparent)]
     Interface(#[from] OpenError),
@@ -52,9 +55,6 @@ pub enum Error {
     /// Axis that does not fit the process data of its drive.
     #[error(transparent)]
     Axis(#[from] AxisError),
-    /// SubDevice that cannot carry the number of the cycle.
-    #[error(transparent)]
-    CycleNumber(#[from] CycleNumberError),
     /// Interlock that does not fit its terminal.
     #[error(transparent)]
     Interlock(#[from] InterlockError),
@@ -68,8 +68,8 @@ pub enum Error {
     #[error(transparent)]
     Ipc(#[from] IpcError),
     /// Settings of the shared-memory interface that cannot be.
-    #[error("{0}")]
-    SharedMemory(String),
+    #[error(transparent)]
+    SharedMemory(#[from] SharedMemoryError),
     /// Device beside the bus that does not start.
     #[cfg(feature = "devices")]
     #[error(transparent)]
@@ -89,8 +89,8 @@ pub enum Error {
         why: String,
     },
     /// Capture that cannot be begun, or is not whole.
-    #[error("{0}")]
-    Capture(String),
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// Limit of this process's processor time, at which the system would end it with its axes at speed.
     #[error(
         "this process may have {seconds} s of processor time, and the system would end it then, its axes at speed: lift the \

@@ -121,13 +121,13 @@ pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
     Freshness,
 };
-pub use control::disturbance::Detail;
 pub use control::link::{FaultRates, Faults, OpenError};
 pub use control::observer::{CycleEvent, Happening};
 pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
 pub use control::stop::StopHandle;
 pub use control::verdict::{Finding, KeptOff};
-pub use error::Error;
+pub use diagnose::disturbance::Detail;
+pub use error::{CaptureError, Error, SharedMemoryError, SimulationError, UrdfError, UrdfFileError};
 pub use ethercat::cia402::Request;
 pub use ipc;
 pub use motion::{self, AxisPhase, AxisSetpoint};

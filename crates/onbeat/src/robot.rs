@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::controller::Controller;
-use control::disturbance::Detail;
 use control::link::Faults;
 use control::stop::StopHandle;
+use diagnose::disturbance::Detail;
 use ipc::channel::Port;
 use robot::{Overrides, Profile};
 

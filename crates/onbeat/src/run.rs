@@ -20,9 +20,9 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control::disturbance::Detail;
 use control::stop::StopHandle;
 use control::verdict::Circumstances;
+use diagnose::disturbance::Detail;
 use ethercat::al::AlState;
 use robot::{AfterOutage, Robot};
 use rustix::process::{Resource, getrlimit};

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use control::controller::AxisReport;
-use control::disturbance::Disturbances;
 use control::pacer::Overruns;
 use control::profile::Grants;
 use control::signal::{Counters, SignalState};
 use control::status::Status;
 use control::verdict::Finding;
 use diagnose::Explanation;
+use diagnose::disturbance::Disturbances;
 use ethercat::main_device::BusError;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;

@@ -390,11 +390,6 @@ fn simulations_get_what_they_need_and_nothing_else() {
             "{found}\n expected {problem}"
         );
     }
-    assert_eq!(
-        sentence("{ kind = \"coupler\" }", "{ kind = \"coupler\" }\ncycle_number = true"),
-        "r.toml:20:16: cycle_number on a SubDevice that is no terminal with digital outputs, expected cycle_number only \
-         on digital outputs: remove it"
-    );
 }
 
 #[test]

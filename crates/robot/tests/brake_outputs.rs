@@ -121,11 +121,6 @@ fn brakes_have_digital_outputs_of_their_own() {
              for each brake: choose another",
         ),
         (
-            ("channels = 3 }".to_owned(), "channels = 3 }\ncycle_number = true".to_owned()),
-            "axis \"wheel-1\" with its brake on \"outputs\", whose outputs carry the number of the cycle, expected digital \
-             outputs that nobody else writes: remove cycle_number there, or name another SubDevice",
-        ),
-        (
             here("\"outputs\", chanel = 2".to_owned()),
             "unknown key \"chanel\", expected one of sub_device, channel: did you mean \"channel\"?",
         ),

@@ -112,6 +112,60 @@ fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
     assert!(!all.iter().find(|it| it.name == "it").unwrap().is_commanded());
 }
 
+// feature(signals): outputs with the number of the cycle, for observers outside
+#[test]
+fn an_output_has_the_number_of_the_cycle_over_channels_of_one_bit() {
+    // With the fourth channel, which the spindle's brake has, and the third, which is the red lamp.
+    let station = STATION.replacen("channels = 4", "channels = 16", 1);
+    let channel = |number: u16| pdo(0x1600 + number, &[(0x7000 + 0x10 * number, 1, 1, "Output")]);
+    let target = pdo(0x1610, &[(0x60FF, 0, 32, "target velocity")]);
+    let mapping = PdoMapping { outputs: (0..16).map(channel).chain([target]).collect(), inputs: vec![] };
+    let found = |keys: &str| {
+        let number = signal(&format!("sub_device = \"lamps\"\nwriter = \"cycle\"\n{keys}"));
+        let robot = Robot::parse(&format!("{station}\n{number}\n"), "r.toml").unwrap();
+        robot.signals(|position| (position == 1).then_some(&mapping)).map_err(|error| error.to_string())
+    };
+    let all = found("channel = 5\ntype = \"uint12\"").unwrap();
+    let number = all.iter().find(|it| it.name == "it").unwrap();
+    assert_eq!(
+        (number.bit_offset, number.value_type, &number.flow),
+        (4, ValueType::Unsigned(12), &Flow::Cycle)
+    );
+    assert_eq!((number.is_commanded(), number.read_only_for()), (false, Some("the cycle")));
+    let lamps = |signal: &&Signal| signal.sub_device == 1 && signal.name.starts_with("lamps.");
+    assert_eq!(all.iter().filter(lamps).count(), 3, "its channels are nothing else: {all:?}");
+    for (keys, sentence) in [
+        (
+            "channel = 1\ntype = \"uint8\"",
+            "which the brake of axis \"spindle\" writes, expected one writer",
+        ),
+        (
+            "channel = 8\ntype = \"uint10\"",
+            "type \"uint10\" for the signal \"it\" from 0x7070:01 \"Output\" (1 bit) on, expected bool, or at most \
+             uint9: so many channels of one bit are there side by side: correct type",
+        ),
+        (
+            "channel = 5\ntype = \"uint7\"",
+            "uint7 for the signal \"it\" with writer = \"cycle\", expected an unsigned integer of 8 to 64 bits: choose \
+             another, or join channels of one bit by their type, as \"uint16\"",
+        ),
+        ("channel = 5\nelements = 8", "bool for the signal \"it[0]\" with writer = \"cycle\""),
+        (
+            "channel = 5\ntype = \"uint8\"\non_stop = 1",
+            "on_stop for the signal \"it\" with writer = \"cycle\", expected the number of the cycle and nothing else: \
+             remove it",
+        ),
+        (
+            "entry = { index = 0x60FF }\ntype = \"uint32\"",
+            "object 0x60ff, which drives an axis, for the signal \"it\" with writer = \"cycle\", expected an output that \
+             moves nothing: choose another",
+        ),
+    ] {
+        let error = found(keys).unwrap_err();
+        assert!(error.contains(sentence), "{error}\n expected {sentence}");
+    }
+}
+
 // feature(signals): arrays and byte strings: signals of several elements, read and set as one
 #[test]
 fn elements_are_signals_of_their_own() {
@@ -283,7 +337,7 @@ fn what_cannot_be_is_named_with_its_place() {
         ),
         (
             signal(&format!("{lamp}\nwriter = \"ros\"")),
-            "unknown value \"ros\", expected one of controller, outside: correct or remove the value",
+            "unknown value \"ros\", expected one of controller, outside, cycle: correct or remove the value",
         ),
         (
             signal(&format!("{}\nwriter = \"outside\"", offset.replace("60B2", "6040"))),

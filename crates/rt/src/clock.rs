@@ -51,7 +51,7 @@ impl Clock for MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// What distributed clocks show at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
+    /// Time of distributed clocks at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
     /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
     #[must_use]
     pub fn system_time_at_epoch() -> u64 {

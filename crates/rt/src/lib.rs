@@ -6,6 +6,7 @@
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`scheduling`] | policy, CPU and timer slack of the calling thread |
 //! | [`doorbell`] | sleep and wake between two threads |
+//! | [`watch`] | the part of a thread's life in which it is watched |
 //! | [`output`] | outputs that may hang, each on a thread of its own |
 #![deny(unsafe_code)]
 
@@ -14,5 +15,6 @@ pub mod output;
 pub mod pacer;
 pub mod scheduling;
 mod sys;
+pub mod watch;
 
 pub use sys::doorbell;

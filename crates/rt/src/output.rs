@@ -63,7 +63,7 @@ impl<R: Send + 'static> OutputThread<R> {
         Ok(Self { result, taken })
     }
 
-    /// What its output has taken.
+    /// Count its output has taken.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken.count()

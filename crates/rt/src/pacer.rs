@@ -68,7 +68,7 @@ pub const CATCH_UP_LIMIT: u64 = 10;
 /// Cycles that ran past the next release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overruns {
-    /// How many cycles overran.
+    /// Number of cycles that overran.
     pub count: u64,
     /// Releases passed over because of them.
     pub skipped: u64,
@@ -131,7 +131,7 @@ impl<C: Clock> Pacer<C> {
         self.spin = margin;
     }
 
-    /// How long before a release it wakes up to spin; zero without.
+    /// Time before a release at which it wakes up to spin; zero without.
     pub fn spin(&self) -> Duration {
         self.spin
     }
@@ -176,7 +176,7 @@ impl<C: Clock> Pacer<C> {
         Release { cycle: index, instant, skipped, caught_up, after_overrun: missed > 0 }
     }
 
-    /// How many of `missed` releases are still to be run.
+    /// Number of the `missed` releases still to be run.
     fn to_catch_up(&self, missed: u64) -> u64 {
         match self.policy {
             OverrunPolicy::CatchUp => missed.min(CATCH_UP_LIMIT - self.hurried),

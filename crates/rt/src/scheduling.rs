@@ -6,7 +6,6 @@ use std::time::Duration;
 
 pub use crate::sys::scheduling::{
     Attributes, attributes, priority_limit, set_cpu, set_deadline, set_fifo, set_ordinary, set_timer_slack,
-    soft_limit,
 };
 
 /// P: how a thread is scheduled.

@@ -16,12 +16,12 @@ pub struct Miss {
     /// Largest lateness, ns; `None` without a bound on the response.
     pub late_ns: Option<u64>,
     /// Parts of its response, the largest first. Empty where no late job was found to take apart.
-    pub causes: Vec<(Cause, u64)>,
+    pub parts: Vec<(Part, u64)>,
 }
 
 /// A part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum Part {
     /// Its own execution, including earlier jobs of it that still ran at its release.
     Own,
     /// Its release jitter.
@@ -75,8 +75,8 @@ pub fn misses(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Miss> {
             let late_ns = verdict.response.ns().map(|response| response.saturating_sub(task.deadline_ns));
             let looked_at =
                 set.policy == Policy::FixedPriority && verdict.response != ResponseTime::Unbounded;
-            let causes = if looked_at { causes(set, place, &effort) } else { Vec::new() };
-            Miss { place, late_ns: late_ns.filter(|&late| late > 0), causes }
+            let parts = if looked_at { parts(set, place, &effort) } else { Vec::new() };
+            Miss { place, late_ns: late_ns.filter(|&late| late > 0), parts }
         })
         .collect()
 }
@@ -144,20 +144,22 @@ fn better_priorities(set: &TaskSet, cpu: usize, effort: &Effort) -> Option<Vec<u
     found.then(|| each.collect())?
 }
 
-fn causes(set: &TaskSet, place: usize, effort: &Effort) -> Vec<(Cause, u64)> {
+fn parts(set: &TaskSet, place: usize, effort: &Effort) -> Vec<(Part, u64)> {
     let task = &set.tasks[place];
     let Some(window) = late_window(set, place, effort) else { return Vec::new() };
-    let mut causes = vec![
-        (Cause::Own, task.wcet_ns.saturating_mul(window.job + 1)),
-        (Cause::Jitter, task.jitter_ns),
-        (Cause::Blocking, window.blocking_ns),
+    let mut parts = vec![
+        (Part::Own, task.wcet_ns.saturating_mul(window.job + 1)),
+        (Part::Jitter, task.jitter_ns),
+        (Part::Blocking, window.blocking_ns),
     ];
-    causes.extend(window.others.iter().map(|&(place, jobs)| {
-        (Cause::Task { place, jobs }, set.tasks[place].wcet_ns.saturating_mul(jobs))
-    }));
-    causes.retain(|&(_, ns)| ns > 0);
-    causes.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
-    causes
+    parts.extend(
+        window.others.iter().map(|&(place, jobs)| {
+            (Part::Task { place, jobs }, set.tasks[place].wcet_ns.saturating_mul(jobs))
+        }),
+    );
+    parts.retain(|&(_, ns)| ns > 0);
+    parts.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
+    parts
 }
 
 /// Steps that the search for changes may take.
@@ -179,9 +181,9 @@ mod tests {
         let misses = misses(&set, &found, 0);
         assert_eq!(misses.len(), 1);
         assert_eq!((misses[0].place, misses[0].late_ns), (2, Some(13)));
-        let from = |place, jobs| Cause::Task { place, jobs };
-        let expected = [(from(0, 4), 12), (from(1, 2), 12), (Cause::Own, 10)];
-        assert_eq!(misses[0].causes, expected, "they add up to the response");
+        let from = |place, jobs| Part::Task { place, jobs };
+        let expected = [(from(0, 4), 12), (from(1, 2), 12), (Part::Own, 10)];
+        assert_eq!(misses[0].parts, expected, "they add up to the response");
         let changes = changes(&set, &found, 0);
         assert!(
             matches!(changes.last(), Some(Change::Deadline { place: 2, deadline_ns: 34 })),
@@ -210,7 +212,7 @@ mod tests {
         task.jitter_ns = 2000;
         let set = TaskSet::new(vec![task]);
         let found = analyse(&set).unwrap();
-        assert_eq!(misses(&set, &found, 0)[0].causes, [(Cause::Jitter, 2000), (Cause::Own, 100)]);
+        assert_eq!(misses(&set, &found, 0)[0].parts, [(Part::Jitter, 2000), (Part::Own, 100)]);
         let expected =
             [Change::Jitter { place: 0, jitter_ns: 900 }, Change::Deadline { place: 0, deadline_ns: 2100 }];
         assert_eq!(changes(&set, &found, 0), expected);

@@ -5,14 +5,12 @@
 //! | [`application`] | the application behind an ESC: the trait and its implementations |
 //! | [`coe`] | CANopen over EtherCAT: object dictionary, SDO, SDO information, emergencies |
 //! | [`sub_device`] | one SubDevice: ESC, EtherCAT state machine, mailbox, application |
-//! | [`output_probe`] | outputs of a SubDevice, read from passing frames |
 //! | [`segment`] | SubDevices joined by cables, which answer frames |
 #![forbid(unsafe_code)]
 
 pub mod application;
 pub mod coe;
 mod esc;
-pub mod output_probe;
 pub mod segment;
 pub mod sub_device;
 

@@ -10,7 +10,7 @@ use bus::{echo, sii};
 use ethercat::link::Segment as _;
 use ethercat::time::Instant;
 use ethercat::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Segment, SubDevice};
 
 struct Random(u64);
@@ -38,7 +38,7 @@ fn segment() -> Segment {
     description.features.bits = 1 << 2; // a 32-bit clock
     let devices =
         vec![echo(4), SubDevice::new(description, sii(0x0100, 3), bus::Echo::new(2)), echo(0), echo(7)];
-    let attachments = [Client::new(0, 1), Client::new(0, 3), Client::new(1, 2)];
+    let attachments = [Attachment::new(0, 1), Attachment::new(0, 3), Attachment::new(1, 2)];
     Segment::with_topology(devices, &attachments).unwrap()
 }
 

@@ -6,7 +6,7 @@ use bus::{Bus, echo};
 use ethercat::register::{self, DlStatus};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::Segment;
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 
 const EVERYONE: Address = Address::Broadcast { register: register::DL_STATUS };
 
@@ -22,7 +22,7 @@ fn open_ports(bus: &mut Bus, position: u16) -> [bool; 4] {
 #[test]
 fn dl_status_shows_the_topology() {
     let devices = (0..4).map(|_| echo(1)).collect();
-    let attachments = [Client::new(0, 3), Client::new(0, 1), Client::new(2, 1)];
+    let attachments = [Attachment::new(0, 3), Attachment::new(0, 1), Attachment::new(2, 1)];
     let mut bus = Bus::new(Segment::with_topology(devices, &attachments).unwrap());
     let ports: Vec<_> = (0..4).map(|position| open_ports(&mut bus, position)).collect();
     let expected = [

@@ -15,7 +15,7 @@ use ethercat::register::{self, dc};
 use ethercat::time::Instant;
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::application::{Application, NoApplication, ProcessDataLengths, Sync0Event};
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 const FORWARDING: u32 = 310;
@@ -29,8 +29,8 @@ fn device(initial_time: u64, drift_ppm: f64, application: Box<dyn Application>) 
     SubDevice::new(description, sii(0, 0), application)
 }
 
-fn attachment(parent: usize, port: usize, delay: u64) -> Client {
-    Client::new(parent, port).with_delay(Duration::from_nanos(delay))
+fn attachment(parent: usize, port: usize, delay: u64) -> Attachment {
+    Attachment::new(parent, port).with_delay(Duration::from_nanos(delay))
 }
 
 impl Bus {

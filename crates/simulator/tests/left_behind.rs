@@ -12,7 +12,7 @@ use ethercat::main_device::{BringUpPhase, Configuration};
 use ethercat::register::{self, SyncManager};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::Segment;
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
@@ -22,8 +22,13 @@ const COUNT: u32 = 6;
 
 /// 0 -3- 1 -1- 2, -1- 3 -1- 4, -2- 5.
 fn tree() -> Segment {
-    let attachments =
-        [Client::new(0, 3), Client::new(1, 1), Client::new(0, 1), Client::new(3, 1), Client::new(0, 2)];
+    let attachments = [
+        Attachment::new(0, 3),
+        Attachment::new(1, 1),
+        Attachment::new(0, 1),
+        Attachment::new(3, 1),
+        Attachment::new(0, 2),
+    ];
     Segment::with_topology(drives(COUNT), &attachments).expect("a tree")
 }
 

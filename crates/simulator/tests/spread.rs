@@ -17,7 +17,7 @@ use ethercat::time::Instant;
 use ethercat::wire::{Command, frame::places};
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths};
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Segment, SubDevice};
 use proptest::prelude::*;
 
@@ -121,7 +121,7 @@ fn drives_before_a_cut_cable_are_commanded_from_the_second_cycle_on() {
 #[test]
 fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
     // 1 and 2 are attached to port 3 of 0, 3 and 4 behind it to port 1.
-    let hangs = [(0, 3), (1, 1), (0, 1), (3, 1)].map(|(parent, port)| Client::new(parent, port));
+    let hangs = [(0, 3), (1, 1), (0, 1), (3, 1)].map(|(parent, port)| Attachment::new(parent, port));
     let segment = Segment::with_topology(line(5), &hangs).expect("a tree");
     let mut rig = Rig::on(to_op(), segment);
     rig.run_up();

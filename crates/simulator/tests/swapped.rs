@@ -11,7 +11,7 @@ use ethercat::sii::Identity;
 use onbeat_simulator::application::servo::default_mapping;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{GenericDevice, NoApplication};
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ fn line(devices: Vec<SubDevice>, swapped: &[usize]) -> Segment {
     let attachments: Vec<_> = (1..devices.len())
         .map(|child| {
             let delay = Duration::from_nanos(100 + 10 * child as u64);
-            Client::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child)).with_delay(delay)
+            Attachment::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child)).with_delay(delay)
         })
         .collect();
     Segment::entered_at(way_in(0), devices, &attachments).expect("a line")
@@ -164,10 +164,10 @@ fn without_any_clock_the_last_and_the_first() {
 fn branches_of_a_junction() {
     // 0 -3- 1, -1- 2 -1- 3, -2- 4, with 2 swapped and entered at its port 2, 0 entered at port 0.
     let attachments = [
-        Client::new(0, 3),
-        Client::new(0, 1).entered_at(2),
-        Client::new(2, 0),
-        Client::new(0, 2).entered_at(1),
+        Attachment::new(0, 3),
+        Attachment::new(0, 1).entered_at(2),
+        Attachment::new(2, 0),
+        Attachment::new(0, 2).entered_at(1),
     ];
     let segment = Segment::with_topology(all(5), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[2, 4]);
@@ -177,7 +177,7 @@ fn branches_of_a_junction() {
 #[test]
 fn a_branch_at_each_port_of_a_swapped_subdevice() {
     // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and 1.
-    let attachments = [Client::new(0, 0), Client::new(0, 3), Client::new(0, 1)];
+    let attachments = [Attachment::new(0, 0), Attachment::new(0, 3), Attachment::new(0, 1)];
     let segment = Segment::entered_at(2, all(4), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[0]);
     assert_one_time(&mut rig);

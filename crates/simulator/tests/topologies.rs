@@ -11,7 +11,7 @@ use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths, Sync0Event};
-use onbeat_simulator::segment::Client;
+use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 use rig::stamped::{STAMP, stamped_mapping};
@@ -58,7 +58,7 @@ fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
 }
 
 /// A tree whose SubDevices have these drifts; those with a clock have a SYNC0.
-fn tree(drifts: &[Option<f64>], attachments: &[Client]) -> (Rig, Vec<Pulses>) {
+fn tree(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
     let (devices, pulses) = (0..).zip(drifts).map(|(number, &drift)| pulsed(drift, number)).unzip();
     let sync0 = Some(Sync0 { cycle: Duration::from_millis(1), shift: SHIFT });
     let configuration = drifts.iter().map(|drift| SubDeviceConfiguration {
@@ -70,7 +70,7 @@ fn tree(drifts: &[Option<f64>], attachments: &[Client]) -> (Rig, Vec<Pulses>) {
 }
 
 /// A tree in Op.
-fn run_up(drifts: &[Option<f64>], attachments: &[Client]) -> (Rig, Vec<Pulses>) {
+fn run_up(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
     let (mut rig, pulses) = tree(drifts, attachments);
     rig.run_up();
     (rig, pulses)
@@ -125,8 +125,8 @@ fn assert_one_time(rig: &mut Rig, pulses: &[Pulses], reference: usize) {
     }
 }
 
-fn attachment(parent: usize, port: usize, delay: u64) -> Client {
-    Client::new(parent, port).with_delay(Duration::from_nanos(delay))
+fn attachment(parent: usize, port: usize, delay: u64) -> Attachment {
+    Attachment::new(parent, port).with_delay(Duration::from_nanos(delay))
 }
 
 // feature(main-device): propagation delays over lines and branches, offsets, clocks kept together
@@ -147,7 +147,7 @@ fn a_line_of_drifting_clocks() {
 ///   -1- 3 -3- 4
 ///         -2- 5
 /// ```
-fn branches() -> [Client; 5] {
+fn branches() -> [Attachment; 5] {
     [
         attachment(0, 3, 80),
         attachment(1, 1, 120),

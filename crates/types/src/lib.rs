@@ -3,6 +3,7 @@
 //! | module | part |
 //! |---|---|
 //! | [`axis`] | modes, interlocks and reactions of axes |
+//! | [`cause`] | causes of lateness and of disturbances |
 //! | [`cycle`] | choices of a cycle, [`Profile`] |
 //! | [`signal`] | [`Signal`]: process data by name |
 //! | [`time`] | [`Instant`], the house clock's |
@@ -12,6 +13,7 @@
 extern crate alloc;
 
 pub mod axis;
+pub mod cause;
 pub mod cycle;
 pub mod signal;
 pub mod time;

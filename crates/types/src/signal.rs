@@ -232,6 +232,8 @@ pub enum Flow {
     Output(OutputBehaviour),
     /// An output that a part of the robot writes, as `axis "spindle"`: it can be read only.
     Taken(String),
+    /// The cycle: an unsigned output with the number of the cycle that sends it, as far as its bits go; it can be read only.
+    Cycle,
 }
 
 /// Behaviour of an output, in bits of its entry.
@@ -273,6 +275,16 @@ impl Signal {
     #[must_use]
     pub fn is_commanded(&self) -> bool {
         matches!(self.flow, Flow::Output(OutputBehaviour { writer: Writer::Outside, .. }))
+    }
+
+    /// Writer of an output that can be read only.
+    #[must_use]
+    pub fn read_only_for(&self) -> Option<&str> {
+        match &self.flow {
+            Flow::Input | Flow::Output(_) => None,
+            Flow::Taken(writer) => Some(writer),
+            Flow::Cycle => Some("the cycle"),
+        }
     }
 
     /// Lowest and highest value, in its unit.

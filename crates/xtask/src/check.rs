@@ -23,6 +23,11 @@ pub(crate) fn format(root: &Path, report: &mut Report) {
 pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
+    let alone =
+        ["clippy", "--package", "onbeat", "--no-default-features", "--all-targets", "--", "-D", "warnings"];
+    report.step("clippy: the library without its features", || {
+        Outcome::of(&mut command::cargo(root, &alone))
+    });
 }
 
 /// Builds the protocol crate for a target without an operating system.

@@ -15,6 +15,10 @@ pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
             command.env_remove(&name);
         }
     }
+    // Whole runs do not come back to half-built crates: no gigabytes of incremental state.
+    if std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 

@@ -87,6 +87,7 @@ fn main() -> ExitCode {
 
 /// Runs everything CI runs, cheapest first, so that a small mistake shows early.
 fn test(root: &Path, report: &mut Report) {
+    setup::disk(root, report);
     setup::debian_packages(report);
     check::format(root, report);
     check::clippy(root, report);

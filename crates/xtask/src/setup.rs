@@ -35,6 +35,34 @@ pub(crate) const FAST_DDS: &str = "/usr/include/fastrtps/fastrtps_all.h";
 /// it.
 const BENCH_PACKAGES: &[&str] = &["clang", "libbpf-dev"];
 
+/// Space that a whole run of the tests fills in a clean checkout, measured with `du`, and some to spare.
+const NEEDED_GIB: u64 = 16;
+
+/// Tells the free space of the file system below `root`, and fails where builds would end in its middle.
+pub(crate) fn disk(root: &Path, report: &mut Report) {
+    let built = root.join("target/debug/deps").exists();
+    report.step("disk", || match free_gib(root) {
+        Ok(free) if free < NEEDED_GIB && !built => Outcome::Failed(format!(
+            "{}: expected {NEEDED_GIB} GiB of free space for what is built, found {free} GiB",
+            root.display()
+        )),
+        Ok(free) => {
+            println!("{free} GiB are free");
+            Outcome::Passed
+        }
+        Err(why) => Outcome::Skipped(why),
+    });
+}
+
+fn free_gib(root: &Path) -> Result<u64, String> {
+    let mut df = Command::new("df");
+    df.args(["--output=avail", "--block-size=1G"]).arg(root);
+    let output = df.output().map_err(|error| format!("df does not start: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().unwrap_or_default().trim();
+    last.parse().map_err(|_| format!("df: expected a number, found `{last}`"))
+}
+
 /// Installs the packages whose programs are missing.
 pub(crate) fn debian_packages(report: &mut Report) {
     let missing = missing(NEEDS);

@@ -1,11 +1,13 @@
 //! Dependencies between the crates of the workspace, and the places of unsafe code.
 
+mod workspace;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use workspace::{crates, text};
 
 /// Package, crates of ours it may import, and those its tests may import besides.
 const EDGES: &[(&str, &[&str], &[&str])] = &[
@@ -17,8 +19,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-record", &[], &[]),
     ("onbeat-schedulability", &[], &[]),
     ("onbeat-report", &["onbeat-record"], &[]),
-    ("onbeat-machine", &[], &["testkit"]),
-    ("onbeat-diagnose", &["onbeat-record"], &[]),
+    ("onbeat-machine", &["onbeat-types"], &["testkit"]),
+    ("onbeat-diagnose", &["onbeat-types", "onbeat-rt", "onbeat-record", "onbeat-machine"], &[]),
     ("onbeat-ipc", &["onbeat-types"], &["testkit"]),
     ("onbeat-robot", &["onbeat-types", "onbeat-ethercat", "onbeat-motion", "onbeat-schedulability"], &[]),
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testkit"]),
@@ -34,7 +36,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-machine",
             "onbeat-ipc",
         ],
-        &["onbeat-schedulability", "onbeat-simulator", "testkit"],
+        &["onbeat-schedulability", "onbeat-diagnose", "onbeat-simulator", "testkit"],
     ),
     (
         "onbeat-controllers",
@@ -119,7 +121,6 @@ const SAFE: &[&str] = &[
     "record",
     "schedulability",
     "report",
-    "diagnose",
     "robot",
     "simulator",
     "controllers",
@@ -131,7 +132,7 @@ const SAFE: &[&str] = &[
 
 #[test]
 fn crates_import_only_what_the_map_allows() {
-    let packages = workspace_packages();
+    let packages = workspace::packages();
     let known: BTreeMap<_, _> =
         EDGES.iter().map(|&(name, imports, tests)| (name, (imports, tests))).collect();
     let mut names: Vec<&str> = packages.iter().map(|package| text(package, "name")).collect();
@@ -187,7 +188,7 @@ fn crates_without_system_calls_forbid_unsafe_code() {
 
 /// Crates that make system calls, and may have unsafe code below `src/sys` only.
 const UNSAFE_IN_SYS: &[&str] =
-    &["rt", "ethercat-linux", "machine", "ipc", "control", "devices", "experiments", "testkit"];
+    &["rt", "ethercat-linux", "machine", "diagnose", "ipc", "control", "devices", "experiments", "testkit"];
 
 #[test]
 fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {
@@ -252,23 +253,6 @@ fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
         let found = lines_with(&source, takes);
         assert!(found.is_empty(), "{found:#?}");
     }
-}
-
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_owned()
-}
-
-fn workspace_packages() -> Vec<Value> {
-    let mut metadata = Command::new(env!("CARGO"));
-    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(crates());
-    let output = metadata.output().expect("cargo metadata runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
-    metadata["packages"].as_array().expect("a list of packages").clone()
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_else(|| panic!("`{key}` is text"))
 }
 
 /// File, line number and line of all Rust lines below `folder` that `wanted` selects.

@@ -9,7 +9,7 @@ use simulator::application::digital::{DigitalInputs, Wires};
 use simulator::application::sii::{digital_inputs, with_coe};
 use simulator::{Segment, SubDevice};
 
-/// How many there are.
+/// Number there are.
 pub(crate) const COUNT: u16 = 2;
 
 /// Images and the device behind them: made once.

@@ -1,5 +1,5 @@
-//! What the MainDevice may call fresh, judged by the frames alone: which it sent in this cycle, which replies to them it was
-//! handed in this cycle, and by the FMMUs it has written, who had to take part in them.
+//! Inputs that the MainDevice may call fresh, judged by the frames alone: which it sent in this cycle, which replies to
+//! them it was handed in this cycle, and by the FMMUs it has written, who had to take part in them.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! The MainDevice as a whole against a segment, and a wire, that do as the input says: from the scan to Op and down again, in
 //! virtual time.
 //!
-//! What holds whatever comes in: inputs are called fresh only where the working counter of each of their datagrams was right
-//! and the reply is one of this cycle; `poll_transmit` ends; bring-up comes through or is given up, and so is a mailbox request; the
-//! bus comes down; nothing asks for memory in Op.
+//! Promises whatever comes in: inputs are called fresh only where the working counter of each of their datagrams was right
+//! and the reply is one of this cycle; `poll_transmit` ends; bring-up comes through or is given up, and so is a mailbox
+//! request; the bus comes down; nothing asks for memory in Op.
 //!
 //! The input is a byte of settings, and a row of deeds (`script.rs`).
 #![no_main]

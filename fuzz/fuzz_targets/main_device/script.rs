@@ -1,10 +1,10 @@
-//! What happens to the replies, one after the other: an input's bytes read as a row of commands. Behind its end every reply
+//! Fates of the replies, one after the other: an input's bytes read as a row of commands. Behind its end every reply
 //! is true, but for what was said to hold on.
 
 use ethercat::register::{AL_STATUS, DL_STATUS, SyncManager, TYPE, dc, sii_interface, sync_manager};
 use ethercat::wire::Command;
 
-/// What happens to the next reply, or beside it.
+/// Fate of the next reply, or an event beside it.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
     /// So many replies are true.
@@ -120,7 +120,7 @@ impl<'a> Script<'a> {
         })
     }
 
-    /// What it is about in the low four bits, whether the working counter is changed too in the fifth.
+    /// Subject of it in the low four bits, a change of the working counter too in the fifth.
     fn lie(&mut self, kind: u8) -> Option<Lie> {
         let about = match kind & 0x0F {
             0 | 1 => About::Register(sii_interface::CONTROL),
@@ -190,5 +190,5 @@ pub(crate) fn write(data: &mut [u8], at: usize, bytes: &[u8]) {
     data.iter_mut().skip(at).zip(bytes).for_each(|(old, &new)| *old = new);
 }
 
-/// Where the devices with CoE have what they send.
+/// Mailbox offset at which the devices with CoE send.
 const MAILBOX_IN: u16 = 0x1080;

@@ -23,7 +23,7 @@ const TORQUE: f64 = 2.0;
 /// Rounding.
 const HARDLY: f64 = 1e-9;
 
-/// What is wrong with a drive.
+/// Fault of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Trouble {
     #[default]
@@ -45,7 +45,7 @@ pub(crate) struct Axis {
     report: AxisReport,
     sent: Option<Supervised>,
     request: Request,
-    /// Where the drive really is.
+    /// Real position of the drive.
     place: Radians,
     /// Cycles in a row in which it was not heard of, up to this one; and whether it was in this one.
     missed: u64,
@@ -85,7 +85,7 @@ impl Axis {
         }
     }
 
-    /// What the drive reports of what it was sent last, `periods` ago, as the controller is shown it.
+    /// Report of the drive on what it was sent last, `periods` ago, as the controller is shown it.
     pub(crate) fn report(&mut self, periods: u64) -> AxisReport {
         self.play();
         self.missed += periods - 1;
@@ -96,7 +96,7 @@ impl Axis {
         shown
     }
 
-    /// What the controller wants, supervised; and judged.
+    /// Wish of the controller, supervised; and judged.
     pub(crate) fn take(&mut self, elapsed: Seconds, command: &AxisCommand, ending: Ending) {
         if command.request == Request::FaultReset {
             self.supervisor.acknowledge();

@@ -20,7 +20,7 @@ pub(crate) enum Event {
     /// A message at the port `trajectory`.
     Trajectory(Vec<u8>),
     /// Another command.
-    ExternalCommand(ExternalCommand),
+    Command(ExternalCommand),
     /// Something is wrong with a drive, or right again.
     Trouble(usize, Trouble),
     /// The cycle is to end.
@@ -58,7 +58,7 @@ impl<'a> Events<'a> {
             }
             0xC0..=0xC7 => order(&Order::Commit { id: self.id }),
             0xC8..=0xCF => order(&Order::Cancel { id: self.id * u64::from(what & 1) }),
-            0xD0..=0xDF => Event::ExternalCommand(self.asked(what & 0x0F)?),
+            0xD0..=0xDF => Event::Command(self.asked(what & 0x0F)?),
             0xE0..=0xEF => {
                 let troubles =
                     [Trouble::None, Trouble::Fault, Trouble::Deaf, Trouble::Stuck, Trouble::NotFresh];

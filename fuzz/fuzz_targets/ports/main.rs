@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
             Event::Late(periods) => robot.run(1, periods),
             Event::Control(message) => robot.control.put(&message),
             Event::Trajectory(message) => robot.trajectory.put(&message),
-            Event::ExternalCommand(asked) => robot.asked = asked,
+            Event::Command(asked) => robot.asked = asked,
             Event::Trouble(axis, trouble) => robot.axes[axis].trouble = trouble,
             Event::Stopping => robot.stopping = true,
         }

@@ -22,7 +22,7 @@ static STORAGE: PduStorage<16, { PduStorage::element_size(1486) }> = PduStorage:
 /// Runs `work` with a MainDevice on `interface`.
 ///
 /// # Errors
-/// What ethercrab or `work` says.
+/// The error of ethercrab or `work`.
 pub fn run<W>(interface: &str, work: W) -> Result<(), Error>
 where
     W: AsyncFnOnce(&'static MainDevice<'static>) -> Result<(), Error>,
@@ -48,7 +48,7 @@ where
 /// Finds `expected` SubDevices, waiting for the other end to start.
 ///
 /// # Errors
-/// How many there are instead, or what ethercrab says.
+/// Number there are instead, or the error of ethercrab.
 pub async fn scan(main_device: &MainDevice<'_>, expected: usize) -> Result<Group, Error> {
     let mut found = main_device.init_single_group(ethercat_now).await;
     for _ in 0..100 {

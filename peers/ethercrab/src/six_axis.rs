@@ -1,4 +1,4 @@
-//! What the judge expects of `examples/six-axis.toml`, and what it makes the drives do.
+//! Expectations of the judge on `examples/six-axis.toml`, and the motion it makes the drives do.
 
 use super::bus::Error;
 
@@ -12,7 +12,7 @@ pub const BYTES: usize = 12;
 pub const CYCLES: usize = 2000;
 /// Cyclic synchronous position (CiA 402-2, 0x6060).
 pub const CYCLIC_SYNCHRONOUS_POSITION: i8 = 8;
-/// How far the target moves in the whole run, in counts.
+/// Distance the target moves in the whole run, in counts.
 const MOVE: i32 = 20_000;
 
 /// Enables one drive by its statusword (CiA 402-2, device control) and then moves it slowly.
@@ -44,7 +44,7 @@ impl Axis {
     /// Checks that it was enabled for nine tenths of the run and followed its target.
     ///
     /// # Errors
-    /// What was expected and found.
+    /// The difference, as expected and found.
     pub fn check(&self, place: usize) -> Result<(), Error> {
         let lag = (self.target - self.position).abs();
         expect(place, "nine tenths of all cycles in Operation Enabled", self.enabled_cycles > CYCLES * 9 / 10, true)?;

@@ -13,7 +13,7 @@ const STATE_CHECK: usize = 12 + 2;
 /// Reaches Op, then answers rounds.
 ///
 /// # Errors
-/// What ethercrab says, or a working counter that is not the expected one.
+/// The error of ethercrab, or a working counter that is not the expected one.
 pub fn measure(interface: &str, sub_devices: &str, bytes_each: &str) -> Result<(), Error> {
     let (sub_devices, bytes_each): (usize, usize) = (sub_devices.parse()?, bytes_each.parse()?);
     let frame_length = OVERHEAD + 2 * sub_devices * bytes_each + STATE_CHECK * sub_devices;

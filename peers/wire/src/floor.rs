@@ -21,7 +21,7 @@ impl Floor {
     /// that the reflector has as much to do.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub fn open(interface: &str, sub_devices: usize, bytes: usize, riders: bool) -> Result<Self, String> {
         let socket = packet_socket(interface).map_err(|error| format!("{interface}: {error}"))?;
         let length = 2 * sub_devices * bytes;
@@ -56,7 +56,7 @@ impl Floor {
     /// One round trip.
     ///
     /// # Errors
-    /// What the operating system says, or a working counter that is not the expected one.
+    /// The operating system's error, or a working counter that is not the expected one.
     pub fn exchange(&mut self) -> Result<(), String> {
         let (socket, frame, reply) = (self.socket.as_raw_fd(), &self.frame, &mut self.reply);
         // SAFETY: the pointer and the length are those of one live buffer.

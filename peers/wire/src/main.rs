@@ -1,4 +1,4 @@
-//! What `cargo xtask bench wire` measures: the raw socket's floor, and Onbeat.
+//! Subjects of `cargo xtask bench wire`: the raw socket's floor, and Onbeat.
 //!
 //! `wire floor|riders|onbeat INTERFACE SUB_DEVICES BYTES_EACH` gets ready, prints `ready FRAME_BYTES`, and then
 //! answers each line on standard input, a number of cycles, with one line: the CPU time those cycles took

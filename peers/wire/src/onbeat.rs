@@ -24,7 +24,7 @@ impl Onbeat {
     /// are there.
     ///
     /// # Errors
-    /// What the link or the MainDevice says.
+    /// The error of the link or the MainDevice.
     pub fn open(interface: &str, sub_devices: usize, bytes: usize) -> Result<Self, String> {
         let link =
             PacketLink::open(interface, Duration::from_secs(5)).map_err(|error| error.to_string())?;
@@ -51,7 +51,7 @@ impl Onbeat {
     /// One cycle.
     ///
     /// # Errors
-    /// What the operating system says, or a cycle that is not whole.
+    /// The operating system's error, or a cycle that is not whole.
     pub fn exchange(&mut self) -> Result<(), String> {
         let report = self.cycle()?;
         if report.all_fresh && self.main_device.stage() == BringUpPhase::Op {
@@ -98,5 +98,5 @@ impl Onbeat {
     }
 }
 
-/// How long a reply may take.
+/// Time a reply may take.
 const REPLY: Duration = Duration::from_millis(2);

@@ -13,7 +13,7 @@ use crate::object_address::ObjectAddress;
 /// Bytes of the longest object that is read.
 const LONGEST_OBJECT: usize = 1 << 20;
 
-/// What an entry is and who may do what with it.
+/// Kind of an entry, and its access rights.
 pub(crate) struct Entry {
     pub(crate) data_type: u16,
     bit_length: u16,
@@ -94,7 +94,7 @@ impl ToolBus {
         }
     }
 
-    /// What the SubDevice says about an entry (SDO information); `None` if it says nothing.
+    /// An entry as the SubDevice describes it (SDO information); `None` if it says nothing.
     pub(crate) fn entry(&mut self, position: u16, object: ObjectAddress) -> Result<Option<Entry>, Failure> {
         let answer = self.ask(position, entry_service(object), Vec::with_capacity(LONGEST_OBJECT));
         match answer.and_then(|bytes| Ok(Entry::parse(&bytes)?)) {

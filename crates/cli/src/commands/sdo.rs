@@ -90,7 +90,7 @@ impl Place {
         })
     }
 
-    /// What is wrong with an object there.
+    /// Failure of an object there.
     fn failure(&self, object: ObjectAddress, what: &str) -> Failure {
         Failure::new(format!("SubDevice \"{}\", object {object}: {what}", self.sub_device))
     }

@@ -1,4 +1,4 @@
-//! What a run says on standard error, and the line that shows how it is going: rewritten in place on a terminal, else
+//! Lines of a run on standard error, and the line that shows its progress: rewritten in place on a terminal, else
 //! repeated now and then. A thread of its own writes: a terminal that is stopped holds up nobody.
 
 use std::io::{self, IsTerminal, Write};
@@ -13,9 +13,9 @@ use control::output::{OutputThread, Taken};
 use super::columns;
 use crate::output::{self, LAST_PATIENCE};
 
-/// How often the line is rewritten on a terminal.
+/// Interval at which the line is rewritten on a terminal.
 const ON_A_TERMINAL: Duration = Duration::from_millis(100);
-/// How often it is repeated in a file or pipe.
+/// Interval at which it is repeated in a file or pipe.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
 /// Lines between those who speak and standard error.
@@ -38,9 +38,9 @@ pub(crate) struct Voice {
 
 /// One thing said.
 enum Said {
-    /// How it is going.
+    /// Progress.
     Shown(String),
-    /// What stays.
+    /// A line that stays.
     Sentence(String),
     /// The last line shown stays, too.
     Finished,

@@ -1,4 +1,4 @@
-//! What people read.
+//! Text that people read.
 
 pub(crate) mod bus_event;
 pub(crate) mod bus_status;
@@ -15,7 +15,7 @@ pub(crate) fn sub_device_count(count: usize) -> String {
     if count == 1 { "1 SubDevice".to_owned() } else { format!("{count} SubDevices") }
 }
 
-/// How many letters a line of this terminal holds; 80 where there is none.
+/// Number of letters a line of this terminal holds; 80 where there is none.
 pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(terminal);
     size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)

@@ -71,7 +71,7 @@ mod tests {
     use ethercat::sii::Identity;
     use simulator::application::GenericDevice;
     use simulator::application::sii::digital_outputs;
-    use simulator::segment::Client;
+    use simulator::segment::Attachment;
     use simulator::{Segment, SubDevice as Simulated};
 
     use onbeat::sub_devices::{SubDeviceObject, described};
@@ -87,7 +87,7 @@ mod tests {
             Simulated::from_sii(sii, Box::new(application))
         };
         let devices = vec![terminal(&image.emit()), terminal(&image.emit()), terminal(&[0xFF; 2048])];
-        let attachments = [Client::new(0, 1).entered_at(1), Client::new(1, 0)];
+        let attachments = [Attachment::new(0, 1).entered_at(1), Attachment::new(1, 0)];
         let segment = Segment::with_topology(devices, &attachments).expect("a line");
         let clock = VirtualClock::default();
         let mut link = DirectLink::new(segment, clock.clone(), Duration::from_micros(20));

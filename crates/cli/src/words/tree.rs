@@ -1,6 +1,6 @@
 //! SubDevices as the cable runs: a line stays a line, a junction opens branches.
 
-/// Where one SubDevice hangs: position and port of the one before it.
+/// Place of one SubDevice: position and port of the one before it.
 pub(crate) type Upstream = Option<(u16, u8)>;
 
 /// For each SubDevice, in order, the lines that draw the cable: those that stand above it, and what
@@ -26,12 +26,12 @@ pub(crate) fn tree(upstream: &[Upstream]) -> Vec<Branch> {
     branches
 }
 
-/// How a SubDevice is drawn.
+/// Line that draws a SubDevice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Branch {
     /// The line above it that names the port, where a junction's branch begins.
     pub(crate) above: Option<String>,
-    /// What stands before it.
+    /// Prefix of its line.
     pub(crate) indent: String,
 }
 

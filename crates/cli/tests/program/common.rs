@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a run of the program left behind.
+/// Output and exit of a run of the program.
 pub(crate) struct Ran {
     /// Exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
@@ -43,7 +43,7 @@ pub(crate) fn measure() -> Command {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--offline", "--package", "onbeat-measure"]);
+        build.args(["build", "--quiet", "--offline", "--package", "onbeat-experiments"]);
         let optimised =
             Path::new(env!("CARGO_BIN_EXE_onbeat")).parent().is_some_and(|it| it.ends_with("release"));
         build.args(optimised.then_some("--release")).current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &[&str]) -> Ran {
     finished(command)
 }
 
-/// What a command leaves behind; one that takes longer than a minute is killed and fails.
+/// Output and exit of a command; one that takes longer than a minute is killed and fails.
 pub(crate) fn finished(command: Command) -> Ran {
     Running::start(command).finish()
 }
@@ -95,12 +95,12 @@ impl Running {
         child.wait().expect("its end");
     }
 
-    /// What it leaves behind; one that takes longer than a minute from now is killed and fails.
+    /// Its output and exit; one that takes longer than a minute from now is killed and fails.
     pub(crate) fn finish(self) -> Ran {
         self.finish_within(Duration::from_secs(60))
     }
 
-    /// What it leaves behind; one that takes longer than `patience` from now is killed and fails.
+    /// Its output and exit; one that takes longer than `patience` from now is killed and fails.
     pub(crate) fn finish_within(mut self, patience: Duration) -> Ran {
         finish(self.0.take().expect("it runs until it is finished"), patience)
     }
@@ -184,7 +184,7 @@ pub(crate) fn await_cycles(process: u32, cycles: u64) {
     }
 }
 
-/// How often the program's thread "cycle" has slept; `None` while there is none.
+/// Number of sleeps of the program's thread "cycle"; `None` while there is none.
 pub(crate) fn slept(process: u32) -> Option<u64> {
     for thread in std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten() {
         let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();

@@ -39,6 +39,13 @@ fn json_says_what_was_found_and_wanted_and_why_and_how() {
         assert!(["ok", "note", "warning", "critical"].contains(&severity), "{check}");
         assert_eq!(check["fix"].as_str().expect("a fix").is_empty(), severity == "ok", "{check}");
         assert!(check["fixable"].is_boolean(), "{check}");
+        if check["area"] == "interrupts" {
+            assert_eq!(
+                check["causes"],
+                serde_json::json!(["irq", "softirq"]),
+                "in the words of `run --explain`"
+            );
+        }
     }
     // The worst of them is the diagnosis.
     let rank = |check: &Value| {

@@ -202,12 +202,12 @@ fn cycles(recording: &Path) -> Vec<LateCycle> {
         .collect()
 }
 
-/// What of a stretch of time lies in any of the intervals.
+/// Part of a stretch of time that lies in any of the intervals.
 fn overlap(intervals: &[(u64, u64)], from: u64, to: u64) -> u64 {
     intervals.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum()
 }
 
-/// What a late cycle is blamed on the culprit, ns.
+/// Part of a late cycle that is blamed on the culprit, ns.
 fn share(late: &Value) -> u64 {
     let causes = late["causes"].as_array().expect("causes");
     let culprit = causes.iter().find(|cause| cause["kind"] == "task" && cause["name"] == CULPRIT);

@@ -1,4 +1,4 @@
-//! How the cycle is held: profile, overrun policy, and what is put back.
+//! Options of the cycle: profile, overrun policy, and what is put back.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -89,7 +89,7 @@ fn overrun_policies_have_the_same_names_in_the_robot_file() {
     assert!(ran.sentence().contains("expected one of skip, catch-up, stop"), "{}", ran.stderr);
 }
 
-/// What the shell does in namespaces of its own, with a `/run` of its own.
+/// Run of a shell in namespaces of its own, with a `/run` of its own.
 const SHIELDED: &str = r#"
 mount -t tmpfs tmpfs /run || exit 1
 masks() { for task in /proc/$1/task/*; do echo "$2 $(cat $task/comm)=$(sed -n 's/Cpus_allowed_list:.//p' $task/status)"; done; }

@@ -94,7 +94,7 @@ impl Robot {
         }
     }
 
-    /// What becomes of this.
+    /// Outcome of this.
     fn ask(&mut self, what: Action) -> Result<(), Refusal> {
         self.requests += 1;
         let port = self.ipc.port("control").expect("the port");

@@ -23,7 +23,7 @@ fn interference(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether the machine takes no cable; then it has said so.
+/// True if the machine takes no cable; then it has said so.
 fn refused(ran: &Ran) -> bool {
     let reasons = ["a network namespace for the", "`ip "];
     let refused = ran.code == Some(1) && reasons.iter().any(|reason| ran.stderr.contains(reason));

@@ -156,7 +156,7 @@ fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
     assert!(least_room > 0.0 && least_room < 0.3, "{least_room} m: past the post, without touching it");
 }
 
-/// Whether a run stood still for long enough to stop its drives, or nearly.
+/// True if a run stood still for long enough to stop its drives, or nearly.
 fn was_late(ended: &Ran) -> bool {
     ended.json()["t_period_ns"]["maximum"].as_u64() > Some(90_000_000)
 }

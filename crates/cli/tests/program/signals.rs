@@ -202,7 +202,7 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
             "output \"ready\" is written by the controller, expected one with writer = \"outside\"",
         ),
         (&["set", "ready seen", "false"], "\"ready seen\" is an input, expected an output"),
-        (&["set", "spindle.controlword", "6"], "is written by axis \"spindle\": command that instead"),
+        (&["set", "spindle.controlword", "6"], "is written by axis \"spindle\": it can be read only"),
         (&["set", lamp, "2"], "\"2\" for the signal \"lamp red\", expected true or false"),
         (&["set", lamp, "on", "ready"], "\"ready\" without a value, expected a value behind each signal"),
         (&["set", "lamp rod", "on"], "no signal is called \"lamp rod\""),

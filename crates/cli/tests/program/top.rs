@@ -14,7 +14,7 @@ use crate::common::{Running, finished, onbeat};
 struct Played {
     folder: PathBuf,
     ends: Endpoints,
-    door: Option<Server>,
+    server: Option<Server>,
     state: State,
 }
 
@@ -36,13 +36,13 @@ impl Played {
         };
         let mut ipc = Builder::new("played", &description);
         ipc.folder(&folder);
-        let (ends, door) = ipc.open().expect("an IPC");
+        let (ends, server) = ipc.open().expect("an IPC");
         let axis = Axis { drive_state: 5, fresh: true, position: 1.25, ..Axis::default() };
         let bus = Bus { stage: 7, all_fresh: true, ..Bus::default() };
         Self {
             folder,
             ends,
-            door: Some(door),
+            server: Some(server),
             state: State { bus, axes: vec![axis; 2], ..State::default() },
         }
     }
@@ -53,11 +53,11 @@ impl Played {
     }
 
     fn top(&self, arguments: &[&str]) -> Command {
-        top(self.door().path(), arguments)
+        top(self.server().path(), arguments)
     }
 
-    fn door(&self) -> &Server {
-        self.door.as_ref().expect("it has not ended")
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("it has not ended")
     }
 }
 
@@ -85,7 +85,7 @@ fn top(ipc: &Path, arguments: &[&str]) -> Command {
 fn once_prints_axes_bus_and_what_the_run_tells() {
     let mut cycle = Played::new("once");
     cycle.step();
-    cycle.door().diagnostics(r#"{"channels":[{"name":"scan","refused":4}]}"#).expect("room");
+    cycle.server().diagnostics(r#"{"channels":[{"name":"scan","refused":4}]}"#).expect("room");
     let ran = finished(cycle.top(&["--once"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     for part in ["played", "Op, all inputs fresh", "left", "right", "Operation enabled", "1.250", "scan"] {
@@ -123,7 +123,7 @@ fn wait_waits_for_a_cycle_that_starts_later() {
     // The one that waits knows the socket by its path.
     let place = cycle.folder.join("wait");
     std::fs::create_dir(&place).expect("a folder");
-    std::os::unix::fs::symlink(cycle.door().path(), place.join("played.sock")).expect("a link");
+    std::os::unix::fs::symlink(cycle.server().path(), place.join("played.sock")).expect("a link");
     cycle.step();
     let ran = waiting.finish();
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -152,13 +152,13 @@ fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
     let typescript = cycle.folder.join("typescript");
     let line = format!("stty rows 24 cols 80; exec {} top --every 20ms", env!("CARGO_BIN_EXE_onbeat"));
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).env("ONBEAT_IPC", cycle.door().path());
+    command.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).env("ONBEAT_IPC", cycle.server().path());
     command.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut shown = command.spawn().expect("script");
     let mut keys = shown.stdin.take().expect("a pipe");
 
     await_text(&typescript, "Operation", || cycle.step());
-    drop(cycle.door.take());
+    drop(cycle.server.take());
     await_text(&typescript, "closed", || ());
     std::io::Write::write_all(&mut keys, b"q").expect("the terminal");
     let status = shown.wait().expect("its end");

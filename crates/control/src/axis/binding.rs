@@ -29,24 +29,24 @@ pub(super) struct Axis {
     inputs: InputFields,
     outputs: OutputFields,
     drive: Drive,
-    /// What the drive reported on this cycle, if it can be trusted.
+    /// Feedback of the drive on this cycle, if it can be trusted.
     input: Option<DriveInput>,
     /// Position in counts that does not wrap: endless axes turn past 2^31.
     counts: Option<i64>,
     stands: bool,
     home: Home,
-    /// How long its drive has been looking for its home, while it does.
+    /// Time its drive has been looking for its home, while it does.
     searching: Option<Seconds>,
     safety: AxisSafety,
-    /// What the drive is to be sent.
+    /// Command the drive is to be sent.
     command: AxisCommand,
-    /// What the axis reported, before anybody else changed it.
+    /// Report of the axis, before anything else changed it.
     feedback: AxisFeedback,
     /// Cycles in a row up to this one in which it was not heard of, as in [`motion::supervision::Seen`].
     missed: u64,
     /// It is heard of in this cycle.
     heard: bool,
-    /// What the machine around it allows.
+    /// Permission of the machine around it.
     interlock: InterlockState,
     /// Since its inputs came in last.
     unheard: Duration,
@@ -223,7 +223,7 @@ impl Axis {
         };
     }
 
-    /// What is asked, made safe; `stale` and `ending` as in [`motion::supervision::Seen`].
+    /// Command for the axis, made safe; `stale` and `ending` as in [`motion::supervision::Seen`].
     pub(super) fn supervise(
         &mut self,
         elapsed: Seconds,
@@ -275,7 +275,7 @@ impl Axis {
         }
     }
 
-    /// What became of it.
+    /// Outcome of it.
     fn watch_homing(&mut self, elapsed: Seconds) {
         let Some(since) = &mut self.searching else { return };
         *since += elapsed;
@@ -334,7 +334,7 @@ impl Axis {
         self.safety.write(main_device);
     }
 
-    /// What the drive was sent last.
+    /// Command the drive was sent last.
     pub(super) fn sent(&self) -> AxisSetpoint {
         let output = self.drive.last_output();
         AxisSetpoint {
@@ -344,7 +344,7 @@ impl Axis {
         }
     }
 
-    /// How long its brake takes to hold it.
+    /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.safety.engage_time()
     }
@@ -374,7 +374,7 @@ impl Axis {
         self.inputs.error_code.is_some()
     }
 
-    /// How long it takes to ramp to zero.
+    /// Time it takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.safety.ramp_time()
     }
@@ -393,12 +393,12 @@ impl Axis {
         enabled && (!self.stands || self.safety.is_fast(self.feedback.velocity))
     }
 
-    /// Whether its drive has it, to find its home.
+    /// True if its drive has it, to find its home.
     pub(super) fn is_homing(&self) -> bool {
         self.drive.is_homing()
     }
 
-    /// Whether its drive was sent no other target than on the cycle before, and no velocity or torque.
+    /// True if its drive was sent no other target than on the cycle before, and no velocity or torque.
     pub(super) fn stands(&self) -> bool {
         self.stands
     }

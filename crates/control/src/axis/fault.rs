@@ -17,7 +17,7 @@ pub(crate) struct FaultCodes {
 struct FaultCode {
     /// Place of the drive, from 0.
     position: u16,
-    /// Where the answer goes; away while it is asked.
+    /// Room for the answer; away while it is asked.
     buffer: Option<Vec<u8>>,
     /// It was asked for in this fault.
     asked: bool,

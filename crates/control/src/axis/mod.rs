@@ -38,7 +38,7 @@ pub(crate) struct Moment {
 /// One axis as it is described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisConfiguration {
-    /// What people call it.
+    /// Name people call it by.
     pub name: String,
     /// Place of its drive in the segment, from 0.
     pub sub_device: usize,
@@ -48,9 +48,9 @@ pub struct AxisConfiguration {
     pub scale: AxisScale,
     /// Largest change of the target position from one cycle to the next; a larger one is refused.
     pub maximum_step: Radians,
-    /// What stands between controller and drive; its mode is that of the axis. `None`: nothing but the drive.
+    /// Supervision between controller and drive; its mode is that of the axis. `None`: nothing but the drive.
     pub supervision: Option<supervision::Settings>,
-    /// How it learns its absolute position.
+    /// Way in which it learns its absolute position.
     pub homing: Homing,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
@@ -73,7 +73,7 @@ impl AxisConfiguration {
     }
 }
 
-/// Whether every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
+/// Checks that every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
 /// the same; ask here first to still have the bus in hand if the answer is no.
 ///
 /// # Errors
@@ -124,7 +124,7 @@ impl Axes {
         }
     }
 
-    /// What the controller asks, made safe. `stale`: the command it lives on is over.
+    /// Commands of the controller, made safe. `stale`: the command it lives on is over.
     pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool, ending: Ending) {
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
@@ -143,12 +143,12 @@ impl Axes {
         }
     }
 
-    /// What the axes' drives were sent last, in SI units.
+    /// Set-points the axes' drives were sent last, in SI units.
     pub(crate) fn sent(&self) -> impl Iterator<Item = AxisSetpoint> + '_ {
         self.axes.iter().map(Axis::sent)
     }
 
-    /// What the axes report, and what is asked of them.
+    /// Reports of the axes, and commands for them.
     pub(crate) fn exchange(&mut self) -> (&[AxisReport], &mut [AxisCommand]) {
         (&self.reports, &mut self.commands)
     }
@@ -188,19 +188,19 @@ impl Axes {
         }
     }
 
-    /// Whether a drive is still on its way down to Switch on disabled, or to a fault.
+    /// True if a drive is still on its way down to Switch on disabled, or to a fault.
     pub(crate) fn any_powered(&self) -> bool {
         self.axes.iter().any(Axis::is_powered)
     }
 
-    /// How long the slowest brake takes to hold its axis.
+    /// Time the slowest brake takes to hold its axis.
     pub(crate) fn longest_engage_time(&self) -> Duration {
         let longest = |longest: f64, axis: &Axis| longest.max(axis.engage_time().0);
         // Times of brakes are finite and not negative; those too long for a duration are for ever.
         Duration::try_from_secs_f64(self.axes.iter().fold(0.0, longest)).unwrap_or(Duration::MAX)
     }
 
-    /// Whether no drive was sent another target than on the cycle before, and none a velocity or torque.
+    /// True if no drive was sent another target than on the cycle before, and none a velocity or torque.
     pub(crate) fn all_stand(&self) -> bool {
         self.axes.iter().all(Axis::stands)
     }

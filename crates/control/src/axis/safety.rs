@@ -33,7 +33,7 @@ struct BrakeAtWork {
     now: Braked,
 }
 
-/// What an axis shows on a cycle.
+/// View of an axis on a cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) feedback: AxisFeedback,
@@ -79,7 +79,7 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
     }
 
-    /// What the drive gets, and why the axis is stopped or held back.
+    /// Command the drive gets, and the reason for which the axis is stopped or held back.
     pub(super) fn step(
         &mut self,
         elapsed: Seconds,
@@ -155,7 +155,7 @@ impl AxisSafety {
         }
     }
 
-    /// How long its brake takes to hold it.
+    /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.brake.as_ref().map_or(Seconds::ZERO, |brake| brake.brake.times().engage)
     }
@@ -175,12 +175,12 @@ impl AxisSafety {
         missed > self.give_up_cycles
     }
 
-    /// How long the axis takes to ramp to zero.
+    /// Time the axis takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::ramp_time)
     }
 
-    /// Whether set-points go through to the drive.
+    /// True if set-points go through to the drive.
     pub(super) fn is_open(&self) -> bool {
         let stopped = self.supervisor.as_ref().and_then(Supervisor::stopped);
         let braked = self.brake.as_ref().is_some_and(|brake| !brake.now.free);
@@ -219,7 +219,7 @@ const QUICK_STOP_TIME: Seconds = Seconds(0.4);
 /// Share of its highest speed above which an axis is not let go without a quick stop.
 const FAST: f64 = 0.02;
 
-/// What the drive shall do when supervision wants something else than the controller. Nobody is kept from taking the
+/// Request to the drive when supervision wants something else than the controller. Nobody is kept from taking the
 /// torque off, or from resetting a fault.
 fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
     match (intervention, request) {

@@ -21,7 +21,7 @@
 //! gains[0] = 1.5;
 //! ```
 //!
-//! What holds and what does not: a task that keeps to the hold it has stated, and is not preempted inside, is never met
+//! Guarantees and their limits: a task that keeps to the hold it has stated, and is not preempted inside, is never met
 //! by the cycle. The rule cannot keep the scheduler from taking the CPU away from a task that is inside; the cycle then
 //! does without for a cycle, where a lock that waits would have missed its deadline. Both sides count: [`RealTimeSide::refused`]
 //! and [`OtherSide::overstayed`].
@@ -211,7 +211,7 @@ impl<T, C: Clock> DerefMut for OtherGuard<'_, T, C> {
 pub struct NoWindow {
     /// The hold that was asked for.
     pub longest_hold: Duration,
-    /// How long was waited.
+    /// Time waited.
     pub patience: Duration,
     /// The longest time before a release that was seen.
     pub longest_window: Duration,
@@ -281,7 +281,7 @@ enum Admission {
     CycleInfo,
 }
 
-/// How often a cycle is looked after that is on.
+/// Interval at which a cycle that is on is looked after.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ mod interleavings {
     const HOLD: u64 = 2;
     const END: u64 = 3 * PERIOD;
 
-    /// What the other task does differently from [`OtherSide::enter`].
+    /// Deviation of the other task from [`OtherSide::enter`].
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(super) enum Variant {
         /// Nothing.
@@ -158,7 +158,7 @@ mod interleavings {
         next
     }
 
-    /// Whether the cycle can ever meet the other inside, and how many states there are.
+    /// True if the cycle can ever meet the other inside, and the number of states.
     pub(super) fn explore(variant: Variant) -> (bool, usize, bool) {
         let start =
             State { now: 1, window: PERIOD, cycle: 0, next: PERIOD, other: Other::Outside, refused: false };

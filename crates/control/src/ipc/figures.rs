@@ -1,4 +1,4 @@
-//! What a state says of the cycle and its bus, gathered cycle by cycle.
+//! Figures of the cycle and its bus in a state, gathered cycle by cycle.
 
 use ethercat::main_device::ReceptionCounters;
 use ipc::state::{Bus, Spread, Timing};

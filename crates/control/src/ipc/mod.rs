@@ -35,7 +35,7 @@ pub struct Ipc {
     incoming: Command,
     /// The command that came in was taken, in this cycle.
     taken: bool,
-    asked: ExternalCommand,
+    external_command: ExternalCommand,
     /// Until when the last command holds.
     holds_until: Option<Instant>,
     command: CommandState,
@@ -51,7 +51,7 @@ impl Ipc {
         Self {
             incoming: ends.command.blank(),
             taken: false,
-            asked: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
+            external_command: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
             holds_until: None,
             command: CommandState {
                 last_refused_axis: u16::MAX,
@@ -83,14 +83,14 @@ impl Ipc {
             },
         }
         let fresh = |until: Instant| if now() < until { Freshness::Fresh } else { Freshness::Stale };
-        self.asked.freshness = self.holds_until.map_or(Freshness::Never, fresh);
+        self.external_command.freshness = self.holds_until.map_or(Freshness::Never, fresh);
     }
 
     /// Governs the signals of this cycle: forces that were asked for, the robot file over them, and the values of a command
     /// that came with this cycle.
     pub(crate) fn govern(&mut self, signals: &mut Signals, governing: Governing) {
         for _ in 0..FORCES {
-            let Some(force) = self.ends.forces.hear() else { break };
+            let Some(force) = self.ends.forces.poll() else { break };
             signals.force(force, governing.now);
         }
         signals.govern(governing);
@@ -99,9 +99,9 @@ impl Ipc {
         }
     }
 
-    /// What was asked.
-    pub(crate) fn asked(&self) -> &ExternalCommand {
-        &self.asked
+    /// The command.
+    pub(crate) fn external_command(&self) -> &ExternalCommand {
+        &self.external_command
     }
 
     fn take(&mut self) {
@@ -111,15 +111,15 @@ impl Ipc {
         self.command.stamp_ns = *stamp_ns;
         self.command.accepted += 1;
         self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
-        self.asked.twist = twist.map(|twist| Twist {
+        self.external_command.twist = twist.map(|twist| Twist {
             x: MetresPerSecond(twist.x),
             y: MetresPerSecond(twist.y),
             yaw: RadiansPerSecond(twist.yaw),
         });
-        self.asked.pose = pose
+        self.external_command.pose = pose
             .map(|pose| ToolPose { position: pose.position.map(Metres), orientation: pose.orientation });
-        for (asked, target) in self.asked.axes.iter_mut().zip(axes) {
-            *asked = target.map(|target| match target {
+        for (axis, target) in self.external_command.axes.iter_mut().zip(axes) {
+            *axis = target.map(|target| match target {
                 command::AxisTarget::Position(position) => AxisTarget::Position(Radians(position)),
                 command::AxisTarget::Velocity(velocity) => AxisTarget::Velocity(RadiansPerSecond(velocity)),
                 command::AxisTarget::Effort(effort) => AxisTarget::Effort(NewtonMetres(effort)),
@@ -127,7 +127,7 @@ impl Ipc {
         }
     }
 
-    /// What was taken before stays.
+    /// Counts a refusal; the command taken before stays.
     fn refuse(&mut self, refused: Refused) {
         self.command.refused += 1;
         self.command.last_refusal = refused.why as u8;
@@ -143,9 +143,9 @@ impl Ipc {
         release: Instant,
         axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
         signals: &Signals,
-        told: &ControllerOutput,
+        output: &ControllerOutput,
     ) {
-        if let Some(why) = told.refused {
+        if let Some(why) = output.refused {
             self.refuse(Refused::whole(why));
         }
         let state = &mut self.state;
@@ -154,17 +154,17 @@ impl Ipc {
         state.bus = self.figures.bus(status);
         state.timing = self.figures.timing();
         state.command = CommandState {
-            freshness: match self.asked.freshness {
+            freshness: match self.external_command.freshness {
                 Freshness::Never => state::Freshness::Never,
                 Freshness::Fresh => state::Freshness::Fresh,
                 Freshness::Stale => state::Freshness::Stale,
             },
             ..self.command
         };
-        state.control = told.control;
+        state.control = output.control;
         state.base = state::Base {
-            pose: [told.pose.x.0, told.pose.y.0, told.pose.yaw.0],
-            twist: [told.twist.x.0, told.twist.y.0, told.twist.yaw.0],
+            pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],
+            twist: [output.twist.x.0, output.twist.y.0, output.twist.yaw.0],
         };
         for (axis, (report, sent)) in state.axes.iter_mut().zip(axes) {
             *axis = shown(report, sent);

@@ -1,4 +1,4 @@
-//! What may be asked of a robot from outside: a command is taken whole, or not at all.
+//! Rules for commands from outside: a command is taken whole, or not at all.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use motion::kinematics::ToolPose;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use types::{Signal, Value};
 
-/// What a robot takes.
+/// Limits of a robot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// The axes, in their order.
@@ -23,7 +23,7 @@ pub struct Rules {
     pub longest_time_to_live: Duration,
 }
 
-/// What an axis takes.
+/// Limits of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisRules {
     /// Which kinds of targets some controller of the robot can follow.
@@ -74,7 +74,7 @@ pub struct Takes {
     pub effort: bool,
 }
 
-/// What a base takes.
+/// Limits of a base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BaseRules {
     /// It can move to its side.
@@ -102,7 +102,7 @@ impl Refused {
 }
 
 impl Rules {
-    /// Whether every number of `command` may be, read at `now_ns`.
+    /// Checks every number of `command`, read at `now_ns`.
     pub(super) fn check(&self, command: &Command, now_ns: u64) -> Result<(), Refused> {
         let whole = Refused::whole;
         let longest = u64::try_from(self.longest_time_to_live.as_nanos()).unwrap_or(u64::MAX);

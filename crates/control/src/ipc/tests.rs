@@ -61,8 +61,8 @@ impl Bench {
         Client::open(self.server.path()).unwrap()
     }
 
-    /// What a reader sees after a cycle with this axis and this told.
-    fn shown(&mut self, report: AxisReport, told: &ControllerOutput) -> State {
+    /// State a reader sees after a cycle with this axis and this output of the controller.
+    fn shown(&mut self, report: AxisReport, output: &ControllerOutput) -> State {
         let sent = AxisSetpoint::default();
         let axes = [(&report, sent)];
         self.ipc.publish(
@@ -70,7 +70,7 @@ impl Bench {
             Instant::EPOCH,
             axes.into_iter(),
             &Signals::default(),
-            told,
+            output,
         );
         self.attach().state().read().unwrap()
     }
@@ -94,14 +94,14 @@ fn a_twist_is_heard_as_it_was_asked() {
     let asked = Command { time_to_live_ns: 3_600_000_000_000, twist, ..Command::default() };
     writer.send(&asked).unwrap();
     bench.ipc.command(now);
-    let heard = bench.ipc.asked();
+    let heard = bench.ipc.external_command();
     let twist = Twist { x: MetresPerSecond(1.0), y: MetresPerSecond(-2.0), yaw: RadiansPerSecond(3.0) };
     assert_eq!((heard.twist, heard.freshness), (Some(twist), Freshness::Fresh));
     // The next one asks nothing of the base: what was asked before is over.
     let axes = vec![Some(command::AxisTarget::Velocity(0.5))];
     writer.send(&Command { twist: None, axes, ..asked }).unwrap();
     bench.ipc.command(now);
-    let heard = bench.ipc.asked();
+    let heard = bench.ipc.external_command();
     let target = Some(AxisTarget::Velocity(RadiansPerSecond(0.5)));
     assert_eq!((heard.twist, &heard.axes[..]), (None, &[target][..]));
 }
@@ -115,17 +115,17 @@ fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() 
     writer.send(&Command { time_to_live_ns: 3_600_000_000_000, pose, ..Command::default() }).unwrap();
     bench.ipc.command(now);
     let heard = ToolPose { position: position.map(Metres), orientation };
-    assert_eq!(bench.ipc.asked().pose, Some(heard));
+    assert_eq!(bench.ipc.external_command().pose, Some(heard));
     let state = bench.shown(AxisReport::default(), &ControllerOutput::default());
     assert_eq!((state.command.accepted, state.command.refused), (1, 0));
-    let told = ControllerOutput { refused: Some(Refusal::OutOfReach), ..ControllerOutput::default() };
-    let state = bench.shown(AxisReport::default(), &told);
+    let output = ControllerOutput { refused: Some(Refusal::OutOfReach), ..ControllerOutput::default() };
+    let state = bench.shown(AxisReport::default(), &output);
     assert_eq!((state.command.refused, state.command.last_refusal), (1, Refusal::OutOfReach as u8));
     let state = bench.shown(AxisReport::default(), &ControllerOutput::default());
     assert_eq!(state.command.refused, 1, "once");
 }
 
-/// The descriptor that the door gives to who holds the lease, and the line that holds it.
+/// The descriptor that the server gives to who holds the lease, and the line that holds it.
 fn lease(path: &Path) -> (OwnedFd, OwnedFd) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
@@ -168,7 +168,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         trajectory_status: TrajectoryStatus::Executing,
         trajectory_elapsed_ns: 9,
     };
-    let told = ControllerOutput {
+    let output = ControllerOutput {
         control,
         pose: Pose { x: Metres(1.0), y: Metres(2.0), yaw: Radians(3.0) },
         twist: Twist { x: MetresPerSecond(4.0), y: MetresPerSecond(5.0), yaw: RadiansPerSecond(6.0) },
@@ -191,7 +191,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         stop: Some(StopReason::Step),
         ..AxisReport::default()
     };
-    let state = bench.shown(report, &told);
+    let state = bench.shown(report, &output);
     assert_eq!(state.control, control);
     assert_eq!((state.base.pose, state.base.twist), ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]));
     let axis = state.axes[0];
@@ -244,16 +244,16 @@ fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes
     let start = now();
     publish(&file, 1, &forward(1, start));
     bench.ipc.command(|| start);
-    assert_eq!((bench.ipc.asked().freshness, bench.ipc.command.accepted), (Freshness::Fresh, 1));
+    assert_eq!((bench.ipc.external_command().freshness, bench.ipc.command.accepted), (Freshness::Fresh, 1));
     drop(line);
-    // Answered, the door has seen who had hung up before.
+    // Answered, the server has seen who had hung up before.
     drop(bench.attach());
     for cycle in 1..=20 {
         let now = start + Duration::from_millis(100 * cycle);
         publish(&file, 1 + cycle, &forward(1 + cycle, now));
         bench.ipc.command(|| now);
         let expected = if cycle < 10 { Freshness::Fresh } else { Freshness::Stale };
-        assert_eq!((bench.ipc.asked().freshness, bench.ipc.command.accepted), (expected, 1));
+        assert_eq!((bench.ipc.external_command().freshness, bench.ipc.command.accepted), (expected, 1));
     }
 }
 
@@ -297,7 +297,7 @@ fn words() -> impl Strategy<Value = (i64, u64, [u64; 8], [u64; 8])> {
 /// Nanoseconds that a command of this bench may hold at most.
 const HOUR: u64 = 3_600_000_000_000;
 
-/// What must hold of a command that moves anything, written down once more from the documents.
+/// Conditions on a command that moves anything, written down once more from the documents.
 fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> bool {
     let [has_twist, x, y, yaw, count, kind, target, _] = words;
     let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);
@@ -330,8 +330,8 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
         let (stamp, time_to_live, pose, rest) = words().new_tree(&mut runner).unwrap().current();
         let now = now();
         let before = (
-            bench.ipc.asked.axes.clone(),
-            format!("{:?} {:?}", bench.ipc.asked.twist, bench.ipc.asked.pose),
+            bench.ipc.external_command.axes.clone(),
+            format!("{:?} {:?}", bench.ipc.external_command.twist, bench.ipc.external_command.pose),
             bench.ipc.holds_until,
         );
         let [has_twist, x, y, yaw, count, kind, target, _] = rest;
@@ -348,8 +348,8 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
             );
         } else {
             let after = (
-                bench.ipc.asked.axes.clone(),
-                format!("{:?} {:?}", bench.ipc.asked.twist, bench.ipc.asked.pose),
+                bench.ipc.external_command.axes.clone(),
+                format!("{:?} {:?}", bench.ipc.external_command.twist, bench.ipc.external_command.pose),
                 bench.ipc.holds_until,
             );
             assert_eq!(after, before, "{rest:x?} stamped {stamp} for {time_to_live}");

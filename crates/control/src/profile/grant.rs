@@ -1,4 +1,4 @@
-//! What was asked, what was granted, and how it is given back.
+//! Requests, grants, and their undoing.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use crate::always_on::{AlwaysOn, Held};
 use crate::sys::memory;
 use rt::scheduling::{self, Attributes};
 
-/// What was granted to the calling thread, as long as this lives. It belongs to that thread.
+/// Grants to the calling thread, as long as this lives. It belongs to that thread.
 #[derive(Debug)]
 pub struct Granted {
     pub(super) grants: Grants,
@@ -52,12 +52,12 @@ impl fmt::Display for Granted {
     }
 }
 
-/// What was asked, and what was granted.
+/// Requests and grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grants {
     /// P.
     pub scheduling: Grant<Scheduling>,
-    /// How the thread is scheduled, whether P was asked for or not.
+    /// Scheduling of the thread, whether P was asked for or not.
     pub scheduled: Scheduled,
     /// M.
     pub memory: Grant<Residency>,
@@ -67,9 +67,9 @@ pub struct Grants {
     pub shield: Grant<usize>,
     /// S: wakes up this long before a release, and spins.
     pub spin: Grant<Duration>,
-    /// What nobody has to ask for.
+    /// Settings that no profile has to ask for.
     pub always_on: AlwaysOn,
-    /// What was moved for C.
+    /// Threads and interrupts moved for C.
     pub shield_report: Option<ShieldReport>,
 }
 
@@ -93,7 +93,7 @@ impl Grants {
         ])
     }
 
-    /// How long before a release to wake up and spin; zero without S.
+    /// Time before a release to wake up and spin; zero without S.
     #[must_use]
     pub fn spin_margin(&self) -> Duration {
         self.spin.asked().filter(|_| self.spin.is_granted()).unwrap_or_default()
@@ -113,7 +113,7 @@ impl Grants {
         [scheduling, memory, cpu, shield, spin].into_iter().flatten()
     }
 
-    /// What is worth knowing and was not asked for, each a sentence: what always on was refused, and what is left on a
+    /// Remarks worth knowing that were not asked for, each a sentence: what always on was refused, and what is left on a
     /// shielded CPU.
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let left = self.shield_report.iter().flat_map(|report| &report.left);
@@ -157,7 +157,7 @@ impl fmt::Display for Grants {
     }
 }
 
-/// How a thread is scheduled, in the kernel's own words, and how it was when it asked.
+/// Scheduling of a thread, in the kernel's own words, and that before it asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     now: String,
@@ -203,13 +203,13 @@ impl fmt::Display for Scheduled {
 /// One thing asked for, and the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant<T> {
-    /// Nobody asked.
+    /// Not asked for.
     NotAsked,
     /// Asked and granted.
     Granted(T),
     /// Asked and refused.
     Refused {
-        /// What was asked.
+        /// The request.
         asked: T,
         /// Why it was refused, and what to do.
         reason: String,
@@ -227,13 +227,13 @@ impl<T: Copy> Grant<T> {
         }
     }
 
-    /// Whether it was asked and granted.
+    /// True if it was asked for and granted.
     #[must_use]
     pub fn is_granted(&self) -> bool {
         matches!(self, Self::Granted(_))
     }
 
-    /// What was asked, whether granted or not.
+    /// The request, whether granted or not.
     #[must_use]
     pub fn asked(&self) -> Option<T> {
         match self {
@@ -242,7 +242,7 @@ impl<T: Copy> Grant<T> {
         }
     }
 
-    /// What was refused, and why.
+    /// Refusals and their reasons.
     #[must_use]
     pub fn refusal(&self) -> Option<(T, &str)> {
         match self {
@@ -252,7 +252,7 @@ impl<T: Copy> Grant<T> {
     }
 }
 
-/// How to give everything back.
+/// Undoing of every grant.
 #[derive(Debug)]
 pub(super) struct Undo {
     pub(super) shield: Option<Shield>,
@@ -326,7 +326,7 @@ impl Drop for Undo {
 /// Threads of this process that asked for the memory lock, which is the process's.
 static MEMORY_HOLDERS: Mutex<usize> = Mutex::new(0);
 
-/// Whether the thread may change policies of others, whatever limits it has: CAP_SYS_NICE.
+/// True if the thread may change policies of others, whatever limits it has: CAP_SYS_NICE.
 pub(super) fn may_schedule() -> bool {
     const CAP_SYS_NICE: u32 = 23;
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a real-time thread asks of the operating system, and what it was granted.
+//! Requests of a real-time thread to the operating system, and its grants.
 //!
 //! | letter | asks for | costs |
 //! |---|---|---|
@@ -10,10 +10,10 @@
 //! Each letter is asked for alone, and none is needed to run: a refusal is reported, and the cycle runs with the timing
 //! the machine gives it. What needs no choice is [`crate::always_on`].
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
-//! | `grant` | the answers, and how to take them back |
-//! | `refusal` | why the system said no, and what to do |
+//! | `grant` | the answers, and their undoing |
+//! | `refusal` | reasons of the system, and remedies |
 
 mod grant;
 mod refusal;
@@ -34,7 +34,7 @@ pub use grant::Scheduled;
 use grant::Undo;
 use rt::scheduling;
 
-/// What a thread asks for before it runs a cycle.
+/// Requests of a thread before it runs a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RealTimeProfile {
     /// P: how it is scheduled; `None` keeps the ordinary policy.
@@ -65,7 +65,7 @@ impl Default for Residency {
     }
 }
 
-/// How long before a release a spinning sleep wakes up unless it is told otherwise.
+/// Time before a release at which a spinning sleep wakes up unless it is told otherwise.
 pub const SPIN_MARGIN: Duration = Duration::from_micros(50);
 
 impl Default for RealTimeProfile {

@@ -1,5 +1,6 @@
 //! Errors of signals.
 
+use strsim::sorensen_dice;
 use thiserror::Error;
 use types::ValueType;
 
@@ -25,8 +26,8 @@ pub enum SignalError {
         /// True if an input was asked for, false for an output.
         input: bool,
     },
-    /// A part of the robot writes this output.
-    #[error("output \"{name}\" is written by {writer}: command that instead")]
+    /// A part of the robot, or the cycle, writes this output.
+    #[error("output \"{name}\" is written by {writer}: it can be read only")]
     Taken {
         /// Name asked for.
         name: String,
@@ -128,20 +129,10 @@ fn fitting(value_type: ValueType, scaled: bool) -> String {
 /// The names with the most pairs of letters in common with this one, the nearest first; all of a few.
 #[must_use]
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let pairs = |text: &str| -> Vec<(char, char)> {
-        let text = text.to_lowercase();
-        text.chars().zip(text.chars().skip(1)).collect()
-    };
-    let wanted = pairs(name);
-    let mut near: Vec<(usize, &str)> = names
-        .map(|name| {
-            let own = pairs(name);
-            let common = wanted.iter().filter(|pair| own.contains(pair)).count();
-            // In thousandths of both lengths.
-            (2000 * common / (wanted.len() + own.len()).max(1), name)
-        })
-        .collect();
-    near.sort_by_key(|&(common, _)| std::cmp::Reverse(common));
+    let wanted = name.to_lowercase();
+    let mut near: Vec<(f64, &str)> =
+        names.map(|name| (sorensen_dice(&wanted, &name.to_lowercase()), name)).collect();
+    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     near.truncate(NEAR);
     near.into_iter().map(|(_, name)| name.to_owned()).collect()
 }

@@ -5,16 +5,15 @@ use std::io;
 use std::mem;
 use std::ptr;
 
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
+use rustix::process::{Resource, getrlimit};
+
 /// Locks every present and future page of the process into memory (`mlockall`).
 ///
 /// # Errors
-/// What the operating system says: EPERM without the privilege, ENOMEM past `RLIMIT_MEMLOCK`.
+/// The operating system's error: EPERM without the privilege, ENOMEM past `RLIMIT_MEMLOCK`.
 pub(crate) fn lock_all() -> io::Result<()> {
-    // SAFETY: takes flags only; changes how pages are kept, not what they hold.
-    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
 
 /// Ends [`lock_all`].
@@ -22,16 +21,12 @@ pub(crate) fn lock_all() -> io::Result<()> {
 /// # Errors
 /// None that is known.
 pub(crate) fn unlock_all() -> io::Result<()> {
-    // SAFETY: takes nothing; changes how pages are kept, not what they hold.
-    match unsafe { libc::munlockall() } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(munlockall()?)
 }
 
 /// The memory-lock limit of this process in bytes, or `None` if there is none.
 pub(crate) fn lock_limit() -> Option<u64> {
-    rt::scheduling::soft_limit(libc::RLIMIT_MEMLOCK)
+    getrlimit(Resource::Memlock).current
 }
 
 /// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as the stack goes, less what

@@ -1,12 +1,10 @@
 //! The operating system: every unsafe block of this crate, each with its argument.
 //!
-//! | module | what it asks Linux for |
+//! | module | calls |
 //! |---|---|
 //! | [`memory`] | memory lock and pre-faulting |
-//! | [`perf`] | what the kernel tells of a thread |
-//! | [`usage`] | what it has counted of this one |
+//! | [`usage`] | the kernel's counters of this thread |
 #![allow(unsafe_code)]
 
 pub(crate) mod memory;
-pub(crate) mod perf;
 pub(crate) mod usage;

@@ -1,4 +1,4 @@
-//! What the kernel has counted of the calling thread (getrusage(2)).
+//! Counters of the kernel for the calling thread (getrusage(2)).
 
 use std::mem;
 

@@ -3,9 +3,9 @@
 use ipc::state::Spread;
 use record::CycleRecord;
 
-use crate::cell::{self, WordReader, WordWriter};
+use crate::cell::{Reader, Writer, newest};
 
-/// How a task goes: the last job, and all since the first. Times are ns.
+/// Figures of a task: the last job, and all since the first. Times are ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Jobs done.
@@ -33,23 +33,21 @@ pub struct Live {
 /// Reads a task's numbers, from any thread.
 #[derive(Clone, Debug)]
 pub struct LiveReader {
-    words: WordReader,
+    newest: Reader<Live>,
 }
 
 impl LiveReader {
     /// The newest, all of one job.
     #[must_use]
     pub fn read(&self) -> Live {
-        let mut words = [0; WORDS];
-        self.words.read(&mut words);
-        decode(&words)
+        self.newest.read()
     }
 }
 
 /// The task's end.
 #[derive(Debug)]
 pub(super) struct LiveWriter {
-    words: WordWriter,
+    newest: Writer<Live>,
     live: Live,
     last: Option<CycleRecord>,
     /// Sums of period, wake-up latency, response and execution; the first has one job less.
@@ -57,9 +55,9 @@ pub(super) struct LiveWriter {
 }
 
 pub(super) fn live() -> (LiveWriter, LiveReader) {
-    let (writer, reader) = cell::words(WORDS);
-    let writer = LiveWriter { words: writer, live: Live::default(), last: None, sums: [0; 4] };
-    (writer, LiveReader { words: reader })
+    let (writer, reader) = newest(&Live::default());
+    let writer = LiveWriter { newest: writer, live: Live::default(), last: None, sums: [0; 4] };
+    (writer, LiveReader { newest: reader })
 }
 
 impl LiveWriter {
@@ -80,7 +78,7 @@ impl LiveWriter {
         add(&mut live.response, &mut self.sums[2], live.jobs, record.response_time());
         add(&mut live.execution, &mut self.sums[3], live.jobs, record.end_ns - record.start_ns);
         self.last = Some(*record);
-        self.words.write(&encode(live));
+        self.newest.write(|newest| *newest = *live);
     }
 
     pub(super) fn live(&self) -> Live {
@@ -95,43 +93,6 @@ fn add(spread: &mut Spread, sum: &mut u64, count: u64, value: u64) {
     spread.minimum_ns = if count == 1 { value } else { spread.minimum_ns.min(value) };
     spread.maximum_ns = spread.maximum_ns.max(value);
     spread.mean_ns = *sum / count.max(1);
-}
-
-const WORDS: usize = 22;
-
-fn encode(live: &Live) -> [u64; WORDS] {
-    let mut words = [0; WORDS];
-    let Live { jobs, cycle, release_ns, overruns, skipped, dropped_records, .. } = *live;
-    words[..6].copy_from_slice(&[jobs, cycle, release_ns, overruns, skipped, dropped_records]);
-    let spreads = [live.period, live.wakeup_latency, live.response, live.execution];
-    for (words, spread) in words[6..].chunks_exact_mut(4).zip(spreads) {
-        words.copy_from_slice(&[spread.last_ns, spread.minimum_ns, spread.maximum_ns, spread.mean_ns]);
-    }
-    words
-}
-
-fn decode(words: &[u64; WORDS]) -> Live {
-    let spread = |place: usize| {
-        let at = 6 + 4 * place;
-        Spread {
-            last_ns: words[at],
-            minimum_ns: words[at + 1],
-            maximum_ns: words[at + 2],
-            mean_ns: words[at + 3],
-        }
-    };
-    Live {
-        jobs: words[0],
-        cycle: words[1],
-        release_ns: words[2],
-        overruns: words[3],
-        skipped: words[4],
-        dropped_records: words[5],
-        period: spread(0),
-        wakeup_latency: spread(1),
-        response: spread(2),
-        execution: spread(3),
-    }
 }
 
 #[cfg(test)]

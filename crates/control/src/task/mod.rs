@@ -7,7 +7,7 @@
 //! | `rt_task_wait_period` | [`Periods::wait_period`] |
 //! | `rt_timer_read` | [`Periods::now`], [`crate::clock::MonotonicClock`] |
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |
-//! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by [`crate::disturbance::Watch`] |
+//! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by `diagnose` |
 //!
 //! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`record::CycleRecord`], release, start and end, in
 //! a bounded [ring](Records) for whoever wants all of them, and a line of numbers, [`Live`], for whoever looks from time
@@ -44,28 +44,28 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Elapsed};
 
 use ethercat::time::Instant;
+use rt::watch::{Subject, Window};
 use thiserror::Error;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::disturbance::{Subject, Window};
 use crate::pacer::{OverrunPolicy, Overruns};
 use crate::profile::{Grants, RealTimeProfile, Residency, Scheduling};
 
 pub use live::{Live, LiveReader};
 pub use periods::{Job, Periods, Records};
 
-/// What a task is.
+/// Settings of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Its name; the kernel shows the first 15 bytes.
     pub name: String,
     /// Time from release to release.
     pub period: Duration,
-    /// What its thread asks of the system.
+    /// Requests of its thread to the system.
     pub profile: RealTimeProfile,
     /// Stack for the body, in bytes; all of it is touched before the first job if the profile asks for residency.
     pub stack: usize,
-    /// What becomes of releases that a job ran past.
+    /// Policy for releases that a job ran past.
     pub overrun: OverrunPolicy,
     /// Records of jobs that wait to be read at most; what finds no room is dropped and counted.
     pub records: usize,
@@ -223,7 +223,7 @@ struct Finished<T> {
     not_put_back: Vec<String>,
 }
 
-/// What a task's thread and its handle share.
+/// State that a task's thread and its handle share.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
@@ -266,7 +266,7 @@ impl<T> Task<T> {
         self.period
     }
 
-    /// What its thread asked of the system, and was granted.
+    /// Requests of its thread to the system, and the grants.
     #[must_use]
     pub fn grants(&self) -> &Grants {
         &self.grants
@@ -298,26 +298,26 @@ impl<T> Task<T> {
         true
     }
 
-    /// How it goes, now.
+    /// Its figures, now.
     #[must_use]
     pub fn live(&self) -> Live {
         self.live.read()
     }
 
-    /// How it goes, for as many threads as like.
+    /// Its figures, for any number of threads.
     #[must_use]
     pub fn live_reader(&self) -> LiveReader {
         self.live.clone()
     }
 
-    /// It, to be watched: see [`crate::disturbance`].
+    /// It, to be watched: see [`rt::watch`].
     #[must_use]
     pub fn subject(&self) -> Subject {
         let window = self.shared.window.clone();
         Subject { name: self.name.clone(), tid: self.tid, window, expected: Vec::new() }
     }
 
-    /// Whether it has ended by itself.
+    /// True if it has ended by itself.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
@@ -333,7 +333,7 @@ impl<T> Task<T> {
     /// Asks it to end, and waits until it has: a period at most, if the body keeps to its waits.
     ///
     /// # Errors
-    /// What its body panicked with.
+    /// Panic of its body.
     pub fn join(mut self) -> Result<Ended<T>, Panicked> {
         self.stop();
         let thread = self.thread.take().expect("only `join` and `drop` take it");
@@ -361,16 +361,16 @@ impl<T> fmt::Debug for Task<T> {
     }
 }
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended<T> {
-    /// What its body returned.
+    /// Return value of its body.
     pub value: T,
     /// Its last numbers.
     pub live: Live,
     /// Jobs that ran past their next release.
     pub overruns: Overruns,
-    /// What was granted to its thread and could not be given back, each a sentence.
+    /// Grants to its thread that could not be given back, each a sentence.
     pub not_put_back: Vec<String>,
 }
 
@@ -382,7 +382,7 @@ pub enum CreateError {
     Settings {
         /// The task.
         name: String,
-        /// What was expected, and found.
+        /// The difference, as expected and found.
         what: String,
     },
     /// The system starts no thread.
@@ -390,7 +390,7 @@ pub enum CreateError {
     Thread {
         /// The task.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -401,7 +401,7 @@ pub enum CreateError {
 pub struct Panicked {
     /// The task.
     pub name: String,
-    /// What it said.
+    /// Its message.
     pub message: String,
 }
 
@@ -410,7 +410,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".into())
 }
 
-/// What stands below the body: the start of a thread, and the profile.
+/// Frames of a call stack below the body: the start of a thread, and the profile.
 const STACK_BELOW_BODY: usize = 96 << 10;
 const LEAST_STACK: usize = 64 << 10;
 /// All of it is locked into memory.

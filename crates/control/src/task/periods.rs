@@ -149,7 +149,7 @@ impl Periods {
     }
 }
 
-/// What the body of a task is called with.
+/// Argument of a task's body.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// Its release.
@@ -195,7 +195,7 @@ impl Records {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether the task has ended: nothing will come after what is still here.
+    /// True if the task has ended: nothing will come after what is still here.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ring.is_abandoned()

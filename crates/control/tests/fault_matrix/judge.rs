@@ -1,4 +1,4 @@
-//! What a cell came to, and what must hold in every one.
+//! Outcome of a cell, and the conditions that hold in every one.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
     assert!(counted > 0 || !in_the_cycle, "{reception:?} {cell:?}");
 }
 
-/// Where a drive went that it should not have.
+/// A drive that went to a place where it should not be.
 fn broken(taken: &[Taken], stop: Option<Instant>) -> Option<State> {
     let enabled = |it: &Taken| it.state == State::OperationEnabled;
     let Some(first) = taken.iter().position(enabled) else {
@@ -173,7 +173,7 @@ fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire)
     }
 }
 
-/// Where the others are gone, the first drive is brought to rest and disabled while it is still in Op.
+/// Judges that, with the others gone, the first drive is brought to rest and disabled while it is still in Op.
 fn check_the_others(cell: Cell, taken: &[Taken]) {
     let gone = matches!(cell.fault, Fault::CableBreak | Fault::PowerLoss);
     if !gone || !matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown) {

@@ -43,7 +43,7 @@ pub(crate) const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::T
 /// N m, of the drives and of the axes.
 pub(crate) const RATED_TORQUE: f64 = 2.4;
 
-/// What the axes reported in a cycle.
+/// Reports of the axes in a cycle.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) now: Instant,

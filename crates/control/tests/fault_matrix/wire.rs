@@ -32,7 +32,7 @@ const INDICES: usize = 64;
 /// From transmit to reply.
 pub(crate) const ROUND_TRIP: Duration = Duration::from_micros(60);
 
-/// What the controller tells the wire: cycles since the axes move, homing, stopping.
+/// News of the controller for the wire: cycles since the axes move, homing, stopping.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress(Arc<AtomicU64>);
 
@@ -147,7 +147,7 @@ impl Wire {
         }
     }
 
-    /// What happens once.
+    /// Event that comes once.
     fn begin(&mut self) {
         self.began = Some(self.clock.now());
         let last = self.segment.sub_devices().len() - 1;

@@ -176,7 +176,7 @@ impl Drop for IpcFolder {
     }
 }
 
-/// An IPC for this many axes, which take anything within wide limits; open as long as the door is.
+/// An IPC for this many axes, which take anything within wide limits; open as long as the server is.
 pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
     ipc_with(folder, rules, &[])
 }
@@ -202,8 +202,8 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
     let mut builder = Builder::new("robot", &description);
     builder.folder(&folder.0).forces(signals);
     let (ends, server) = builder.open().unwrap();
-    let attachment = Client::open(&folder.0.join("robot.sock")).unwrap();
-    (Ipc::new(ends, Rules { signals: Commanded::of(signals), ..rules }), server, attachment)
+    let client = Client::open(&folder.0.join("robot.sock")).unwrap();
+    (Ipc::new(ends, Rules { signals: Commanded::of(signals), ..rules }), server, client)
 }
 
 /// Takes anything within wide limits.
@@ -300,13 +300,13 @@ pub struct Peers {
 }
 
 impl Peers {
-    pub fn start(attachment: &Client, axes: usize) -> Self {
+    pub fn start(client: &Client, axes: usize) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let goes_on = |stop: &Arc<AtomicBool>| {
             let stop = Arc::clone(stop);
             move || !stop.load(Ordering::Relaxed)
         };
-        let (state, read_on) = (attachment.state(), goes_on(&stop));
+        let (state, read_on) = (client.state(), goes_on(&stop));
         let reader = std::thread::spawn(move || {
             let mut read = 0;
             let mut into = State::default();
@@ -315,7 +315,7 @@ impl Peers {
             }
             read
         });
-        let (mut commands, send_on) = (attachment.command().unwrap(), goes_on(&stop));
+        let (mut commands, send_on) = (client.command().unwrap(), goes_on(&stop));
         let writer = std::thread::spawn(move || {
             let mut sent = 0;
             while send_on() {

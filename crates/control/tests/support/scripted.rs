@@ -20,10 +20,10 @@ use super::{PERIOD, cycle_of};
 pub struct Scene<'a> {
     /// Cycles since the axis was enabled for the first time, from 1; 0 before.
     pub cycles: u64,
-    /// Whether the cycle is being stopped: then the script is not heard any more.
+    /// True if the cycle is being stopped: then the script is not heard any more.
     pub stopping: bool,
     pub report: &'a AxisReport,
-    /// What the axis is asked on this cycle.
+    /// Command for the axis on this cycle.
     pub command: &'a AxisCommand,
 }
 

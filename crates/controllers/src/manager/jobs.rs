@@ -102,7 +102,7 @@ impl ControllerManager {
 
     /// Ignores the present command from now on.
     fn turn_deaf(&mut self) {
-        self.deaf.clone_from(&self.heard);
+        self.deaf.clone_from(&self.command);
         self.is_deaf = true;
     }
 }

@@ -74,7 +74,7 @@ pub struct ControllerManager {
     /// Command that the active controller ignores.
     deaf: ExternalCommand,
     is_deaf: bool,
-    heard: ExternalCommand,
+    command: ExternalCommand,
     nothing: ExternalCommand,
     buffer: [u8; trajectory::size(MOST_AXES)],
 }
@@ -100,7 +100,7 @@ impl ControllerManager {
             standing: 0,
             deaf: nothing.clone(),
             is_deaf: false,
-            heard: nothing.clone(),
+            command: nothing.clone(),
             nothing,
             buffer: [0; trajectory::size(MOST_AXES)],
         }
@@ -265,10 +265,10 @@ impl ControllerManager {
 
     /// Passes the command to the active controller, unless it is ignored.
     fn listen(&mut self) {
-        self.is_deaf &= self.deaf == self.heard;
-        let asked = if self.is_deaf { &self.nothing } else { &self.heard };
+        self.is_deaf &= self.deaf == self.command;
+        let command = if self.is_deaf { &self.nothing } else { &self.command };
         if let Some(member) = self.members.get_mut(self.active) {
-            member.controller().command(asked);
+            member.controller().command(command);
         }
     }
 }
@@ -278,8 +278,8 @@ impl Controller for ControllerManager {
         self.members.iter_mut().try_for_each(|member| member.controller().init(signals))
     }
 
-    fn command(&mut self, asked: &ExternalCommand) {
-        self.heard.clone_from(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        self.command.clone_from(command);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
@@ -295,8 +295,8 @@ impl Controller for ControllerManager {
         self.show(io.axes());
         self.listen();
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
-        let told = CycleInfo { stopping: info.stopping || resting, ..info };
-        self.take_orders(&told);
+        let info = CycleInfo { stopping: info.stopping || resting, ..info };
+        self.take_orders(&info);
         let homing = matches!(self.job, Some(Job { doing: Doing::Homing { .. }, .. }));
         let Self { members, active, shown, .. } = self;
         for (index, member) in members.iter_mut().enumerate() {
@@ -316,7 +316,7 @@ impl Controller for ControllerManager {
                     hold(report, command);
                 }
             }
-            member.controller().update(told, &mut io.with_axes(shown));
+            member.controller().update(info, &mut io.with_axes(shown));
         }
         self.request(io.commands());
         self.watch_standing(io.commands());
@@ -325,14 +325,14 @@ impl Controller for ControllerManager {
     }
 
     fn output(&self) -> ControllerOutput {
-        let mut told = self.members.get(self.active).map(Member::output).unwrap_or_default();
-        told.control.active = self.active as u16;
-        told.control.enabled = self.enabled;
+        let mut output = self.members.get(self.active).map(Member::output).unwrap_or_default();
+        output.control.active = self.active as u16;
+        output.control.enabled = self.enabled;
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
-            (told.pose, told.twist) = (base.pose, base.twist);
+            (output.pose, output.twist) = (base.pose, base.twist);
         }
-        told
+        output
     }
 }
 

@@ -65,7 +65,7 @@ pub struct JointTrajectory {
     last_release_ns: u64,
     stopping: bool,
     reports: Queue<Report, 8>,
-    told: (u64, TrajectoryStatus, u64),
+    reported: (u64, TrajectoryStatus, u64),
 }
 
 /// Source of an axis's set-points.
@@ -124,7 +124,7 @@ impl JointTrajectory {
             last_release_ns: 0,
             stopping: false,
             reports: Queue::new(),
-            told: (0, TrajectoryStatus::None, 0),
+            reported: (0, TrajectoryStatus::None, 0),
             settings,
         })
     }
@@ -253,7 +253,7 @@ impl JointTrajectory {
                     ..Report::new(self.next.id, outcome)
                 });
                 if self.course.is_none() {
-                    self.told = (self.next.id, TrajectoryStatus::Aborted, 0);
+                    self.reported = (self.next.id, TrajectoryStatus::Aborted, 0);
                 }
                 self.next_stage = Stage::Empty;
                 return;
@@ -277,7 +277,7 @@ impl JointTrajectory {
             self.sources[axis] = Source::Along;
         }
         self.course = Some(course);
-        self.told = (self.now.id, TrajectoryStatus::Executing, 0);
+        self.reported = (self.now.id, TrajectoryStatus::Executing, 0);
     }
 
     /// Leaves the trajectory: its axes come to rest. Cancellation is reported when they rest, all else at
@@ -294,7 +294,7 @@ impl JointTrajectory {
                 }
             }
         }
-        self.told.1 = match report.outcome {
+        self.reported.1 = match report.outcome {
             Outcome::Succeeded => TrajectoryStatus::Succeeded,
             Outcome::Canceled => TrajectoryStatus::Canceled,
             _ => TrajectoryStatus::Aborted,
@@ -408,7 +408,7 @@ impl JointTrajectory {
     fn advance(&mut self, release_ns: u64) {
         let Some(course) = &mut self.course else { return };
         let since = release_ns.saturating_sub(course.start_ns);
-        self.told.2 = since;
+        self.reported.2 = since;
         while course.to < self.now.points() && self.now.time_ns(course.to) <= since {
             course.to += 1;
         }
@@ -461,12 +461,12 @@ impl Controller for JointTrajectory {
     }
 
     fn output(&self) -> ControllerOutput {
-        let mut told = ControllerOutput::default();
-        let (trajectory, status, elapsed_ns) = self.told;
-        told.control.trajectory = trajectory;
-        told.control.trajectory_status = status;
-        told.control.trajectory_elapsed_ns = elapsed_ns;
-        told
+        let mut output = ControllerOutput::default();
+        let (trajectory, status, elapsed_ns) = self.reported;
+        output.control.trajectory = trajectory;
+        output.control.trajectory_status = status;
+        output.control.trajectory_elapsed_ns = elapsed_ns;
+        output
     }
 }
 

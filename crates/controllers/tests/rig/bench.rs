@@ -1,4 +1,4 @@
-//! A switch with hand-played axes, for cases that simulated drives show too seldom, or never.
+//! A controller manager with hand-played axes, for cases that simulated drives show too seldom, or never.
 
 use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
 use control::signal::Io;
@@ -31,10 +31,10 @@ pub enum Trouble {
     Coasts(f64),
 }
 
-/// The switch and its axes.
+/// The manager and its axes.
 pub struct Bench {
-    pub switch: ControllerManager,
-    pub asked: ExternalCommand,
+    pub manager: ControllerManager,
+    pub command: ExternalCommand,
     pub reports: Vec<AxisReport>,
     pub commands: Vec<AxisCommand>,
     pub troubles: Vec<Trouble>,
@@ -59,13 +59,13 @@ impl Bench {
             |&mode| ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
         let axes: Vec<_> = modes.iter().map(axis).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
-        let switch = ControllerManager::new(&axes, members, true)
+        let manager = ControllerManager::new(&axes, members, true)
             .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
         let mut report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
         report.feedback.fresh = true;
         let mut bench = Self {
-            switch,
-            asked: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
+            manager,
+            command: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
             reports: vec![report; axes.len()],
             commands: vec![AxisCommand::default(); axes.len()],
             troubles: vec![Trouble::None; axes.len()],
@@ -97,8 +97,8 @@ impl Bench {
                 periods: 1,
                 stopping: self.stopping,
             };
-            self.switch.command(&self.asked);
-            self.switch
+            self.manager.command(&self.command);
+            self.manager
                 .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
             self.replies.extend(self.requests.taken_replies());
             self.trajectory.extend(self.orders.taken_reports());

@@ -1,4 +1,4 @@
-//! A small robot in virtual time: simulated drives down to their frames, a switch with its controllers, and
+//! A small robot in virtual time: simulated drives down to their frames, a controller manager with its controllers, and
 //! a script in place of the outside world.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
@@ -76,7 +76,7 @@ impl Rig {
     pub fn run(self, members: Vec<Member>, script: impl FnMut(&mut World) -> Flow + Send + 'static) -> Log {
         let axes: Vec<_> = self.modes.iter().map(|mode| switch_axis(*mode, self.homing)).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
-        let switch = ControllerManager::new(&axes, members, self.enable)
+        let manager = ControllerManager::new(&axes, members, self.enable)
             .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));
@@ -87,8 +87,8 @@ impl Rig {
             now_ns: 0,
             reports: Vec::new(),
             setpoints: Vec::new(),
-            told: ControllerOutput::default(),
-            asked: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
+            output: ControllerOutput::default(),
+            command: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
             replies: Vec::new(),
             trajectory: Vec::new(),
             requests,
@@ -96,7 +96,7 @@ impl Rig {
             next_id: 0,
         };
         let staged = Staged {
-            switch,
+            manager,
             world,
             script: Box::new(script),
             stop: stop.clone(),
@@ -208,9 +208,9 @@ pub struct World {
     /// Set-points of the previous cycle.
     pub setpoints: Vec<AxisSetpoint>,
     /// Output of the controller in the previous cycle.
-    pub told: ControllerOutput,
+    pub output: ControllerOutput,
     /// Command; stays until it is changed.
-    pub asked: ExternalCommand,
+    pub command: ExternalCommand,
     /// Replies so far.
     pub replies: Vec<(u64, Result<(), Refusal>)>,
     /// Reports on trajectories so far.
@@ -258,13 +258,13 @@ impl World {
 
     pub fn twist(&mut self, x: f64, y: f64, yaw: f64) {
         let (x, y) = (MetresPerSecond(x), MetresPerSecond(y));
-        self.asked.freshness = Freshness::Fresh;
-        self.asked.twist = Some(Twist { x, y, yaw: RadiansPerSecond(yaw) });
+        self.command.freshness = Freshness::Fresh;
+        self.command.twist = Some(Twist { x, y, yaw: RadiansPerSecond(yaw) });
     }
 
     pub fn target(&mut self, axis: usize, target: AxisTarget) {
-        self.asked.freshness = Freshness::Fresh;
-        self.asked.axes[axis] = Some(target);
+        self.command.freshness = Freshness::Fresh;
+        self.command.axes[axis] = Some(target);
     }
 
     /// True if no set-point differs from the previous cycle's, and nothing moves.
@@ -289,7 +289,7 @@ pub struct Log {
 pub struct Seen {
     pub reports: Vec<AxisReport>,
     pub setpoints: Vec<AxisSetpoint>,
-    pub told: ControllerOutput,
+    pub output: ControllerOutput,
 }
 
 impl Log {
@@ -317,9 +317,9 @@ impl Log {
 
 type Script = dyn FnMut(&mut World) -> Flow + Send;
 
-/// The switch, and its script.
+/// The manager, and its script.
 struct Staged {
-    switch: ControllerManager,
+    manager: ControllerManager,
     world: World,
     script: Box<Script>,
     stop: StopHandle,
@@ -336,7 +336,7 @@ impl Controller for Staged {
         world.replies.extend(world.requests.taken_replies());
         world.trajectory.extend(world.orders.taken_reports());
         let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
-        let begun = enabled || world.cycles > 0 || !self.switch.output().control.enabled;
+        let begun = enabled || world.cycles > 0 || !self.manager.output().control.enabled;
         world.cycles += u64::from(begun);
         if begun && !self.over {
             self.over = (self.script)(world) == Flow::Over || world.cycles > self.patience;
@@ -345,16 +345,16 @@ impl Controller for Staged {
                 self.stop.stop();
             }
         }
-        self.switch.command(&world.asked);
-        self.switch.update(info, io);
-        world.told = self.switch.output();
+        self.manager.command(&world.command);
+        self.manager.update(info, io);
+        world.output = self.manager.output();
         world.setpoints = io.commands().iter().map(|command| command.setpoint).collect();
         if begun && !info.stopping {
             let mut log = self.log.lock().unwrap();
             log.cycles.push(Seen {
                 reports: world.reports.clone(),
                 setpoints: world.setpoints.clone(),
-                told: world.told,
+                output: world.output,
             });
             log.trajectory = world.trajectory.clone();
             log.replies = world.replies.clone();
@@ -362,6 +362,6 @@ impl Controller for Staged {
     }
 
     fn output(&self) -> ControllerOutput {
-        self.switch.output()
+        self.manager.output()
     }
 }

@@ -42,7 +42,7 @@ pub struct Decoder {
 /// Locations of the fields of one event.
 #[derive(Clone, Debug)]
 enum Shape {
-    ControllerManager { previous: TaskFields, state: Field, next: TaskFields },
+    Switch { previous: TaskFields, state: Field, next: TaskFields },
     Waking { thread: Field },
     Charged { thread: Field, ran: Field },
     IrqEntry { number: Field, name: Field },
@@ -116,7 +116,7 @@ impl Shape {
     fn of(format: &EventFormat) -> Option<Self> {
         let field = |name| format.field(name);
         Some(match format.name.as_str() {
-            "sched_switch" => Self::ControllerManager {
+            "sched_switch" => Self::Switch {
                 previous: TaskFields::of(format, "prev")?,
                 state: field("prev_state")?,
                 next: TaskFields::of(format, "next")?,
@@ -139,7 +139,7 @@ impl Shape {
 
     fn read(&self, record: &[u8]) -> Option<What> {
         Some(match self {
-            Self::ControllerManager { previous, state, next } => What::ControllerManager {
+            Self::Switch { previous, state, next } => What::Switch {
                 previous: previous.read(record)?,
                 // The low byte is the sleep state; 0x100 and above mark preemption (TASK_REPORT_MAX).
                 preempted: state.number(record)? & 0xFF == 0,

@@ -21,7 +21,7 @@ pub struct TraceEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// `sched_switch`: another thread starts running.
-    ControllerManager {
+    Switch {
         /// Thread that ran.
         previous: Task,
         /// True if it is still runnable: it was preempted and does not sleep.

@@ -66,10 +66,16 @@ impl EventFormat {
 }
 
 impl Field {
+    /// Bytes in a record; `None` if it is too short.
+    #[must_use]
+    pub fn bytes<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
+        record.get(self.offset..self.offset.checked_add(self.size)?)
+    }
+
     /// Integer in a record; `None` if the record is too short or the field is no number.
     #[must_use]
     pub fn number(&self, record: &[u8]) -> Option<i64> {
-        let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
+        let bytes = self.bytes(record)?;
         if !(1..=8).contains(&bytes.len()) {
             return None;
         }
@@ -85,7 +91,7 @@ impl Field {
     #[must_use]
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let bytes = match self.kind {
-            FieldKind::InPlace => record.get(self.offset..self.offset.checked_add(self.size)?)?,
+            FieldKind::InPlace => self.bytes(record)?,
             FieldKind::Elsewhere | FieldKind::Behind => {
                 let place =
                     Self { kind: FieldKind::InPlace, signed: false, ..*self }.number(record)? as u64;

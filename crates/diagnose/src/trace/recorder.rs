@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
+use machine::cpus::Cpus;
+
 use super::decoder::{Decoder, EVENTS};
 use super::event::TraceEvent;
 use super::tracefs::{Instance, Unavailable};
@@ -57,7 +59,7 @@ impl Recorder {
         let instance = Instance::create()?;
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
-        instance.set("tracing_cpumask", &mask(cpus))?;
+        instance.set("tracing_cpumask", &cpus.iter().copied().collect::<Cpus>().mask())?;
         // Rings of CPUs that are not recorded are kept small.
         instance.set("buffer_size_kb", "8")?;
         let ring = (RING_OF_ALL / cpus.len().max(1)).clamp(RING_AT_LEAST, RING_OF_ONE);
@@ -193,26 +195,4 @@ fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
         .map_err(|error| Unavailable::Setting { what: "events/header_page".to_owned(), error })?;
     let decoder = Decoder::new(&header, formats.iter().map(String::as_str)).map_err(Unavailable::Format)?;
     Ok((decoder, missing))
-}
-
-/// CPU mask in the kernel's format: hexadecimal words of 32 bits, the highest first, separated by commas.
-fn mask(cpus: &[usize]) -> String {
-    let words = cpus.iter().max().map_or(1, |&cpu| cpu / 32 + 1);
-    let mut mask = vec![0_u32; words];
-    for &cpu in cpus {
-        mask[cpu / 32] |= 1 << (cpu % 32);
-    }
-    mask.iter().rev().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_are_words_of_32_bits() {
-        assert_eq!(mask(&[1]), "00000002");
-        assert_eq!(mask(&[0, 3, 33]), "00000002,00000009");
-        assert_eq!(mask(&[]), "00000000");
-    }
 }

@@ -25,7 +25,7 @@ const RING: usize = 8 << 20;
 /// Time stamp (8 bytes), length (2), direction (1), spare (1).
 const HEADER: usize = 12;
 
-/// How often the writer looks; the ring holds much more than comes in that time.
+/// Interval of the writer's looks; the ring holds much more than comes in that time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Frames between two looks at how the file does.
@@ -65,7 +65,7 @@ pub struct CaptureSummary {
 #[derive(Debug, Error)]
 #[error("{cause}; {written} frames are in it, {missing} are not")]
 pub struct CaptureError {
-    /// What the operating system says about the file.
+    /// The operating system's error about the file.
     pub cause: io::Error,
     /// Frames in the file.
     pub written: u64,
@@ -77,7 +77,7 @@ impl<L: Link> Capture<L> {
     /// Captures into a new file at `path`; `interface` is the name the file gives the link.
     ///
     /// # Errors
-    /// What the operating system says about the file, if it says so within a second: a FIFO without a reader, or a file
+    /// The operating system's error about the file, if it comes within a second: a FIFO without a reader, or a file
     /// server that is gone, holds up nobody, and is told at the end.
     pub fn create(link: L, path: &Path, interface: &str) -> io::Result<Self> {
         let path = path.to_owned();
@@ -88,7 +88,7 @@ impl<L: Link> Capture<L> {
     /// Captures into anything that can be written to.
     ///
     /// # Errors
-    /// What `output` says about the first blocks.
+    /// The error of `output` on the first blocks.
     pub fn to_writer(link: L, output: impl Write + Send + 'static, interface: &str) -> io::Result<Self> {
         Self::open(link, || Ok(output), interface, RING)
     }
@@ -176,7 +176,7 @@ impl<L> Capture<L> {
         }
     }
 
-    /// How writing went, and how many frames were written.
+    /// Outcome of writing, and the number of frames written.
     fn close(&mut self) -> (io::Result<()>, u64) {
         // Release: partner of the writer's Acquire; all frames are in the ring before it sees the flag.
         self.shared.stop.store(true, Ordering::Release);

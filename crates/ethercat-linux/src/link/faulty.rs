@@ -1,4 +1,4 @@
-//! What a bad cable, a slow card or a busy machine does to frames, on purpose and repeatably.
+//! Faults of a bad cable, a slow card or a busy machine, on purpose and repeatably.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rt::clock::{Clock, MonotonicClock};
 /// Frames one direction can hold back at once; when all places are taken a frame passes unharmed.
 const HELD: usize = 64;
 
-/// What happens to the frames of one direction. Probabilities are 0 to 1 for each frame on its own.
+/// Faults for the frames of one direction. Probabilities are 0 to 1 for each frame on its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultRates {
     /// The frame vanishes.
@@ -23,7 +23,7 @@ pub struct FaultRates {
     pub duplicate: f64,
     /// The frame comes `delay_by` later.
     pub delay: f64,
-    /// How late a delayed frame is.
+    /// Delay of a delayed frame.
     pub delay_by: Duration,
     /// The frame lets the next one pass, or comes after `delay_by` (at least 2 ms) if there is none.
     pub reorder: f64,
@@ -40,7 +40,7 @@ pub struct Faults {
     pub seed: u64,
 }
 
-/// What was done to the frames of one direction.
+/// Faults done to the frames of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Frames seen.
@@ -88,13 +88,13 @@ impl<L: Link, C: Clock> Faulty<L, C> {
         Self { link, clock, requests, replies }
     }
 
-    /// What was done to frames on their way to the segment.
+    /// Faults done to frames on their way to the segment.
     #[must_use]
     pub fn requests(&self) -> FaultCounts {
         self.requests.counts
     }
 
-    /// What was done to frames on their way back.
+    /// Faults done to frames on their way back.
     #[must_use]
     pub fn replies(&self) -> FaultCounts {
         self.replies.counts

@@ -37,14 +37,14 @@ pub struct Owner {
     pub process: Option<u32>,
     /// Its user; `None` if the kernel does not show that either.
     pub user: Option<u32>,
-    /// What it says it does; empty if it says nothing.
+    /// Description of itself; empty if it says nothing.
     pub doing: String,
 }
 
-/// What came of taking the lock.
+/// Outcome of taking the lock.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// Nobody had it.
+    /// It was free.
     Ours(InterfaceLock),
     /// Another MainDevice has it.
     Held(Owner),

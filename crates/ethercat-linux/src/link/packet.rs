@@ -204,7 +204,7 @@ pub enum OpenError {
     Refused {
         /// The interface.
         interface: String,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }

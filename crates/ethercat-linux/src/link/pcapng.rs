@@ -15,7 +15,7 @@ pub(super) struct Writer<W> {
     block: Vec<u8>,
 }
 
-/// What the closing statistics block says.
+/// Counts for the closing statistics block.
 pub(super) struct Statistics {
     pub(super) start: u64,
     pub(super) end: u64,

@@ -42,7 +42,7 @@ pub(crate) fn interface_names() -> Vec<String> {
     names
 }
 
-/// What an interface is ready for.
+/// State of an interface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InterfaceState {
     /// Administratively up.
@@ -51,7 +51,7 @@ pub(crate) struct InterfaceState {
     pub(crate) carrier: bool,
 }
 
-/// What the kernel says of a frame's arrival.
+/// Time of a frame's arrival, as the kernel says it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamp {
     /// When, ns of CLOCK_REALTIME; 0 if it was not stamped.
@@ -82,7 +82,7 @@ impl PacketSocket {
         Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 
-    /// Whether the interface is up and sees its far end.
+    /// True if the interface is up and sees its far end.
     pub(crate) fn interface_state(&self, name: &str) -> io::Result<InterfaceState> {
         // SAFETY: an all-zero ifreq is valid: integers, characters and a null pointer.
         let mut request: libc::ifreq = unsafe { mem::zeroed() };

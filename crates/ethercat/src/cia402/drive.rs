@@ -7,7 +7,7 @@ use super::mode::ModeOfOperation;
 use super::state::State;
 use super::word::{Controlword, Statusword};
 
-/// What the controller wants of a drive, said on every cycle.
+/// Request of the controller to a drive, made on every cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Request {
     /// No torque: step down to Switch on disabled. Cuts a running quick stop short.
@@ -23,7 +23,7 @@ pub enum Request {
     FaultReset,
 }
 
-/// What a drive reported, in its own units; fields that are not mapped stay 0.
+/// Feedback of a drive, in its own units; fields that are not mapped stay 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveInput {
     /// 0x6041.
@@ -38,10 +38,10 @@ pub struct DriveInput {
     pub mode: Option<ModeOfOperation>,
 }
 
-/// What the controller asks of a drive. Only the target of the drive's mode counts.
+/// Command of the controller for a drive. Only the target of the drive's mode counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveCommand {
-    /// What to do.
+    /// Request to the drive.
     pub request: Request,
     /// CSP: counts.
     pub target_position: i32,
@@ -51,7 +51,7 @@ pub struct DriveCommand {
     pub target_torque: i16,
 }
 
-/// What to send to the drive.
+/// Output to send to the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveOutput {
     /// 0x6040.
@@ -179,7 +179,7 @@ impl Drive {
         self.mode
     }
 
-    /// What belongs into 0x6060.
+    /// Value of 0x6060.
     #[must_use]
     pub fn mode_of_operation(&self) -> ModeOfOperation {
         self.homing.mode(self.mode.into())
@@ -200,13 +200,14 @@ impl Drive {
         self.homing.give_up(HomingProgress::Failed);
     }
 
-    /// How its homing goes, or how the last one went.
+    /// State of its homing, or of the last one.
     #[must_use]
     pub const fn homing(&self) -> HomingProgress {
         self.homing.progress()
     }
 
-    /// Whether homing keeps set-points from the drive: also after it was given up, until the axis rests in its cyclic mode.
+    /// True if homing keeps set-points from the drive: also after it was given up, until the axis rests in its cyclic
+    /// mode.
     #[must_use]
     pub fn is_homing(&self) -> bool {
         self.homing.is_active()
@@ -224,7 +225,7 @@ impl Drive {
         self.last_input
     }
 
-    /// What was last sent.
+    /// Output sent last.
     #[must_use]
     pub const fn last_output(&self) -> DriveOutput {
         self.output
@@ -309,7 +310,7 @@ impl Drive {
         }
     }
 
-    /// What takes motion or torque away is passed on, what gives it is not.
+    /// Passes on requests that take motion or torque away, not those that give it.
     fn blind_controlword(&self, request: Request) -> Controlword {
         let last = self.output.controlword;
         match request {

@@ -24,7 +24,7 @@ impl ErrorCode {
         Self::all().binary_search_by_key(&self, |(code, _)| *code).is_ok()
     }
 
-    /// What to look at next; empty where there is no error.
+    /// Advice on where to look next; empty where there is no error.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self.0 {

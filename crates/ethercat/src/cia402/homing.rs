@@ -9,10 +9,10 @@ use super::drive::{DriveInput, Request};
 use super::mode::ModeOfOperation;
 use super::word::{Controlword, Statusword};
 
-/// How a drive's homing goes, or how it went.
+/// State of a drive's homing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HomingProgress {
-    /// Nobody asked.
+    /// Not asked for.
     #[default]
     NotAsked,
     /// The drive has the axis, or is about to get or to give it back.
@@ -56,7 +56,7 @@ const REST_CYCLES: u32 = 8;
 /// The bits of the statusword that homing gives a meaning.
 const BITS: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED | Statusword::HOMING_ERROR;
 
-/// What they show once the home is found and the axis rests.
+/// Bits shown once the home is found and the axis rests.
 const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
 
 impl Homing {
@@ -64,7 +64,7 @@ impl Homing {
         *self = Self { stage: Stage::Entering, progress: HomingProgress::Running };
     }
 
-    /// Whether the drive has the axis, or is about to get or to give it back.
+    /// True if the drive has the axis, or is about to get or to give it back.
     pub(super) fn is_active(&self) -> bool {
         self.stage != Stage::Idle
     }
@@ -73,7 +73,7 @@ impl Homing {
         self.progress
     }
 
-    /// What belongs into 0x6060.
+    /// Value of 0x6060.
     pub(super) fn mode(&self, cyclic: ModeOfOperation) -> ModeOfOperation {
         match self.stage {
             Stage::Idle | Stage::Leaving => cyclic,

@@ -1,6 +1,6 @@
 //! Servo drives by CiA 402 (IEC 61800-7-201, mapped on EtherCAT by ETG.6010).
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
 //! | [`object`] | indices of the profile's objects |
 //! | [`word`] | [`Statusword`] and [`Controlword`]: checked bits |

@@ -109,7 +109,7 @@ impl SupportedModes {
         Self(modes.iter().filter_map(|&mode| bit(mode)).fold(0, |bits, bit| bits | bit))
     }
 
-    /// Whether `mode` is supported; false for modes without a bit.
+    /// True if `mode` is supported; false for modes without a bit.
     #[must_use]
     pub fn contains(self, mode: ModeOfOperation) -> bool {
         bit(mode).is_some_and(|bit| self.0 & bit != 0)

@@ -79,7 +79,7 @@ impl State {
         matches!(self, Self::FaultReactionActive | Self::Fault)
     }
 
-    /// Whether the power stage may drive the motor in this state.
+    /// True if the power stage may drive the motor in this state.
     #[must_use]
     pub const fn is_powered(self) -> bool {
         matches!(self, Self::OperationEnabled | Self::QuickStopActive | Self::FaultReactionActive)
@@ -101,7 +101,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What a controlword commands (IEC 61800-7-201, command coding).
+/// Command in a controlword (IEC 61800-7-201, command coding).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Bits 3..0 `x110`.
@@ -157,8 +157,7 @@ pub struct Transition {
 impl Transition {
     /// From `from` by `command`, where that is a transition at all.
     ///
-    /// Whether power, a fault or a stop in progress stands against it is
-    /// [`super::StateMachine`]'s to know.
+    /// Power, a fault or a stop in progress may stand against it: [`super::StateMachine`] knows of these.
     #[must_use]
     pub const fn by_command(from: State, command: Command) -> Option<Self> {
         use Command as C;

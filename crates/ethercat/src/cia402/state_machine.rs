@@ -3,7 +3,7 @@
 use super::state::{Command, State, Transition};
 use super::word::{Controlword, Statusword};
 
-/// What a step needs to know of the drive around the state machine.
+/// Facts of the drive around the state machine that a step needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// Self-test and initialisation have ended.

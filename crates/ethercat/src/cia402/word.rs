@@ -148,19 +148,19 @@ impl Controlword {
         self.0 & Self::QUICK_STOP.0 != 0
     }
 
-    /// Whether the halt bit is set.
+    /// True if the halt bit is set.
     #[must_use]
     pub const fn halt(self) -> bool {
         self.0 & Self::HALT_BIT != 0
     }
 
-    /// Whether the start bit of homing is set (bit 4; homing mode only).
+    /// True if the start bit of homing is set (bit 4; homing mode only).
     #[must_use]
     pub const fn homing_start(self) -> bool {
         self.0 & Self::HOMING_OPERATION_START != 0
     }
 
-    /// Whether the fault reset bit is set (its level; the command is its rising edge).
+    /// True if the fault reset bit is set (its level; the command is its rising edge).
     #[must_use]
     pub const fn fault_reset(self) -> bool {
         self.0 & Self::FAULT_RESET_BIT != 0

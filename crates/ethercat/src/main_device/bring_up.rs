@@ -41,7 +41,7 @@ pub(super) const OPEN_PORTS: [Broadcast; 3] = [
     Broadcast::Count,
 ];
 
-/// What puts all SubDevices into a known state, whatever they did before.
+/// Datagrams that put all SubDevices into a known state, whatever they did before.
 pub(super) const RESET: [Broadcast; 13] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
@@ -59,10 +59,10 @@ pub(super) const RESET: [Broadcast; 13] = [
     Broadcast::Count,
 ];
 
-/// What latches the receive times.
+/// Datagram that latches the receive times.
 pub(super) const LATCH: [Broadcast; 1] = [Broadcast::Clear(dc::RECEIVE_TIME, 4)];
 
-/// What asks everybody back to Init.
+/// Datagram that asks every SubDevice back to Init.
 pub(super) const TO_INIT: [Broadcast; 2] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
@@ -204,7 +204,7 @@ pub(super) fn mailbox(sub_device: &SubDevice) -> Result<Option<Mailbox>, SubDevi
     Ok(Some(Mailbox { out_address, out_length, in_address, in_length, coe }))
 }
 
-/// Whether a configuration needs CoE.
+/// True if a configuration needs CoE.
 pub(super) fn needs_coe(configuration: &SubDeviceConfiguration) -> bool {
     let explicit = match &configuration.process_data {
         ProcessDataSource::Sii => false,

@@ -11,7 +11,7 @@ use crate::register::dl::PORTS;
 
 use super::topology::{Upstream, port_before, walk};
 
-/// What one SubDevice latched.
+/// Times that one SubDevice latched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatchedTimes {
     /// Registers 0x0900 to 0x090F: receive time of each port, local, ns, wrapping at 32 bits.
@@ -29,13 +29,13 @@ pub struct ClockNode {
     pub entry: u8,
     /// Its place in the order of processing.
     pub processed: u16,
-    /// Where it hangs.
+    /// Place in the tree.
     pub upstream: Option<Upstream>,
-    /// What it latched, or `None` if it has no clock.
+    /// Times it latched, or `None` if it has no clock.
     pub latched: Option<LatchedTimes>,
 }
 
-/// What is written to a SubDevice's clock.
+/// Registers written to a SubDevice's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockSetting {
     /// Register 0x0920: system time less local time, ns, wrapping.

@@ -20,7 +20,7 @@ const DIRECTIONS: [(u8, u16); 2] = [(2, ASSIGNMENT_OUTPUTS), (3, ASSIGNMENT_INPU
 /// Which directions there is a SyncManager for: outputs, inputs.
 pub(super) type Directions = [bool; 2];
 
-/// What is read next.
+/// Object to read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     PdoCount,

@@ -1,4 +1,4 @@
-//! What the MainDevice is told before it starts.
+//! Settings of the MainDevice before it starts.
 
 use alloc::string::String;
 use alloc::vec;
@@ -14,7 +14,7 @@ use crate::wire::MacAddress;
 
 use super::limits;
 
-/// What the bus should be, and how far to bring it.
+/// Expected bus, and the state to bring it to.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     /// The SubDevices in the order of the cable, that in which frames come to them first, or `None` to take whatever is there.
@@ -23,11 +23,11 @@ pub struct Configuration {
     pub target: AlState,
     /// Time between two cycles, one of [`Configuration::PERIODS`].
     pub period: Duration,
-    /// Whether clocks are measured, set and kept together where SubDevices have them.
+    /// True if clocks are measured, set and kept together where SubDevices have them.
     pub distributed_clocks: bool,
     /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
     pub source: MacAddress,
-    /// What tells replies from frames on their way out.
+    /// Source address that tells replies from frames on their way out.
     pub replies: Replies,
     /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is what they show at [`crate::time::Instant::EPOCH`],
     /// wrapping. With 0 they show the time since that epoch, whatever it is.
@@ -35,14 +35,14 @@ pub struct Configuration {
     /// Generation number the first frame comes after. MainDevices on one wire tell their frames apart by these: a
     /// random one for each start, except where a run must be repeatable.
     pub first_generation: u32,
-    /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
+    /// Time a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
     /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
     /// Time a SubDevice may take for a change of state. ETG.1020 suggests 3 s to PreOp and 10 s to SafeOp and Op; the default
     /// stays a second below, so that nothing is waited for in vain for 10 s. 500 ms more, and a SubDevice that gets no further
     /// with anything else is given up too.
     pub state_timeout: Duration,
-    /// How long a mailbox answer may take (ETG.1020 suggests 2 s).
+    /// Time a mailbox answer may take (ETG.1020 suggests 2 s).
     pub mailbox_timeout: Duration,
     /// Time a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
     /// that long objects are given their time and those who send next to nothing are not. Also the time it may go on
@@ -70,7 +70,7 @@ impl Default for Configuration {
     }
 }
 
-/// What tells replies from frames on their way out.
+/// Source address that tells replies from frames on their way out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replies {
     /// Bit 1 of the source address's first byte, which ESCs set (ESC data sheet, section I, 3.2).
@@ -83,13 +83,13 @@ pub enum Replies {
 /// One SubDevice as the robot file describes it.
 #[derive(Clone, Debug, Default)]
 pub struct SubDeviceConfiguration {
-    /// What people call it; used in errors.
+    /// Name people call it by; used in errors.
     pub name: String,
-    /// Who it must be; a different one stops the start.
+    /// Expected identity; a different one stops the start.
     pub identity: Option<ExpectedIdentity>,
     /// The station alias it must have, from its SII.
     pub alias: Option<u16>,
-    /// Where its PDO mapping comes from.
+    /// Source of its PDO mapping.
     pub process_data: ProcessDataSource,
     /// SDO downloads in PreOp, in order, before the PDO mapping is written.
     pub startup: Vec<StartupSdo>,
@@ -134,7 +134,7 @@ impl Default for Watchdog {
 /// Longest time of a watchdog: a little less than its registers can say.
 pub const LONGEST_WATCHDOG: Duration = Duration::from_secs(120);
 
-/// Who a SubDevice must be (SII words 0x0008 to 0x000D).
+/// Expected identity of a SubDevice (SII words 0x0008 to 0x000D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedIdentity {
     /// Vendor id.
@@ -145,7 +145,7 @@ pub struct ExpectedIdentity {
     pub revision: Option<u32>,
 }
 
-/// Where a SubDevice's PDO mapping comes from.
+/// Source of a SubDevice's PDO mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProcessDataSource {
     /// The SubDevice's SII: the PDOs it assigns to its SyncManagers by default.
@@ -162,7 +162,7 @@ pub struct StartupSdo {
     pub index: u16,
     /// Sub-index.
     pub sub_index: u8,
-    /// Whether all sub-indices from `sub_index` on are written at once.
+    /// True if all sub-indices from `sub_index` on are written at once.
     pub complete_access: bool,
     /// The value, little-endian.
     pub data: Vec<u8>,
@@ -184,7 +184,7 @@ pub enum ConfigurationError {
     /// The period is out of range.
     #[error("period {found:?}, expected 50 us to 1 s")]
     Period {
-        /// What was given.
+        /// Value given.
         found: Duration,
     },
     /// The period cannot change any more.
@@ -193,15 +193,15 @@ pub enum ConfigurationError {
     /// The source address looks like a reply's.
     #[error("source address {found} has bit 1 of its first byte set, which marks replies: clear it")]
     Source {
-        /// What was given.
+        /// Value given.
         found: MacAddress,
     },
     /// More SubDevices than station addresses.
     #[error("{found} SubDevices, expected at most {maximum}")]
     TooManySubDevices {
-        /// How many were given.
+        /// Number given.
         found: usize,
-        /// How many are possible.
+        /// Number possible.
         maximum: usize,
     },
     /// A SYNC0 cycle is out of range.
@@ -211,7 +211,7 @@ pub enum ConfigurationError {
         position: usize,
         /// Its name.
         name: String,
-        /// What was given.
+        /// Value given.
         found: Duration,
     },
     /// A watchdog's time is out of range.
@@ -221,7 +221,7 @@ pub enum ConfigurationError {
         position: usize,
         /// Its name.
         name: String,
-        /// What was given.
+        /// Value given.
         found: Duration,
     },
     /// A PDO's size cannot be mapped.

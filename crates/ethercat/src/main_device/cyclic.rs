@@ -24,7 +24,7 @@ pub(super) struct Cyclic {
     spread: bool,
     /// The next cycle's are.
     spread_next: bool,
-    /// What came back of each chunk: with one LRW the first, else of LWR and LRD.
+    /// Data that came back of each chunk: with one LRW the first, else of LWR and LRD.
     received: Vec<[Option<u16>; 2]>,
     /// Datagrams of a cycle, in the one layout and spread.
     datagrams: [usize; 2],
@@ -182,7 +182,7 @@ impl Cyclic {
         self.received.fill([None; 2]);
     }
 
-    /// What has come back is all there will be: whose it is, and how the next cycle is laid out.
+    /// Closes the books of a cycle: whose data has come back, and the layout of the next cycle.
     fn end(&mut self, report: &mut CycleReport, may_spread: bool) {
         report.spread = self.spread;
         // What most cycles are, told without looking at anybody. Cut inputs are another matter.

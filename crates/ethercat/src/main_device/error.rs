@@ -21,7 +21,7 @@ use super::request::MailboxError;
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BusError {
-    /// Nobody answers.
+    /// No SubDevice answers.
     #[error("no SubDevice answers: check the cable, the power of the first SubDevice and the interface")]
     Empty,
     /// Replies come back with our own source address.
@@ -32,7 +32,7 @@ pub enum BusError {
         plural(*found as usize, "frame", "frames")
     )]
     UnchangedSource {
-        /// How many.
+        /// Count.
         found: u64,
         /// Our source address.
         source_address: MacAddress,
@@ -43,7 +43,7 @@ pub enum BusError {
          the first SubDevice's IN"
     )]
     Reflected {
-        /// How many.
+        /// Count.
         found: u64,
     },
     /// Fewer SubDevices than described.
@@ -54,9 +54,9 @@ pub enum BusError {
         plural(*found, "s", "")
     )]
     Missing {
-        /// How many are described.
+        /// Number of SubDevices described.
         expected: usize,
-        /// How many answer.
+        /// Number of SubDevices that answer.
         found: usize,
         /// Name of the first that is missing.
         name: String,
@@ -69,19 +69,19 @@ pub enum BusError {
         plural(*found, "s", "")
     )]
     Unexpected {
-        /// How many are described.
+        /// Number of SubDevices described.
         expected: usize,
-        /// How many answer.
+        /// Number of SubDevices that answer.
         found: usize,
-        /// Who the first one too many is.
+        /// Identity of the first one too many.
         identity: Identity,
     },
     /// More SubDevices than this MainDevice handles.
     #[error("{found} SubDevices answer, expected at most {maximum}")]
     TooMany {
-        /// How many answer.
+        /// Number of SubDevices that answer.
         found: usize,
-        /// How many are possible.
+        /// Number possible.
         maximum: usize,
     },
     /// The number of SubDevices changed while they were brought up.
@@ -91,9 +91,9 @@ pub enum BusError {
         plural(usize::from(*found), "s", "")
     )]
     Incomplete {
-        /// How many were counted.
+        /// Number counted.
         expected: u16,
-        /// How many answered.
+        /// Number that answered.
         found: u16,
         /// Asked of all.
         state: AlState,
@@ -111,7 +111,7 @@ pub enum BusError {
         position: u16,
         /// Its name.
         name: String,
-        /// What fails.
+        /// Failure.
         error: SubDeviceError,
     },
     /// Broadcasts are answered, and their end does not come.
@@ -146,14 +146,14 @@ pub enum BusError {
         after: Duration,
         /// The first datagram with a wrong one.
         datagram: usize,
-        /// What it should be.
+        /// Value expected.
         expected: u16,
-        /// What it was.
+        /// Value found.
         received: Option<u16>,
     },
 }
 
-/// What fails at one SubDevice.
+/// Failure at one SubDevice.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SubDeviceError {
@@ -163,9 +163,9 @@ pub enum SubDeviceError {
         describe(expected)
     )]
     Identity {
-        /// Who it must be.
+        /// Identity expected.
         expected: ExpectedIdentity,
-        /// Who it is.
+        /// Identity found.
         found: Identity,
     },
     /// It has another alias.
@@ -174,9 +174,9 @@ pub enum SubDeviceError {
          to its SII"
     )]
     Alias {
-        /// What it must be.
+        /// Value expected.
         expected: u16,
-        /// What it is.
+        /// Value found.
         found: u16,
     },
     /// A register access comes back without having been answered.
@@ -188,7 +188,7 @@ pub enum SubDeviceError {
     NoAnswer {
         /// First register.
         register: u16,
-        /// How often it was tried.
+        /// Number of tries.
         attempts: u32,
         /// From the first attempt to the last.
         within: Duration,
@@ -203,7 +203,7 @@ pub enum SubDeviceError {
     Lost {
         /// First register.
         register: u16,
-        /// How many.
+        /// Count.
         lost: u32,
         /// From the first loss noticed to the last.
         within: Duration,
@@ -260,9 +260,9 @@ pub enum SubDeviceError {
         requested: AlState,
         /// Shown.
         found: AlStatus,
-        /// What the AL status code register holds.
+        /// Contents of the AL status code register.
         code: AlStatusCode,
-        /// How long it was given.
+        /// Time it was given.
         timeout: Duration,
     },
     /// A mailbox transfer of the bring-up failed.
@@ -272,7 +272,7 @@ pub enum SubDeviceError {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// What failed.
+        /// Failure.
         error: MailboxError,
     },
     /// The SubDevice maps something else than it is said to.
@@ -282,9 +282,9 @@ pub enum SubDeviceError {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// What was written, or what a fixed mapping is said to be.
+        /// Mapping written, or said to be fixed.
         expected: u32,
-        /// What the SubDevice has.
+        /// Mapping of the SubDevice.
         found: u32,
     },
     /// The SubDevice maps more than can be meant.
@@ -309,7 +309,7 @@ pub enum SubDeviceError {
     MailboxLength {
         /// Where.
         address: u16,
-        /// How many.
+        /// Count.
         found: u16,
         /// At least.
         minimum: u16,
@@ -325,7 +325,7 @@ pub enum SubDeviceError {
         pdo: u16,
         /// Which SyncManager.
         sync_manager: u8,
-        /// How many there are.
+        /// Number there are.
         count: usize,
     },
     /// An explicit mapping has a direction the SubDevice has no SyncManager for.
@@ -339,9 +339,9 @@ pub enum SubDeviceError {
     /// More stretches of process data than FMMUs.
     #[error("its process data needs {needed} FMMUs, its ESC has {found}; map PDOs of one SyncManager only")]
     Fmmus {
-        /// How many are needed.
+        /// Number needed.
         needed: usize,
-        /// How many there are.
+        /// Number there are.
         found: u8,
     },
     /// A watchdog does not take its time.
@@ -352,11 +352,11 @@ pub enum SubDeviceError {
     Watchdog {
         /// "process data" or "PDI".
         name: &'static str,
-        /// What it is called in a robot file.
+        /// Name in a robot file.
         key: &'static str,
-        /// What was written; `None` is off.
+        /// Value written; `None` is off.
         expected: Option<Duration>,
-        /// What was read back.
+        /// Value read back.
         found: Option<Duration>,
     },
     /// The SyncManager of its outputs does not take what it is told about the watchdog.
@@ -374,7 +374,7 @@ pub enum SubDeviceError {
 }
 
 impl SubDeviceError {
-    /// What stands between the SubDevice and what it does, or what is said of it.
+    /// Object between the SubDevice and its failure, or the statement about it.
     fn joint(&self) -> &'static str {
         match self {
             Self::Refused { .. } | Self::StateTimeout { .. } => " ",
@@ -383,7 +383,7 @@ impl SubDeviceError {
     }
 }
 
-/// What is found where something else was expected: a number of entries, an assigned PDO, a mapped object.
+/// Finding in place of the expected: a number of entries, an assigned PDO, a mapped object.
 fn mapped_differently(index: u16, sub_index: u8, expected: u32, found: u32) -> String {
     let object = |value: u32| {
         let it = PdoEntry::from_mapping_value(value);
@@ -420,7 +420,7 @@ fn why_lost(late: u64) -> String {
     }
 }
 
-/// What helps against the refusals that mappings and clocks cause.
+/// Remedy for the refusals that mappings and clocks cause.
 fn what_to_do(code: AlStatusCode) -> &'static str {
     match code {
         AlStatusCode::INVALID_OUTPUT_CONFIGURATION

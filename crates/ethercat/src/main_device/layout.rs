@@ -1,4 +1,4 @@
-//! Where everybody's process data lies: in the process image, in logical memory, in datagrams.
+//! Places of all process data: in the process image, in logical memory, in datagrams.
 //!
 //! The image is two stretches of bytes, outputs and inputs, one piece for each SyncManager in use, in the
 //! order of positions. Logical memory holds *chunks*, one datagram each: outputs of some SubDevices, then
@@ -88,7 +88,7 @@ pub(super) struct Chunk {
     pub(super) inputs: Range<usize>,
     /// True if one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
     pub(super) read_write: bool,
-    /// Whether it carries part of a SyncManager, and others the rest.
+    /// True if it carries part of a SyncManager, and others the rest.
     pub(super) is_cut: bool,
     /// SubDevices that take outputs from it: each counts once, however many of its FMMUs match (ETG.1000.4, 5.4.1.3).
     pub(super) writers: u16,
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(third_inputs.image, 24..36);
     }
 
-    /// What each chunk carries: first position and the one behind the last, writers, readers.
+    /// Contents of each chunk: first position and the one behind the last, writers, readers.
     fn carried(chunks: &[Chunk]) -> Vec<(u16, u16, u16, u16)> {
         chunks.iter().map(|it| (it.positions.start, it.positions.end, it.writers, it.readers)).collect()
     }

@@ -21,7 +21,7 @@ use super::request::{MailboxError, MailboxOutcome, MailboxRequest};
 use super::sdo_transfer::{Reaction, SdoTransfer};
 use super::sub_device::Mailbox;
 
-/// What a reply to the client's datagram led to.
+/// Result of a reply to the client's datagram.
 #[derive(Debug)]
 pub(super) enum Progress {
     /// Go on at once.
@@ -68,7 +68,7 @@ pub(super) struct MailboxClient {
     awaits_repeat: bool,
     /// An answer that is long in coming was asked for once more.
     asked_again: bool,
-    /// Whether the SubDevice answered the last datagram.
+    /// True if the SubDevice answered the last datagram.
     answered: bool,
     /// When the answer to the message on its way is given up.
     deadline: Instant,
@@ -235,7 +235,7 @@ impl MailboxClient {
         if now < self.deadline { Progress::Wait } else { self.give_up() }
     }
 
-    /// Whether the time of the message on its way is up.
+    /// True if the time of the message on its way is up.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
         self.state != State::Idle && now >= self.deadline
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! poll_transmit -> frame for the link      (again after every other call, until it returns None)
 //! handle_frame  <- frame from the link
-//! poll_event    -> what happened           (after handle_frame and poll_transmit)
+//! poll_event    -> an event                (after handle_frame and poll_transmit)
 //! poll_timeout  -> when to poll again if no frame comes
 //! ```
 //!
@@ -14,14 +14,16 @@
 //! | module | part |
 //! |---|---|
 //! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
-//! | `limits`, `patience` | when one who does not answer is given up |
-//! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
+//! | `limits`, `retry` | tries and times after which a SubDevice that does not answer is given up |
+//! | `phase`, `broadcasts`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
+//! | `services` | the frames of all but process data |
+//! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
 //! | `topology`, `clock` | the tree, and the time in it |
-//! | `watchdogs` | what is written to them, and whether it was taken |
-//! | `layout`, `cycle`, `process_data` | where process data lies, how it goes to and fro, its values by type |
+//! | `watchdogs` | their settings, and a check that these were taken |
+//! | `layout`, `cyclic`, `process_data` | places of process data, its way to and fro, its values by type |
 
 mod bring_up;
+mod broadcasts;
 mod clock;
 mod coe_mapping;
 mod configuration;
@@ -40,6 +42,7 @@ mod report;
 mod request;
 mod retry;
 mod sdo_transfer;
+mod services;
 mod sii_reader;
 mod state_change;
 mod sub_device;
@@ -58,10 +61,11 @@ use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
 use crate::wire::frame;
 
+use broadcasts::Broadcasts;
 use cyclic::Cyclic;
 use exchange::{Exchange, Owner, Purpose};
 use others::Others;
-use phase::{Broadcasts, Phase, Plans};
+use phase::{Phase, Plans};
 use worker::{Outcome, Worker, Workers};
 
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
@@ -116,7 +120,7 @@ impl MainDevice {
     /// A MainDevice that has sent nothing yet.
     ///
     /// # Errors
-    /// What cannot be run in `configuration`.
+    /// A fault of `configuration` that cannot be run.
     pub fn new(configuration: Configuration) -> Result<Self, ConfigurationError> {
         configuration.check()?;
         let mut exchange = Exchange::new(configuration.source);
@@ -202,7 +206,7 @@ impl MainDevice {
         [expiry, due, self.broadcasts.due()].into_iter().flatten().min()
     }
 
-    /// How far the bus is.
+    /// Phase of the bus.
     #[must_use]
     pub fn stage(&self) -> BringUpPhase {
         self.phase.stage()
@@ -235,7 +239,7 @@ impl MainDevice {
         Ok(())
     }
 
-    /// What it was told.
+    /// The configuration it was given.
     #[must_use]
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
@@ -302,7 +306,7 @@ impl MainDevice {
         self.cycle.working_counters()
     }
 
-    /// What the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
+    /// Steps the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
     /// while nothing is under way.
     #[must_use]
     pub fn awaited(&self) -> Vec<String> {

@@ -6,18 +6,17 @@ use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
 
 use super::MainDevice;
-use super::bring_up::{self, Broadcast};
+use super::bring_up::{self};
 use super::error::{BusError, SubDeviceError};
-use super::exchange::{Owner, Purpose, SLOTS};
+use super::exchange::{Purpose, SLOTS};
 use super::layout::Layout;
 use super::limits::{self, Limits};
 use super::plan::{self, Action};
 use super::report::{BringUpPhase, Event};
-use super::retry::RetryCounter;
 use super::sub_device::SubDevice;
 use super::worker::{Worker, Workers};
 
-/// What all SubDevices are at.
+/// Step that all SubDevices are at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     OpenPorts,
@@ -69,7 +68,7 @@ impl Phase {
         matches!(self, Self::Op | Self::Running)
     }
 
-    fn is_going_down(self) -> bool {
+    pub(super) fn is_going_down(self) -> bool {
         matches!(self, Self::ToInit | Self::AwaitInit | Self::Down)
     }
 }
@@ -80,57 +79,6 @@ pub(super) struct Plans {
     safe_op: Vec<Action>,
     op: Vec<Action>,
     init: Vec<Action>,
-}
-
-/// Broadcasts being sent one after the other.
-#[derive(Debug)]
-pub(super) struct Broadcasts {
-    list: &'static [Broadcast],
-    next: usize,
-    awaiting: bool,
-    /// The reply on its way is to a broadcast given up since.
-    stale: bool,
-    lost: RetryCounter,
-    /// SubDevices that answered the count.
-    counted: Option<u16>,
-    /// Rounds of opening ports in a row that found no more.
-    without_more: u32,
-    /// Since when this phase's have been under way.
-    since: Option<Instant>,
-}
-
-impl Broadcasts {
-    pub(super) fn new(list: &'static [Broadcast]) -> Self {
-        Self {
-            list,
-            next: 0,
-            awaiting: false,
-            stale: false,
-            lost: RetryCounter::default(),
-            counted: None,
-            without_more: 0,
-            since: None,
-        }
-    }
-
-    fn start(&mut self, list: &'static [Broadcast]) {
-        let Self { counted, without_more, awaiting, since, .. } = *self;
-        *self = Self { counted, without_more, stale: awaiting, awaiting, since, ..Self::new(list) };
-    }
-
-    fn is_done(&self) -> bool {
-        self.next == self.list.len()
-    }
-
-    /// First register of the one that is not through yet.
-    pub(super) fn awaited(&self) -> Option<u16> {
-        self.list.get(self.next).map(|broadcast| broadcast.register())
-    }
-
-    /// When there is one to send.
-    pub(super) fn due(&self) -> Option<Instant> {
-        (!self.is_done() && !self.awaiting).then_some(Instant::EPOCH)
-    }
 }
 
 impl MainDevice {
@@ -439,154 +387,6 @@ impl MainDevice {
         self.broadcasts.start(&bring_up::TO_INIT);
         self.broadcasts.since = None;
         self.phase = Phase::ToInit;
-    }
-
-    /// Everything but process data: broadcasts, then the workers in turn.
-    pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
-        let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
-        let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
-        if nothing_due || (self.cycle.running && self.cycle.services == 0) {
-            return None;
-        }
-        let reference_time = self.reference_time_at(now);
-        let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
-        if let (false, Some(broadcast)) =
-            (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
-        {
-            self.broadcasts.awaiting = broadcast.emit(&mut outgoing);
-        }
-        let count = self.workers.len();
-        for turn in 0..count {
-            let position = (self.next_worker + turn) % count;
-            let worker = &mut self.workers[position];
-            let sub_device = &self.sub_devices[position];
-            if is_due(worker) && !worker.emit(now, sub_device, reference_time, &mut outgoing) {
-                self.next_worker = position;
-            }
-        }
-        let length = outgoing.send(now)?;
-        self.cycle.services = self.cycle.services.saturating_sub(1);
-        Some(length)
-    }
-
-    /// Service frames whose time is up: their datagrams are due again.
-    pub(super) fn expire_services(&mut self, now: Instant) {
-        let timeout = self.configuration.reply_timeout;
-        while let Some(index) = self.exchange.expire(Purpose::Service, now, timeout) {
-            let sent = self.exchange.take_datagrams(index);
-            for sent in &sent {
-                match sent.owner {
-                    Owner::Bus => self.broadcast_lost(now),
-                    Owner::Worker(position) => {
-                        let late = self.exchange.counters.late;
-                        let outcome = self.workers[usize::from(position)].lost(now, late);
-                        self.handle_outcome(position, outcome);
-                    }
-                    _ => {}
-                }
-            }
-            self.exchange.put_back(index, sent);
-        }
-        for position in 0..self.workers.len() {
-            let sub_device = &mut self.sub_devices[position];
-            let outcome = self.workers[position].expire(now, sub_device);
-            self.handle_outcome(position as u16, outcome);
-        }
-        self.expire_broadcasts(now);
-    }
-
-    /// Each is answered or given up soon; ports may be opened, or frames lost now and then, for ever.
-    fn expire_broadcasts(&mut self, now: Instant) {
-        let Some(register) = self.broadcasts.awaited() else { return };
-        let after = now.since(*self.broadcasts.since.get_or_insert(now));
-        if after < Limits::of(&self.configuration).stuck() {
-            return;
-        }
-        if self.phase.is_going_down() {
-            return self.phase = Phase::Down;
-        }
-        let found = self.broadcasts.counted.unwrap_or(0);
-        self.fail(BusError::Unsettled { register, after, found });
-    }
-
-    pub(super) fn broadcast_answered(&mut self, working_counter: u16) {
-        let broadcasts = &mut self.broadcasts;
-        broadcasts.awaiting = false;
-        if core::mem::take(&mut broadcasts.stale) {
-            return;
-        }
-        broadcasts.lost = RetryCounter::default();
-        let answered = broadcasts.list.get(broadcasts.next).copied();
-        broadcasts.next = (broadcasts.next + 1).min(broadcasts.list.len());
-        if answered != Some(Broadcast::Count) {
-            return;
-        }
-        match broadcasts.counted {
-            None => broadcasts.counted = Some(working_counter),
-            Some(before) if self.phase == Phase::OpenPorts && before <= working_counter => {
-                broadcasts.without_more =
-                    if before == working_counter { broadcasts.without_more + 1 } else { 0 };
-                broadcasts.counted = Some(working_counter);
-            }
-            Some(expected) if expected != working_counter => {
-                let state = AlState::Init;
-                self.fail(BusError::Incomplete { expected, found: working_counter, state });
-            }
-            Some(_) => {}
-        }
-        if working_counter == 0 {
-            self.fail(self.nobody());
-        }
-    }
-
-    fn broadcast_lost(&mut self, now: Instant) {
-        self.broadcasts.awaiting = false;
-        if core::mem::take(&mut self.broadcasts.stale) {
-            return;
-        }
-        self.broadcasts.lost.count(now);
-        if self.phase.is_going_down() {
-            if self.broadcasts.lost.exhausts(limits::LOST_BROADCASTS_DOWN) {
-                self.broadcasts.next = self.broadcasts.list.len();
-                self.phase = Phase::Down;
-            }
-        } else if self.broadcasts.lost.exhausts(limits::LOST_BROADCASTS) {
-            self.fail(self.nobody());
-        }
-    }
-
-    /// Why no broadcast was answered.
-    fn nobody(&self) -> BusError {
-        match (self.exchange.unchanged_source, self.exchange.reflected) {
-            (found @ 1.., _) if !self.exchange.takes_unchanged_source => {
-                BusError::UnchangedSource { found, source_address: self.configuration.source }
-            }
-            (_, found @ 1..) => BusError::Reflected { found },
-            _ => BusError::Empty,
-        }
-    }
-
-    /// Starts waiting mailbox requests whose SubDevice is free.
-    fn serve_requests(&mut self, now: Instant) {
-        if self.requests.is_empty() {
-            return;
-        }
-        let is_free = |workers: &[Worker], position: u16| workers[usize::from(position)].takes_mail();
-        let serves = self.phase.serves_mailboxes();
-        while let Some(place) =
-            self.requests.iter().position(|it| !serves || is_free(&self.workers, it.position))
-        {
-            let Some(request) = self.requests.remove(place) else { return };
-            let started = if serves {
-                self.workers[usize::from(request.position)].mailbox.start(now, request)
-            } else {
-                let result = Err(super::MailboxError::NotReady);
-                Err(super::MailboxOutcome { request, result })
-            };
-            if let Err(outcome) = started {
-                self.tell(Event::Mailbox(outcome));
-            }
-        }
     }
 
     /// In Op: has everybody looked at when somebody is missing or shows another state.

@@ -1,4 +1,4 @@
-//! What the MainDevice reports: counters, cycles and events.
+//! Reports of the MainDevice: counters, cycles and events.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::wire::MacAddress;
 use super::error::BusError;
 use super::request::MailboxOutcome;
 
-/// What became of a received frame.
+/// Fate of a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reception {
     /// It answers a frame on its way.
@@ -75,7 +75,7 @@ impl ReceptionCounters {
     }
 }
 
-/// What one cycle's process data came to.
+/// Outcome of one cycle's process data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CycleReport {
     /// Process data frames sent in the cycle.
@@ -93,21 +93,21 @@ pub struct CycleReport {
 /// Working counter of one process data datagram in the last cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkingCounter {
-    /// What it should be when every SubDevice takes part.
+    /// Value when every SubDevice takes part.
     pub expected: u16,
-    /// What came back, or `None` if nothing did.
+    /// Value that came back, or `None` if nothing did.
     pub received: Option<u16>,
 }
 
 impl WorkingCounter {
-    /// Whether every SubDevice took part.
+    /// True if every SubDevice took part.
     #[must_use]
     pub fn is_complete(self) -> bool {
         self.received == Some(self.expected)
     }
 }
 
-/// How far the bus is.
+/// Phase of the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BringUpPhase {
     /// Opening ports, counting, addressing, reading SIIs, measuring the cable.
@@ -148,7 +148,7 @@ pub enum Event {
     StateChanged {
         /// Place in the segment, from 0.
         position: u16,
-        /// What it shows now.
+        /// State it shows now.
         status: AlStatus,
         /// Why, if it shows an error.
         code: AlStatusCode,

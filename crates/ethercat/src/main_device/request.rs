@@ -14,14 +14,14 @@ use crate::wire::mailbox::{self, MailboxFormatError};
 pub struct MailboxRequest {
     /// Place of the SubDevice, from 0.
     pub position: u16,
-    /// What is asked.
+    /// The request.
     pub service: MailboxService,
     /// A download's value; otherwise the buffer for what is read, filled up to its *capacity*: nothing
     /// allocates here.
     pub data: Vec<u8>,
 }
 
-/// What a mailbox can be asked.
+/// Request to a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailboxService {
     /// SDO upload: read an object.
@@ -76,7 +76,7 @@ impl MailboxService {
 pub struct MailboxOutcome {
     /// The request, with what was read in its data.
     pub request: MailboxRequest,
-    /// How it went.
+    /// Outcome.
     pub result: Result<(), MailboxError>,
 }
 
@@ -107,7 +107,7 @@ pub enum MailboxError {
     NoSubDevice {
         /// Asked for.
         position: u16,
-        /// How many there are.
+        /// Number there are.
         count: usize,
     },
     /// The SubDevice has no mailbox with CoE.

@@ -19,7 +19,7 @@ pub(super) struct RetryBudget {
 /// Failures in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RetryCounter {
-    /// How many.
+    /// Count.
     pub(super) tries: u32,
     since: Option<Instant>,
     last: Instant,
@@ -38,7 +38,7 @@ impl RetryCounter {
         self.since.map_or(Duration::ZERO, |since| self.last.since(since))
     }
 
-    /// Whether there were too many for too long.
+    /// True if there were too many for too long.
     pub(super) fn exhausts(&self, patience: RetryBudget) -> bool {
         self.tries > patience.tries && self.lasted() >= patience.time
     }

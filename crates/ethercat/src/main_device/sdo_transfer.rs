@@ -12,7 +12,7 @@ use super::request::{MailboxError, MailboxRequest, MailboxService};
 /// Bytes before the data of a segment: CoE header and command byte.
 const SEGMENT_OVERHEAD: usize = 3;
 
-/// What a received payload leads to.
+/// Result of a received payload.
 #[derive(Debug)]
 pub(super) enum Reaction {
     /// Send the message in the buffer, of this length, and wait for its answer.
@@ -27,7 +27,7 @@ pub(super) enum Reaction {
     Done(Result<(), MailboxError>),
 }
 
-/// Where the dialogue stands.
+/// State of the transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SdoTransfer {
     /// Bytes sent of a download, or announced of an upload.

@@ -12,7 +12,7 @@ use crate::wire::{read_u16, read_u32};
 use super::error::SubDeviceError;
 use super::limits;
 
-/// What to send next.
+/// Datagram to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SiiRequest {
     /// Write these bytes to the control register: a read command and its word address.
@@ -28,7 +28,7 @@ impl SiiRequest {
     pub(super) const FETCH_LENGTH: usize = 14;
 }
 
-/// How a fetched answer moved the reading on.
+/// Progress made by a fetched answer.
 #[derive(Debug)]
 pub(super) enum SiiProgress {
     /// The EEPROM is still busy: fetch again a little later.
@@ -53,7 +53,7 @@ pub(super) struct SiiReader {
 }
 
 impl SiiReader {
-    /// What to send next.
+    /// Datagram to send next.
     pub(super) fn request(&self) -> SiiRequest {
         if self.commanded.is_some() {
             return SiiRequest::Fetch;
@@ -95,7 +95,7 @@ impl SiiReader {
         Ok(if self.image.next_word().is_some() { SiiProgress::More } else { SiiProgress::Complete })
     }
 
-    /// What was read.
+    /// Words read.
     pub(super) fn finish(self) -> Result<sii::Image, SubDeviceError> {
         self.image.finish().map_err(SubDeviceError::Sii)
     }

@@ -11,7 +11,7 @@ use crate::time::Instant;
 use super::error::SubDeviceError;
 use super::limits;
 
-/// What to do next.
+/// Step to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
     /// Read AL status and its code.
@@ -20,7 +20,7 @@ pub(super) enum Ask {
     Write(AlControl),
 }
 
-/// What an answer led to.
+/// Result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateProgress {
     /// Go on at once.
@@ -58,7 +58,7 @@ impl StateChange {
         Self { requested, deadline: now + timeout, timeout, phase: Phase::Look, looks: 0 }
     }
 
-    /// What to do next, given what was shown last.
+    /// Step to do next, given the state shown last.
     pub(super) fn ask(&self, shown: AlStatus) -> Ask {
         match self.phase {
             Phase::Look | Phase::Poll => Ask::Read,

@@ -1,4 +1,4 @@
-//! What is known of one SubDevice.
+//! Knowledge of one SubDevice.
 
 use alloc::format;
 use alloc::string::String;
@@ -32,13 +32,13 @@ pub struct SubDevice {
     pub station_address: u16,
     /// Name from the configuration; else the SII's device name; else `SubDevice N`.
     pub name: String,
-    /// What the ESC says of itself.
+    /// Facts that the ESC states of itself.
     pub information: EscInformation,
     /// Links and loops.
     pub dl_status: DlStatus,
-    /// Where it hangs; `None` for the first.
+    /// Place in the tree; `None` for the first.
     pub upstream: Option<Upstream>,
-    /// Who it is.
+    /// Identity.
     pub identity: Identity,
     /// Its SII, as read.
     pub sii: Option<sii::Image>,
@@ -55,7 +55,7 @@ pub struct SubDevice {
     pub al_status: AlStatus,
     /// Why it showed an error last; 0 if it showed none.
     pub al_status_code: AlStatusCode,
-    /// What was written to its clock, if it has one.
+    /// Registers written to its clock, if it has one.
     pub clock: Option<ClockSetting>,
     /// System time difference read last, ns, if it has a clock and has been asked.
     pub clock_difference: Option<i32>,
@@ -67,7 +67,7 @@ pub struct SubDevice {
     pub watchdogs: Option<Watchdogs>,
     /// True if its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
-    /// What its watchdogs are to be, and what that is in its registers.
+    /// Settings of its watchdogs, and their registers.
     pub(super) wanted_watchdog: Watchdog,
     pub(super) wanted_pdi_watchdog: Option<Watchdog>,
     pub(super) wanted_watchdogs: Watchdogs,
@@ -125,7 +125,7 @@ impl SubDevice {
         self.has_clock().then_some(self.latched)
     }
 
-    /// What is not well with it and does not keep the bus from coming up, a sentence each.
+    /// Remarks on faults that do not keep the bus from coming up, a sentence each.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let Self { position, name, entry_port, .. } = self;
@@ -174,7 +174,7 @@ pub struct EscInformation {
     pub ram_kib: u8,
     /// Ports, two bits each: 0 none, 1 not configured, 2 EBUS, 3 MII.
     pub port_descriptor: u8,
-    /// What it can and what it refuses.
+    /// Abilities and refusals.
     pub features: EscFeatures,
     /// Station alias, loaded from the SII; 0 is none.
     pub alias: u16,
@@ -210,7 +210,7 @@ pub struct Mailbox {
     pub in_address: u16,
     /// Bytes there.
     pub in_length: u16,
-    /// Whether CoE is spoken.
+    /// True if CoE is spoken.
     pub coe: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who hangs on whom: the tree of SubDevices from their DL status and their receive times.
+//! Tree of SubDevices, from their DL status and their receive times.
 //!
 //! A frame visits an ESC's open ports in the order 0, 3, 1, 2, beginning where it comes in, and is processed between
 //! ports 0 and 3 (ESC data sheet, section I, 3.2). Where it comes in at port 0, as it should, it is processed
@@ -15,7 +15,7 @@ use crate::register::dl::{FORWARDING_ORDER, PORTS};
 
 use super::clock::LatchedTimes;
 
-/// Where a SubDevice hangs.
+/// Place of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Upstream {
     /// Position of the SubDevice before it in the tree.
@@ -31,11 +31,11 @@ pub struct Place {
     pub processed: u16,
     /// The port frames come in at.
     pub entry: u8,
-    /// Where it hangs, by places in the order of the cable; `None` for the first, which hangs on the MainDevice.
+    /// Its parent, by places in the order of the cable; `None` for the first, which hangs on the MainDevice.
     pub upstream: Option<Upstream>,
 }
 
-/// What a SubDevice shows of its place: links, and receive times if it has a clock.
+/// Facts of a SubDevice that tell its place: links, and receive times if it has a clock.
 pub type Shown = (DlStatus, Option<LatchedTimes>);
 
 /// The places of all SubDevices in the order of the cable, in which frames come to each first; `shown` is in the
@@ -129,7 +129,7 @@ struct Search<'a> {
     ports: Vec<[Vec<usize>; 2]>,
     /// Numbers with ports that are visited before processing, and how long the frame was away from each.
     waiting_ports: Vec<(usize, u32)>,
-    /// Who hangs where, by numbers. Branches given up leave nothing behind that is not overwritten, but for the
+    /// Parents, by numbers. Branches given up leave nothing behind that is not overwritten, but for the
     /// root's.
     upstream: Vec<Option<(usize, usize)>>,
     alternatives: Vec<Partial>,

@@ -2,6 +2,9 @@
 //!
 //! All SubDevices' workers run side by side; each has at most one datagram on its way.
 
+mod receive;
+mod transmit;
+
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -10,28 +13,21 @@ use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
-use crate::al::AlStatus;
-use crate::al_status_code::AlStatusCode;
-use crate::register::{self, DlStatus, dc};
+use crate::register::{self, dc};
 use crate::time::Instant;
 use crate::wire::coe::Emergency;
-use crate::wire::{Address, Command, read_u16, read_u32, read_u64};
 
-use super::clock::LatchedTimes;
-use super::coe_mapping::{self, MappingReader};
+use super::coe_mapping::MappingReader;
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
-use super::error_counters::ErrorCounters;
-use super::exchange::{Outgoing, Owner};
 use super::limits::{self, Limits};
-use super::mailbox::{MailboxClient, Progress};
-use super::plan::{Action, Reading};
-use super::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
+use super::mailbox::MailboxClient;
+use super::plan::Action;
+use super::request::{MailboxError, MailboxOutcome};
 use super::retry::RetryCounter;
-use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
-use super::state_change::{Ask, StateChange, StateProgress};
-use super::sub_device::{EscInformation, SubDevice};
-use super::sync0::sync0_start;
+use super::sii_reader::{SiiReader, SiiRequest};
+use super::state_change::StateChange;
+use super::sub_device::SubDevice;
 
 /// Bytes of the longest value of a mapping or assignment object, and room for those that hold more than they should.
 const LONGEST_MAPPING_VALUE: usize = 64;
@@ -39,7 +35,7 @@ const LONGEST_MAPPING_VALUE: usize = 64;
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
 
-/// What a reply led to, besides the next datagram.
+/// Result of a reply, besides the next datagram.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// Nothing to tell.
@@ -54,7 +50,7 @@ pub(super) enum Outcome {
     Unreachable,
 }
 
-/// Where the action being carried out stands.
+/// State of the action being carried out.
 #[derive(Debug)]
 enum Step {
     /// Not begun.
@@ -164,7 +160,7 @@ impl Worker {
     }
 
     /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
-    /// What was going on is dropped, and so is the reply to a datagram still on its way.
+    /// Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
         core::mem::swap(&mut self.plan, plan);
         (self.next, self.furthest) = (0, 0);
@@ -178,12 +174,12 @@ impl Worker {
         dropped
     }
 
-    /// Whether the plan is carried out.
+    /// True if the plan is carried out.
     pub(super) fn is_done(&self) -> bool {
         self.next >= self.plan.len()
     }
 
-    /// What it is at, unless it is done.
+    /// Action it is at, unless it is done.
     pub(super) fn awaited(&self) -> Option<String> {
         let what = match self.plan.get(self.next)? {
             Action::AssignStationAddress => "its station address".to_owned(),
@@ -222,7 +218,7 @@ impl Worker {
         Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted })
     }
 
-    /// Whether a request for the mailbox can be taken.
+    /// True if a request for the mailbox can be taken.
     pub(super) fn takes_mail(&self) -> bool {
         self.is_done() && self.mailbox.is_idle()
     }
@@ -247,137 +243,6 @@ impl Worker {
         let looks = self.look_at_status || self.look_at_errors;
         let has_work = !self.is_done() || !self.mailbox.is_idle() || looks;
         (has_work && !self.awaiting).then_some(self.not_before)
-    }
-
-    /// Appends the next datagram; `false` if there is none, or no room.
-    pub(super) fn emit(
-        &mut self,
-        now: Instant,
-        sub_device: &SubDevice,
-        reference_time: Option<u64>,
-        outgoing: &mut Outgoing<'_>,
-    ) -> bool {
-        if self.due().is_none_or(|due| due > now) {
-            return false;
-        }
-        if !self.mailbox.is_idle() {
-            self.awaiting = self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing);
-            return self.awaiting;
-        }
-        self.awaiting = if self.is_done() {
-            self.emit_look(outgoing)
-        } else {
-            self.emit_action(now, sub_device, reference_time, outgoing)
-        };
-        self.awaiting
-    }
-
-    fn emit_look(&mut self, outgoing: &mut Outgoing<'_>) -> bool {
-        if self.look_at_status {
-            return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
-        }
-        let (register, length) = (register::RECEIVE_ERROR_COUNTERS, ErrorCounters::LENGTH);
-        self.reads_errors = self.look_at_errors && self.push_read(register, length, outgoing);
-        self.reads_errors
-    }
-
-    fn emit_action(
-        &mut self,
-        now: Instant,
-        sub_device: &SubDevice,
-        reference_time: Option<u64>,
-        outgoing: &mut Outgoing<'_>,
-    ) -> bool {
-        match &self.plan[self.next] {
-            Action::AssignStationAddress => {
-                let address = Address::at_position(self.position, register::STATION_ADDRESS);
-                let station = self.station.to_le_bytes();
-                push(Command::Apwr, address, &station, self.position, outgoing)
-            }
-            Action::Read(reading) => {
-                let (register, length) = reading.registers();
-                self.push_read(register, length, outgoing)
-            }
-            Action::Write(register, data) => self.push_write(*register, data, outgoing),
-            Action::WriteSync0Start(sync0) => {
-                // The reference clock's time is known from the first cycle on.
-                let Some(reference_time) = reference_time else { return false };
-                let start = sync0_start(reference_time, *sync0, self.limits.period).to_le_bytes();
-                self.push_write(dc::START_TIME, &start, outgoing)
-            }
-            Action::StartSync0 => {
-                self.push_write(dc::CYCLIC_UNIT_CONTROL, &[0, dc::ACTIVATE_SYNC0], outgoing)
-            }
-            Action::RequestState(state) => {
-                if !matches!(self.step, Step::State(_)) {
-                    self.step = Step::State(StateChange::new(*state, now, self.limits.state));
-                }
-                let Step::State(change) = &self.step else { return false };
-                match change.ask(sub_device.al_status) {
-                    Ask::Read => self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing),
-                    Ask::Write(control) => {
-                        self.push_write(register::AL_CONTROL, &control.bits().to_le_bytes(), outgoing)
-                    }
-                }
-            }
-            Action::ReadSii => {
-                if !matches!(self.step, Step::Sii(_)) {
-                    self.step = Step::Sii(Box::default());
-                }
-                let Step::Sii(reader) = &self.step else { return false };
-                match reader.request() {
-                    SiiRequest::Command(bytes) => self.push_write(SiiRequest::REGISTER, &bytes, outgoing),
-                    SiiRequest::Fetch => {
-                        self.push_read(SiiRequest::REGISTER, SiiRequest::FETCH_LENGTH, outgoing)
-                    }
-                }
-            }
-            Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_) => {
-                self.emit_request(now, outgoing)
-            }
-        }
-    }
-
-    fn emit_request(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
-        let upload = |(index, sub_index)| {
-            let service = MailboxService::Upload { index, sub_index, complete_access: false };
-            (service, Vec::with_capacity(LONGEST_MAPPING_VALUE))
-        };
-        let (service, data) = match &mut self.plan[self.next] {
-            Action::Download(sdo) => {
-                let StartupSdo { index, sub_index, complete_access, ref mut data } = *sdo;
-                self.step = Step::Mailbox;
-                (MailboxService::Download { index, sub_index, complete_access }, core::mem::take(data))
-            }
-            Action::Verify { index, sub_index, .. } => {
-                self.step = Step::Mailbox;
-                upload((*index, *sub_index))
-            }
-            Action::ReadMapping(directions) => {
-                if !matches!(self.step, Step::Mapping(_)) {
-                    self.step = Step::Mapping(MappingReader::new(*directions));
-                }
-                let Step::Mapping(reader) = &self.step else { return false };
-                upload(reader.request())
-            }
-            _ => return false,
-        };
-        let request = MailboxRequest { position: self.position, service, data };
-        // Plans with SDOs are only made for SubDevices with CoE, and any mailbox holds the first message.
-        if self.mailbox.start(now, request).is_err() {
-            return false;
-        }
-        self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing)
-    }
-
-    fn push_read(&self, register: u16, length: usize, outgoing: &mut Outgoing<'_>) -> bool {
-        let address = Address::Station { station: self.station, register };
-        outgoing.push(Command::Fprd, address, length, Owner::Worker(self.position)).is_some()
-    }
-
-    fn push_write(&self, register: u16, data: &[u8], outgoing: &mut Outgoing<'_>) -> bool {
-        let address = Address::Station { station: self.station, register };
-        push(Command::Fpwr, address, data, self.position, outgoing)
     }
 
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
@@ -406,188 +271,6 @@ impl Worker {
         Outcome::Nothing
     }
 
-    /// The datagram on its way came back.
-    pub(super) fn reply(
-        &mut self,
-        now: Instant,
-        data: &[u8],
-        working_counter: u16,
-        sub_device: &mut SubDevice,
-    ) -> Outcome {
-        self.awaiting = false;
-        if core::mem::take(&mut self.stale) {
-            return Outcome::Nothing;
-        }
-        self.losses = RetryCounter::default();
-        if !self.mailbox.is_idle() {
-            let progress = self.mailbox.reply(now, data, working_counter);
-            return self.mailbox_progress(now, progress, sub_device);
-        }
-        if core::mem::take(&mut self.reads_errors) {
-            self.look_at_errors = false;
-            sub_device.error_counters = ErrorCounters::parse(data).filter(|_| working_counter == 1);
-            return Outcome::Nothing;
-        }
-        if working_counter != 1 {
-            return self.unanswered(now);
-        }
-        self.unanswered = RetryCounter::default();
-        if self.is_done() {
-            self.look_at_status = false;
-            note_status(sub_device, data);
-            return Outcome::Nothing;
-        }
-        match self.advance(now, data, sub_device) {
-            Ok(()) => Outcome::Nothing,
-            Err(error) => Outcome::Failed(error),
-        }
-    }
-
-    fn unanswered(&mut self, now: Instant) -> Outcome {
-        self.unanswered.count(now);
-        self.not_before = now + limits::PAUSE;
-        if self.is_done() {
-            self.look_at_status = self.unanswered.tries < limits::ATTEMPTS;
-            let newly = self.unanswered.tries == limits::ATTEMPTS;
-            return if newly { Outcome::Unreachable } else { Outcome::Nothing };
-        }
-        if !self.unanswered.exhausts(limits::UNANSWERED) {
-            return Outcome::Nothing;
-        }
-        Outcome::Failed(SubDeviceError::NoAnswer {
-            register: self.register(),
-            attempts: self.unanswered.tries,
-            within: self.unanswered.lasted(),
-        })
-    }
-
-    /// The current action's datagram was answered with `data`.
-    fn advance(
-        &mut self,
-        now: Instant,
-        data: &[u8],
-        sub_device: &mut SubDevice,
-    ) -> Result<(), SubDeviceError> {
-        match &self.plan[self.next] {
-            Action::Read(reading) => note(*reading, data, sub_device),
-            Action::RequestState(_) => return self.advance_state(now, data, sub_device),
-            Action::ReadSii => {
-                self.advance_sii(now, data, sub_device);
-                return Ok(());
-            }
-            Action::AssignStationAddress
-            | Action::Write(..)
-            | Action::WriteSync0Start(_)
-            | Action::StartSync0
-            | Action::Download(_)
-            | Action::Verify { .. }
-            | Action::ReadMapping(_) => {}
-        }
-        self.action_done();
-        Ok(())
-    }
-
-    fn advance_state(
-        &mut self,
-        now: Instant,
-        data: &[u8],
-        sub_device: &mut SubDevice,
-    ) -> Result<(), SubDeviceError> {
-        let Step::State(change) = &mut self.step else { return Ok(()) };
-        if change.ask(sub_device.al_status) == Ask::Read {
-            note_status(sub_device, data);
-        }
-        match change.answered(now, sub_device.al_status, sub_device.al_status_code)? {
-            StateProgress::Continue => {}
-            StateProgress::Wait => self.not_before = now + limits::PAUSE,
-            StateProgress::Reached => self.action_done(),
-        }
-        Ok(())
-    }
-
-    fn advance_sii(&mut self, now: Instant, data: &[u8], sub_device: &mut SubDevice) {
-        let Step::Sii(reader) = &mut self.step else { return };
-        if matches!(reader.request(), SiiRequest::Command(_)) {
-            reader.commanded(now);
-            return;
-        }
-        let image = match reader.fetched(now, data) {
-            Ok(SiiProgress::Busy) => return self.not_before = now + limits::PAUSE / 4,
-            Ok(SiiProgress::More) => return self.stuck_since = None,
-            Ok(SiiProgress::Complete) => core::mem::take(&mut **reader).finish(),
-            Err(error) => Err(error),
-        };
-        match image {
-            Ok(image) => {
-                sub_device.identity = image.header.identity();
-                sub_device.sii = Some(image);
-            }
-            // It is there all the same; who needs its SII says so.
-            Err(error) => sub_device.sii_problem = Some(error),
-        }
-        self.action_done();
-    }
-
-    fn mailbox_progress(
-        &mut self,
-        now: Instant,
-        progress: Progress,
-        sub_device: &mut SubDevice,
-    ) -> Outcome {
-        match progress {
-            Progress::Continue | Progress::Idle => Outcome::Nothing,
-            Progress::Wait => {
-                self.not_before = now + limits::PAUSE;
-                Outcome::Nothing
-            }
-            Progress::Emergency(emergency) => Outcome::Emergency(emergency),
-            Progress::Done(outcome) if matches!(self.step, Step::Mailbox | Step::Mapping(_)) => {
-                match self.request_done(&outcome, sub_device) {
-                    Ok(()) => Outcome::Nothing,
-                    Err(error) => Outcome::Failed(error),
-                }
-            }
-            Progress::Done(outcome) => Outcome::Mailbox(outcome),
-        }
-    }
-
-    /// The current action's SDO is done.
-    fn request_done(
-        &mut self,
-        outcome: &MailboxOutcome,
-        sub_device: &mut SubDevice,
-    ) -> Result<(), SubDeviceError> {
-        if let Step::Mapping(reader) = &mut self.step {
-            let answer = outcome.result.map(|()| &outcome.request.data[..]);
-            match reader.answered(answer) {
-                Ok(None) => return Ok(()),
-                Ok(Some(mapping)) => sub_device.mapping = mapping,
-                // Told later, if it is to go on: tools look at what else there is.
-                Err(error) => sub_device.mapping_error = Some(error),
-            }
-            self.action_done();
-            return Ok(());
-        }
-        outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
-        if let Action::Verify { index, sub_index, expected } = self.plan[self.next] {
-            let found = coe_mapping::number(&outcome.request.data);
-            if !coe_mapping::is_same(index, expected, found) {
-                return Err(SubDeviceError::Mapping { index, sub_index, expected, found });
-            }
-        }
-        self.action_done();
-        Ok(())
-    }
-
-    fn action_done(&mut self) {
-        self.next += 1;
-        self.step = Step::Start;
-        self.not_before = Instant::EPOCH;
-        if self.next > self.furthest {
-            (self.furthest, self.stuck_since) = (self.next, None);
-        }
-    }
-
     /// The register the current action is about; for errors.
     fn register(&self) -> u16 {
         match self.plan.get(self.next) {
@@ -603,54 +286,4 @@ impl Worker {
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
         }
     }
-}
-
-fn push(
-    command: Command,
-    address: Address,
-    data: &[u8],
-    position: u16,
-    outgoing: &mut Outgoing<'_>,
-) -> bool {
-    match outgoing.push(command, address, data.len(), Owner::Worker(position)) {
-        None => false,
-        Some(place) => {
-            place.copy_from_slice(data);
-            true
-        }
-    }
-}
-
-fn sdo_error(request: &MailboxRequest, error: MailboxError) -> SubDeviceError {
-    match request.service {
-        MailboxService::Download { index, sub_index, .. }
-        | MailboxService::Upload { index, sub_index, .. } => {
-            SubDeviceError::Sdo { index, sub_index, error }
-        }
-        service => SubDeviceError::Sdo { index: service.index().unwrap_or(0), sub_index: 0, error },
-    }
-}
-
-fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
-    match reading {
-        Reading::Information => {
-            sub_device.information = EscInformation::parse(data).unwrap_or_default();
-        }
-        Reading::DlStatus => {
-            sub_device.dl_status = DlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
-        }
-        Reading::LatchedTimes => {
-            sub_device.latched = LatchedTimes {
-                ports: core::array::from_fn(|port| read_u32(data, port * 4).unwrap_or(0)),
-                processing_unit: read_u64(data, 0x18).unwrap_or(0),
-            };
-        }
-        Reading::Watchdogs => sub_device.watchdogs = super::watchdogs::parse(data),
-        Reading::SyncManagers(_) => sub_device.feeds_watchdog = super::watchdogs::is_fed(data),
-    }
-}
-
-fn note_status(sub_device: &mut SubDevice, data: &[u8]) {
-    sub_device.al_status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
-    sub_device.al_status_code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{Pdo, PdoEntry, PdoField, PdoMapping, ProcessElement, ProcessValue, fields};
 
-/// Where a value of type `T` lies among a SubDevice's inputs or outputs.
+/// Place of a value of type `T` among a SubDevice's inputs or outputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field<T> {
     /// Its first element.

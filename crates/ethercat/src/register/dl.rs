@@ -53,7 +53,7 @@ impl DlStatus {
         bits
     }
 
-    /// Whether frames leave and come back at `port`: something is connected there.
+    /// True if frames leave and come back at `port`: something is connected there.
     #[must_use]
     pub fn is_open(self, port: usize) -> bool {
         self.communication[port] && !self.loop_closed[port]

@@ -36,7 +36,7 @@ pub struct Fmmu {
     pub physical_start_bit: u8,
     /// Which commands it answers.
     pub direction: FmmuDirection,
-    /// Whether it is active at all.
+    /// True if it is active at all.
     pub active: bool,
 }
 

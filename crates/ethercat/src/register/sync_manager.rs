@@ -24,7 +24,7 @@ pub const PDI_CONTROL_DEACTIVATED: u8 = 0x01;
 /// PDI control bit: repeat acknowledge; follows [`ACTIVATE_REPEAT`] when the message is there again.
 pub const PDI_CONTROL_REPEAT_ACK: u8 = 0x02;
 
-/// How the memory is handed over.
+/// Way in which the memory is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncManagerMode {
     /// Three buffers, newest wins: process data.
@@ -52,7 +52,7 @@ pub struct SyncManager {
     /// The control byte (offset 4) as the SII gives it: mode in bits 0 and 1, direction in bits 2 and 3,
     /// interrupts in bits 4 and 5, watchdog trigger in bit 6.
     pub control: u8,
-    /// Whether it is active (offset 6, bit 0).
+    /// True if it is active (offset 6, bit 0).
     pub active: bool,
 }
 
@@ -69,7 +69,7 @@ impl SyncManager {
     /// Bit of the control byte: a write to it feeds the SyncManager watchdog.
     pub const CONTROL_WATCHDOG: u8 = 0x40;
 
-    /// How the memory is handed over, or `None` for the two modes the standard does not define.
+    /// Way in which the memory is handed over, or `None` for the two modes the standard does not define.
     #[must_use]
     pub const fn mode(&self) -> Option<SyncManagerMode> {
         match self.control & 0x03 {
@@ -89,7 +89,7 @@ impl SyncManager {
         }
     }
 
-    /// Whether a write to it feeds the SyncManager watchdog.
+    /// True if a write to it feeds the SyncManager watchdog.
     #[must_use]
     pub const fn triggers_watchdog(&self) -> bool {
         self.control & Self::CONTROL_WATCHDOG != 0

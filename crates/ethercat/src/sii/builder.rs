@@ -70,7 +70,7 @@ impl Builder {
         self
     }
 
-    /// What the ESC loads into PDI control (0x0140), PDI configuration (0x0150), the SYNC impulse length
+    /// Words the ESC loads into PDI control (0x0140), PDI configuration (0x0150), the SYNC impulse length
     /// (in 10 ns) and the extended PDI configuration (0x0152).
     #[must_use]
     pub fn pdi(
@@ -100,7 +100,7 @@ impl Builder {
         self
     }
 
-    /// What the CoE server can do.
+    /// Abilities of the CoE server.
     #[must_use]
     pub fn coe_details(mut self, details: CoeDetails) -> Self {
         self.general.coe_details = details;

@@ -42,7 +42,7 @@ pub enum Category {
     Strings(Vec<Vec<u8>>),
     /// Names, CoE details, E-bus current.
     General(General),
-    /// What each FMMU is for, in order.
+    /// Purpose of each FMMU, in order.
     Fmmus(Vec<FmmuUse>),
     /// SyncManagers, in order.
     SyncManagers(Vec<SiiSyncManager>),
@@ -108,7 +108,7 @@ impl Category {
         }
     }
 
-    /// Whether [`Category::parse`] gives categories of type `kind` a meaning.
+    /// True if [`Category::parse`] gives categories of type `kind` a meaning.
     #[must_use]
     pub const fn is_known(kind: u16) -> bool {
         use category_type::{DISTRIBUTED_CLOCKS, FMMUS, GENERAL, RX_PDOS, STRINGS, SYNC_MANAGERS, TX_PDOS};

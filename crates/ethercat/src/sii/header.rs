@@ -4,7 +4,7 @@ use super::{CHECKSUM_DISABLED, Identity, SiiError, crc8};
 use crate::table::bit_set;
 use crate::wire::{read_u16, read_u32};
 
-/// Where a SubDevice's mailboxes lie, as seen from it: it receives what the MainDevice writes.
+/// Places of a SubDevice's mailboxes, as seen from it: it receives what the MainDevice writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mailbox {
     /// Physical address of the mailbox the MainDevice writes (SyncManager 0).
@@ -97,13 +97,13 @@ impl Header {
         self.word(4)
     }
 
-    /// What the ESC loads into the PDI control and ESC configuration registers, 0x0140 and 0x0141.
+    /// Word the ESC loads into the PDI control and ESC configuration registers, 0x0140 and 0x0141.
     #[must_use]
     pub fn pdi_control(&self) -> u16 {
         self.word(0)
     }
 
-    /// What the ESC loads into the PDI configuration register, 0x0150.
+    /// Word the ESC loads into the PDI configuration register, 0x0150.
     #[must_use]
     pub fn pdi_configuration(&self) -> u16 {
         self.word(1)

@@ -103,7 +103,7 @@ impl Image {
         self.general().map_or_else(String::new, |general| self.string(general.group))
     }
 
-    /// What each FMMU is for, in order.
+    /// Purpose of each FMMU, in order.
     #[must_use]
     pub fn fmmus(&self) -> &[FmmuUse] {
         let found = self.categories.iter().find_map(|category| match category {

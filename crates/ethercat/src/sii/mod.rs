@@ -36,7 +36,7 @@ pub const FIRST_CATEGORY: u16 = 0x0040;
 /// The checksum word that tells an ESC not to check (ESC data sheet, section II, 2.11).
 pub const CHECKSUM_DISABLED: u16 = 0x88A4;
 
-/// Who a SubDevice is: words 0x08 to 0x0F, and object 0x1018.
+/// Identity of a SubDevice: words 0x08 to 0x0F, and object 0x1018.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Vendor ID, assigned by the EtherCAT Technology Group.
@@ -72,9 +72,9 @@ pub enum SiiError {
     /// The checksum over the ESC configuration area is wrong.
     #[error("SII checksum {found:#04x} at byte 14, expected {expected:#04x} over bytes 0 to 13")]
     Checksum {
-        /// What the first 14 bytes give.
+        /// Checksum of the first 14 bytes.
         expected: u8,
-        /// What is stored.
+        /// Checksum stored.
         found: u8,
     },
     /// The image ends before the end category.
@@ -90,9 +90,9 @@ pub enum SiiError {
         kind: u16,
         /// Byte of the image where the category's header starts.
         offset: usize,
-        /// Where it would end.
+        /// Offset at which it would end.
         expected: usize,
-        /// Where the image ends.
+        /// Offset at which the image ends.
         found: usize,
     },
     /// A category ends inside one of its own records.

@@ -10,7 +10,7 @@ use crate::pdo;
 use crate::table::bit_set;
 use crate::wire::read_u16;
 
-/// What the CoE server can do (general category).
+/// Abilities of the CoE server (general category).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CoeDetails(pub u8);
 
@@ -42,7 +42,7 @@ pub struct General {
     pub order: u8,
     /// Index of the device's name.
     pub name: u8,
-    /// What the CoE server can do.
+    /// Abilities of the CoE server.
     pub coe_details: CoeDetails,
     /// File access is supported (bit 0).
     pub foe_details: u8,
@@ -65,7 +65,7 @@ impl General {
     /// General flag: the SubDevice does not take LRW.
     pub const FLAG_NO_LRW: u8 = 0x02;
 
-    /// Whether the MainDevice must use LRD and LWR instead of LRW.
+    /// True if the MainDevice must use LRD and LWR instead of LRW.
     #[must_use]
     pub const fn refuses_lrw(&self) -> bool {
         self.flags & Self::FLAG_NO_LRW != 0
@@ -103,7 +103,7 @@ impl General {
     }
 }
 
-/// What an FMMU is for (FMMU category).
+/// Purpose of an FMMU (FMMU category).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FmmuUse {
     /// Nothing: 0x00 or 0xFF, kept apart.
@@ -143,7 +143,7 @@ impl FmmuUse {
     }
 }
 
-/// What a SyncManager is for.
+/// Purpose of a SyncManager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncManagerUse {
     /// Not used, or not known.
@@ -201,7 +201,7 @@ pub struct SiiSyncManager {
     pub status: u8,
     /// Bit 0: enabled; bit 1: fixed content; bit 2: virtual; bit 3: enabled in Op only.
     pub enable: u8,
-    /// What it is for.
+    /// Its purpose.
     pub usage: SyncManagerUse,
 }
 
@@ -236,13 +236,13 @@ pub struct SiiPdo {
     pub index: u16,
     /// SyncManager it is assigned to by default; 0xFF: none.
     pub sync_manager: u8,
-    /// How it is synchronized to DC; 0 in practice.
+    /// Way in which it is synchronized to DC; 0 in practice.
     pub synchronization: u8,
     /// Index of its name.
     pub name: u8,
     /// Bit 0: mandatory; bit 4: fixed content; others by ETG.2010.
     pub flags: u16,
-    /// What is in it, at most 255.
+    /// Its entries, at most 255.
     pub entries: Vec<SiiPdoEntry>,
 }
 
@@ -324,7 +324,7 @@ pub struct DistributedClock {
     pub sync1_shift: u32,
     /// SYNC1 cycle as a multiple (positive) or fraction (negative) of SYNC0's.
     pub sync1_cycle_factor: i16,
-    /// What goes into the DC activation register, 0x0980; 0: DC off.
+    /// Value of the DC activation register, 0x0980; 0: DC off.
     pub assign_activate: u16,
     /// SYNC0 cycle as a multiple (positive) or fraction (negative) of the MainDevice's.
     pub sync0_cycle_factor: i16,

@@ -9,7 +9,7 @@ pub const HEADER_LENGTH: usize = 10;
 /// Bytes of the working counter that ends a datagram.
 pub const WORKING_COUNTER_LENGTH: usize = 2;
 
-/// What a datagram asks of the SubDevices it passes (ETG.1000.4, 5.4, Table 11 ff.).
+/// Command of a datagram to the SubDevices it passes (ETG.1000.4, 5.4, Table 11 ff.).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// No operation.
@@ -95,21 +95,21 @@ impl Command {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Unknown(number))
     }
 
-    /// Whether SubDevices put data into the datagram.
+    /// True if SubDevices put data into the datagram.
     #[must_use]
     pub const fn reads(self) -> bool {
         use Command::{Aprd, Aprw, Armw, Brd, Brw, Fprd, Fprw, Frmw, Lrd, Lrw};
         matches!(self, Aprd | Aprw | Fprd | Fprw | Brd | Brw | Lrd | Lrw | Armw | Frmw)
     }
 
-    /// Whether SubDevices take data from the datagram.
+    /// True if SubDevices take data from the datagram.
     #[must_use]
     pub const fn writes(self) -> bool {
         use Command::{Aprw, Apwr, Armw, Brw, Bwr, Fprw, Fpwr, Frmw, Lrw, Lwr};
         matches!(self, Apwr | Aprw | Fpwr | Fprw | Bwr | Brw | Lwr | Lrw | Armw | Frmw)
     }
 
-    /// Whether the address is a logical one.
+    /// True if the address is a logical one.
     #[must_use]
     pub const fn is_logical(self) -> bool {
         matches!(self, Self::Lrd | Self::Lwr | Self::Lrw)
@@ -166,7 +166,7 @@ impl Address {
 /// The ten bytes before a datagram's data (ETG.1000.4, 5.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramHeader {
-    /// What is asked.
+    /// Command.
     pub command: Command,
     /// The MainDevice's own mark; SubDevices leave it alone.
     pub index: u8,

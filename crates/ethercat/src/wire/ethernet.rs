@@ -8,10 +8,10 @@ pub const HEADER_LENGTH: usize = 14;
 /// EtherType of EtherCAT frames (ETG.1000.4, 5.3.1).
 pub const ETHERCAT_ETHERTYPE: u16 = 0x88A4;
 
-/// Where the source address stands in the frame.
+/// Offset of the source address in the frame.
 pub const SOURCE_OFFSET: usize = 6;
 
-/// Where the EtherType stands in the frame.
+/// Offset of the EtherType in the frame.
 pub const ETHERTYPE_OFFSET: usize = 12;
 
 /// Bit the first ESC of a segment sets in the source address's first byte, which tells a reply from a
@@ -30,7 +30,7 @@ impl MacAddress {
     /// [`PROCESSED_BIT`] clear so that replies can be told from requests.
     pub const MAIN_DEVICE: Self = Self([0x10; 6]);
 
-    /// Whether an ESC has processed a frame with this source address.
+    /// True if an ESC has processed a frame with this source address.
     #[must_use]
     pub const fn is_processed(self) -> bool {
         self.0[0] & PROCESSED_BIT != 0

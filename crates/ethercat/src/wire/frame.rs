@@ -12,7 +12,7 @@ use super::ethernet::{self, ETHERCAT_ETHERTYPE, ETHERTYPE_OFFSET, MacAddress, SO
 use super::read_u16;
 use crate::link::MINIMUM_FRAME_LENGTH;
 
-/// Where the first datagram starts: Ethernet header and EtherCAT header.
+/// Offset of the first datagram: behind Ethernet header and EtherCAT header.
 pub const DATAGRAMS_OFFSET: usize = ethernet::HEADER_LENGTH + 2;
 
 /// Bytes a datagram takes besides its data: header and working counter.
@@ -59,11 +59,11 @@ pub enum FrameError {
     /// A datagram reaches past the announced length.
     #[error("datagram at byte {offset} ends at byte {end}, but datagrams end at byte {limit}")]
     DatagramOverrun {
-        /// Where its header starts in the frame.
+        /// Offset of its header in the frame.
         offset: usize,
-        /// Where it would end.
+        /// Offset at which it would end.
         end: usize,
-        /// Where the announced datagrams end.
+        /// Offset at which the announced datagrams end.
         limit: usize,
     },
 }
@@ -105,7 +105,7 @@ impl<'a> Frame<'a> {
         self.bytes[ethernet::HEADER_LENGTH + 1] & 0x08 != 0
     }
 
-    /// What stands behind the last datagram: padding, or nothing.
+    /// Bytes behind the last datagram: padding, or nothing.
     #[must_use]
     pub fn padding(&self) -> &'a [u8] {
         let end = self.places().last().map_or(DATAGRAMS_OFFSET, |place| place.end());
@@ -128,7 +128,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Where the datagrams stand.
+    /// Extent of the datagrams.
     pub fn places(&self) -> impl Iterator<Item = DatagramPlace> + use<'a> {
         places(self.bytes)
     }
@@ -141,11 +141,11 @@ pub struct Datagram<'a> {
     pub header: DatagramHeader,
     /// The data, `header.length` bytes.
     pub data: &'a [u8],
-    /// How often SubDevices read or wrote.
+    /// Number of reads and writes by SubDevices.
     pub working_counter: u16,
 }
 
-/// Where a datagram stands in its frame, and its header.
+/// Offset of a datagram in its frame, and its header.
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramPlace {
     /// Byte of the frame where the header starts.
@@ -273,7 +273,7 @@ impl<'a> FrameBuilder<'a> {
         self.buffer.len().checked_sub(self.length + DATAGRAM_OVERHEAD)
     }
 
-    /// Whether there is no datagram yet.
+    /// True if there is no datagram yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.last.is_none()

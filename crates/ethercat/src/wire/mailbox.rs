@@ -40,7 +40,7 @@ pub enum MailboxFormatError {
     /// An error reply whose own type is not 1.
     #[error("mailbox error reply: type {found:#06x} at byte 6, expected 0x0001")]
     WrongErrorType {
-        /// What was there.
+        /// Length of the message found.
         found: u16,
     },
     /// The buffer to emit into is too short.
@@ -189,7 +189,7 @@ pub const fn next_counter(counter: u8) -> u8 {
     if counter >= MAXIMUM_COUNTER { 1 } else { counter + 1 }
 }
 
-/// What was wrong with a mailbox message, as the error reply says it (ETG.1000.4, 5.6, Table 30).
+/// Fault of a mailbox message, as the error reply says it (ETG.1000.4, 5.6, Table 30).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MailboxError(pub u16);
 
@@ -213,7 +213,7 @@ impl MailboxError {
     /// The service is already in work.
     pub const SERVICE_IN_WORK: Self = Self(9);
 
-    /// What the code says.
+    /// Meaning of the code.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

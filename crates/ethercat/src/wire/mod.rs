@@ -1,4 +1,4 @@
-//! What is on the wire: checked bytes, and their meaning.
+//! The wire: checked bytes, and their meaning.
 //!
 //! All EtherCAT fields are little-endian (ETG.1000.4, 5.2); Ethernet's are big-endian.
 

@@ -1,4 +1,4 @@
-//! What real devices said of themselves: identity, PDO mapping, objects.
+//! Statements of real devices about themselves: identity, PDO mapping, objects.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -61,7 +61,7 @@ pub(crate) struct Transfer {
     pub(crate) index: u16,
     pub(crate) sub_index: u8,
     pub(crate) complete_access: bool,
-    /// What was read, or written; or why not.
+    /// Data read or written; or the reason why not.
     pub(crate) result: Result<Vec<u8>, AbortCode>,
     pub(crate) download: bool,
 }

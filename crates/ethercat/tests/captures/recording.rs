@@ -51,7 +51,7 @@ impl Recording {
         Self { path, frames }
     }
 
-    /// What tshark says: for each frame that passes `filter`, the values of each of `fields`, comma-separated
+    /// Output of tshark: for each frame that passes `filter`, the values of each of `fields`, comma-separated
     /// where there are several. `None`, with the reason printed, where tshark is not installed.
     pub(crate) fn tshark(&self, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
         let mut command = Command::new("tshark");

@@ -26,7 +26,7 @@ pub(crate) struct Culprit {
     #[arg(long, value_name = "1-99", default_value = "99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: u8,
 
-    /// How long it takes the CPU each time
+    /// Time it takes the CPU each time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "400us")]
     busy: Duration,
 
@@ -34,7 +34,7 @@ pub(crate) struct Culprit {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
     every: Duration,
 
-    /// How long it goes on
+    /// Time it goes on
     #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "10s")]
     duration: Duration,
 

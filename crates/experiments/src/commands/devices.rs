@@ -15,7 +15,7 @@ use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Devices {
-    /// How long the tasks run
+    /// Time the tasks run
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
     duration: Duration,
 

@@ -16,7 +16,7 @@ pub(crate) struct Load {
     #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(onbeat_experiments::load::Load::ALL.map(|it| it.name())))]
     load: String,
 
-    /// Where its files go; they never stay. Without it the system's folder for temporary files
+    /// Folder of its files; they never stay. Without it the system's folder for temporary files
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 

@@ -1,5 +1,6 @@
 //! The experiments' command line, one file each.
 
+mod cost;
 mod culprit;
 mod devices;
 mod ecci;
@@ -28,7 +29,7 @@ use cli::stop::Stop;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Measure {
-    /// What priority, memory lock, CPU shield and spinning sleep are each worth, unloaded and under load
+    /// Worth of priority, memory lock, CPU shield and spinning sleep each, unloaded and under load
     Tuning(tuning::Tuning),
     /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
     Interference(interference::Interference),
@@ -38,9 +39,9 @@ pub(crate) enum Measure {
     Wakeup(wakeup::Wakeup),
     /// From an interrupt to user code: timers, frames, a GPIO line
     Interrupt(interrupt::Interrupt),
-    /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own IPC cost
+    /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory interface
     Ipc(ipc::Ipc),
-    /// What the cycle pays to share its state with 0, 1, 8 and 64 readers: our IPC beside mutexes
+    /// Cost to the cycle of sharing its state with 0, 1, 8 and 64 readers: our shared-memory interface beside mutexes
     Ecci(ecci::Ecci),
     /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
     Devices(devices::Devices),
@@ -48,6 +49,8 @@ pub(crate) enum Measure {
     Navigation(navigation::Navigation),
     /// An omnidirectional robot on its path, by the convolution-based generator
     Omni(omni::Omni),
+    /// What a cycle costs by the number of its SubDevices, axes and signals
+    Cost(cost::Cost),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
     /// Put one of the experiments' loads on this machine until it is ended
@@ -74,6 +77,7 @@ impl Measure {
             Self::Devices(it) => it.execute(),
             Self::Navigation(it) => it.execute(),
             Self::Omni(it) => it.execute(),
+            Self::Cost(it) => it.execute(),
             Self::Servo(it) => it.execute(),
             Self::Load(it) => it.execute(),
             Self::Pilot(it) => it.execute(),
@@ -82,10 +86,10 @@ impl Measure {
     }
 }
 
-/// What every experiment has.
+/// Options of every experiment.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
-    /// Where raw data and the report go; without it measurements/NAME-DATE-TIME
+    /// Folder for raw data and the report; without it measurements/NAME-DATE-TIME
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 

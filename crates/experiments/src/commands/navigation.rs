@@ -15,7 +15,7 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "ROBOT.toml", default_value = "examples/m4k.toml")]
     robot: PathBuf,
 
-    /// How long each of the four drives is measured
+    /// Time each of the four drives is measured
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
     duration: Duration,
 
@@ -23,7 +23,7 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
     period: Duration,
 
-    /// Who plans on the other side of the IPC
+    /// Planner on the other side of the shared-memory interface
     #[arg(long, value_enum, default_value = "ipc")]
     planner: Planner,
 
@@ -31,7 +31,8 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     python: PathBuf,
 
-    /// What the cycle asks of the system in the drives through the IPC, instead of the robot file's profile
+    /// Requests of the cycle to the system in the drives through the shared-memory interface, instead of the file's
+    /// profile
     #[arg(long, value_name = "PMCS|none")]
     profile: Option<onbeat_experiments::tuning::Column>,
 

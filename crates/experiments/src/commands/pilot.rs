@@ -78,11 +78,11 @@ struct Drive {
     #[arg(long, value_name = "NAME")]
     log: String,
 
-    /// Where the log goes
+    /// File of the log
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
 
-    /// Where to drive, as JSON
+    /// Places to drive to, as JSON
     #[arg(long, value_name = "JSON", value_parser = course)]
     course: Course,
 }

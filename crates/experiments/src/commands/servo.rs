@@ -15,7 +15,7 @@ pub(crate) struct Servo {
     #[arg(long, value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
-    /// How long cycles are measured; the paper's 60 s by default
+    /// Time cycles are measured; the paper's 60 s by default
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     duration: Duration,
 
@@ -23,7 +23,7 @@ pub(crate) struct Servo {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
-    /// What the cycle asks of the system instead of the robot file's profile: letters of PMCS, or none
+    /// Requests of the cycle to the system instead of the robot file's profile: letters of PMCS, or none
     #[arg(long, value_name = "PMCS|none")]
     profile: Option<onbeat_experiments::tuning::Column>,
 

@@ -22,11 +22,11 @@ pub(crate) struct Tuning {
     )]
     columns: Vec<Column>,
 
-    /// What else the machine does: nothing, the paper's load, or one after the other
+    /// Load of the machine: nothing, the paper's load, or one after the other
     #[arg(long, value_enum, default_value = "both")]
     load: Load,
 
-    /// How long cycles are measured for each column and load; the paper's 10min make three hours of the whole
+    /// Time cycles are measured for each column and load; the paper's 10min make three hours of the whole
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     duration: Duration,
 

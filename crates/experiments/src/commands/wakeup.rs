@@ -30,7 +30,7 @@ pub(crate) struct Wakeup {
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
 
-    /// How long before a release the spinning sleep wakes up
+    /// Time before a release at which the spinning sleep wakes up
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "50us")]
     spin_margin: Duration,
 

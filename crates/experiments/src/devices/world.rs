@@ -22,14 +22,14 @@ impl World {
         peripherals: &[Peripheral],
         ipc: &Path,
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        let attachment = Client::open(ipc)?;
+        let client = Client::open(ipc)?;
         let mut world = Self { stop: Arc::default(), threads: Vec::new() };
         for it in peripherals {
-            let channel = attachment.port(&it.port)?;
+            let channel = client.port(&it.port)?;
             let stop = Arc::clone(&world.stop);
             let drives = matches!(it.kind, Kind::Actuators { .. });
             let thread = thread::Builder::new().name(format!("{} world", it.name));
-            world.threads.push(thread.spawn(move || hear(&channel, drives, &stop))?);
+            world.threads.push(thread.spawn(move || receive(&channel, drives, &stop))?);
         }
         Ok(world)
     }
@@ -48,7 +48,7 @@ impl Drop for World {
     }
 }
 
-fn hear(channel: &Channel, drives: bool, stop: &AtomicBool) -> [u64; 2] {
+fn receive(channel: &Channel, drives: bool, stop: &AtomicBool) -> [u64; 2] {
     let mut bytes = vec![0; 65_536];
     let (mut count, mut turn) = ([0; 2], 0.0_f64);
     while !stop.load(Ordering::Relaxed) {

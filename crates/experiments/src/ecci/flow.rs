@@ -164,13 +164,13 @@ fn conduct(
     let (mut builder, folder) =
         way::builder(0, vec![described("event"), described("reaction")]).map_err(Error::other)?;
     let end = builder.controller();
-    let (_ends, door) = builder.open().map_err(Error::other)?;
+    let (_ends, server) = builder.open().map_err(Error::other)?;
     let (controller, process): (Box<dyn Controller>, _) = if in_thread {
         (Box::new(Echo { shared: Arc::clone(shared), input: None, output: None, last: 0 }), None)
     } else {
         let settings = Settings { deadline: PERIOD * 3 / 4, max_late: 1000, axes: Vec::new() };
         let mut process =
-            Client::open(door.path()).map_err(Error::other)?.controller().map_err(Error::other)?;
+            Client::open(server.path()).map_err(Error::other)?.controller().map_err(Error::other)?;
         let shared = Arc::clone(shared);
         let profile = real_time(Some(ecci.priority.saturating_sub(1).max(1)), ecci.cpu);
         let profile = control::profile::RealTimeProfile { cpu: None, ..profile };
@@ -202,7 +202,7 @@ fn conduct(
         });
         cycle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    drop((door, folder));
+    drop((server, folder));
     process.map_or(Ok(()), |process| process.join().map_err(|_| Error::other("the process panicked")))?;
     ended
 }

@@ -14,7 +14,7 @@ use control::profile::RealTimeProfile;
 use ethercat::time::Instant;
 use ipc::client::Client;
 use ipc::command::AxisTarget;
-use ipc::controller::{Answer, Controller, CycleEnd, DriveRequest, Heard, Request};
+use ipc::controller::{Answer, Controller, CycleEnd, DriveRequest, Received, Request};
 use report::{Report, Row, Section, Table};
 use serde_json::json;
 
@@ -70,8 +70,8 @@ fn turns(
 ) -> io::Result<(Measured, Measured)> {
     let (mut builder, folder) = way::builder(ecci.axes, Vec::new())?;
     let end = builder.controller();
-    let (_ends, door) = builder.open().map_err(io::Error::other)?;
-    let attached = Client::open(door.path()).map_err(io::Error::other)?;
+    let (_ends, server) = builder.open().map_err(io::Error::other)?;
+    let attached = Client::open(server.path()).map_err(io::Error::other)?;
     let controller = attached.controller().map_err(io::Error::other)?;
     let process = thread::Builder::new().name("controller".into()).spawn(move || {
         let _granted = profile.apply();
@@ -81,7 +81,7 @@ fn turns(
         let cycle = scope.spawn(|| cycle(ecci, context, name, end));
         cycle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    drop((door, attached, folder));
+    drop((server, attached, folder));
     process.join().map_err(|_| io::Error::other("its thread panicked"))?;
     Ok(taken)
 }
@@ -138,7 +138,7 @@ fn exchange(
         let heard = end.newest(answer);
         let now = MonotonicClock.now();
         match heard {
-            Heard::Answer if answer.cycle == request.cycle => return Some(now),
+            Received::Answer if answer.cycle == request.cycle => return Some(now),
             _ if now >= deadline => return None,
             _ => end.wait(deadline.as_nanos()),
         }

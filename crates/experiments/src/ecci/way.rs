@@ -134,8 +134,8 @@ pub(super) fn is_whole_command(command: &Command) -> bool {
 }
 
 fn of_ipc(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
-    let (ends, door, folder) = open_ipc(axes)?;
-    let attached = Client::open(door.path()).map_err(io::Error::other)?;
+    let (ends, server, folder) = open_ipc(axes)?;
+    let attached = Client::open(server.path()).map_err(io::Error::other)?;
     let commander = attached.command().map_err(io::Error::other)?;
     let mut keep: Vec<Box<dyn Send>> = Vec::new();
     let read_path = if beside {
@@ -147,22 +147,22 @@ fn of_ipc(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
         keep.push(Box::new((other, other_door, other_folder)));
         path
     } else {
-        door.path().to_owned()
+        server.path().to_owned()
     };
     // Each reader attaches separately, as a process of its own would, with a mapping of its own.
     let reader = |_| -> io::Result<Box<dyn ReadEnd>> {
         Ok(Box::new(IpcReader(Client::open(&read_path).map_err(io::Error::other)?.state())))
     };
     let readers = (0..readers).map(reader).collect::<io::Result<_>>()?;
-    keep.push(Box::new((attached, door, folder)));
+    keep.push(Box::new((attached, server, folder)));
     Ok(Ends { cycle: Box::new(IpcEnd(ends)), commander: Box::new(IpcCommander(commander)), readers, keep })
 }
 
 /// Opens an interface in a folder of its own, where a search for cycles does not find it.
 pub(crate) fn open_ipc(axes: usize) -> io::Result<(server::Endpoints, server::Server, Folder)> {
     let (ipc, folder) = builder(axes, Vec::new())?;
-    let (ends, door) = ipc.open().map_err(io::Error::other)?;
-    Ok((ends, door, folder))
+    let (ends, server) = ipc.open().map_err(io::Error::other)?;
+    Ok((ends, server, folder))
 }
 
 /// Begins such an interface, with these signals.

@@ -25,8 +25,8 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
     let (mut producer, mut consumer) = RingBuffer::new(64);
     let record = CycleRecord::begin(1, 2, 3);
     let published = status.clone();
-    let (mut ipc, door, folder) = open_ipc(AXES)?;
-    let seen = Client::open(door.path()).map_err(io::Error::other)?.state();
+    let (mut ipc, server, folder) = open_ipc(AXES)?;
+    let seen = Client::open(server.path()).map_err(io::Error::other)?.state();
     let (mut unseen, unseen_door, unseen_folder) = open_ipc(AXES)?;
     let state = state_of(AXES);
     let (told, mut heard) = (state.clone(), state.clone());
@@ -76,7 +76,7 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
         (
             "our IPC: publish it and read it",
             Box::new(move |times| {
-                let _open = (&door, &folder);
+                let _open = (&server, &folder);
                 for _ in 0..times {
                     ipc.state.publish(black_box(&state));
                     seen.read_into(&mut heard).map_err(io::Error::other)?;

@@ -10,7 +10,7 @@ use crate::sys::cuda::Device;
 /// Sizes of the copies, in bytes, as the paper has them.
 const SIZES: [usize; 5] = [500_000, 1_000_000, 1_500_000, 2_000_000, 2_600_000];
 
-/// What the copies on the host's side are made from.
+/// Source of the copies on the host's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostMemory {
     /// Pinned memory: the device fetches it by itself.
@@ -21,7 +21,7 @@ pub enum HostMemory {
     Both,
 }
 
-/// Whether this machine has a CUDA device: its name.
+/// Name of this machine's CUDA device, if it has one.
 ///
 /// # Errors
 /// One sentence that says what is missing.

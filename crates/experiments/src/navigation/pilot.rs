@@ -132,14 +132,14 @@ pub fn drive(
     course: Course,
     another_leads: bool,
 ) -> Result<(), Error> {
-    let attachment = Client::named(ipc).map_err(Error::other)?;
-    let mut commands = if another_leads { None } else { Some(attachment.command().map_err(Error::other)?) };
-    let state = attachment.state();
+    let client = Client::named(ipc).map_err(Error::other)?;
+    let mut commands = if another_leads { None } else { Some(client.command().map_err(Error::other)?) };
+    let state = client.state();
     let mut pilot = Pilot::begin(context, name, course)?;
     let grid = Grid::new(MonotonicClock.now() + LOOK_EVERY, LOOK_EVERY);
     for look in 0.. {
         MonotonicClock.sleep_until(grid.release(look));
-        if context.stopped() || attachment.has_ended() {
+        if context.stopped() || client.has_ended() {
             break;
         }
         let state = state.read().map_err(Error::other)?;
@@ -148,7 +148,7 @@ pub fn drive(
         let asked = pilot.step(state.release_ns, pose, twist);
         if let Some((commands, asked)) = commands.as_mut().zip(asked) {
             match send(commands, asked, now) {
-                Err(_) if attachment.has_ended() => break,
+                Err(_) if client.has_ended() => break,
                 sent => sent?,
             }
         }

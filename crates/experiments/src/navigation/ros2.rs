@@ -36,9 +36,9 @@ impl Ros2 {
         fs::write(&script, SCRIPT).map_err(|error| Error::file(&script, error))?;
         // A domain of its own, so that no other robot of the network is moved.
         let domain = (std::process::id() % 100 + 1).to_string();
-        let attachment = Client::named(ipc).map_err(Error::other)?;
+        let client = Client::named(ipc).map_err(Error::other)?;
         let mut ipc = Command::new(program);
-        ipc.env("ROS_DOMAIN_ID", &domain).env(ipc::client::VARIABLE, attachment.path());
+        ipc.env("ROS_DOMAIN_ID", &domain).env(ipc::client::VARIABLE, client.path());
         let mut planner = Command::new(python);
         planner.env("ROS_DOMAIN_ID", &domain).arg(&script);
         let [goal_x, goal_y] = course.goal;

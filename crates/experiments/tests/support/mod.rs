@@ -1,4 +1,4 @@
-//! What tests of experiments share: a folder that goes away, and a look at what was found.
+//! Parts that tests of experiments share: a folder that goes away, and a look at what was found.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use std::fs;
@@ -26,7 +26,7 @@ impl Folder {
         onbeat_experiments::runner::read(&self.0.join(format!("{name}.onbeat"))).unwrap()
     }
 
-    /// How many recordings there are.
+    /// Number of recordings.
     pub fn recordings(&self) -> usize {
         fs::read_dir(&self.0).unwrap().count()
     }
@@ -83,7 +83,7 @@ pub fn number(table: &Table, row: &str, column: &str) -> f64 {
         .unwrap_or_else(|_| panic!("a number, found {:?}", found.cells[place - 1]))
 }
 
-/// What the statistics of a row say of itself.
+/// Conditions that the statistics of a row state of themselves.
 pub fn assert_in_order(table: &Table) {
     for row in &table.rows {
         let at = |column: &str| number(table, &row.name, column);

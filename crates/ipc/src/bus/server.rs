@@ -64,14 +64,14 @@ impl Shared {
     }
 }
 
-/// Entrance for clients, between the door and the server of the bus: for [`Server::start`].
+/// Entrance for clients, between the server and the server of the bus: for [`Server::start`].
 #[derive(Debug)]
 pub struct Guests {
     arriving: Receiver<Guest>,
     shared: Arc<Shared>,
 }
 
-/// The door's end of it.
+/// The server's end of it.
 #[derive(Debug)]
 pub(crate) struct Admission {
     arriving: SyncSender<Guest>,
@@ -188,7 +188,7 @@ impl Serve {
             for place in gone {
                 self.sessions[place].is_over = true;
             }
-            self.hear();
+            self.receive();
             self.send();
             self.sessions.retain(|session| !session.is_over);
         }
@@ -252,7 +252,7 @@ impl Serve {
     }
 
     /// Takes the requests that have come, in turn.
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         let count = self.sessions.len();
         for turn in 0..count {
             let place = (self.first + turn) % count;
@@ -315,7 +315,7 @@ struct Ready {
     gone: Vec<usize>,
 }
 
-/// Clients between door and server.
+/// Clients between server and server.
 const ARRIVING: usize = 16;
 
 /// Connections at once; those of users who may only read; and those of one such user.

@@ -1,4 +1,4 @@
-//! The cycle's end, and the door's.
+//! The cycle's end, and the server's.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -42,7 +42,7 @@ pub struct CycleEnd {
 
 /// Result of [`CycleEnd::newest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// No answer newer than the last one.
     Nothing,
     /// A new answer; it is in the answer that was passed.
@@ -71,10 +71,10 @@ impl CycleEnd {
     }
 
     /// Reads the newest answer if it is newer than the last one, and goes over to the next holder. Only a
-    /// [`Heard::Answer`] is in `answer`; its codes are known and its numbers finite.
+    /// [`Received::Answer`] is in `answer`; its codes are known and its numbers finite.
     ///
     /// Never waits, makes no system call, and allocates nothing.
-    pub fn newest(&mut self, answer: &mut Answer) -> Heard {
+    pub fn newest(&mut self, answer: &mut Answer) -> Received {
         let mut wrong = None;
         let rows = self.rows;
         let read = self.hearing.newest(&mut self.incoming, |words| {
@@ -83,9 +83,9 @@ impl CycleEnd {
             wrong.is_none()
         });
         match read {
-            Read::Nothing | Read::Same => Heard::Nothing,
-            Read::New => Heard::Answer,
-            Read::Torn => Heard::Wrong(wrong.unwrap_or(Wrong::Torn)),
+            Read::Nothing | Read::Same => Received::Nothing,
+            Read::New => Received::Answer,
+            Read::Torn => Received::Wrong(wrong.unwrap_or(Wrong::Torn)),
         }
     }
 
@@ -122,7 +122,7 @@ impl CycleEnd {
     }
 }
 
-/// The door's end: makes the regions of each holder.
+/// The server's end: makes the regions of each holder.
 #[derive(Debug)]
 pub(crate) struct Role {
     leases: Leases<Regions>,

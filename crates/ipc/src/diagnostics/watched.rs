@@ -1,6 +1,7 @@
 //! Results of the disturbance watch of a thread.
 
 use serde::{Deserialize, Serialize};
+use types::cause::Disturbance;
 
 /// Disturbances of a real-time thread, that is, anything but its work and its wait, since its first
 /// release.
@@ -24,28 +25,12 @@ pub struct Watched {
     pub system_calls: u64,
     /// System calls among them that slept.
     pub blocking_calls: u64,
-    /// Culprits, the most frequent first.
-    pub culprits: Vec<Culprit>,
+    /// Causes, the most frequent first.
+    pub causes: Vec<Disturbance>,
     /// First disturbance of each kind, in words, with a backtrace if one was requested.
     pub firsts: Vec<String>,
     /// Gaps of the means of observation, each a sentence.
     pub missing: Vec<String>,
     /// Events lost because the kernel's buffer was full.
     pub lost: u64,
-}
-
-/// Cause of a disturbance, with its count and periods.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Culprit {
-    /// Kind of disturbance, in words.
-    pub kind: String,
-    /// Name of the system call, of the thread that was preferred, or of the memory that was missing.
-    pub name: String,
-    /// Number of times.
-    pub count: u64,
-    /// Period of the first time.
-    pub first_period: u64,
-    /// Period of the last time.
-    pub last_period: u64,
 }

@@ -1,9 +1,8 @@
 //! Port `control`: requests of people and programs to the cycle, each answered once.
 
-use std::fmt;
-
 use super::codec::{self, HEAD, Head, Reader, no_number, unknown_kind};
 use super::{DecodeError, Found, NoRoom};
+use crate::codes::codes;
 
 /// Name of the port.
 pub const PORT: &str = "control";
@@ -61,75 +60,32 @@ pub struct Reply {
     pub outcome: Result<(), Refusal>,
 }
 
-/// Reason for a refused request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Refusal {
-    /// The message is incomplete, or of another version.
-    Malformed = 1,
-    /// There is no such controller.
-    NoSuchController = 2,
-    /// There is no such axis.
-    NoSuchAxis = 3,
-    /// The axes move: a controller is switched at rest only.
-    Moving = 4,
-    /// An axis is in fault.
-    Fault = 5,
-    /// A drive did not follow in time.
-    TimedOut = 6,
-    /// The cycle is being stopped.
-    Stopping = 7,
-    /// An earlier request is still in progress.
-    Busy = 8,
-    /// The robot does not support it, for example homing of an axis without a homing method in the robot
-    /// file.
-    NotPossible = 9,
-    /// A later request replaced it.
-    Replaced = 10,
-    /// The drives are not enabled.
-    NotEnabled = 11,
-}
-
-impl Refusal {
-    /// All codes.
-    pub const ALL: [Self; 11] = [
-        Self::Malformed,
-        Self::NoSuchController,
-        Self::NoSuchAxis,
-        Self::Moving,
-        Self::Fault,
-        Self::TimedOut,
-        Self::Stopping,
-        Self::Busy,
-        Self::NotPossible,
-        Self::Replaced,
-        Self::NotEnabled,
-    ];
-
-    /// Text for people: reason and remedy.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Malformed => {
-                "the request is no message this cycle reads; use a program of the same version"
-            }
-            Self::NoSuchController => "there is no controller of that index; see the description's list",
-            Self::NoSuchAxis => "there is no axis of that index; see the description's list",
-            Self::Moving => "the axes move; stop them first",
-            Self::Fault => "an axis is in fault; find out why, then reset faults",
-            Self::TimedOut => "a drive did not follow in time; look at its state",
-            Self::Stopping => "the cycle is being stopped",
-            Self::Busy => "what was asked before is still being done; wait for its reply",
-            Self::NotPossible => "the robot file gives no way to do that",
-            Self::Replaced => "a later request took its place",
-            Self::NotEnabled => "the drives are not enabled; enable them first",
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+codes! {
+    /// Reason for a refused request.
+    Refusal: u32 {
+        /// The message is incomplete, or of another version.
+        Malformed = 1, "the request is no message this cycle reads; use a program of the same version";
+        /// There is no such controller.
+        NoSuchController = 2, "there is no controller of that index; see the description's list";
+        /// There is no such axis.
+        NoSuchAxis = 3, "there is no axis of that index; see the description's list";
+        /// The axes move: a controller is switched at rest only.
+        Moving = 4, "the axes move; stop them first";
+        /// An axis is in fault.
+        Fault = 5, "an axis is in fault; find out why, then reset faults";
+        /// A drive did not follow in time.
+        TimedOut = 6, "a drive did not follow in time; look at its state";
+        /// The cycle is being stopped.
+        Stopping = 7, "the cycle is being stopped";
+        /// An earlier request is still in progress.
+        Busy = 8, "what was asked before is still being done; wait for its reply";
+        /// The robot does not support it, for example homing of an axis without a homing method in the robot
+        /// file.
+        NotPossible = 9, "the robot file gives no way to do that";
+        /// A later request replaced it.
+        Replaced = 10, "a later request took its place";
+        /// The drives are not enabled.
+        NotEnabled = 11, "the drives are not enabled; enable them first";
     }
 }
 
@@ -200,7 +156,7 @@ impl Reply {
                 Ok(())
             }
             18 => {
-                let refusal = Refusal::ALL.into_iter().find(|refusal| *refusal as u32 == head.number);
+                let refusal = Refusal::from_code(head.number);
                 let found = Found::Number(head.number.into());
                 Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 11", found })?)
             }
@@ -233,7 +189,7 @@ mod tests {
             assert_eq!(Request::decode(&buffer), Ok(request));
             assert!(Reply::decode(&buffer).is_err(), "a request is no reply");
         }
-        let outcomes = Refusal::ALL.into_iter().map(Err).chain([Ok(())]);
+        let outcomes = Refusal::ALL.iter().copied().map(Err).chain([Ok(())]);
         for outcome in outcomes {
             let reply = Reply { id: 7, outcome };
             assert_eq!(reply.encode(&mut buffer), Ok(SIZE));

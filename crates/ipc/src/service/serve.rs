@@ -97,7 +97,7 @@ impl Serve {
             if ready.controller {
                 self.hear_controller();
             }
-            self.hear(&ready.visitors);
+            self.receive(&ready.visitors);
             if ready.listener {
                 self.let_in();
             }
@@ -185,7 +185,7 @@ impl Serve {
     }
 
     /// Handles the requests of these clients, given by index.
-    fn hear(&mut self, ready: &[usize]) {
+    fn receive(&mut self, ready: &[usize]) {
         // In descending order, so that removals do not change the indices still to come.
         for &place in ready.iter().rev() {
             let mut buffer = [0; LONGEST_REQUEST + 1];
@@ -430,7 +430,7 @@ fn complaint(malformed: Malformed) -> Reply {
             format!("the cycle speaks version {VERSION} of the IPC, the visitor {found}"),
         ),
         Malformed::Magic | Malformed::Content => {
-            Reply::refusal(Status::Malformed, "what was said at the door is no request")
+            Reply::refusal(Status::Malformed, "the message is no request")
         }
     }
 }

@@ -43,6 +43,7 @@ mod virtualisation;
 use std::fmt;
 
 use serde::Serialize;
+use types::cause::Kind;
 
 pub use change::Change;
 pub use subject::Subject;
@@ -95,6 +96,8 @@ pub struct Finding {
     pub why: &'static str,
     /// Remedy; empty if there is nothing to do.
     pub fix: String,
+    /// Causes of lateness that it gives rise to, in the words of `onbeat run --explain` and `--watch`.
+    pub causes: &'static [Kind],
     /// Severity.
     pub severity: Severity,
     /// True if [`Finding::changes`] fixes it, at the longest until the next boot.
@@ -186,6 +189,25 @@ pub enum Area {
     Logging,
 }
 
+impl Area {
+    /// Causes of lateness that findings of this area give rise to; of frames that come late or not at all there are none.
+    #[must_use]
+    pub const fn causes(self) -> &'static [Kind] {
+        match self {
+            Self::Kernel => &[Kind::Task, Kind::Irq, Kind::Softirq],
+            Self::Scheduling => &[Kind::Task, Kind::MinorFault, Kind::MajorFault],
+            Self::Cpus => &[Kind::Task, Kind::Softirq, Kind::Timer],
+            Self::Interrupts => &[Kind::Irq, Kind::Softirq],
+            Self::Power => &[Kind::Own, Kind::Unknown],
+            Self::Clock => &[Kind::Timer],
+            Self::Memory => &[Kind::Task, Kind::MinorFault, Kind::MajorFault],
+            Self::Virtualisation => &[Kind::Steal],
+            Self::Nic => &[],
+            Self::Logging => &[Kind::Own, Kind::Task],
+        }
+    }
+}
+
 impl fmt::Display for Area {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -241,6 +263,7 @@ impl Check {
             wanted: self.wanted.to_owned(),
             why: self.why,
             fix: printable(&fix.into()),
+            causes: self.area.causes(),
             severity,
             fixable: false,
             changes: Vec::new(),

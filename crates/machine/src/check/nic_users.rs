@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
         area: Area::Nic,
         wanted: "in no bridge or bond",
         why: "A bridge sends other stations' frames onto the bus, and the bus's into the network.",
-        look: ipc,
+        look: bridge,
     },
     Check {
         name: "nic-other-sockets",
@@ -129,7 +129,7 @@ fn managers(check: &Check, subject: &Subject) -> Finding {
     check.ok("unmanaged")
 }
 
-fn ipc(check: &Check, subject: &Subject) -> Finding {
+fn bridge(check: &Check, subject: &Subject) -> Finding {
     let name = interface(subject);
     match subject.root.link_name(file(subject, "master")) {
         None => check.ok("in none"),

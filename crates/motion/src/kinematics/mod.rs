@@ -1,6 +1,6 @@
 //! From wheels and joints to bases and hands, and back.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
 //! | [`differential`] | [`DifferentialDrive`]: two driven wheels |
 //! | [`omni`] | [`OmniBase`]: four wheels with rollers, Mecanum or omni |
@@ -56,7 +56,7 @@ pub enum BaseError {
     Length {
         /// Which length.
         name: &'static str,
-        /// What it was.
+        /// Value given.
         found: f64,
     },
     /// An angle that is not finite.
@@ -64,7 +64,7 @@ pub enum BaseError {
     Angle {
         /// Which angle.
         name: &'static str,
-        /// What it was.
+        /// Value given.
         found: f64,
     },
     /// Rollers across the wheel's way: it would drive nothing.

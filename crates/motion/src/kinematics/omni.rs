@@ -18,11 +18,11 @@ pub struct OmniBase {
 /// A wheel with rollers around its rim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OmniWheel {
-    /// Where it touches the floor, ahead of the middle of the base.
+    /// Point of contact with the floor, ahead of the middle of the base.
     pub x: Metres,
-    /// Where it touches the floor, to the left of it.
+    /// Point of contact with the floor, to the left of it.
     pub y: Metres,
-    /// Where it drives to when it turns forward, counter-clockwise from ahead.
+    /// Direction it drives to when it turns forward, counter-clockwise from ahead.
     pub direction: Radians,
     /// Axis of the roller on the floor, counter-clockwise from `direction`: 0 for an omni wheel, +-45 degrees for most
     /// Mecanum wheels.
@@ -142,7 +142,7 @@ impl OmniBase {
         Displacement { x: Metres(moved.x), y: Metres(moved.y), yaw: Radians(moved.z) }
     }
 
-    /// How much the wheels contradict each other: what is left of their velocities when the nearest twist is taken
+    /// Contradiction of the wheels: what is left of their velocities when the nearest twist is taken
     /// away. It grows when a wheel slips.
     #[must_use]
     pub fn slip(&self, wheels: [RadiansPerSecond; 4]) -> RadiansPerSecond {

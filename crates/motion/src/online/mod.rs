@@ -45,7 +45,7 @@ pub struct OnlineMotion {
     synchronisation: Synchronisation,
 }
 
-/// How fast an axis may be.
+/// Limits of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisLimits {
     /// Above 0.
@@ -56,7 +56,7 @@ pub struct AxisLimits {
     pub jerk: RadiansPerSecondCubed,
 }
 
-/// Whether axes wait for each other.
+/// Synchronisation: axes wait for each other, or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronisation {
     /// Each axis is there as soon as it can.
@@ -67,14 +67,14 @@ pub enum Synchronisation {
     Together,
 }
 
-/// Where an axis goes.
+/// Target of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     /// To a position, to be passed with a velocity; from there on it goes on with that velocity.
     Position {
         /// Where.
         position: Radians,
-        /// How fast it is there.
+        /// Velocity there.
         velocity: RadiansPerSecond,
     },
     /// At a velocity, wherever that leads.
@@ -184,7 +184,7 @@ impl OnlineMotion {
         &self.points
     }
 
-    /// Where the axes are.
+    /// State of the axes.
     #[must_use]
     pub fn points(&self) -> &[TrajectoryPoint] {
         &self.points
@@ -274,7 +274,7 @@ pub enum OnlineError {
         axis: usize,
         /// Which limit.
         name: &'static str,
-        /// What it was.
+        /// Value given.
         found: f64,
     },
     /// There is no such axis.
@@ -282,15 +282,15 @@ pub enum OnlineError {
     Axis {
         /// The one asked for.
         axis: usize,
-        /// How many there are.
+        /// Number there are.
         axes: usize,
     },
     /// Another number of targets than axes.
     #[error("expected {axes} targets, one for each axis, found {found}")]
     Targets {
-        /// How many were given.
+        /// Number given.
         found: usize,
-        /// How many axes there are.
+        /// Number of axes.
         axes: usize,
     },
     /// NaN or infinite.
@@ -298,7 +298,7 @@ pub enum OnlineError {
     NotFinite {
         /// Which axis.
         axis: usize,
-        /// What was found.
+        /// Value found.
         found: f64,
     },
     /// Faster than the axis may be.
@@ -306,9 +306,9 @@ pub enum OnlineError {
     TooFast {
         /// Which axis.
         axis: usize,
-        /// What was asked for.
+        /// Value asked for.
         found: f64,
-        /// What is allowed.
+        /// Value allowed.
         limit: f64,
     },
     /// The target is too far away.

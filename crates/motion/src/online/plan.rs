@@ -36,7 +36,7 @@ pub(super) struct Moment {
     pub(super) acceleration: f64,
 }
 
-/// Where to.
+/// Target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Aim {
     Position { position: f64, velocity: f64 },
@@ -160,7 +160,7 @@ impl Plan {
         self.elapsed += time;
     }
 
-    /// Where it is now.
+    /// State now.
     pub(super) fn moment(&self) -> Moment {
         self.now.at(self.unit, self.elapsed)
     }
@@ -210,7 +210,7 @@ fn at(trajectory: &Trajectory<1>, unit: f64, time: f64) -> Moment {
     moment
 }
 
-/// Whether a trajectory keeps to the jerk and, once it has braked to its bounds, to the acceleration.
+/// True if a trajectory keeps to the jerk and, once it has braked to its bounds, to the acceleration.
 fn keeps_to(trajectory: &Trajectory<1>, bounds: &InputParameter<1>) -> bool {
     let rounding = 1.0 + 1e-6;
     trajectory.get_profiles().iter().flat_map(|profiles| profiles.iter()).all(|profile| {
@@ -234,7 +234,7 @@ impl RuckigErrorHandler for Refuse {
     }
 }
 
-/// How far beside a target that the library finds no way to it is tried again: parts of the target, beginning with none.
+/// Offsets beside a target that the library finds no way to, tried in turn: parts of the target, beginning with none.
 const BESIDE: [f64; 4] = [0.0, 1e-9, -1e-9, 1e-7];
 
 /// The library's own bound for the duration of a plan, s.

@@ -14,7 +14,7 @@ pub struct OnlineTwist {
     plans: [Plan; 3],
 }
 
-/// How fast a base may be; all above 0.
+/// Limits of a base; all above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwistLimits {
     /// Of x and y.
@@ -55,7 +55,7 @@ impl OnlineTwist {
         Ok(Self { plans: [ahead, ahead, yaw].map(Plan::new) })
     }
 
-    /// What the base shall do from now on. What is beyond a limit is brought within it.
+    /// Sets the twist of the base from now on. What is beyond a limit is brought within it.
     ///
     /// # Errors
     /// A number that is not finite: the base goes on to the old twist.

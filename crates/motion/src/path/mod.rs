@@ -26,7 +26,7 @@ pub struct Path {
 /// A place on a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Station {
-    /// Where it is; yaw is the direction of the path.
+    /// Its pose; yaw is the direction of the path.
     pub pose: Pose,
     /// One over the radius of the bend, 1/m; positive to the left.
     pub curvature: f64,
@@ -276,7 +276,7 @@ pub enum PathError {
     NoRoom {
         /// Place of the corner, counted from 0.
         corner: usize,
-        /// What was asked for.
+        /// Value asked for.
         radius: f64,
     },
     /// A curve that stands still or turns on the spot.

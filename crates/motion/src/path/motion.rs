@@ -13,7 +13,7 @@ pub struct PathMotion {
     heading: Heading,
 }
 
-/// Where the base looks on its way.
+/// Direction in which the base looks on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Heading {
     /// Along the path: all that a differential drive can.
@@ -30,7 +30,7 @@ pub enum Heading {
     },
 }
 
-/// Where a base shall be at one instant.
+/// Pose and motion of a base at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reference {
     /// Its place.
@@ -75,7 +75,7 @@ impl PathMotion {
         &self.path
     }
 
-    /// Where the base shall be `elapsed` after the begin.
+    /// Pose and motion of the base `elapsed` after the begin.
     #[must_use]
     pub fn at(&self, elapsed: Seconds) -> Reference {
         let point = self.profile.at(elapsed);

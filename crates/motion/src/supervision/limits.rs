@@ -1,4 +1,4 @@
-//! What an axis must not exceed, and what becomes of it when it is stopped.
+//! Limits of an axis, and its reaction when it is stopped.
 
 use thiserror::Error;
 use types::{AfterOutage, CyclicMode, OnStale};
@@ -8,16 +8,16 @@ use crate::units::{
     NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
 
-/// What an axis must not exceed.
+/// Limits of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Lowest and highest position; `None` for an axis that turns for ever.
     pub position: Option<(Radians, Radians)>,
     /// Highest speed either way; above 0.
     pub velocity: RadiansPerSecond,
-    /// How hard supervision brakes; above 0. [`Limits::usual_deceleration`] where nobody says.
+    /// Deceleration of supervision; above 0. [`Limits::usual_deceleration`] where none is given.
     pub deceleration: RadiansPerSecondSquared,
-    /// How fast an acceleration may change where supervision begins set-points anew; above 0.
+    /// Jerk where supervision begins set-points anew; above 0.
     /// [`Limits::usual_jerk`] where nobody says.
     pub jerk: RadiansPerSecondCubed,
     /// Highest torque either way at the axis; above 0.
@@ -40,7 +40,7 @@ impl Limits {
     }
 }
 
-/// What becomes of an axis that is not heard of: no trusted input comes, its outputs are not taken, or the host stands still.
+/// Reaction of an axis that is not heard of: no trusted input comes, its outputs are not taken, or the host stands still.
 ///
 /// For [`BLIND_CYCLES`] its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
 /// heard of again: then set-points begin where it is and as fast as it is, and come to rest.
@@ -48,7 +48,7 @@ impl Limits {
 pub struct Outage {
     /// After this its drive is asked for a quick stop; above 0. `None`: [`OUTAGE_CYCLES`].
     pub time: Option<Seconds>,
-    /// What it does afterwards.
+    /// Reaction afterwards.
     pub after: AfterOutage,
 }
 
@@ -58,7 +58,7 @@ pub const BLIND_CYCLES: u64 = 2;
 /// Cycles in a row after which a drive that is not heard of is asked for a quick stop.
 pub const OUTAGE_CYCLES: u32 = 20;
 
-/// How far an axis may be away from its set-point, and for how long. Only where positions are commanded.
+/// Distance an axis may be away from its set-point, and for how long. Only where positions are commanded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FollowingErrorLimit {
     /// Farther than this is too far; above 0.
@@ -72,18 +72,18 @@ pub struct FollowingErrorLimit {
 pub struct Settings {
     /// Which set-points move it.
     pub mode: CyclicMode,
-    /// What it must not exceed.
+    /// Limits it must not exceed.
     pub limits: Limits,
-    /// How well it has to follow; `None` leaves that to its drive.
+    /// Accuracy with which it has to follow; `None` leaves that to its drive.
     pub following_error: Option<FollowingErrorLimit>,
-    /// What it does when the command goes stale.
+    /// Reaction when the command goes stale.
     pub on_stale: OnStale,
-    /// What it does when it is not heard of.
+    /// Reaction when it is not heard of.
     pub outage: Outage,
 }
 
 impl Settings {
-    /// Whether every number means something.
+    /// Checks that every number is one a limit can have.
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         let Limits { position, velocity, deceleration, jerk, torque, step } = self.limits;
         let positive = |name, value: f64| {
@@ -121,7 +121,7 @@ pub enum SettingsError {
     NotPositive {
         /// Which.
         name: &'static str,
-        /// What it is.
+        /// Value given.
         value: f64,
     },
     /// Position limits that hold no position.
@@ -132,7 +132,7 @@ pub enum SettingsError {
         /// rad.
         highest: f64,
     },
-    /// How long an axis may be too far away.
+    /// Time an axis may be too far away.
     #[error("time for a following error: expected 0 s or more, found {0}")]
     Patience(f64),
     /// Time between two cycles.

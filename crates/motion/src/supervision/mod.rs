@@ -1,4 +1,4 @@
-//! What stands between a controller's set-points and the drive of an axis.
+//! Supervision between a controller's set-points and the drive of an axis.
 //!
 //! A [`Supervisor`] checks every number of one axis on every cycle, keeps it within its limits, and brings it to rest
 //! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
@@ -53,11 +53,11 @@ pub struct Supervisor {
     settings: Settings,
     period: Seconds,
     course: Course,
-    /// What the drive was last sent.
+    /// Command the drive was last sent.
     sent: AxisSetpoint,
-    /// What the controller last asked; `None` before, and after a stop.
+    /// Command of the controller last taken; `None` before, and after a stop.
     asked: Option<Radians>,
-    /// How long the axis has been too far away.
+    /// Time the axis has been too far away.
     away: Seconds,
     acknowledged: bool,
     /// Since the cycle ends.
@@ -66,7 +66,7 @@ pub struct Supervisor {
     way_back: OnlineMotion,
 }
 
-/// Who has the axis.
+/// Holder of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Course {
     /// The controller.
@@ -112,7 +112,7 @@ impl Supervisor {
         })
     }
 
-    /// What it was made of.
+    /// Limits it was made of.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
@@ -158,7 +158,7 @@ impl Supervisor {
         }
     }
 
-    /// What the controller is to be shown: while supervision has an enabled axis, the place where set-points begin.
+    /// View for the controller: while supervision has an enabled axis, the place where set-points begin.
     #[must_use]
     pub fn phase(&self, phase: AxisPhase) -> AxisPhase {
         match (self.course, phase) {
@@ -168,7 +168,7 @@ impl Supervisor {
         }
     }
 
-    /// How long the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
+    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
     #[must_use]
     pub fn ramp_time(&self) -> Seconds {
         match (self.settings.on_stale, self.settings.mode) {
@@ -206,7 +206,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether the axis has to be stopped, or may be let go.
+    /// True if the axis has to be stopped, or may be let go.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
         if let Course::Stopped { reason, .. } = self.course {
             let gone = match reason {
@@ -245,7 +245,7 @@ impl Supervisor {
         }
     }
 
-    /// What is wrong with what the controller asks of an enabled axis, or with the axis.
+    /// Fault of the controller's command for an enabled axis, or of the axis.
     fn trouble(
         &mut self,
         elapsed: Seconds,
@@ -293,7 +293,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether the axis has been too far from what it was sent for too long.
+    /// True if the axis has been too far from what it was sent for too long.
     fn lags(&mut self, elapsed: Seconds, feedback: &AxisFeedback) -> bool {
         let Some(FollowingErrorLimit { distance, patience }) = self.settings.following_error else {
             return false;
@@ -329,7 +329,7 @@ impl Supervisor {
         self.asked = None;
     }
 
-    /// What a stopped axis is sent.
+    /// Command a stopped axis is sent.
     fn brake(&mut self, elapsed: Seconds, feedback: &AxisFeedback) {
         let Course::Stopped { braking, .. } = &mut self.course else { return };
         let sent = self.sent.velocity;
@@ -364,7 +364,7 @@ impl Supervisor {
         self.send(velocity, torque, self.sent.position, elapsed);
     }
 
-    /// What the controller asked, within the limits; whether a limit held it back.
+    /// Command of the controller, within the limits; true if a limit held it back.
     fn pass(
         &mut self,
         elapsed: Seconds,
@@ -453,7 +453,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether a stopped axis stands.
+    /// True if a stopped axis stands.
     fn rests(&self, feedback: &AxisFeedback) -> bool {
         let Course::Stopped { braking, .. } = self.course else { return true };
         let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
@@ -474,7 +474,7 @@ impl Supervisor {
     }
 }
 
-/// What is left of a velocity `elapsed` into a ramp, from 1 to 0: as [`StopProfile`] does it.
+/// Part left of a velocity `elapsed` into a ramp, from 1 to 0: as [`StopProfile`] does it.
 fn share_left(elapsed: Seconds, duration: Seconds) -> f64 {
     if elapsed >= duration {
         return 0.0;

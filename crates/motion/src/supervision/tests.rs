@@ -1,4 +1,4 @@
-//! What supervision promises, whatever it is asked.
+//! Promises of supervision, whatever it is asked.
 
 mod edges;
 
@@ -321,7 +321,7 @@ fn a_load_that_its_controller_lets_go_at_the_end_is_halted_before_it_falls() {
     assert_eq!(torque_taken_away(0.0, 8.0, 0.3 * VELOCITY), None);
 }
 
-/// What a wild controller asks: now a small step, now a large one, now no number.
+/// Command of a wild controller: now a small step, now a large one, now no number.
 fn wild() -> impl Strategy<Value = Vec<f64>> {
     let value = prop_oneof![
         8 => -1.2e-2..1.2e-2_f64,

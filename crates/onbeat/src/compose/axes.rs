@@ -33,9 +33,3 @@ fn supervision(axis: &robot::Axis, cycle: &robot::Cycle) -> Settings {
         },
     }
 }
-
-/// Places of the SubDevices whose outputs carry the number of the cycle.
-pub fn cycle_numbers(robot: &Robot) -> Vec<usize> {
-    let sub_devices = robot.bus.sub_devices.iter().enumerate();
-    sub_devices.filter(|(_, it)| it.cycle_number).map(|(position, _)| position).collect()
-}

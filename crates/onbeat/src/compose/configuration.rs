@@ -1,4 +1,4 @@
-//! What the MainDevice is told about a robot's bus.
+//! Configuration of the MainDevice for a robot's bus.
 
 use control::clock::MonotonicClock;
 use ethercat::al::AlState;
@@ -51,8 +51,8 @@ pub fn configuration(robot: &Robot, target: AlState) -> Configuration {
     }
 }
 
-/// How the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign it gives a
-/// home offset; what it is called is the axis's.
+/// Way in which the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign
+/// it gives a home offset; what it is called is the axis's.
 fn homing(axis: &Axis) -> Vec<StartupSdo> {
     let Some(settings) = &axis.homing_settings else { return Vec::new() };
     let Some(method) = settings.method else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What moves a robot's axes, from its file.
+//! The mover of a robot's axes, from its file.
 
 use control::external::{self, External};
 use controllers::{

@@ -17,13 +17,13 @@ use types::Signal;
 
 use super::signals;
 use super::urdf::{tool, urdf};
-use crate::Error;
+use crate::{Error, SharedMemoryError};
 
 /// An IPC that is not open yet, and what lives on it.
 pub struct Interface {
     /// To be opened.
     pub builder: Builder,
-    /// What may be asked of the robot.
+    /// Limits of commands for the robot.
     pub rules: Rules,
     /// Its ports.
     pub ports: Ports,
@@ -46,7 +46,7 @@ impl Ports {
     }
 }
 
-/// Who has the axes.
+/// Holder of the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovedBy {
     /// The robot file's controllers.
@@ -72,7 +72,7 @@ pub fn interface(
         builder.group(group_number(group)?);
     }
     let mut create = |name: &str, kind| {
-        builder.port(name, kind).map_err(|error| Error::SharedMemory(format!("ipc \"{name}\": {error}")))
+        builder.port(name, kind).map_err(|source| SharedMemoryError::Port { port: name.to_owned(), source })
     };
     let requests = create(requests::PORT, Kind::Message { size: requests::SIZE, depth: REQUESTS })?;
     let size = trajectory::size(robot.axes.len());
@@ -155,7 +155,7 @@ fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
     }
 }
 
-/// What may be asked of `robot`: what one of its controllers can follow.
+/// Limits of commands for `robot`: what one of its controllers can follow.
 fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
     let mut takes = vec![Takes::default(); robot.axes.len()];
     let mut drives = moved_by == MovedBy::Own;
@@ -202,14 +202,11 @@ fn of_mode(mode: CyclicMode) -> Takes {
 }
 
 /// Number of a group by its name in /etc/group, or written as a number.
-fn group_number(group: &str) -> Result<u32, Error> {
+fn group_number(group: &str) -> Result<u32, SharedMemoryError> {
     let groups = fs::read_to_string("/etc/group").unwrap_or_default();
-    number_in(&groups, group).or_else(|| group.parse().ok()).ok_or_else(|| {
-        let remedy = "create it, or correct group in the robot file's [ipc]";
-        Error::SharedMemory(format!(
-            "group \"{group}\": expected one of those in /etc/group, found none: {remedy}"
-        ))
-    })
+    number_in(&groups, group)
+        .or_else(|| group.parse().ok())
+        .ok_or_else(|| SharedMemoryError::Group { group: group.to_owned() })
 }
 
 /// Lines are `name:password:number:members` (group(5)).

@@ -15,9 +15,9 @@ use simulator::Segment;
 
 use super::profile;
 use super::segment::segment;
-use crate::{Error, Notice};
+use crate::{CaptureError, Error, Notice};
 
-/// How long a network card may take to see the far end of its cable.
+/// Time a network card may take to see the far end of its cable.
 const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Place of the SubDevices, and additions to their link.
@@ -74,7 +74,8 @@ pub fn open(
     match &wire.capture {
         None => Ok(RobotLink::Plain(link)),
         Some(path) => {
-            let capture = Capture::create(link, path, name).map_err(|error| cannot_write(path, &error))?;
+            let capture = Capture::create(link, path, name)
+                .map_err(|source| CaptureError::File { path: path.clone(), source })?;
             Ok(RobotLink::Captured { capture, path: path.clone() })
         }
     }
@@ -104,9 +105,8 @@ impl RobotLink {
     /// A capture that is not whole.
     pub fn finish(self) -> Result<Option<String>, Error> {
         let Self::Captured { capture, path } = self else { return Ok(None) };
-        let not_whole =
-            |error| Error::Capture(format!("{}: {error}: make room, or capture elsewhere", path.display()));
-        let summary = capture.finish().map_err(not_whole)?;
+        let summary =
+            capture.finish().map_err(|source| CaptureError::NotWhole { path: path.clone(), source })?;
         let missing = match summary.dropped {
             0 => String::new(),
             dropped => format!("; {dropped} more came too fast to be written"),
@@ -149,11 +149,4 @@ pub fn bring_up<L: Link, C: Clock>(
             tell(&Notice::OtherMainDevice { source: *source, frames: *frames });
         }
     })?)
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Error {
-    Error::Capture(format!(
-        "{}: the capture cannot be written ({error}), expected a place for a new file: choose another path",
-        path.display()
-    ))
 }

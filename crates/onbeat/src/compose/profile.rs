@@ -1,4 +1,4 @@
-//! What a robot's cycle asks of the operating system.
+//! Requests of a robot's cycle to the operating system.
 
 use control::profile::{RealTimeProfile, Residency, Scheduling};
 use robot::{Cycle, Robot};
@@ -20,7 +20,7 @@ pub fn profile(cycle: &Cycle) -> RealTimeProfile {
     }
 }
 
-/// How simulated SubDevices are scheduled: programs do not hold up real ones either. And real ones take no CPU from the
+/// Scheduling of simulated SubDevices: programs do not hold up real ones either. And real ones take no CPU from the
 /// cycle: they come one priority below it.
 pub fn simulated(robot: &Robot) -> Option<Scheduling> {
     let below = |priority: u8| priority.saturating_sub(1).max(1);

@@ -20,10 +20,10 @@ use simulator::application::sii::{
 };
 use simulator::application::{self, Level, NoApplication, Signal};
 use simulator::coe::DeviceDescription;
-use simulator::segment::Client;
+use simulator::segment::Attachment;
 use simulator::{EscDescription, Oscillator};
 
-use crate::Error;
+use crate::{Error, SimulationError};
 
 /// Clocks gain or lose up to this much, each another amount: 20 ppm, as inexpensive crystals do.
 const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
@@ -38,16 +38,9 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
     let mut devices = Vec::new();
     let mut attachments = Vec::new();
     for (position, it) in robot.bus.sub_devices.iter().enumerate() {
-        let place = |problem: &dyn std::fmt::Display, remedy: &str| {
-            Error::Simulation(format!(
-                "{}: SubDevice {position} \"{}\": {problem}: {remedy}",
-                robot.name, it.name
-            ))
-        };
         let Some(simulation) = &it.simulation else {
-            let problem =
-                "the robot file does not say how to simulate it, expected simulate = { kind = ... }";
-            return Err(place(&problem, "add it, or use --iface for the real bus"));
+            let (robot, name) = (robot.name.clone(), it.name.clone());
+            return Err(SimulationError::NotDescribed { robot, position, name }.into());
         };
         match simulation.application {
             Application::DigitalOutputs => wires = Wires::new(),
@@ -58,18 +51,20 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
         let description = description(it, simulation, image.as_ref().map(|(_, image)| image));
         let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
         let around = Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft };
-        let application = application(simulation, &description, &around)
-            .map_err(|error| place(&error, "correct the robot file"))?;
+        let application = application(simulation, &description, &around).map_err(|source| {
+            let (robot, name) = (robot.name.clone(), it.name.clone());
+            SimulationError::Application { robot, position, name, source }
+        })?;
         let bytes = image.map_or_else(|| description.image().emit(), |(bytes, _)| bytes);
         let esc = EscDescription { oscillator: oscillator(position), ..EscDescription::default() };
         devices.push(simulator::SubDevice::new(esc, bytes, application));
-        attachments.extend(it.parent.map(|parent| Client::new(parent.position, parent.port.into())));
+        attachments.extend(it.parent.map(|parent| Attachment::new(parent.position, parent.port.into())));
     }
-    Segment::with_topology(devices, &attachments)
-        .map_err(|error| Error::Simulation(format!("{}: {error}", robot.name)))
+    let segment = Segment::with_topology(devices, &attachments);
+    Ok(segment.map_err(|source| SimulationError::Topology { robot: robot.name.clone(), source })?)
 }
 
-/// What the SII of a SubDevice says: `image`, or what the robot file and the kind of application give.
+/// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
 fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Image>) -> SiiDescription {
     let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
         vendor_id: identity.vendor_id,
@@ -212,14 +207,10 @@ fn oscillator(position: usize) -> Oscillator {
     Oscillator { drift_ppm: DRIFT_PPM[position % DRIFT_PPM.len()], ..Oscillator::default() }
 }
 
-fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), Error> {
-    let bytes = fs::read(path).map_err(|error| {
-        Error::Simulation(format!(
-            "{}: cannot be read ({error}), expected an SII image: check the path",
-            path.display()
-        ))
-    })?;
+fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {
+    let bytes =
+        fs::read(path).map_err(|source| SimulationError::ImageFile { path: path.to_owned(), source })?;
     let image = sii::Image::parse(&bytes)
-        .map_err(|error| Error::Simulation(format!("{}: {error}: read the image again", path.display())))?;
+        .map_err(|source| SimulationError::Image { path: path.to_owned(), source })?;
     Ok((bytes, image))
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use motion::SerialArm;
 use robot::{Arm, Axis, ControllerKind, Robot};
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::Error;
+use crate::{UrdfError, UrdfFileError};
 
 /// Bytes of a URDF at most: a hundred times what large robots have. Meshes are files of their own.
 const LARGEST: u64 = 16 << 20;
@@ -21,96 +21,75 @@ const MOST_NODES: u32 = 1_000_000;
 const NAMES_LISTED: usize = 12;
 
 /// The text of `arm`'s URDF.
-pub(super) fn urdf(arm: &Arm, axes: &[Axis]) -> Result<String, Error> {
+pub(super) fn urdf(arm: &Arm, axes: &[Axis]) -> Result<String, UrdfError> {
     let path = &arm.urdf;
     let text = read(path).and_then(|text| check(&text, arm, axes).map(|()| text));
-    text.map_err(|wrong| {
-        Error::Urdf(format!("{}: {wrong}; the robot file's [arm] names it as its URDF", path.display()))
-    })
+    text.map_err(|source| UrdfError::File { path: path.clone(), source })
 }
 
 /// The joints from base to tool; `None` for a robot without a controller of the tool.
-pub(super) fn tool(robot: &Robot) -> Result<Option<SerialArm>, Error> {
+pub(super) fn tool(robot: &Robot) -> Result<Option<SerialArm>, UrdfError> {
     let moves = robot.controllers.iter().any(|it| it.kind == ControllerKind::Cartesian);
     let Some(arm) = robot.arm.as_ref().filter(|_| moves) else { return Ok(None) };
     let read = SerialArm::from_urdf(&urdf(arm, &robot.axes)?, arm.base.as_deref(), arm.tool.as_deref());
-    let wrong = |error| {
-        let remedy = "correct base and tool of the robot file's [arm], or the URDF";
-        Error::Urdf(format!("{}: {error}: {remedy}", arm.urdf.display()))
-    };
-    read.map(Some).map_err(wrong)
+    read.map(Some).map_err(|source| UrdfError::Tool { path: arm.urdf.clone(), source })
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    let words = |error: io::Error| error.to_string();
-    let about = fs::metadata(path).map_err(words)?;
+fn read(path: &Path) -> Result<String, UrdfFileError> {
+    let about = fs::metadata(path)?;
     if !about.is_file() {
-        return Err("it is no regular file, expected a URDF".to_owned());
+        return Err(UrdfFileError::NotRegular);
     }
-    let file = File::open(path).map_err(words)?;
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(words)?;
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         let found = about.len().max(bytes.len() as u64);
-        return Err(format!(
-            "{found} bytes, expected a URDF of at most {LARGEST}: leave out what is no URDF"
-        ));
+        return Err(UrdfFileError::TooLong { found, most: LARGEST });
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        format!("byte {} is no UTF-8, expected a text", error.utf8_error().valid_up_to())
-    })?;
-    if text.trim().is_empty() { Err("it is empty, expected a URDF".to_owned()) } else { Ok(text) }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| UrdfFileError::NotText { at: error.utf8_error().valid_up_to() })?;
+    if text.trim().is_empty() { Err(UrdfFileError::Empty) } else { Ok(text) }
 }
 
-/// True if the text is a URDF with a joint for each axis of the arm.
-fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), String> {
+/// Checks that the text is a URDF with a joint for each axis of the arm.
+fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), UrdfFileError> {
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-    let document =
-        Document::parse_with_options(text, options).map_err(|error| format!("{error}, expected XML"))?;
+    let document = Document::parse_with_options(text, options).map_err(UrdfFileError::Xml)?;
     let root = document.root_element();
     if !root.has_tag_name("robot") {
-        let found = root.tag_name().name();
-        return Err(format!("its outermost element is <{found}>, expected <robot>"));
+        return Err(UrdfFileError::Root { found: root.tag_name().name().to_owned() });
     }
     let mut joints = BTreeMap::new();
     for joint in root.children().filter(|node| node.has_tag_name("joint")) {
         let name = joint.attribute("name").unwrap_or_default();
         if joints.insert(name, joint).is_some() {
-            return Err(format!("{}two joints \"{name}\", expected every name once", line(joint)));
+            return Err(UrdfFileError::TwoJoints { line: line(joint), joint: name.to_owned() });
         }
     }
     for (axis, joint) in axes.iter().zip(&arm.joints) {
         let Some(joint) = joint else { continue };
+        let (joint, axis) = (joint.clone(), axis.name.clone());
         let Some(node) = joints.get(joint.as_str()) else {
             let known: Vec<_> = joints.keys().take(NAMES_LISTED).copied().collect();
             let more = if joints.len() > NAMES_LISTED { ", ..." } else { "" };
-            return Err(format!(
-                "no joint \"{joint}\" for axis \"{}\", expected one of {}{more}: correct [arm.joints]",
-                axis.name,
-                known.join(", ")
-            ));
+            return Err(UrdfFileError::NoJoint { joint, axis, known: known.join(", ") + more });
         };
         if node.attribute("type") == Some("fixed") {
-            return Err(format!(
-                "{}joint \"{joint}\" of axis \"{}\" is fixed, expected one that moves",
-                line(*node),
-                axis.name
-            ));
+            return Err(UrdfFileError::Fixed { line: line(*node), joint, axis });
         }
     }
     joints.iter().try_for_each(|(name, joint)| limits(name, *joint))
 }
 
 /// Limits that are numbers, the lower one first.
-fn limits(name: &str, joint: Node<'_, '_>) -> Result<(), String> {
+fn limits(name: &str, joint: Node<'_, '_>) -> Result<(), UrdfFileError> {
     let Some(limit) = joint.children().find(|node| node.has_tag_name("limit")) else { return Ok(()) };
+    let (line, name) = (line(limit), name.to_owned());
     let number = |key| {
         let Some(text) = limit.attribute(key) else { return Ok(None) };
         let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        let wrong = || {
-            format!("{}joint \"{name}\" has {key}=\"{text}\" as a limit, expected a number", line(limit))
-        };
-        number.map(Some).ok_or_else(wrong)
+        let (joint, found) = (name.clone(), text.to_owned());
+        number.map(Some).ok_or(UrdfFileError::Limit { line, joint, key, found })
     };
     let (lower, upper) = (number("lower")?.unwrap_or(0.0), number("upper")?.unwrap_or(0.0));
     number("velocity")?;
@@ -118,15 +97,12 @@ fn limits(name: &str, joint: Node<'_, '_>) -> Result<(), String> {
     if lower <= upper {
         return Ok(());
     }
-    Err(format!(
-        "{}joint \"{name}\" has limits from {lower} to {upper}, expected the lower one first",
-        line(limit)
-    ))
+    Err(UrdfFileError::Limits { line, joint: name, lower, upper })
 }
 
-/// Where an element stands.
-fn line(node: Node<'_, '_>) -> String {
-    format!("line {}, ", node.document().text_pos_at(node.range().start).row)
+/// Line of an element.
+fn line(node: Node<'_, '_>) -> u32 {
+    node.document().text_pos_at(node.range().start).row
 }
 
 #[cfg(test)]
@@ -148,17 +124,17 @@ mod tests {
         (robot.arm.unwrap(), robot.axes)
     }
 
-    fn checked(text: &str) -> Result<(), String> {
+    fn checked(text: &str) -> Result<(), UrdfFileError> {
         let (arm, axes) = arm("axis-2 = \"shoulder\", axis-3 = \"axis-3\"");
         check(text, &arm, &axes)
     }
 
     #[test]
     fn a_urdf_that_names_the_joints_is_one() {
-        assert_eq!(checked(GOOD), Ok(()));
+        checked(GOOD).unwrap();
         let example = include_str!("../../../../examples/arm.urdf");
         let robot = Robot::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
-        assert_eq!(check(example, &robot.arm.unwrap(), &robot.axes), Ok(()));
+        check(example, &robot.arm.unwrap(), &robot.axes).unwrap();
     }
 
     // feature(program): URDFs that are none, or name other joints
@@ -181,7 +157,7 @@ mod tests {
             ("lower=\"-1\"", "lower=\"2\"", "limits from 2 to 1, expected the lower one first"),
         ] {
             assert!(GOOD.contains(good));
-            let found = checked(&GOOD.replace(good, bad)).unwrap_err();
+            let found = checked(&GOOD.replace(good, bad)).unwrap_err().to_string();
             assert!(found.contains(expected), "{found}");
         }
     }
@@ -212,20 +188,20 @@ mod tests {
     #[test]
     fn elements_without_end_and_entities_that_grow_are_refused_at_once() {
         let deep = format!("<robot>{}", "<a>".repeat(1_000_000));
-        assert!(checked(&deep).unwrap_err().contains("expected XML"));
+        assert!(checked(&deep).unwrap_err().to_string().contains("expected XML"));
         let wide = format!("<robot>{}</robot>", "<a/>".repeat(1_000_001));
-        assert!(checked(&wide).unwrap_err().contains("nodes limit reached"));
+        assert!(checked(&wide).unwrap_err().to_string().contains("nodes limit reached"));
         let entities =
             "<!DOCTYPE robot [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><robot>&b;</robot>";
-        assert!(checked(entities).unwrap_err().contains("expected XML"));
+        assert!(checked(entities).unwrap_err().to_string().contains("expected XML"));
     }
 
-    /// What is wrong with a file of these bytes, made longer to `length`.
+    /// Fault of a file of these bytes, made longer to `length`.
     fn read_of(name: &str, bytes: &[u8], length: u64) -> String {
         let path = std::env::temp_dir().join(format!("onbeat-{}-{name}", std::process::id()));
         fs::write(&path, bytes).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
-        let found = read(&path).unwrap_err();
+        let found = read(&path).unwrap_err().to_string();
         fs::remove_file(path).unwrap();
         found
     }
@@ -234,7 +210,7 @@ mod tests {
     fn files_that_are_none_are_told_apart() {
         assert!(read_of("empty.urdf", b" \n", 2).contains("it is empty, expected a URDF"));
         assert!(read_of("bytes.urdf", &[b'a', 0xFF], 2).contains("byte 1 is no UTF-8"));
-        assert!(read(Path::new("/dev/zero")).unwrap_err().contains("no regular file"));
+        assert!(read(Path::new("/dev/zero")).unwrap_err().to_string().contains("no regular file"));
         let found = read_of("large.urdf", b"", 300 << 20);
         assert!(found.contains("314572800 bytes, expected a URDF of at most 16777216"), "{found}");
     }

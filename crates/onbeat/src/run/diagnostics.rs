@@ -10,7 +10,7 @@ use record::{RunConditions, RunSummary};
 use super::bus::BusServer;
 use super::tasks::Tasks;
 
-/// How often.
+/// Interval.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Puts the document before its readers.
@@ -21,7 +21,7 @@ pub(super) struct DiagnosticsWriter {
 }
 
 impl DiagnosticsWriter {
-    /// At this door.
+    /// At this server.
     pub(super) fn new(server: Server, conditions: &RunConditions) -> Self {
         let document = Diagnostics {
             process: std::process::id(),

@@ -1,16 +1,16 @@
-//! What an IPC is called, and where it is.
+//! Name of a shared-memory interface, and its place.
 
 use std::path::{Path, PathBuf};
 
 use robot::Robot;
 
-/// What an IPC is to be called.
+/// Name wished for a shared-memory interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) name: String,
-    /// Where its socket is to be; `None`: where cycles' sockets are.
+    /// Place wished for its socket; `None`: where cycles' sockets are.
     pub(super) folder: Option<PathBuf>,
-    /// Nobody chose it: if it is taken, another will do.
+    /// By default: if it is taken, another will do.
     pub(super) may_be_another: bool,
 }
 

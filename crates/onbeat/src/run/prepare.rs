@@ -8,7 +8,7 @@ use control::controller::Controller;
 use control::cycle::{Cycle, CycleConfiguration};
 use control::ipc::Ipc;
 use control::observer::Observer;
-use control::{axis, cycle_number, interlock};
+use control::{axis, interlock};
 use diagnose::Explainer;
 use ethercat::main_device::{MainDevice, SubDevice};
 use ipc::bus::Guests;
@@ -76,7 +76,6 @@ impl Settings {
         let configuration = self.cycle_configuration(robot);
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
-        let cycle = cycle.with_cycle_numbers(&axes::cycle_numbers(robot))?;
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
         if let Err(error) = cycle.set_signals(signals) {
             let (mut main_device, mut link) = cycle.abandon();
@@ -94,7 +93,7 @@ impl Settings {
         Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus })
     }
 
-    /// To PreOp; every axis, cycle number and interlock finds its objects there.
+    /// To PreOp; every axis and interlock finds its objects there.
     fn bring_up(
         &self,
         robot: &Robot,
@@ -200,7 +199,6 @@ enum Opened {
 
 fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Error> {
     axis::check(&axes::axes(robot), main_device)?;
-    cycle_number::check(&axes::cycle_numbers(robot), main_device)?;
     interlock::check(&robot.interlocks, main_device)?;
     Ok(())
 }

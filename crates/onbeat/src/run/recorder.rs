@@ -25,7 +25,7 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(1);
 /// Cycles that may wait for the file: half a minute at 1 kHz.
 const ROOM: usize = 1 << 15;
 
-/// How often the writer looks for new ones.
+/// Interval at which the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Cycles between two looks at how the file does.
@@ -209,7 +209,7 @@ fn facts(conditions: &RunConditions, period_ns: u64) -> Facts {
     facts
 }
 
-/// What went wrong over the run, and what the machine did.
+/// Faults over the run, and the machine's doings.
 fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
     let counts = [
         ("cycles", summary.cycles()),

@@ -5,10 +5,10 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use control::clock::MonotonicClock;
 use control::cycle::{Cycle, Ended};
-use control::disturbance::CycleWatch;
 use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use control::profile::{Grants, RealTimeProfile};
 use control::stop::StopHandle;
+use diagnose::disturbance::CycleWatch;
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
 use robot::{ControllerKind, OverrunPolicy, Robot};

@@ -41,7 +41,7 @@ impl Beside {
         self.said.try_iter().for_each(|line| reporter.notice(&Notice::Device(line)));
     }
 
-    /// What the system refused their real-time tasks, each a sentence.
+    /// Refusals of the system to their real-time tasks, each a sentence.
     pub(super) fn refusals(&self) -> Vec<String> {
         let of = |task: &control::task::Task| {
             let name = task.name().to_owned();

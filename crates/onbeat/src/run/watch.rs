@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
-use control::disturbance::Disturbances;
 use control::observer::{CycleEvent, Happening, Observer};
+use diagnose::disturbance::Disturbances;
 use diagnose::{Explainer, Explanation};
 use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
@@ -17,10 +17,10 @@ use super::recorder::Recorder;
 use super::tasks::Tasks;
 use crate::reporter::{Phase, Progress, Reporter};
 
-/// How often the watch looks: the cycle's rings hold seconds.
+/// Interval of the watch's looks: the cycle's rings hold seconds.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What is watched, and who is told.
+/// Subjects of the watch, and its listeners.
 pub(super) struct Watch {
     pub(super) observer: Observer,
     /// Instant at which all SubDevices were in Op: records before it are of the bring-up.
@@ -35,23 +35,23 @@ pub(super) struct Watch {
     pub(super) bus_server: Option<BusServer>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
     pub(super) tasks: Tasks,
-    /// How the tasks stood when the measurement ended.
+    /// Figures of the tasks when the measurement ended.
     pub(super) frozen: Option<Vec<TaskDiagnostics>>,
 }
 
-/// What a run came to.
+/// Outcome of a run.
 pub(super) struct Measured {
     pub(super) summary: RunSummary,
     /// Why cycles were late, if that was asked for.
     pub(super) explanation: Option<Explanation>,
-    /// How the real-time threads stood at the end of the measurement.
+    /// Figures of the real-time threads at the end of the measurement.
     pub(super) tasks: Vec<TaskDiagnostics>,
-    /// What disturbed them, if that was asked for.
+    /// Their disturbances, if that was asked for.
     pub(super) disturbances: Vec<Disturbances>,
 }
 
 impl Watch {
-    /// Whether the cycle is over.
+    /// True if the cycle is over.
     pub(super) fn is_over(&self) -> bool {
         self.observer.is_over()
     }

@@ -12,15 +12,15 @@ use crate::{Error, Reporter};
 pub(super) enum Beside {}
 
 /// Devices that are not started.
-pub(super) type Devices = ();
+pub(super) struct Devices;
 
 /// Refuses a robot with devices.
 pub(super) fn devices(robot: &Robot, _: bool, _: &mut Builder) -> Result<Devices, Error> {
-    if robot.peripherals.is_empty() { Ok(()) } else { Err(Error::NoDevices) }
+    if robot.peripherals.is_empty() { Ok(Devices) } else { Err(Error::NoDevices) }
 }
 
 impl Beside {
-    pub(super) fn start((): Devices, _: &Path) -> Result<Self, Error> {
+    pub(super) fn start(_: Devices, _: &Path) -> Result<Self, Error> {
         Err(Error::NoDevices)
     }
 

@@ -47,21 +47,13 @@ impl<'a> Brakes<'a> {
         let axis = &repetition.name;
         let place = entry.key("sub_device");
         let position = find(wanted, repetition, self.positions, " with its brake", place)?;
-        let SubDevice { name, cycle_number, .. } = &self.bus.sub_devices[position];
+        let SubDevice { name, .. } = &self.bus.sub_devices[position];
         let there = digital_outputs(&self.bus.sub_devices[position]);
         if there == Some(0) {
             let found =
                 format!("axis \"{axis}\" with its brake on \"{name}\", which has no digital outputs");
             let expected = self.one_with_outputs();
             return Err(Problem::new(place, found, expected, "name another SubDevice"));
-        }
-        if *cycle_number {
-            let found = format!(
-                "axis \"{axis}\" with its brake on \"{name}\", whose outputs carry the number of the cycle"
-            );
-            let expected = "digital outputs that nobody else writes";
-            let remedy = "remove cycle_number there, or name another SubDevice";
-            return Err(Problem::new(place, found, expected, remedy));
         }
         // Axes on one terminal take its channels one by one; those with a terminal each take the same
         // channel of each.

@@ -8,7 +8,7 @@ use super::repeat::repetitions;
 use super::topology::Topology;
 use super::{Checked, clock, simulation, watchdog};
 use crate::error::Problem;
-use crate::model::{Application, Bus, Cycle, Devices, MOST_SUB_DEVICES, SubDevice};
+use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, SubDevice};
 use crate::nearest::nearest;
 use crate::source::Place;
 
@@ -54,7 +54,6 @@ fn complete(entry: &mut SubDevice, clocks: bool, cycle: &Cycle, place: Place<'_>
     if let Some(it) = &mut entry.simulation {
         simulation::simulation(it, place.key("simulate"))?;
     }
-    check_cycle_number(entry, place)?;
     watchdog::process_data(&mut entry.process_data_watchdog, cycle, place)?;
     watchdog::pdi(entry.pdi_watchdog, place)?;
     let clock = entry.clock.as_ref();
@@ -139,15 +138,4 @@ impl SubDevices {
         }
         Ok(Some(alias))
     }
-}
-
-/// Checks that the cycle number goes only to digital outputs: a drive must not get a number that counts up.
-fn check_cycle_number(entry: &SubDevice, place: Place<'_>) -> Checked<()> {
-    let has_outputs = entry.simulated_as().is_none_or(|it| it == Application::DigitalOutputs);
-    if !entry.cycle_number || has_outputs {
-        return Ok(());
-    }
-    let found = "cycle_number on a SubDevice that is no terminal with digital outputs";
-    let expected = "cycle_number only on digital outputs";
-    Err(Problem::new(place.key("cycle_number"), found, expected, "remove it"))
 }

@@ -66,11 +66,13 @@ pub(crate) fn signals<'a>(
         let names = names(entry)?;
         let all = entry::find_all(entry, names.len(), mapping)?;
         for (name, found) in names.into_iter().zip(all) {
-            let place = (sub_device, found.direction == Direction::Output, found.field.bit_offset);
+            let output = found.direction == Direction::Output;
+            let bits = found.field.bit_offset..found.field.bit_offset + found.field.bit_length;
+            let places = bits.map(|bit| (sub_device, output, bit));
             if found.direction == Direction::Output {
                 let writer = owners.writer(sub_device, found.field).map(str::to_owned);
-                let writer =
-                    writer.or_else(|| taken.get(&place).map(|other| format!("signal \"{other}\"")));
+                let other = places.clone().find_map(|place| taken.get(&place));
+                let writer = writer.or_else(|| other.map(|other| format!("signal \"{other}\"")));
                 if let Some(writer) = writer {
                     let found =
                         format!("signal \"{name}\" on the output {}, which {writer} writes", found.entry);
@@ -78,7 +80,7 @@ pub(crate) fn signals<'a>(
                     return Err(Problem::new(entry.place(), found, expected, "remove one of the two"));
                 }
             }
-            taken.insert(place, name.clone());
+            taken.extend(places.map(|place| (place, name.clone())));
             signals.push(signal(entry, name, sub_device, &found)?);
         }
     }
@@ -86,7 +88,7 @@ pub(crate) fn signals<'a>(
     Ok(signals)
 }
 
-/// SubDevice, whether it is an output, and its first bit.
+/// SubDevice, true for its outputs, and a bit of them.
 type Place = (usize, bool, usize);
 
 fn signal(entry: &NamedSignal, name: String, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
@@ -102,7 +104,7 @@ fn signal(entry: &NamedSignal, name: String, sub_device: usize, found: &Found<'_
         flow: Flow::Input,
     };
     signal.range = value::range(entry, &signal)?;
-    signal.flow = behaviour::flow(entry, &signal, found.direction)?;
+    signal.flow = behaviour::flow(entry, &signal, found)?;
     Ok(signal)
 }
 

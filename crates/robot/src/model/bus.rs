@@ -76,9 +76,6 @@ pub struct SubDevice {
     /// Simulation; `None` where the file has none.
     #[serde(rename = "simulate")]
     pub simulation: Option<Simulation>,
-    /// True if its outputs carry the number of the cycle, for measurements from outside.
-    #[serde(default)]
-    pub cycle_number: bool,
     /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
     /// does too.
     pub group: Option<String>,

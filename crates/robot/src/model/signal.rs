@@ -81,6 +81,7 @@ pub(crate) struct SignalEntry {
 pub(crate) enum SignalWriter {
     Controller,
     Outside,
+    Cycle,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -93,7 +93,7 @@ impl Control {
             let controller = moment.robot.as_deref_mut().map(list).unwrap_or_default();
             self.list.reply(request.origin(), &ListControllersResponse { controller });
         }
-        self.hear(moment);
+        self.receive(moment);
     }
 
     /// Drops the pending requests, after the end of the cycle.
@@ -162,7 +162,7 @@ impl Control {
     }
 
     /// Passes replies on.
-    fn hear(&mut self, moment: &mut Moment<'_>) {
+    fn receive(&mut self, moment: &mut Moment<'_>) {
         let mut bytes = [0; SIZE + 1];
         while let Some(channel) = &mut self.channel {
             match channel.read(&mut bytes) {

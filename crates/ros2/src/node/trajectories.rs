@@ -73,7 +73,7 @@ impl Trajectories {
         while let Some((action, report)) = self.orders.next(moment) {
             let text = report_text(&report, moment.robot.as_deref());
             match action.and_then(|index| self.actions.get_mut(index)) {
-                Some(action) => action.hear(&report, &text, now()),
+                Some(action) => action.receive(&report, &text, now()),
                 None => say(&report, &text, moment),
             }
         }

@@ -100,7 +100,7 @@ struct Witness {
 }
 
 impl Witness {
-    /// What the last wait slept and spun.
+    /// Times the last wait slept and spun.
     fn take(&self) -> (u64, u64) {
         self.waits.take()
     }

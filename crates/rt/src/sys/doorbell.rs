@@ -1,10 +1,9 @@
 //! A doorbell between two threads: one sleeps until the other rings.
 
-use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use super::timespec;
+use rustix::thread::futex::{self, Flags, Timespec};
 
 /// Wakes one sleeping thread; costs the ringing side no system call while nobody sleeps.
 ///
@@ -27,21 +26,10 @@ impl Doorbell {
         // Partner: the fence in `ring`.
         fence(Ordering::SeqCst);
         if !ready() {
-            let timeout = timespec(timeout);
-            // SAFETY: the futex word is a live, aligned 32-bit atomic and the timespec outlives the
-            // call; FUTEX_WAIT only reads both. Any outcome (rung, timed out, interrupted, value
-            // already changed) is a permitted wake-up.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.state.as_ptr(),
-                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                    ASLEEP,
-                    &raw const timeout,
-                    ptr::null::<u32>(),
-                    0,
-                )
-            };
+            // What does not fit is longer than any machine lives.
+            let timeout = Timespec::try_from(timeout).ok();
+            // Any outcome (rung, timed out, interrupted, value already changed) is a permitted wake-up.
+            let _ = futex::wait(&self.state, Flags::PRIVATE, ASLEEP, timeout.as_ref());
         }
         self.state.store(AWAKE, Ordering::Relaxed);
     }
@@ -53,15 +41,8 @@ impl Doorbell {
         if self.state.load(Ordering::Relaxed) == ASLEEP
             && self.state.swap(AWAKE, Ordering::Relaxed) == ASLEEP
         {
-            // SAFETY: the futex word is a live, aligned 32-bit atomic; FUTEX_WAKE does not touch it.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.state.as_ptr(),
-                    libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                    1,
-                )
-            };
+            // It fails for no word that is there.
+            let _ = futex::wake(&self.state, Flags::PRIVATE, 1);
         }
     }
 }

@@ -3,7 +3,11 @@
 use std::fmt;
 use std::io;
 use std::mem;
+use std::num::NonZeroU64;
 use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 /// Gives the calling thread `SCHED_FIFO` at `priority` (1 to 99).
 ///
@@ -32,15 +36,12 @@ fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {
 /// # Errors
 /// EINVAL if there is no such CPU or the process may not use it.
 pub fn set_cpu(cpu: usize) -> io::Result<()> {
-    // SAFETY: an all-zero cpu_set_t is the empty set: it holds integers only.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    if cpu >= libc::CPU_SETSIZE as usize {
+    if cpu >= CpuSet::MAX_CPU {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
-    // SAFETY: `cpu` is below CPU_SETSIZE, so the bit lies within the set.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: `set` is valid for its size and outlives the call; 0 names the calling thread.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) })
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Reserves `runtime` in every `period` for the calling thread, to be had before `deadline`: `SCHED_DEADLINE`.
@@ -60,11 +61,11 @@ pub fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> 
     Attributes(attributes).restore()
 }
 
-/// How the calling thread is scheduled.
+/// Scheduling of the calling thread.
 #[derive(Clone, Copy)]
 pub struct Attributes(libc::sched_attr);
 
-/// How the calling thread is scheduled.
+/// Scheduling of the calling thread.
 pub fn attributes() -> io::Result<Attributes> {
     // SAFETY: an all-zero sched_attr is valid: it holds integers only.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
@@ -139,24 +140,17 @@ impl fmt::Debug for Attributes {
     }
 }
 
-/// How late the kernel may make this thread's ordinary sleeps to save wake-ups, in nanoseconds.
+/// Slack by which the kernel may delay this thread's ordinary sleeps to save wake-ups, in nanoseconds.
 /// Real-time policies ignore it; without one it is 50 us by default.
 pub fn set_timer_slack(nanoseconds: u32) {
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and cannot fail for a positive one.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(nanoseconds.max(1)), 0, 0, 0) };
+    let slack = NonZeroU64::new(nanoseconds.into()).unwrap_or(NonZeroU64::MIN);
+    // It cannot fail for a positive one.
+    let _ = set_current_timer_slack(Some(slack));
 }
 
 /// The highest `SCHED_FIFO` priority an unprivileged process gets (`ulimit -r`); `None`: no limit.
 pub fn priority_limit() -> Option<u64> {
-    soft_limit(libc::RLIMIT_RTPRIO)
-}
-
-/// The soft limit of a resource (getrlimit(2)); `None`: no limit.
-pub fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is valid to write to; the resource is one of libc's own constants.
-    let result = unsafe { libc::getrlimit(resource, &mut limit) };
-    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+    getrlimit(Resource::Rtprio).current
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {

@@ -1,14 +1,13 @@
 //! Analogue inputs: 16-bit values, each with a status word before it, described by CoE.
 
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
-use ethercat::wire::mailbox::MailboxError;
 
+use super::Signal;
+use super::coe_application::CoeApplication;
 use super::description::{DescriptionError, channels};
 use super::sii::entry;
-use super::{Application, ProcessDataLengths, Replies, Signal, StateChange};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, common};
 
 /// Largest number of channels of a terminal.
@@ -117,31 +116,17 @@ pub fn mapping(channels: usize) -> PdoMapping {
     }
 }
 
-impl Application for AnalogueInputs {
-    fn process_data_lengths(&self) -> ProcessDataLengths {
-        self.coe.lengths()
+impl CoeApplication for AnalogueInputs {
+    fn device(&self) -> &CoeDevice {
+        &self.coe
     }
 
-    fn power_on(&mut self) {
-        self.coe.power_on();
+    fn device_mut(&mut self) -> &mut CoeDevice {
+        &mut self.coe
     }
 
-    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
-        self.coe.enter(change);
-        Ok(())
-    }
-
-    fn step(&mut self, now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
+    fn work(&mut self, now: Instant, _operational: bool) {
         self.sample(now);
-        self.coe.put_inputs(inputs);
-    }
-
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        self.coe.serve(request, replies)
-    }
-
-    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
-        self.coe.poll(replies);
     }
 }
 
@@ -151,6 +136,7 @@ mod tests {
     use ethercat::sii::Identity;
 
     use super::*;
+    use crate::application::{Application, ProcessDataLengths};
 
     fn device() -> DeviceDescription {
         DeviceDescription::new(Identity::default(), "device")

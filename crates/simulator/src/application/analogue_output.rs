@@ -1,14 +1,13 @@
 //! Analogue outputs: 16-bit values, described by CoE, each with the value it has outside Op.
 
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::{MAPPING_OUTPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
-use ethercat::wire::mailbox::MailboxError;
 
+use super::Level;
+use super::coe_application::CoeApplication;
 use super::description::{DescriptionError, channels};
 use super::sii::entry;
-use super::{Application, Level, ProcessDataLengths, Replies, StateChange};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, READ_WRITE, common};
 
 /// Largest number of channels of a terminal.
@@ -95,37 +94,21 @@ pub fn mapping(channels: usize) -> PdoMapping {
     }
 }
 
-impl Application for AnalogueOutputs {
-    fn process_data_lengths(&self) -> ProcessDataLengths {
-        self.coe.lengths()
+impl CoeApplication for AnalogueOutputs {
+    fn device(&self) -> &CoeDevice {
+        &self.coe
     }
 
-    fn power_on(&mut self) {
-        self.coe.power_on();
+    fn device_mut(&mut self) -> &mut CoeDevice {
+        &mut self.coe
     }
 
-    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
-        self.coe.enter(change);
-        Ok(())
-    }
-
-    fn step(&mut self, _now: Instant, outputs: Option<&[u8]>, _inputs: &mut [u8]) {
-        if let Some(outputs) = outputs {
-            self.coe.take_outputs(outputs);
-        }
+    fn work(&mut self, _now: Instant, operational: bool) {
         let dictionary = self.coe.dictionary();
         for channel in &self.channels {
-            let shown = if outputs.is_some() { channel.value } else { channel.default };
+            let shown = if operational { channel.value } else { channel.default };
             channel.level.set(dictionary.get(shown) as f64);
         }
-    }
-
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        self.coe.serve(request, replies)
-    }
-
-    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
-        self.coe.poll(replies);
     }
 }
 
@@ -135,6 +118,7 @@ mod tests {
     use ethercat::sii::Identity;
 
     use super::*;
+    use crate::application::{Application, ProcessDataLengths};
 
     #[test]
     fn each_channel_drives_its_level_and_has_its_default_value_outside_op() {

@@ -2,15 +2,14 @@
 //!
 //! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and stall are not told.
 
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
-use ethercat::wire::mailbox::MailboxError;
 
+use super::Signal;
+use super::coe_application::CoeApplication;
 use super::description::{DescriptionError, channels};
 use super::sii::{entry, padding};
-use super::{Application, ProcessDataLengths, Replies, Signal, StateChange};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, READ_WRITE, common};
 
 /// Largest number of channels of a terminal.
@@ -191,35 +190,21 @@ pub fn mapping(channels: usize) -> PdoMapping {
     PdoMapping { outputs: outputs.collect(), inputs: inputs.collect() }
 }
 
-impl Application for Encoders {
-    fn process_data_lengths(&self) -> ProcessDataLengths {
-        self.coe.lengths()
+impl CoeApplication for Encoders {
+    fn device(&self) -> &CoeDevice {
+        &self.coe
     }
 
-    fn power_on(&mut self) {
-        self.coe.power_on();
+    fn device_mut(&mut self) -> &mut CoeDevice {
+        &mut self.coe
+    }
+
+    fn work(&mut self, now: Instant, operational: bool) {
+        self.count(now, operational);
+    }
+
+    fn restart(&mut self) {
         self.channels.iter_mut().for_each(|channel| channel.origin = None);
-    }
-
-    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
-        self.coe.enter(change);
-        Ok(())
-    }
-
-    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        if let Some(outputs) = outputs {
-            self.coe.take_outputs(outputs);
-        }
-        self.count(now, outputs.is_some());
-        self.coe.put_inputs(inputs);
-    }
-
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        self.coe.serve(request, replies)
-    }
-
-    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
-        self.coe.poll(replies);
     }
 }
 
@@ -228,7 +213,7 @@ mod tests {
     use ethercat::sii::Identity;
 
     use super::*;
-    use crate::application::Level;
+    use crate::application::{Application, Level, ProcessDataLengths};
 
     fn encoders(signals: &[Signal]) -> Result<Encoders, DescriptionError> {
         Encoders::new(&DeviceDescription::new(Identity::default(), "device"), signals)

@@ -2,15 +2,14 @@
 //!
 //! Simplifications: one calibration, and of the control bits only the bias.
 
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
-use ethercat::wire::mailbox::MailboxError;
 
+use super::Signal;
+use super::coe_application::CoeApplication;
 use super::description::DescriptionError;
 use super::sii::entry;
-use super::{Application, ProcessDataLengths, Replies, Signal, StateChange};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, READ_WRITE, common};
 
 /// Counts of the reading data for each newton and newton metre (0x2021:37 and :38).
@@ -123,35 +122,21 @@ pub fn mapping() -> PdoMapping {
     }
 }
 
-impl Application for ForceTorqueSensor {
-    fn process_data_lengths(&self) -> ProcessDataLengths {
-        self.coe.lengths()
+impl CoeApplication for ForceTorqueSensor {
+    fn device(&self) -> &CoeDevice {
+        &self.coe
     }
 
-    fn power_on(&mut self) {
-        self.coe.power_on();
-        (self.bias, self.samples) = ([0.0; 6], 0);
+    fn device_mut(&mut self) -> &mut CoeDevice {
+        &mut self.coe
     }
 
-    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
-        self.coe.enter(change);
-        Ok(())
-    }
-
-    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        if let Some(outputs) = outputs {
-            self.coe.take_outputs(outputs);
-        }
+    fn work(&mut self, now: Instant, _operational: bool) {
         self.sample(now);
-        self.coe.put_inputs(inputs);
     }
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        self.coe.serve(request, replies)
-    }
-
-    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
-        self.coe.poll(replies);
+    fn restart(&mut self) {
+        (self.bias, self.samples) = ([0.0; 6], 0);
     }
 }
 
@@ -161,6 +146,7 @@ mod tests {
     use ethercat::sii::Identity;
 
     use super::*;
+    use crate::application::{Application, ProcessDataLengths};
 
     #[test]
     fn forces_and_torques_are_counts_and_a_bias_is_taken_off() {

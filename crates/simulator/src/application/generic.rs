@@ -1,15 +1,13 @@
 //! Device of which only the PDOs are known: outputs are stored, inputs return the values set by code.
 
-use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::PdoMapping;
 use ethercat::sdo_abort::AbortCode;
 use ethercat::sii::{Image, MailboxProtocols};
 use ethercat::time::Instant;
-use ethercat::wire::mailbox::MailboxError;
 
+use super::coe_application::CoeApplication;
 use super::description::{DescriptionError, add_mapping};
 use super::sii::pdos;
-use super::{Application, ProcessDataLengths, Replies, StateChange};
 use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary, common};
 
 /// A device with the mapping of an SII image or a robot file.
@@ -67,36 +65,19 @@ impl GenericDevice {
 /// Capacity of a PDO, in objects.
 const MAPPING_CAPACITY: u8 = 32;
 
-impl Application for GenericDevice {
-    fn process_data_lengths(&self) -> ProcessDataLengths {
-        self.coe.lengths()
+impl CoeApplication for GenericDevice {
+    fn device(&self) -> &CoeDevice {
+        &self.coe
     }
 
-    fn power_on(&mut self) {
-        self.coe.power_on();
+    fn device_mut(&mut self) -> &mut CoeDevice {
+        &mut self.coe
     }
 
-    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
-        self.coe.enter(change);
-        Ok(())
-    }
+    fn work(&mut self, _now: Instant, _operational: bool) {}
 
-    fn step(&mut self, _now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        if let Some(outputs) = outputs {
-            self.coe.take_outputs(outputs);
-        }
-        self.coe.put_inputs(inputs);
-    }
-
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        if !self.serves_coe {
-            return Err(MailboxError::UNSUPPORTED_PROTOCOL);
-        }
-        self.coe.serve(request, replies)
-    }
-
-    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
-        self.coe.poll(replies);
+    fn serves_coe(&self) -> bool {
+        self.serves_coe
     }
 }
 
@@ -106,6 +87,7 @@ mod tests {
     use ethercat::sii::Identity;
 
     use super::*;
+    use crate::application::{Application, ProcessDataLengths};
 
     fn device() -> DeviceDescription {
         DeviceDescription::new(Identity::default(), "device")

@@ -5,6 +5,7 @@
 
 pub mod analogue;
 pub mod analogue_output;
+pub mod coe_application;
 pub mod description;
 pub mod digital;
 pub mod encoder;
@@ -23,6 +24,7 @@ use ethercat::wire::mailbox::MailboxError;
 
 pub use analogue::AnalogueInputs;
 pub use analogue_output::AnalogueOutputs;
+pub use coe_application::CoeApplication;
 pub use description::DescriptionError;
 pub use digital::{DigitalInputs, DigitalOutputs, Wires};
 pub use encoder::Encoders;

@@ -19,7 +19,7 @@ use ethercat::wire::datagram::HEADER_LENGTH;
 use ethercat::wire::ethernet::{self, PROCESSED_BIT, SOURCE_OFFSET};
 use ethercat::wire::frame::{DATAGRAMS_OFFSET, FrameError, checked_end, place_at};
 
-pub use topology::{CABLE_DELAY, Client, TopologyError};
+pub use topology::{Attachment, CABLE_DELAY, TopologyError};
 
 use crate::sub_device::SubDevice;
 use topology::{Loop, Route, Topology};
@@ -48,7 +48,7 @@ impl Segment {
     #[must_use]
     pub fn with_cable_delay(devices: Vec<SubDevice>, delay: Duration) -> Self {
         let attachments: Vec<_> =
-            (1..devices.len()).map(|child| Client::new(child - 1, 1).with_delay(delay)).collect();
+            (1..devices.len()).map(|child| Attachment::new(child - 1, 1).with_delay(delay)).collect();
         match Topology::new(devices.len(), 0, &attachments) {
             Ok(topology) => Self::join(devices, topology),
             Err(error) => unreachable!("a line is a topology: {error}"),
@@ -63,7 +63,10 @@ impl Segment {
     /// # Errors
     /// [`TopologyError`]: a wrong number of attachments, a parent behind its child, a port that does not
     /// exist or is in use.
-    pub fn with_topology(devices: Vec<SubDevice>, attachments: &[Client]) -> Result<Self, TopologyError> {
+    pub fn with_topology(
+        devices: Vec<SubDevice>,
+        attachments: &[Attachment],
+    ) -> Result<Self, TopologyError> {
         Self::entered_at(0, devices, attachments)
     }
 
@@ -75,7 +78,7 @@ impl Segment {
     pub fn entered_at(
         entry: usize,
         devices: Vec<SubDevice>,
-        attachments: &[Client],
+        attachments: &[Attachment],
     ) -> Result<Self, TopologyError> {
         let topology = Topology::new(devices.len(), entry, attachments)?;
         Ok(Self::join(devices, topology))

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Attachment of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct Attachment {
     /// Index of the SubDevice before it in the list; less than its own.
     pub parent: usize,
     /// Port of that SubDevice.
@@ -18,7 +18,7 @@ pub struct Client {
     pub delay: Duration,
 }
 
-impl Client {
+impl Attachment {
     /// Attaches to `port` of `parent`, with a cable of 20 m.
     #[must_use]
     pub const fn new(parent: usize, port: usize) -> Self {
@@ -123,7 +123,7 @@ impl Topology {
     pub(super) fn new(
         count: usize,
         first_entry: usize,
-        attachments: &[Client],
+        attachments: &[Attachment],
     ) -> Result<Self, TopologyError> {
         if first_entry >= PORTS {
             return Err(TopologyError::Entry { port: first_entry });
@@ -138,7 +138,7 @@ impl Topology {
         }
         let mut entries = vec![first_entry];
         for (child, attachment) in (1..).zip(attachments) {
-            let Client { parent, port, entry, delay } = *attachment;
+            let Attachment { parent, port, entry, delay } = *attachment;
             if parent >= child {
                 return Err(TopologyError::Parent { child, parent });
             }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_line_goes_there_and_back() {
-        let attachments = [1, 2].map(|child| Client::new(child - 1, 1));
+        let attachments = [1, 2].map(|child| Attachment::new(child - 1, 1));
         let route = trace(&Topology::new(3, 0, &attachments).unwrap());
         assert!(route.returns);
         let arrivals: Vec<_> =
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn branches_are_visited_in_the_order_of_ports_three_one_two() {
-        let attachments = [1, 2, 3].map(|port| Client::new(0, port));
+        let attachments = [1, 2, 3].map(|port| Attachment::new(0, port));
         let route = trace(&Topology::new(4, 0, &attachments).unwrap());
         let order: Vec<_> = route.hops.iter().map(|hop| hop.device).collect();
         assert_eq!(order, [0, 3, 1, 2]);
@@ -294,13 +294,13 @@ mod tests {
 
     #[test]
     fn behind_a_swapped_subdevice_others_are_processed_first() {
-        let attachments = [Client::new(0, 1).entered_at(1), Client::new(1, 0)];
+        let attachments = [Attachment::new(0, 1).entered_at(1), Attachment::new(1, 0)];
         let route = trace(&Topology::new(3, 0, &attachments).unwrap());
         let hops: Vec<_> = route.hops.iter().map(|hop| (hop.device, hop.arrival)).collect();
         assert_eq!(hops, [(0, 0), (2, 220), (1, 330)]);
         assert_eq!(route.hops[2].ports, [Some(330), Some(110), None, None]);
         assert!(route.returns && !route.circulates);
-        let first = [Client::new(0, 0), Client::new(1, 1)];
+        let first = [Attachment::new(0, 0), Attachment::new(1, 1)];
         let route = trace(&Topology::new(3, 1, &first).unwrap());
         let order: Vec<_> = route.hops.iter().map(|hop| hop.device).collect();
         assert_eq!((order, route.returns), (vec![1, 2, 0], true));
@@ -308,22 +308,22 @@ mod tests {
 
     #[test]
     fn a_frame_is_processed_behind_one_port_0_without_a_link_and_no_more() {
-        let last = [Client::new(0, 1), Client::new(1, 1).entered_at(1)];
+        let last = [Attachment::new(0, 1), Attachment::new(1, 1).entered_at(1)];
         let route = trace(&Topology::new(3, 0, &last).unwrap());
         assert_eq!((route.hops.len(), route.returns, route.circulates), (3, true, true));
-        let two = [Client::new(0, 3).entered_at(1), Client::new(0, 1).entered_at(2)];
+        let two = [Attachment::new(0, 3).entered_at(1), Attachment::new(0, 1).entered_at(2)];
         let route = trace(&Topology::new(3, 0, &two).unwrap());
         assert_eq!((route.hops.len(), route.returns), (2, false));
     }
 
     #[test]
     fn impossible_joints_are_errors_that_name_both_ends() {
-        let error = |count, attachments: &[Client]| Topology::new(count, 0, attachments).unwrap_err();
-        assert_eq!(error(3, &[Client::new(0, 1)]), TopologyError::Count { expected: 2, found: 1 });
-        assert_eq!(error(2, &[Client::new(1, 1)]), TopologyError::Parent { child: 1, parent: 1 });
+        let error = |count, attachments: &[Attachment]| Topology::new(count, 0, attachments).unwrap_err();
+        assert_eq!(error(3, &[Attachment::new(0, 1)]), TopologyError::Count { expected: 2, found: 1 });
+        assert_eq!(error(2, &[Attachment::new(1, 1)]), TopologyError::Parent { child: 1, parent: 1 });
         let port = TopologyError::Port { child: 1, parent: 0, port: 0, entry: 0 };
-        assert_eq!(error(2, &[Client::new(0, 0)]), port);
+        assert_eq!(error(2, &[Attachment::new(0, 0)]), port);
         let taken = TopologyError::Taken { parent: 0, port: 1, first: 1, second: 2 };
-        assert_eq!(error(3, &[Client::new(0, 1), Client::new(0, 1)]), taken);
+        assert_eq!(error(3, &[Attachment::new(0, 1), Attachment::new(0, 1)]), taken);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Analyse {
     #[arg(long, value_name = "HOW")]
     assign: Option<Assign>,
 
-    /// Who runs first, instead of what the file says
+    /// Order of priorities, instead of the file's
     #[arg(long, value_name = "POLICY")]
     policy: Option<PolicyName>,
 
@@ -46,7 +46,7 @@ pub(crate) struct Analyse {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cpus: Option<u16>,
 
-    /// How to spread them
+    /// Way to spread them
     #[arg(long, value_name = "HOW", requires = "cpus", default_value = "worst-fit")]
     partition: Partition,
 

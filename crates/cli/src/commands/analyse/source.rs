@@ -1,4 +1,4 @@
-//! Where the tasks come from.
+//! Sources of the tasks.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _};
@@ -30,7 +30,7 @@ fn is_recording(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *RECORDING
 }
 
-/// How a recording begins.
+/// First bytes of a recording.
 const RECORDING: &[u8; 18] = b"# onbeat recording";
 
 /// The cycle of a recorded run as a task: its longest execution time seen and a margin, its latest start as jitter.

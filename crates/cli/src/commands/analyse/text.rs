@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use report::{Row, Table};
-use schedulability::advice::{self, Cause, Change, Miss};
+use schedulability::advice::{self, Change, Miss, Part};
 use schedulability::earliest_deadline::Feasibility;
 use schedulability::utilisation::{hyperbolic_product, liu_layland_bound};
 use schedulability::verdict::Processor;
@@ -189,26 +189,26 @@ fn why(set: &TaskSet, found: &Analysis, miss: &Miss) -> String {
     let full = processor.map_or(0.0, |processor| processor.utilisation * 100.0);
     let overloaded = found.tasks[miss.place].response == ResponseTime::Unbounded
         || processor.is_some_and(|processor| processor.feasibility == Some(Feasibility::Overloaded));
-    if overloaded && miss.causes.is_empty() {
+    if overloaded && miss.parts.is_empty() {
         return format!("{name} {late} because cpu {} is asked for {full:.2} %", task.cpu);
     }
-    if let (ResponseTime::AtLeast(_), true) = (found.tasks[miss.place].response, miss.causes.is_empty()) {
+    if let (ResponseTime::AtLeast(_), true) = (found.tasks[miss.place].response, miss.parts.is_empty()) {
         return format!("{name} is not proven to meet its deadline: no bound was found in reasonable time");
     }
-    let causes = miss.causes.iter().take(4).map(|&(cause, ns)| match cause {
-        Cause::Own => format!("{} of its own", time(ns)),
-        Cause::Jitter => format!("{} of release jitter", time(ns)),
-        Cause::Blocking => format!("{} of blocking by lower priorities", time(ns)),
-        Cause::Task { place, jobs: 1 } => format!("{} of {}", time(ns), set.tasks[place].name),
-        Cause::Task { place, jobs } => {
+    let parts = miss.parts.iter().take(4).map(|&(part, ns)| match part {
+        Part::Own => format!("{} of its own", time(ns)),
+        Part::Jitter => format!("{} of release jitter", time(ns)),
+        Part::Blocking => format!("{} of blocking by lower priorities", time(ns)),
+        Part::Task { place, jobs: 1 } => format!("{} of {}", time(ns), set.tasks[place].name),
+        Part::Task { place, jobs } => {
             let other = &set.tasks[place];
             format!("{} of {} ({jobs} x {})", time(ns), other.name, time(other.wcet_ns))
         }
     });
-    let causes: Vec<String> = causes.collect();
-    let more = miss.causes.len().saturating_sub(4);
+    let parts: Vec<String> = parts.collect();
+    let more = miss.parts.len().saturating_sub(4);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{name} {late} because its response is made of {}{more}", causes.join(", "))
+    format!("{name} {late} because its response is made of {}{more}", parts.join(", "))
 }
 
 fn words(set: &TaskSet, change: &Change) -> String {

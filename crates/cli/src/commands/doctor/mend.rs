@@ -1,4 +1,4 @@
-//! What the doctor changes, and how it is put back.
+//! Changes of the doctor, and their undoing.
 
 use machine::check::Finding;
 use machine::journal::{self, Journal, Restoration, Restored};
@@ -13,7 +13,7 @@ use crate::output;
 pub(super) struct Mended {
     /// The check it is for.
     pub(super) name: &'static str,
-    /// What was to be changed.
+    /// Change that was to be made.
     pub(super) change: String,
     /// Why it was not; `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]

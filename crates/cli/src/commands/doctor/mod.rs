@@ -44,11 +44,11 @@ pub(crate) struct Doctor {
     #[arg(long = "for", value_name = "PERIOD", value_parser = period)]
     period: Option<Duration>,
 
-    /// How long to probe
+    /// Time to probe for
     #[arg(long, value_name = "TIME", value_parser = probe_time, default_value = "1min", requires = "period")]
     probe_time: Duration,
 
-    /// What the probe asks of the system, as `run --profile`
+    /// Requests of the probe to the system, as `run --profile`
     #[arg(long, value_name = "PMCS|none", default_value = "PM", requires = "period")]
     profile: Profile,
 
@@ -165,7 +165,7 @@ const EXIT_CODES: &str = "Exit code: 0 nothing worse than a note; 1 a warning; 2
 /// The exit code of a doctor that could not do its work, as monitoring plug-ins use it.
 pub(crate) const COULD_NOT_WORK: u8 = 3;
 
-/// What the doctor says.
+/// Report of the doctor.
 #[derive(Serialize)]
 struct Diagnosis {
     cpu: usize,

@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
 
-/// What a probe measured.
+/// Measurements of a probe.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Probed {
     /// Time from release to release, ns.
     pub(super) period_ns: u64,
     /// The letters of the profile that was asked for.
     pub(super) profile: String,
-    /// How long it took, s.
+    /// Time it took, s.
     pub(super) seconds: f64,
     /// Releases that were measured.
     pub(super) cycles: u64,
@@ -33,9 +33,9 @@ pub(super) struct Probed {
     pub(super) busy: f64,
     /// Share of the time the hypervisor had taken it.
     pub(super) steal: f64,
-    /// What the system granted.
+    /// Requests that the system granted.
     pub(super) granted: String,
-    /// What it refused, each a sentence.
+    /// Requests that it refused, each a sentence.
     pub(super) refusals: Vec<String>,
 }
 

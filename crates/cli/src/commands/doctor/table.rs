@@ -31,7 +31,7 @@ pub(super) fn text(diagnosis: &Diagnosis, all: bool) -> String {
     text + "\n" + &page.wrapped(&sum(diagnosis), "", "")
 }
 
-/// What the probe measured, and the verdict.
+/// Measurements of the probe, and the verdict.
 pub(super) fn verdict(probed: &Probed, verdict: &Verdict) -> String {
     let page = Page::of_terminal();
     let mut text = format!("\n{}\n", page.bold("Verdict"));
@@ -74,7 +74,7 @@ fn sum(diagnosis: &Diagnosis) -> String {
     sum
 }
 
-/// How the text is laid out.
+/// Layout of the text.
 struct Page {
     columns: usize,
     colours: bool,

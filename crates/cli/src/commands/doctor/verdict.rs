@@ -1,18 +1,18 @@
-//! Whether a machine holds a period, said with what is known.
+//! Verdict on a machine and a period, said with what is known.
 
 use machine::check::{Finding, Severity};
 
 use super::probe::Probed;
 
-/// Whether the machine holds the period.
+/// Verdict on the machine and the period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) holds: bool,
     /// "holds with a margin of ...", "holds, but ...", "does not, because ...".
     pub(super) words: String,
-    /// How much the words are worth.
+    /// Strength of the verdict.
     pub(super) confidence: String,
-    /// What to try next, if there is something.
+    /// Advice to try next, if there is some.
     pub(super) advice: Option<String>,
 }
 
@@ -66,7 +66,7 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
     reasons.join("; ")
 }
 
-/// What is at hand and was not used.
+/// Means at hand that were not used.
 fn advice(probed: &Probed, findings: &[Finding]) -> Option<String> {
     let fixable = findings.iter().filter(|finding| finding.fixable).count();
     let fix = (fixable > 0).then(|| format!("--fix mends {fixable} findings"));
@@ -80,7 +80,7 @@ fn advice(probed: &Probed, findings: &[Finding]) -> Option<String> {
     (!advice.is_empty()).then(|| format!("Try: {}.", advice.join("; ")))
 }
 
-/// What delays a wake-up most, the usual suspects first.
+/// Usual suspects for a late wake-up, the most frequent first.
 const SUSPECTS: [&str; 8] = [
     "steal-time",
     "hypervisor",
@@ -107,7 +107,7 @@ fn confidence(probed: &Probed, holds: bool) -> String {
     )
 }
 
-/// What was measured, line by line.
+/// Measurements, line by line.
 pub(super) fn lines(probed: &Probed) -> Vec<String> {
     let at = |value: Option<u64>| value.map_or("-".to_owned(), time);
     let latency = &probed.latency;

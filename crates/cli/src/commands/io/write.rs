@@ -204,7 +204,7 @@ fn not_commanded(it: &SignalDescription) -> Failure {
             "output \"{name}\" is written by the controller, expected one with writer = \"{OUTSIDE}\" in its [[signal]]; \
              `onbeat io force` wins over a controller"
         ),
-        Some(writer) => format!("output \"{name}\" is written by {writer}: command that instead"),
+        Some(writer) => format!("output \"{name}\" is written by {writer}: it can be read only"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! What happens on the bus and to the axes, a line each: when, in which cycle, where, and why.
+//! Events on the bus and of the axes, a line each: time, cycle, place, and reason.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Chronicle {
     interface: Interface,
     period: Duration,
     op_since: Option<Instant>,
-    /// What follows is the stop.
+    /// True once the stop has begun.
     closed: bool,
 }
 
@@ -79,7 +79,7 @@ impl Chronicle {
         }
     }
 
-    /// What follows is the stop: SubDevices leave Op because they are told to.
+    /// Begins the stop: SubDevices leave Op because they are told to.
     pub(super) fn close(&mut self) {
         self.closed = true;
         if self.lost() > 0 {
@@ -90,7 +90,7 @@ impl Chronicle {
         }
     }
 
-    /// How many SubDevices are lost; their drives' states are of the past.
+    /// Number of lost SubDevices; their drives' states are of the past.
     pub(super) fn lost(&self) -> usize {
         self.sub_devices.iter().filter(|it| it.lost.is_some_and(|lost| lost.told)).count()
     }
@@ -164,7 +164,7 @@ impl Chronicle {
         }
     }
 
-    /// What happened to whom, and what to do; `None` for what is not worth a line.
+    /// Place, event and remedy; `None` for an event that is not worth a line.
     fn words(&self, at: Instant, cycle: u64, what: Happening) -> Option<String> {
         Some(match what {
             Happening::Bus(Event::StateChanged { position, status, code }) => {
@@ -353,7 +353,7 @@ mod tests {
         CycleEvent { cycle, at: at(cycle), what }
     }
 
-    /// What is said, without the wall time.
+    /// Lines written, without the wall time.
     fn said(heard: &mut impl FnMut() -> Vec<String>) -> Vec<String> {
         heard().iter().map(|line| line.split_once(' ').expect("a time").1.to_owned()).collect()
     }

@@ -44,7 +44,10 @@ pub(super) fn table(counters: &ControllerCounters) -> String {
         );
     }
     if it.wrong > 0 {
-        let why = Wrong::from_code(it.why_wrong).map_or("another reason", Wrong::words);
+        let why = u8::try_from(it.why_wrong)
+            .ok()
+            .and_then(Wrong::from_code)
+            .map_or("another reason", Wrong::words);
         let _ = writeln!(
             text,
             "  answers refused       {}, the last in cycle {}: {why}",

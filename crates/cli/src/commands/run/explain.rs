@@ -12,7 +12,7 @@ use crate::arguments::time;
 use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;
 
-/// Where the help lists them.
+/// Heading the help lists them under.
 const EXPLAIN: &str = "Why cycles are late";
 
 #[derive(Args, Clone, Debug)]

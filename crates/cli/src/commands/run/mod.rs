@@ -91,8 +91,8 @@ pub(crate) struct Run {
           default_missing_value = "counts")]
     watch: Option<Watching>,
 
-    /// Stop when the process that started this one is gone (experiments run their columns so)
-    #[arg(long, hide = true)]
+    /// Stop when the process that started this one is gone: for scripts and supervisors
+    #[arg(long)]
     with_parent: bool,
 
     #[command(flatten)]
@@ -118,9 +118,9 @@ fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Watching {
-    /// How many, by what, in which periods
+    /// Count, causes and periods of disturbances
     Counts,
-    /// Where a thread was at the first of each kind, too
+    /// Place of the thread at the first of each kind, too
     Backtraces,
 }
 
@@ -218,13 +218,13 @@ struct Finished {
     table: String,
     /// For programs.
     json: String,
-    /// What else there is to say: files that were written.
+    /// Further lines to print: files that were written.
     notes: Vec<String>,
-    /// Whether it ran as it should.
+    /// True if it ran as it should.
     verdict: Result<(), Failure>,
 }
 
-/// What became of files.
+/// Outcome of files.
 struct Written {
     notes: Vec<String>,
     verdict: Result<(), Failure>,

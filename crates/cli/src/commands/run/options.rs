@@ -1,4 +1,4 @@
-//! How the cycle is held: the options that stand over the robot file's `[cycle]`.
+//! Options of the cycle, which stand over the robot file's `[cycle]`.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -18,12 +18,12 @@ use serde::Serialize;
 use crate::arguments::{named, time};
 use crate::words::live_line::LiveLine;
 
-/// Where the help lists them.
+/// Heading the help lists them under.
 const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Hold {
-    /// What the cycle asks of the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
+    /// Requests of the cycle to the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
     #[arg(long, help_heading = HOLD, value_name = "PMCS|none")]
     profile: Option<Profile>,
 
@@ -39,11 +39,11 @@ pub(super) struct Hold {
     #[arg(long, help_heading = HOLD, value_name = "CPU")]
     cpu: Option<usize>,
 
-    /// How long before each release S wakes up and spins
+    /// Time before each release at which S wakes up and spins
     #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
     spin_margin: Option<Duration>,
 
-    /// What becomes of releases that a cycle ran past
+    /// Policy for releases that a cycle ran past
     #[arg(long, help_heading = HOLD, value_parser = overrun_policy(), value_name = "POLICY")]
     overrun: Option<OverrunPolicy>,
 }
@@ -85,7 +85,7 @@ impl Hold {
     }
 }
 
-/// What became of cycles that overran, from the first release to the last, for people and for programs.
+/// Outcome of cycles that overran, from the first release to the last, for people and for programs.
 #[derive(Serialize)]
 pub(super) struct OverrunOutcome {
     policy: &'static str,
@@ -122,7 +122,7 @@ impl fmt::Display for OverrunOutcome {
     }
 }
 
-/// What was asked of the system and what it granted, for programs.
+/// Requests to the system and its grants, for programs.
 #[derive(Serialize)]
 pub(super) struct ProfileOutcome {
     /// Letters of PMCS.
@@ -130,14 +130,14 @@ pub(super) struct ProfileOutcome {
     granted: String,
     /// Each a sentence, with what to do.
     refusals: Vec<String>,
-    /// What is worth knowing and was not asked for.
+    /// Remarks on facts worth knowing that were not asked for.
     notes: Vec<String>,
-    /// How long before a release the cycle wakes up and spins; 0 without S.
+    /// Time before a release at which the cycle wakes up and spins; 0 without S.
     spin_margin_ns: u64,
     shield: Option<ShieldOutcome>,
 }
 
-/// What was moved away from the cycle's CPU.
+/// Threads and interrupts moved away from the cycle's CPU.
 #[derive(Serialize)]
 struct ShieldOutcome {
     cpu: usize,
@@ -147,7 +147,7 @@ struct ShieldOutcome {
     left: Vec<LeftOutcome>,
 }
 
-/// What still runs there.
+/// Threads and interrupts that still run there.
 #[derive(Serialize)]
 struct LeftOutcome {
     why: String,

@@ -1,4 +1,4 @@
-//! What a run came to, for people and for programs.
+//! Outcome of a run, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ use super::trouble::{self, Standing};
 use crate::failure::Failure;
 use crate::words;
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Serialize)]
 pub(super) struct Outcome<'a> {
     #[serde(flatten)]
@@ -45,7 +45,7 @@ pub(super) struct Outcome<'a> {
     /// Cycles later than `--late-above`, with their causes; only with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<&'a [LateCycle]>,
-    /// What all of them came from.
+    /// Source of all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a Explanation>,
 }
@@ -267,7 +267,7 @@ impl<'a> Outcome<'a> {
 /// Letters of a line that every terminal has.
 const COLUMNS: usize = 80;
 
-/// Where the conditions begin, behind their labels.
+/// Column at which the conditions begin, behind their labels.
 const BEHIND_LABEL: &str = "             ";
 
 /// The same in lines of that many letters, where no word is longer.

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use control::disturbance::Disturbances;
+use diagnose::disturbance::Disturbances;
 use ipc::diagnostics::{TaskDiagnostics, Watched};
 
 use crate::words::live_line::LiveLine;
 
-/// What the watch counted of each task, a line each; nothing where nobody watched.
+/// Counts of the watch for each task, a line each; nothing where nobody watched.
 pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
     let watched: Vec<(&str, &Watched)> =
         tasks.iter().filter_map(|task| Some((task.name.as_str(), task.watched.as_ref()?))).collect();
@@ -37,7 +37,7 @@ pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
     text
 }
 
-/// What disturbed one of them, in words.
+/// Disturbances of one of them, in words.
 fn in_words(found: &Disturbances) -> String {
     let (whom, period) = match found.name.as_str() {
         "cycle" => ("the cycle's thread".to_owned(), "cycle"),
@@ -47,7 +47,7 @@ fn in_words(found: &Disturbances) -> String {
         true => format!("nothing disturbed {whom}"),
         false => format!("disturbances of {whom}:"),
     };
-    for it in &found.culprits {
+    for it in &found.causes {
         let periods = match it.first_period == it.last_period {
             true => format!("in {period} {}", it.first_period),
             false => format!("in {period}s {} to {}", it.first_period, it.last_period),

@@ -20,7 +20,7 @@ pub(super) const MOST_TOLD: usize = 3;
 /// Those named behind them.
 const MOST_NAMED: usize = 12;
 
-/// How the SubDevices and the axes stood when the run came to its end.
+/// States of the SubDevices and the axes when the run came to its end.
 pub(super) struct Standing<'a> {
     pub(super) robot: &'a Robot,
     /// Before the stop.

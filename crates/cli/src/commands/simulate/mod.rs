@@ -1,5 +1,6 @@
 //! `onbeat simulate`: the robot's SubDevices on a network interface.
 
+mod probe;
 mod record;
 
 use std::path::PathBuf;
@@ -39,8 +40,8 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "TIME", value_parser = time, requires = "record")]
     period: Option<Duration>,
 
-    /// Stop when the process that started this one is gone (experiments run it so)
-    #[arg(long, hide = true)]
+    /// Stop when the process that started this one is gone: for scripts and supervisors
+    #[arg(long)]
     with_parent: bool,
 
     /// CPU to answer on: another one than the MainDevice's, where both are on one machine
@@ -62,7 +63,7 @@ impl Simulate {
         }
         let record = self.record.as_deref();
         let mut recorder = record
-            .map(|path| FrameRecorder::create(path, &robot, &self.iface, stop.handle().clone()))
+            .map(|path| FrameRecorder::create(path, &robot, &segment, &self.iface, stop.handle().clone()))
             .transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
         let scheduling = profile::simulated(&robot);

@@ -12,6 +12,8 @@ use control::clock::{Clock, MonotonicClock};
 use control::output::{OutputThread, Taken, Unfinished};
 use control::serve::{Arrival, Served};
 use control::stop::StopHandle;
+use ethercat::pdo::PdoMapping;
+use ethercat::sii::Image;
 use ethercat::wire::Command;
 use ethercat::wire::frame::places;
 use machine::conditions::Conditions;
@@ -24,12 +26,14 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use simulator::Segment;
-use simulator::output_probe::OutputProbe;
+use simulator::application::sii::pdos;
+use types::signal::Flow;
 
+use super::probe::{OutputBits, OutputProbe};
 use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;
 
-/// What a recording of arrivals is of.
+/// Subject of a recording of arrivals.
 const WHAT: &str = "bus";
 
 /// Its columns; -1 stands for what a frame does not have.
@@ -41,7 +45,7 @@ const WHAT: &str = "bus";
 /// | `bytes` | length without the frame check sequence |
 /// | `generation` | Onbeat's number of the frame, modulo 2^32; other MainDevices have none |
 /// | `logical_address` | of the first logical datagram: the lowest in a recording begins a cycle |
-/// | `outputs` | the watched outputs while the SubDevice is in Op; bit 0 of a cycle number is the fast output, and changes with every cycle |
+/// | `outputs` | the watched outputs while the SubDevice is in Op; bit 0 of the number of the cycle changes with every cycle |
 const COLUMNS: [&str; 6] = ["frame", "arrival_ns", "bytes", "generation", "logical_address", "outputs"];
 
 type Row = [i64; COLUMNS.len()];
@@ -49,7 +53,7 @@ type Row = [i64; COLUMNS.len()];
 /// Rows between the serving thread and the writer: sixteen seconds of 4 kHz and more.
 const ROWS: usize = 1 << 16;
 
-/// How often the writer looks.
+/// Interval of the writer's looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Takes rows from the thread that serves the segment, which it never holds up; another thread writes them.
@@ -73,15 +77,16 @@ impl FrameRecorder {
     pub(super) fn create(
         path: &Path,
         robot: &Robot,
+        segment: &Segment,
         interface: &str,
         stop: StopHandle,
     ) -> Result<Self, Failure> {
         let fail = |error: io::Error| cannot_write(path, &error);
-        let watched = watched_outputs(robot);
+        let watched = watched_outputs(robot, segment)?;
         let header = Header {
             what: WHAT.into(),
             columns: COLUMNS.map(str::to_owned).into(),
-            facts: facts(robot, interface, watched),
+            facts: facts(robot, interface, watched.as_ref()),
         };
         let file = BufWriter::with_capacity(1 << 16, create_at_once(path).map_err(fail)?);
         let mut file = RecordingWriter::begin(file, &header).map_err(fail)?;
@@ -101,7 +106,7 @@ impl FrameRecorder {
             ring,
             writer: writer.map_err(fail)?,
             end,
-            probe: watched.map(|watched| OutputProbe::new(watched.position, watched.channels)),
+            probe: watched.map(|watched| OutputProbe::new(watched.bits)),
             rows: 0,
             dropped: 0,
             kernel_dropped: 0,
@@ -215,30 +220,47 @@ fn write<W: Write>(
     }
 }
 
-/// The terminal whose outputs are recorded.
-#[derive(Clone, Copy)]
-struct Watched<'a> {
-    position: usize,
-    name: &'a str,
-    channels: u32,
-    cycle_number: bool,
+/// Outputs that are recorded.
+struct Watched {
+    /// Name of their signal, or of their SubDevice.
+    name: String,
+    bits: OutputBits,
+    number_of_cycle: bool,
 }
 
-/// The outputs that carry the number of the cycle, or else the first digital outputs.
-fn watched_outputs(robot: &Robot) -> Option<Watched<'_>> {
-    let outputs = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
-        let simulation = it.simulation.as_ref();
-        let channels = simulation.filter(|it| it.application == Application::DigitalOutputs)?.channels;
-        // Of a cycle number only 32 bits are written.
-        let most = if it.cycle_number { 32 } else { 63 };
-        let channels = u32::from(channels).min(most);
-        Some(Watched { position, name: &it.name, channels, cycle_number: it.cycle_number })
+/// The signal with the number of the cycle, or else the first digital outputs.
+fn watched_outputs(robot: &Robot, segment: &Segment) -> Result<Option<Watched>, Failure> {
+    let mappings: Vec<Option<PdoMapping>> = robot
+        .bus
+        .sub_devices
+        .iter()
+        .zip(segment.sub_devices())
+        .map(|(described, simulated)| match described.explicit_mapping() {
+            Some(mapping) => Some(mapping.clone()),
+            None => Image::parse(simulated.sii()).ok().map(|image| pdos(&image)),
+        })
+        .collect();
+    let signals = robot.signals(|position| mappings.get(position)?.as_ref())?;
+    let number = signals.into_iter().find(|signal| signal.flow == Flow::Cycle).map(|signal| Watched {
+        bits: OutputBits {
+            position: signal.sub_device,
+            first: u32::try_from(signal.bit_offset).unwrap_or(u32::MAX),
+            // More than are needed to see what is missing.
+            count: u32::from(signal.value_type.bits()).min(32),
+        },
+        name: signal.name,
+        number_of_cycle: true,
     });
-    let outputs: Vec<_> = outputs.collect();
-    outputs.iter().find(|it| it.cycle_number).or(outputs.first()).copied()
+    let mut others = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
+        let simulation =
+            it.simulation.as_ref().filter(|it| it.application == Application::DigitalOutputs)?;
+        let bits = OutputBits { position, first: 0, count: u32::from(simulation.channels).min(63) };
+        Some(Watched { name: it.name.clone(), bits, number_of_cycle: false })
+    });
+    Ok(number.or_else(|| others.next()))
 }
 
-fn facts(robot: &Robot, interface: &str, watched: Option<Watched<'_>>) -> Facts {
+fn facts(robot: &Robot, interface: &str, watched: Option<&Watched>) -> Facts {
     let machine = Conditions::read();
     let mut facts = Facts::new();
     let mut add = |name: &str, value: Value| facts.insert(name.into(), value);
@@ -247,9 +269,9 @@ fn facts(robot: &Robot, interface: &str, watched: Option<Watched<'_>>) -> Facts 
     add("period_ns", u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX).into());
     add("interface", interface.into());
     add("stamps", "kernel receive time stamps (SO_TIMESTAMPNS), CLOCK_REALTIME".into());
-    add("outputs", watched.map(|it| it.name).into());
+    add("outputs", watched.map(|it| it.name.as_str()).into());
     // Bits of `outputs` that count the cycles; 0 if they do something else.
-    add("cycle_number_bits", watched.filter(|it| it.cycle_number).map_or(0, |it| it.channels).into());
+    add("cycle_number_bits", watched.filter(|it| it.number_of_cycle).map_or(0, |it| it.bits.count).into());
     add("kernel", machine.kernel.into());
     add("preempt_rt", machine.preempt_rt.into());
     add("cpu_model", machine.cpu_model.into());
@@ -271,7 +293,7 @@ fn generation(frame: &[u8]) -> Option<u32> {
     data.try_into().map(u32::from_le_bytes).ok()
 }
 
-/// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
+/// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC, ns.
 fn clock_offset_ns() -> i128 {
     let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     realtime as i128 - i128::from(MonotonicClock.now().as_nanos())

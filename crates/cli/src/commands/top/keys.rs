@@ -1,10 +1,10 @@
-//! What keys do.
+//! Meaning of keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::picture::View;
 
-/// What a key asks for that is not a matter of the view.
+/// Action of a key that is not a matter of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pressed {
     Nothing,

@@ -1,11 +1,11 @@
 //! `onbeat top`: a running cycle in another terminal.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
-//! | [`source`] | the IPC of the cycle, only read |
-//! | [`picture`] | what is known at one instant, and what a person has chosen to see |
+//! | [`source`] | the shared-memory interface of the cycle, only read |
+//! | [`picture`] | knowledge at one instant, and a person's choice of the view |
 //! | [`draw`] | a picture on a screen of any size |
-//! | [`keys`] | what keys do |
+//! | [`keys`] | meaning of keys |
 //! | [`json`] | a picture for programs |
 
 mod draw;

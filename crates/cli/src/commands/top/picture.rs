@@ -1,4 +1,4 @@
-//! What is known of a cycle at one instant, and what a person has chosen to see of it.
+//! Knowledge of a cycle at one instant, and a person's choice of the view.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(super) struct Picture {
     pub(super) description: Description,
     pub(super) state: State,
-    /// What the run's own watch tells besides; `None` before its first word.
+    /// Diagnostics of the run besides; `None` before its first word.
     pub(super) diagnostics: Option<Value>,
     /// When the state was read, CLOCK_MONOTONIC.
     pub(super) read_ns: u64,
@@ -20,7 +20,7 @@ pub(super) struct Picture {
     pub(super) history: History,
 }
 
-/// How the cycle stands towards us.
+/// Relation of the cycle to us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It goes on.
@@ -47,7 +47,7 @@ impl Picture {
         self.description.axes.get(axis).map_or("?", |axis| &axis.name)
     }
 
-    /// What the axis was sent, and how far it is from that: in the unit of its mode.
+    /// Set-point the axis was sent, and its distance from that: in the unit of its mode.
     pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, f64)> {
         let it = self.state.axes.get(axis)?;
         let mode = self.description.axes.get(axis)?.mode.as_str();
@@ -92,7 +92,7 @@ impl History {
 /// As many as a wide terminal has columns.
 const SEEN: usize = 256;
 
-/// What a person has chosen to see.
+/// A person's choice of the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View {
     pub(super) page: Page,
@@ -101,7 +101,7 @@ pub(super) struct View {
     pub(super) paused: bool,
 }
 
-/// What is below the header where not all finds room.
+/// Contents below the header where not all finds room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Page {
     #[default]

@@ -1,4 +1,4 @@
-//! Where pictures come from: the IPC of a running cycle, only read.
+//! Source of pictures: the shared-memory interface of a running cycle, only read.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ impl Which<'_> {
     }
 }
 
-/// Whether it may come yet.
+/// True if it may come yet.
 pub(super) fn is_absence(error: &FindError) -> bool {
     matches!(error, FindError::Nobody { .. } | FindError::Attach(AttachError::Nobody { .. }))
 }
@@ -73,7 +73,7 @@ impl Source {
         Picture { description: self.ipc.description().clone(), ..Picture::default() }
     }
 
-    /// Whether anything can be seen of it.
+    /// True if anything can be seen of it.
     pub(super) fn has_state(&self) -> bool {
         self.reader.heartbeat() > 0
     }
@@ -124,5 +124,5 @@ fn now_ns() -> u64 {
 /// A cycle without a cycle for this long stands still.
 const STILL: Duration = Duration::from_millis(500);
 
-/// How often one that does not run yet is looked for.
+/// Interval of looks for one that does not run yet.
 pub(super) const LOOK_FOR_ONE: Duration = Duration::from_millis(200);

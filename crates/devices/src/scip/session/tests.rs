@@ -1,7 +1,7 @@
 //! Tests of a session with a simulated sensor in virtual time.
 
 use super::*;
-use crate::double::range_finder::{Faults, Sensor, Settings};
+use crate::fake::range_finder::{Faults, Sensor, Settings};
 
 const MS: u64 = 1_000_000;
 

@@ -14,15 +14,15 @@ pub const INFORMATION_HEADER_LENGTH: usize = 6;
 /// One message of the SDO information service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SdoInformation<'a> {
-    /// How many fragments are still to come; 0 in requests and in the last fragment.
+    /// Number of fragments still to come; 0 in requests and in the last fragment.
     pub fragments_left: u16,
     /// More fragments follow; goes with `fragments_left`.
     pub incomplete: bool,
-    /// What is asked or told.
+    /// The request or the answer.
     pub service: SdoInformationService<'a>,
 }
 
-/// What an SDO information message asks or tells.
+/// Contents of an SDO information message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdoInformationService<'a> {
     /// Which objects are there?
@@ -88,7 +88,7 @@ impl ValueInfo {
 
 bit_set!(ValueInfo);
 
-/// What kind of object it is (CiA 301, 7.4.3).
+/// Kind of the object (CiA 301, 7.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectCode(pub u8);
 
@@ -101,7 +101,7 @@ impl ObjectCode {
     pub const RECORD: Self = Self(9);
 }
 
-/// Who may read, write and map an entry (ETG.1000.6, 5.6.3.6).
+/// Rights to read, write and map an entry (ETG.1000.6, 5.6.3.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AccessRights(pub u16);
 
@@ -269,13 +269,13 @@ pub struct EntryDescription<'a> {
     pub data_type: u16,
     /// Bits.
     pub bit_length: u16,
-    /// Who may read, write and map it.
+    /// Rights to read, write and map it.
     pub access: AccessRights,
     /// The values `value_info` names, then the name: [`EntryDescription::values`].
     pub data: &'a [u8],
 }
 
-/// What follows the fixed part of an entry description.
+/// Fields after the fixed part of an entry description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryValues<'a> {
     /// Unit type.

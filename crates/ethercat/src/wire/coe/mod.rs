@@ -160,7 +160,7 @@ pub struct CoeHeader {
     pub number: u16,
     /// The three reserved bits between, kept so that a message re-emits byte for byte.
     pub reserved: u8,
-    /// What follows.
+    /// Service that follows.
     pub service: CoeService,
 }
 

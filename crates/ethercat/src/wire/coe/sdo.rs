@@ -30,7 +30,7 @@ impl Expedited {
     }
 }
 
-/// What an initiating message carries.
+/// Contents of an initiating message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdoPayload<'a> {
     /// All of it, 1 to 4 bytes.
@@ -77,7 +77,7 @@ impl<'a> SdoPayload<'a> {
     }
 }
 
-/// What an SDO client sends, and an abort of either side (ETG.1000.6, 5.6.2.1 to 5.6.2.7).
+/// Messages of an SDO client, and an abort of either side (ETG.1000.6, 5.6.2.1 to 5.6.2.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdoRequest<'a> {
     /// Write an object.
@@ -187,7 +187,7 @@ impl<'a> SdoRequest<'a> {
     }
 }
 
-/// What an SDO server answers (ETG.1000.6, 5.6.2.1 to 5.6.2.7).
+/// Answers of an SDO server (ETG.1000.6, 5.6.2.1 to 5.6.2.7).
 ///
 /// By the standard a server aborts with [`SdoRequest::Abort`]; devices that use the response service
 /// for it are seen too, so a client accepts both.

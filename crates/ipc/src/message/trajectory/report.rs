@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::head;
+use crate::codes::codes;
 use crate::message::codec::{self, Reader, no_number, unknown_kind};
 use crate::message::{DecodeError, Found, NoRoom};
 
@@ -49,99 +50,86 @@ pub enum Outcome {
     Canceled,
 }
 
-macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $number:literal, $code:literal, $text:literal;)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u32)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant = $number,)+
-        }
-
-        impl $name {
-            /// All codes.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// Text for people.
-            #[must_use]
-            pub const fn text(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
-            }
-
-            /// `error_code` in the result of ROS 2's FollowJointTrajectory (control_msgs).
-            #[must_use]
-            pub const fn result_code(self) -> i32 {
-                match self {
-                    $(Self::$variant => $code,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.text())
-            }
-        }
-    };
-}
-
 codes! {
     /// Reason for a rejected trajectory.
-    Rejection {
+    Rejection: u32 {
         /// A message cannot be read.
-        Malformed = 1, -1, "a message that cannot be read";
+        Malformed = 1, "a message that cannot be read";
         /// No points, or more than there is room for. `found` of `allowed`.
-        Points = 2, -1, "no points, or more than there is room for";
+        Points = 2, "no points, or more than there is room for";
         /// A point missing, twice, or of another number of axes.
-        Incomplete = 3, -1, "a point is missing, comes twice, or has another number of axes";
+        Incomplete = 3, "a point is missing, comes twice, or has another number of axes";
         /// Times do not increase from point to point.
-        Times = 4, -1, "times do not rise from point to point";
+        Times = 4, "times do not rise from point to point";
         /// A position is beyond the limits of its axis.
-        PositionLimit = 5, -1, "a position behind the limits of its axis";
+        PositionLimit = 5, "a position behind the limits of its axis";
         /// A velocity is above its axis's limit, at a point or between two.
-        VelocityLimit = 6, -1, "faster than its axis may be";
+        VelocityLimit = 6, "faster than its axis may be";
         /// An acceleration is above its axis's limit, at a point or between two.
-        AccelerationLimit = 7, -1, "harder accelerated than its axis may be";
+        AccelerationLimit = 7, "harder accelerated than its axis may be";
         /// The last point has a velocity.
-        EndsMoving = 8, -1, "the last point has a velocity";
+        EndsMoving = 8, "the last point has a velocity";
         /// An axis does not exist, or is named twice.
-        NoSuchAxis = 9, -2, "an axis there is none of, or one named twice";
+        NoSuchAxis = 9, "an axis there is none of, or one named twice";
         /// An axis is not moved by the active controller.
-        OtherAxis = 10, -2, "an axis that the active controller does not move";
+        OtherAxis = 10, "an axis that the active controller does not move";
         /// The whole trajectory lies in the past.
-        Past = 11, -3, "all of it lies in the past";
+        Past = 11, "all of it lies in the past";
         /// The active controller follows no trajectories.
-        NotActive = 12, -1, "the active controller follows no trajectories";
+        NotActive = 12, "the active controller follows no trajectories";
         /// A drive is not enabled, or in fault.
-        NotEnabled = 13, -1, "a drive is not enabled";
+        NotEnabled = 13, "a drive is not enabled";
         /// The cycle is being stopped, or the controller is coming to rest.
-        Stopping = 14, -1, "the axes are being stopped";
+        Stopping = 14, "the axes are being stopped";
         /// The id is not higher than all former ones.
-        Id = 15, -1, "an id that is not higher than those before it";
+        Id = 15, "an id that is not higher than those before it";
         /// Another begin came before its commit, or it was canceled.
-        Interrupted = 16, -1, "another begin came before its commit, or it was called off";
+        Interrupted = 16, "another begin came before its commit, or it was called off";
         /// The first point cannot be reached from the current positions in the time given.
-        Start = 17, -1, "the first point cannot be reached from where the axes are in the time given";
+        Start = 17, "the first point cannot be reached from where the axes are in the time given";
     }
 }
 
 codes! {
     /// Reason for an aborted trajectory.
-    Abort {
+    Abort: u32 {
         /// An axis left its tolerance on the way.
-        PathTolerance = 1, -4, "an axis was too far off on the way";
+        PathTolerance = 1, "an axis was too far off on the way";
         /// An axis was outside its goal tolerance when the goal time was over.
-        GoalTolerance = 2, -5, "an axis was still too far off when the time for reaching the goal was over";
+        GoalTolerance = 2, "an axis was still too far off when the time for reaching the goal was over";
         /// Another trajectory replaced it.
-        Replaced = 3, 0, "another trajectory took its place";
+        Replaced = 3, "another trajectory took its place";
         /// A drive failed, or supervision stopped an axis.
-        Fault = 4, -4, "a drive fell out or an axis was stopped";
+        Fault = 4, "a drive fell out or an axis was stopped";
         /// The axes were stopped or disabled, or the controller was switched.
-        Stopped = 5, 0, "the axes were stopped";
+        Stopped = 5, "the axes were stopped";
         /// At its start, the first point could not be reached from the current positions in the time given.
-        Unreachable = 6, -1, "its first point could not be reached from where the axes were";
+        Unreachable = 6, "its first point could not be reached from where the axes were";
+    }
+}
+
+impl Rejection {
+    /// `error_code` in the result of ROS 2's FollowJointTrajectory (control_msgs).
+    #[must_use]
+    pub const fn result_code(self) -> i32 {
+        match self {
+            Self::NoSuchAxis | Self::OtherAxis => -2,
+            Self::Past => -3,
+            _ => -1,
+        }
+    }
+}
+
+impl Abort {
+    /// `error_code` in the result of ROS 2's FollowJointTrajectory (control_msgs).
+    #[must_use]
+    pub const fn result_code(self) -> i32 {
+        match self {
+            Self::PathTolerance | Self::Fault => -4,
+            Self::GoalTolerance => -5,
+            Self::Replaced | Self::Stopped => 0,
+            Self::Unreachable => -1,
+        }
     }
 }
 
@@ -185,15 +173,9 @@ impl Report {
         }
         let outcome = match head.kind {
             17 => Outcome::Accepted,
-            18 => {
-                let rejection = Rejection::ALL.iter().find(|code| **code as u32 == head.number);
-                Outcome::Rejected(*rejection.ok_or(unknown("1 to 17"))?)
-            }
+            18 => Outcome::Rejected(Rejection::from_code(head.number).ok_or(unknown("1 to 17"))?),
             19 => Outcome::Succeeded,
-            20 => {
-                let abort = Abort::ALL.iter().find(|code| **code as u32 == head.number);
-                Outcome::Aborted(*abort.ok_or(unknown("1 to 6"))?)
-            }
+            20 => Outcome::Aborted(Abort::from_code(head.number).ok_or(unknown("1 to 6"))?),
             21 => Outcome::Canceled,
             _ => return Err(unknown_kind("17 to 21, a trajectory's report", head)),
         };

@@ -37,14 +37,14 @@ pub struct Workspace {
     best: Vec<f64>,
 }
 
-/// How well a pose was reached.
+/// Accuracy with which a pose was reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
     /// Steps it took.
     pub steps: u32,
-    /// What is left.
+    /// Distance left.
     pub distance: Metres,
-    /// What is left.
+    /// Angle left.
     pub angle: Radians,
 }
 
@@ -158,7 +158,7 @@ impl Reached {
     }
 }
 
-/// What is left to go: m, then the turn as axis times angle, in the frame of the base.
+/// Displacement left to go: m, then the turn as axis times angle, in the frame of the base.
 fn difference(target: &Isometry3<f64>, tip: &Isometry3<f64>) -> Vector6<f64> {
     let turn: Vector3<f64> = (target.rotation * tip.rotation.inverse()).scaled_axis();
     stacked(target.translation.vector - tip.translation.vector, turn)
@@ -181,9 +181,9 @@ pub enum InverseError {
     /// The steps are used up.
     #[error("the pose was not reached: {distance:.6} and {angle:.6} are left where the tip comes nearest")]
     NotReached {
-        /// What is left.
+        /// Distance left.
         distance: Metres,
-        /// What is left.
+        /// Angle left.
         angle: Radians,
     },
 }

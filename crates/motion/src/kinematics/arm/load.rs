@@ -162,17 +162,17 @@ pub enum ArmError {
     /// The two links are not in one row.
     #[error("no row of joints leads from link \"{base}\" to link \"{tip}\"")]
     NoWay {
-        /// Where it was to begin.
+        /// Place where it was to begin.
         base: String,
-        /// Where it was to end.
+        /// Place where it was to end.
         tip: String,
     },
     /// Nothing moves between them.
     #[error("no joint moves between link \"{base}\" and link \"{tip}\"")]
     NoJoint {
-        /// Where it begins.
+        /// Place where it begins.
         base: String,
-        /// Where it ends.
+        /// Place where it ends.
         tip: String,
     },
     /// A joint that a serial arm cannot have.
@@ -180,7 +180,7 @@ pub enum ArmError {
     Kind {
         /// Its name.
         joint: String,
-        /// What it is.
+        /// Its kind.
         kind: &'static str,
     },
     /// A number that is not finite, or an axis without a direction.

@@ -29,7 +29,7 @@ pub struct SerialArm {
 pub struct ArmJoint {
     /// Its name; unique.
     pub name: String,
-    /// How it moves.
+    /// Its motion.
     pub kind: JointKind,
     /// From the joint before to this one, at its zero.
     pub origin: Isometry3<f64>,
@@ -43,7 +43,7 @@ pub struct ArmJoint {
     pub effort: f64,
 }
 
-/// How a joint moves.
+/// Motion of a joint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JointKind {
     /// About its axis, rad.
@@ -114,7 +114,7 @@ impl SerialArm {
 }
 
 impl ArmJoint {
-    /// What it does to the links beyond it.
+    /// Effect on the links beyond it.
     fn moved(&self, position: f64) -> Isometry3<f64> {
         match self.kind {
             JointKind::Turns => Isometry3::from_parts(

@@ -1,8 +1,8 @@
-//! What happens in between: while it brakes, while nothing fresh is known, outside the limits, over skipped cycles.
+//! Cases in between: while it brakes, while nothing fresh is known, outside the limits, over skipped cycles.
 
 use super::*;
 
-/// What an axis shows in a phase, at a place and a velocity.
+/// View of an axis in a phase, at a place and a velocity.
 fn shown(phase: AxisPhase, position: f64, velocity: f64) -> Seen {
     let feedback = AxisFeedback {
         phase,

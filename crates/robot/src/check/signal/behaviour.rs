@@ -6,10 +6,12 @@ use types::signal::{Flow, OnStale, OutputBehaviour, Writer};
 use types::{Signal, Value, ValueType};
 
 use super::super::Checked;
+use super::entry::Found;
+use super::owner::DRIVEN;
 use crate::error::Problem;
 use crate::model::{NamedSignal, SignalWriter};
 
-pub(super) fn flow(entry: &NamedSignal, signal: &Signal, direction: Direction) -> Checked<Flow> {
+pub(super) fn flow(entry: &NamedSignal, signal: &Signal, found: &Found<'_>) -> Checked<Flow> {
     let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);
     let keys = [
         ("writer", entry.writer.as_ref().map(Spanned::span)),
@@ -18,7 +20,7 @@ pub(super) fn flow(entry: &NamedSignal, signal: &Signal, direction: Direction) -
         ("on_stop", place(&entry.on_stop)),
         ("on_return", place(&entry.on_return)),
     ];
-    if direction == Direction::Input {
+    if found.direction == Direction::Input {
         return match keys.into_iter().find_map(|(key, place)| Some((key, place?))) {
             None => Ok(Flow::Input),
             Some((key, place)) => {
@@ -28,6 +30,7 @@ pub(super) fn flow(entry: &NamedSignal, signal: &Signal, direction: Direction) -
         };
     }
     let writer = match entry.writer.as_ref().map(Spanned::get_ref) {
+        Some(SignalWriter::Cycle) => return number(entry, signal, found.entry.index).map(|()| Flow::Cycle),
         Some(SignalWriter::Outside) => Writer::Outside,
         Some(SignalWriter::Controller) | None => Writer::Controller,
     };
@@ -54,6 +57,39 @@ pub(super) fn flow(entry: &NamedSignal, signal: &Signal, direction: Direction) -
         on_stop: optional("on_stop", &entry.on_stop)?.unwrap_or(0),
         on_return: optional("on_return", &entry.on_return)?,
     }))
+}
+
+/// Checks that the number of the cycle goes to a number that is nothing else.
+fn number(entry: &NamedSignal, signal: &Signal, index: u16) -> Checked<()> {
+    let refused = |place, found: String, expected, remedy| {
+        let found = format!("{found} for the signal \"{}\" with writer = \"cycle\"", signal.name);
+        Err(Problem::new(place, found, expected, remedy))
+    };
+    let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);
+    let keys = [
+        ("scale", entry.scale.as_ref().map(Spanned::span)),
+        ("offset", entry.offset.as_ref().map(Spanned::span)),
+        ("range", entry.range.as_ref().map(Spanned::span)),
+        ("initial", place(&entry.initial)),
+        ("on_stale", place(&entry.on_stale)),
+        ("on_stop", place(&entry.on_stop)),
+        ("on_return", place(&entry.on_return)),
+    ];
+    if let Some((key, place)) = keys.into_iter().find_map(|(key, place)| Some((key, place?))) {
+        return refused(place, key.to_owned(), "the number of the cycle and nothing else", "remove it");
+    }
+    // A drive must not get a number that counts up.
+    if DRIVEN.contains(&index) {
+        let found = format!("object {index:#06x}, which drives an axis,");
+        return refused(entry.place(), found, "an output that moves nothing", "choose another");
+    }
+    match signal.value_type {
+        ValueType::Unsigned(8..) => Ok(()),
+        other => {
+            let remedy = "choose another, or join channels of one bit by their type, as \"uint16\"";
+            refused(entry.place(), other.to_string(), "an unsigned integer of 8 to 64 bits", remedy)
+        }
+    }
 }
 
 /// Checks that no output is to be held where it cannot be.

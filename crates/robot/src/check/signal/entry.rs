@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
+use toml::Spanned;
+use types::ValueType;
 
 use super::super::Checked;
+use super::value;
 use crate::error::Problem;
 use crate::model::{NamedSignal, SignalDirection, SignalEntry};
 
@@ -15,7 +18,8 @@ pub(super) struct Found<'a> {
     pub(super) field: PdoField,
 }
 
-/// Entries of all elements: one that is wider than a number is split into so many parts, else it and those behind it.
+/// Entries of all elements: one that is wider than a number is split into so many parts, else it and those behind it. One
+/// number may be several channels of one bit, as its type says.
 pub(super) fn find_all<'a>(
     signal: &NamedSignal,
     count: usize,
@@ -23,6 +27,9 @@ pub(super) fn find_all<'a>(
 ) -> Checked<Vec<Found<'a>>> {
     let first = find(signal, mapping)?;
     let (place, bits) = (first.field.bit_offset, first.field.bit_length);
+    if let Some(joined) = joined(signal, count, &first, mapping)? {
+        return Ok(vec![joined]);
+    }
     if count > 1 && bits > 64 {
         let width = bits / count;
         if width * count != bits || width > 64 {
@@ -58,6 +65,45 @@ pub(super) fn find_all<'a>(
     let each = if bits == 1 { "bit" } else { "bits" };
     let expected = format!("at most {alike}, which are there with {bits} {each} each");
     Err(Problem::new(signal.elements_place(), found, expected, "correct elements"))
+}
+
+/// Unsigned integer over this channel of one bit and those behind it, if its type is wider.
+fn joined<'a>(
+    signal: &NamedSignal,
+    count: usize,
+    first: &Found<'a>,
+    mapping: &PdoMapping,
+) -> Checked<Option<Found<'a>>> {
+    let value_type = signal.value_type.as_ref().map(value::named_type).transpose()?;
+    let (Some(ValueType::Unsigned(bits @ 2..)), Some(_), 1, 1) =
+        (value_type, &signal.channel, count, first.field.bit_length)
+    else {
+        return Ok(None);
+    };
+    let place = first.field.bit_offset;
+    let behind = mapping.channels(first.direction).map(|(_, field)| field);
+    let behind = behind.filter(|field| field.bit_offset >= place).zip(place..);
+    let there = behind.take_while(|(field, bit)| field.bit_length == 1 && field.bit_offset == *bit).count();
+    if there < usize::from(bits) {
+        let found = format!(
+            "type \"uint{bits}\" for the signal \"{}\" from {} on",
+            signal.name.get_ref(),
+            first.entry
+        );
+        let expected = match there {
+            1 => "bool: no other channel of one bit is beside it".to_owned(),
+            there => {
+                format!("bool, or at most uint{there}: so many channels of one bit are there side by side")
+            }
+        };
+        let at = signal.value_type.as_ref().map_or_else(|| signal.place(), Spanned::span);
+        return Err(Problem::new(at, found, expected, "correct type"));
+    }
+    Ok(Some(Found {
+        direction: first.direction,
+        entry: Cow::Owned(PdoEntry { bit_length: bits, data_type: 0, ..first.entry.clone().into_owned() }),
+        field: PdoField { bit_offset: place, bit_length: bits.into() },
+    }))
 }
 
 fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {

@@ -9,6 +9,10 @@ use ethercat::pdo::{PdoField, PdoMapping};
 
 use crate::model::Robot;
 
+/// Objects by which a drive is driven.
+pub(super) const DRIVEN: [u16; 5] =
+    [CONTROLWORD, TARGET_POSITION, TARGET_VELOCITY, TARGET_TORQUE, MODES_OF_OPERATION];
+
 /// Outputs with their writers.
 pub(super) struct Owners(Vec<(usize, Range<usize>, String)>);
 
@@ -18,11 +22,9 @@ impl Owners {
         let mut owners = Vec::new();
         let bits = |field: PdoField| field.bit_offset..field.bit_offset + field.bit_length;
         for axis in &robot.axes {
-            let objects =
-                [CONTROLWORD, TARGET_POSITION, TARGET_VELOCITY, TARGET_TORQUE, MODES_OF_OPERATION];
             let written = mapping(axis.sub_device)
                 .into_iter()
-                .flat_map(|mapping| objects.into_iter().filter_map(move |index| mapping.output(index, 0)));
+                .flat_map(|mapping| DRIVEN.into_iter().filter_map(move |index| mapping.output(index, 0)));
             owners.extend(
                 written.map(|field| (axis.sub_device, bits(field), format!("axis \"{}\"", axis.name))),
             );
@@ -32,9 +34,6 @@ impl Owners {
                     mapping(output.sub_device)?.digital_outputs().nth(output.channel.checked_sub(1)?)?;
                 Some((output.sub_device, bits(field), format!("the brake of axis \"{}\"", axis.name)))
             }));
-        }
-        for (position, _) in robot.bus.sub_devices.iter().enumerate().filter(|(_, it)| it.cycle_number) {
-            owners.push((position, 0..CYCLE_NUMBER, "cycle_number".to_owned()));
         }
         Self(owners)
     }
@@ -49,6 +48,3 @@ impl Owners {
         owner.map(|(_, _, writer)| writer.as_str())
     }
 }
-
-/// Bits of the number of the cycle on the outputs of a SubDevice.
-const CYCLE_NUMBER: usize = 32;

@@ -88,7 +88,7 @@ impl Action {
     }
 
     /// Applies a report to its goal.
-    pub(crate) fn hear(&mut self, report: &Report, text: &str, now: Time) {
+    pub(crate) fn receive(&mut self, report: &Report, text: &str, now: Time) {
         let result = |error_code| FollowResult { error_code, error_string: text.to_owned() };
         let (status, result) = match report.outcome {
             Outcome::Accepted => {

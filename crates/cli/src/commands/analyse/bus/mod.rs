@@ -15,10 +15,10 @@ use crate::arguments;
 use crate::failure::Failure;
 use crate::output;
 
-/// Where the help lists them.
+/// Heading the help lists them under.
 const BUS: &str = "The bus of a robot file";
 
-/// What the robot file does not say of its bus.
+/// Facts of the bus that the robot file does not state.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Options {
     /// Analyse the file as a robot's, whatever it looks like
@@ -29,7 +29,7 @@ pub(super) struct Options {
     #[arg(long, help_heading = BUS, value_name = "MBIT", default_value = "100")]
     link: Link,
 
-    /// What one SubDevice delays a frame, there and back together
+    /// Delay of a frame in one SubDevice, there and back together
     #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "1us")]
     forward: Duration,
 
@@ -37,7 +37,7 @@ pub(super) struct Options {
     #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "0s")]
     cables: Duration,
 
-    /// What the MainDevice computes in a cycle: the longest execution time measured
+    /// Computing time of the MainDevice in a cycle: the longest execution time measured
     #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "100us")]
     computing: Duration,
 }
@@ -50,7 +50,7 @@ enum Link {
     Gbit1,
 }
 
-/// What was computed of a bus.
+/// Results computed of a bus.
 struct Found {
     robot: Robot,
     network: Network,
@@ -58,7 +58,7 @@ struct Found {
     spread: Network,
     rate: LinkRate,
     computing_ns: u64,
-    /// How SubDevices sample, and the way of an event through them.
+    /// Sampling of SubDevices, and the way of an event through them.
     ways: Vec<(&'static str, Way)>,
 }
 

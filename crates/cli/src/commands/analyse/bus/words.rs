@@ -1,4 +1,4 @@
-//! What was computed of a bus, for people and for programs.
+//! Results computed of a bus, for people and for programs.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the run's watch tells besides the state: real-time tasks, channels, warnings.
+//! Diagnostics of the run besides the state: real-time tasks, channels, warnings.
 //!
 //! It is a JSON document whose parts this view does not prescribe: a list of objects becomes a table, a list of words
 //! lines, an object one line. What a newer run tells is shown, too.
@@ -41,7 +41,7 @@ fn lines(picture: &Picture) -> Vec<Line<'static>> {
     parts.into_iter().flat_map(|(name, part)| section(name, part)).collect()
 }
 
-/// Where a name stands in a list of those that come first; behind them all for one that is not in it.
+/// Rank of a name in a list of those that come first; behind them all for one that is not in it.
 fn place(first: &[&str], name: &str) -> usize {
     first.iter().position(|it| *it == name).unwrap_or(first.len())
 }
@@ -49,7 +49,7 @@ fn place(first: &[&str], name: &str) -> usize {
 /// The number of the document, and that of the process.
 const OF_NO_INTEREST: &[&str] = &["number", "process"];
 
-/// What people look for comes first: JSON objects have no order of their own.
+/// Names people look for, first: JSON objects have no order of their own.
 const FIRST_PARTS: &[&str] = &["tasks", "channels", "ports", "warnings", "watch"];
 
 /// The same for the columns of tables: a narrow terminal cuts the last ones.

@@ -65,7 +65,7 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     let it = &picture.state.bus;
     let inputs = if it.all_fresh { "all inputs fresh" } else { "inputs not all fresh" };
     let first = format!(
-        "{}, {inputs}   WKC errors {} now, {} cycles   clocks within {} us",
+        "{}, {inputs}   WKC errors {} now, {} ever   clocks within {} us",
         words::stage(it.stage),
         it.working_counter_errors,
         it.broken_cycles,

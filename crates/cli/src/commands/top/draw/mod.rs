@@ -13,12 +13,12 @@ use ratatui::widgets::{Block, Borders, Paragraph, Widget};
 
 use super::picture::{Page, Picture, View};
 
-/// What is drawn.
+/// Contents of the picture.
 #[derive(Clone, Copy)]
 pub(super) struct Screen<'a> {
     pub(super) picture: &'a Picture,
     pub(super) view: View,
-    /// Whether the last line says what keys do.
+    /// True if the last line says what keys do.
     pub(super) keys: bool,
 }
 

@@ -146,7 +146,7 @@ fn humanoid() -> Picture {
     picture
 }
 
-/// What a terminal of this size shows.
+/// Text that a terminal of this size shows.
 fn shown(picture: &Picture, view: View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| frame.render_widget(Screen { picture, view, keys: true }, frame.area())).unwrap();

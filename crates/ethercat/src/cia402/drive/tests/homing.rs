@@ -12,9 +12,9 @@ struct Finder {
     lag: u32,
     /// Cycles of the search; 0 is over before anybody sees it.
     cycles: u32,
-    /// Whether it finds its home, or shows an error.
+    /// Outcome: it finds its home, or shows an error.
     finds: bool,
-    /// What its position is called then.
+    /// Value its position has then.
     home: i32,
     /// The mode it shows, the one it goes over to, and in how many cycles.
     mode: ModeOfOperation,

@@ -1,0 +1,73 @@
+//! The events of a cycle: those of the bus, and changes from cycle to cycle.
+
+use ethercat::main_device::{BringUpPhase, Event};
+
+use super::Cycle;
+use crate::clock::Clock;
+use crate::link::Link;
+use crate::observer::{CycleEvent, Happening};
+
+impl<L: Link, C: Clock> Cycle<L, C> {
+    /// An event of the bus, to whom it concerns.
+    pub(super) fn pass_on(&mut self, cycle: u64, event: Event) {
+        match event {
+            Event::Failed(error) => {
+                self.failure = Some(error.clone());
+                self.tell(cycle, Happening::Bus(Event::Failed(error)));
+            }
+            Event::Mailbox(outcome) => match self.fault_codes.take(outcome) {
+                Ok(None) => {}
+                Ok(Some((position, code))) => {
+                    self.axes.note_error_code(position, code);
+                    self.tell(cycle, Happening::DriveFault { position, code });
+                }
+                Err(outcome) => {
+                    let others = match &mut self.bus {
+                        Some(bus) => bus.take(outcome),
+                        None => Some(outcome),
+                    };
+                    if let Some(outcome) = others {
+                        self.tell(cycle, Happening::Bus(Event::Mailbox(outcome)));
+                    }
+                }
+            },
+            Event::Emergency { position, error_code, .. } => {
+                self.axes.note_error_code(usize::from(position), error_code);
+                self.tell(cycle, Happening::Bus(event));
+            }
+            event => self.tell(cycle, Happening::Bus(event)),
+        }
+    }
+
+    /// States of the SubDevices, and their changes.
+    pub(super) fn watch_sub_devices(&mut self, cycle: u64) {
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
+        self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
+    }
+
+    /// Tells of changes of the link.
+    pub(super) fn watch_link(&mut self, cycle: u64) {
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
+    }
+
+    /// States of the axes, and their changes.
+    pub(super) fn watch_axes(&mut self, cycle: u64) {
+        if self.status.stage != BringUpPhase::Op {
+            // On the way up there is nothing to tell of axes that cannot be enabled yet.
+            return;
+        }
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        self.watch
+            .look_at_axes(self.axes.reports(), &mut |what| publisher.event(CycleEvent { cycle, at, what }));
+    }
+
+    pub(super) fn tell(&mut self, cycle: u64, what: Happening) {
+        let at = self.now();
+        self.publisher.event(CycleEvent { cycle, at, what });
+    }
+}

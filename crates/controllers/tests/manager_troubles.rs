@@ -1,0 +1,248 @@
+//! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are blocked
+//! or pushed, and a cycle that is being stopped.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod rig;
+
+use control::controller::{AxisTarget, Controller, Freshness};
+use ethercat::cia402::{CyclicMode, Request, State};
+use ipc::message::control::{Action, Refusal};
+use motion::kinematics::DifferentialDrive;
+use motion::supervision::StopReason;
+use motion::{
+    AxisPhase, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Radians,
+    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
+};
+use onbeat_controllers::{BaseController, Hold, JointPosition, Member, MemberKind};
+use rig::bench::{Bench, Trouble};
+use rig::{VELOCITY, settings};
+
+fn positions(axes: &[usize]) -> Member {
+    let settings: Vec<_> = axes.iter().map(|axis| settings(*axis)).collect();
+    Member::new(MemberKind::Plain(Box::new(JointPosition::new(&settings).unwrap())), axes)
+}
+
+fn hold() -> Member {
+    Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1])
+}
+
+fn bench() -> Bench {
+    Bench::new(&[CyclicMode::Position; 2], vec![positions(&[0, 1]), hold()])
+}
+
+fn target(bench: &mut Bench, axis: usize, position: f64) {
+    bench.command.freshness = Freshness::Fresh;
+    bench.command.axes[axis] = Some(AxisTarget::Position(Radians(position)));
+}
+
+/// A little more than the timeout of a request, in cycles.
+const TOO_LONG: usize = 10_100;
+
+#[test]
+fn a_robot_with_a_fault_is_not_enabled_and_says_so() {
+    let mut bench = bench();
+    bench.troubles[1] = Trouble::Broken;
+    bench.run(10);
+    let enable = bench.request(Action::Enable);
+    bench.run(2);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)), "at once");
+    // A drive that fails while it is being enabled.
+    let mut bench = self::bench();
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), Some(Ok(())));
+    bench.troubles[1] = Trouble::Deaf;
+    let enable = bench.request(Action::Enable);
+    bench.run(5);
+    bench.troubles[1] = Trouble::Broken;
+    bench.run(50);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)));
+}
+
+// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+#[test]
+fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
+    let mut bench = bench();
+    bench.troubles[0] = Trouble::Deaf;
+    let disable = bench.request(Action::Disable);
+    bench.run(TOO_LONG - 200);
+    assert_eq!(bench.reply(disable), None);
+    bench.run(200);
+    assert_eq!(bench.reply(disable), Some(Err(Refusal::TimedOut)));
+    // Nor is an axis that never rests: it is disabled all the same.
+    let mut bench = self::bench();
+    bench.troubles[0] = Trouble::Coasts(1.0);
+    let disable = bench.request(Action::Disable);
+    bench.run(TOO_LONG - 200);
+    assert_eq!(bench.reports[0].state, Some(State::OperationEnabled));
+    bench.run(400);
+    assert_eq!(bench.reply(disable), Some(Ok(())));
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+}
+
+#[test]
+fn a_fault_is_reset_and_one_that_stays_is_told() {
+    let mut bench = bench();
+    bench.troubles[1] = Trouble::Fault;
+    bench.run(10);
+    assert_eq!(bench.reports[1].state, Some(State::Fault));
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(50);
+    assert_eq!(bench.reply(reset), Some(Ok(())));
+    assert_eq!(bench.reports[1].state, Some(State::OperationEnabled), "and enabled again");
+    bench.troubles[1] = Trouble::Broken;
+    bench.run(10);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(50);
+    assert_eq!(bench.reply(reset), None, "not done while it stays");
+    assert_eq!(bench.commands[1].request, Request::FaultReset);
+    assert_eq!(bench.commands[0].request, Request::Enable, "of the others nothing is asked");
+    bench.run(TOO_LONG);
+    assert_eq!(bench.reply(reset), Some(Err(Refusal::Fault)));
+    // A drive in fault is already as far down as possible.
+    let disable = bench.request(Action::Disable);
+    bench.run(100);
+    assert_eq!(bench.reply(disable), Some(Ok(())));
+}
+
+#[test]
+fn a_stop_by_supervision_is_acknowledged_by_a_reset() {
+    let mut bench = bench();
+    bench.reports[0].stop = Some(StopReason::Step);
+    bench.reports[0].feedback.phase = AxisPhase::HoldingAt(Radians::ZERO);
+    bench.run(10);
+    assert_eq!(bench.commands[0].request, Request::Enable);
+    let reset = bench.request(Action::ResetFaults);
+    bench.run(50);
+    assert_eq!((bench.reply(reset), bench.reports[0].stop), (Some(Ok(())), None));
+}
+
+#[test]
+fn while_the_cycle_is_stopped_nothing_is_begun_and_what_is_being_done_is_given_up() {
+    let mut bench = bench();
+    target(&mut bench, 0, 2.0);
+    bench.run(300);
+    let stop = bench.request(Action::Stop);
+    bench.run(2);
+    assert_eq!(bench.reply(stop), None, "it moves still");
+    bench.stopping = true;
+    let enable = bench.request(Action::Enable);
+    let switch = bench.request(Action::SwitchController(1));
+    bench.run(2);
+    assert_eq!([stop, enable, switch].map(|id| bench.reply(id)), [Some(Err(Refusal::Stopping)); 3]);
+}
+
+#[test]
+fn axes_stand_when_they_do_and_when_they_are_asked_to() {
+    // Commanded to move, and blocked.
+    let mut bench = bench();
+    target(&mut bench, 0, 2.0);
+    bench.troubles[0] = Trouble::Stuck;
+    bench.run(200);
+    let first = bench.request(Action::SwitchController(1));
+    // Commanded to rest, and pushed.
+    let mut pushed = self::bench();
+    pushed.troubles[0] = Trouble::Coasts(0.1);
+    pushed.run(200);
+    let second = pushed.request(Action::SwitchController(1));
+    bench.run(2);
+    pushed.run(2);
+    assert_eq!(bench.reply(first), Some(Err(Refusal::Moving)));
+    assert_eq!(pushed.reply(second), Some(Err(Refusal::Moving)));
+}
+
+#[test]
+fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
+    let mut bench =
+        Bench::new(&[CyclicMode::Position; 2], vec![positions(&[0, 1]), positions(&[0, 1]), hold()]);
+    target(&mut bench, 0, 1.25);
+    bench.run(1_500);
+    bench.command.axes[0] = None;
+    // Under its load the axis stands a little beside its set-point: a start at the feedback would pull it
+    // down.
+    bench.troubles[0] = Trouble::Stuck;
+    bench.reports[0].feedback.position -= Radians(0.02);
+    bench.run(20);
+    for controller in [1, 2, 0] {
+        let switch = bench.request(Action::SwitchController(controller));
+        bench.run(30);
+        assert_eq!(bench.reply(switch), Some(Ok(())));
+        assert_eq!(bench.manager.output().control.active, controller as u16);
+    }
+    let places: Vec<f64> =
+        bench.positions[bench.positions.len() - 110..].iter().map(|row| row[0]).collect();
+    assert!(places.iter().all(|place| (place - 1.25).abs() < 1e-9), "{places:?}");
+}
+
+#[test]
+fn a_command_that_is_given_anew_after_a_stop_counts() {
+    let mut bench = bench();
+    target(&mut bench, 0, 2.0);
+    bench.run(300);
+    let stop = bench.request(Action::Stop);
+    bench.run(600);
+    assert_eq!(bench.reply(stop), Some(Ok(())));
+    let rest = bench.reports[0].feedback.position;
+    bench.run(300);
+    assert_eq!(bench.reports[0].feedback.position, rest, "the old one does not");
+    // The command goes stale, and the same one is given once more.
+    bench.command.freshness = Freshness::Stale;
+    bench.run(10);
+    bench.command.freshness = Freshness::Fresh;
+    bench.run(1_500);
+    assert!((bench.reports[0].feedback.position.0 - 2.0).abs() < 1e-9);
+}
+
+fn base() -> Member {
+    let limits = TwistLimits {
+        velocity: MetresPerSecond(0.35),
+        acceleration: MetresPerSecondSquared(0.5),
+        jerk: MetresPerSecondCubed(5.0),
+        yaw_velocity: RadiansPerSecond(1.5),
+        yaw_acceleration: RadiansPerSecondSquared(3.0),
+        yaw_jerk: RadiansPerSecondCubed(30.0),
+    };
+    let base = DifferentialDrive::new(Metres(0.1), Metres(0.4)).unwrap();
+    let drive = BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits).unwrap();
+    Member::new(MemberKind::Base(Box::new(drive)), &[0, 1])
+}
+
+#[test]
+fn odometry_hears_of_wheels_that_something_else_turns() {
+    let mut bench = Bench::new(&[CyclicMode::Velocity; 2], vec![hold(), base()]);
+    bench.troubles = vec![Trouble::Coasts(2.0); 2];
+    bench.run(1_000);
+    assert!((bench.manager.output().pose.x.0 - 0.2).abs() < 1e-3, "{:?}", bench.manager.output().pose);
+}
+
+/// Repeatedly: a wheel that was homed before is homed again.
+// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
+#[test]
+fn homing_a_wheel_moves_its_position_and_not_the_base() {
+    for active in [0, 1] {
+        let mut bench = Bench::new(&[CyclicMode::Velocity; 2], vec![hold(), base()]);
+        let switch = bench.request(Action::SwitchController(active));
+        bench.run(20);
+        assert_eq!(bench.reply(switch), Some(Ok(())));
+        for (round, mark) in [(1, 5.0), (2, -3.0)] {
+            bench.troubles = vec![Trouble::Coasts(1.0); 2];
+            bench.run(100);
+            bench.troubles = vec![Trouble::None; 2];
+            bench.run(100);
+            let before = bench.manager.output().pose;
+            assert!((before.x.0 - 0.01 * f64::from(round)).abs() < 2e-3, "{before:?}");
+            let home = bench.request(Action::Home(0));
+            bench.run(1);
+            assert!(bench.commands[0].home);
+            // Visible one cycle later.
+            bench.run(1);
+            bench.reports[0].feedback.position = Radians(mark);
+            bench.run(1);
+            bench.commands[0].home = false;
+            bench.run(50);
+            assert_eq!(bench.reply(home), Some(Ok(())));
+            let after = bench.manager.output().pose;
+            assert!(before.distance_to(after).0 < 1e-3, "round {round}: {before:?} {after:?}");
+        }
+    }
+}

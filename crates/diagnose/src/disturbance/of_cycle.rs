@@ -1,0 +1,86 @@
+//! The watch of a bus cycle, and of the tasks beside it.
+
+use std::io;
+use std::time::Duration;
+
+use record::CycleRecord;
+use rt::clock::{Clock, MonotonicClock};
+use types::Instant;
+
+use super::{Detail, Disturbances, Subject, Watch, Window};
+
+/// Watches the thread of a bus cycle, from the first record it is shown, and those of tasks beside it.
+#[derive(Debug)]
+pub struct CycleWatch {
+    watch: Watch,
+    window: Window,
+    beside: Vec<Beside>,
+    period: Duration,
+    spin: Duration,
+}
+
+/// The window of a task beside the cycle.
+#[derive(Debug)]
+struct Beside {
+    /// From its first release on.
+    own: Window,
+    /// From the first cycle that counts on.
+    watched: Window,
+}
+
+impl CycleWatch {
+    /// Of thread `tid`, with this period and spinning so long before a release; `expected` are the
+    /// system calls that its link makes.
+    ///
+    /// # Errors
+    /// The error of starting a thread.
+    pub fn start(
+        detail: Detail,
+        tid: i32,
+        (period, spin): (Duration, Duration),
+        expected: &[&'static str],
+    ) -> io::Result<Self> {
+        let (watch, window) = (Watch::start(detail)?, Window::default());
+        let subject =
+            Subject { name: "cycle".to_owned(), tid, window: window.clone(), expected: expected.to_vec() };
+        watch.add(subject);
+        Ok(Self { watch, window, beside: Vec::new(), period, spin })
+    }
+
+    /// Watches a task beside the cycle, too: while the cycles count, in periods of its own.
+    pub fn add(&mut self, task: Subject) {
+        let (own, watched) = (task.window, Window::default());
+        self.watch.add(Subject { window: watched.clone(), ..task });
+        self.beside.push(Beside { own, watched });
+    }
+
+    /// Shows it a record: with the first, the watch begins at the next release, and knows the numbers of all. Show none
+    /// before the cycles that count, those in Op.
+    pub fn see(&self, record: &CycleRecord) {
+        // A task may be released later than the cycle.
+        for task in self.beside.iter().filter(|task| !task.watched.is_open()) {
+            task.watched.open_as(&task.own, MonotonicClock.now());
+        }
+        if self.window.is_open() {
+            return;
+        }
+        let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
+        let first = record.release_ns.saturating_sub(record.cycle.saturating_mul(period));
+        // What was between the cycle and this look is not watched: nobody knew yet that it counts.
+        let from = MonotonicClock.now();
+        self.window.open_from(from, Instant::from_nanos(first), self.period, self.spin);
+    }
+
+    /// The cycles that count are over: to be called before the cycle is asked to stop.
+    pub fn close(&self) {
+        let now = MonotonicClock.now();
+        self.window.close(now);
+        self.beside.iter().for_each(|task| task.watched.close(now));
+    }
+
+    /// Findings so far: of the cycle, then of the tasks in the order in which they were added.
+    #[must_use]
+    pub fn read(&self) -> Vec<Disturbances> {
+        self.watch.read()
+    }
+}

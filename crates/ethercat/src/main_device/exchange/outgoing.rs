@@ -1,0 +1,96 @@
+//! A frame being filled: what stands in its slot already stays, and takes new addresses and data.
+
+use crate::time::Instant;
+use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
+
+use super::{ADDRESS_OFFSET, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState, fixed};
+
+/// A frame being filled.
+pub(in super::super) struct Outgoing<'a> {
+    pub(super) slot: &'a mut Slot,
+    pub(super) numbers: &'a mut Numbers,
+    pub(super) counters: &'a mut ReceptionCounters,
+    pub(super) buffer: &'a mut [u8],
+    pub(super) index: usize,
+    pub(super) purpose: Purpose,
+    /// Datagrams so far, of those that stand in the slot.
+    pub(super) count: usize,
+    /// The last of them was not there before: none stands behind it.
+    pub(super) is_new: bool,
+}
+
+impl Outgoing<'_> {
+    /// Appends a datagram of `length` bytes and returns them, or `None` if it does not fit. They are zeroed, or where
+    /// `owner` wrote to them before, as he left them.
+    pub(in super::super) fn push(
+        &mut self,
+        command: Command,
+        address: Address,
+        length: usize,
+        owner: Owner,
+    ) -> Option<&mut [u8]> {
+        if !self.stands_already(command, address, length, owner) {
+            self.build(command, address, length, owner)?;
+        }
+        let sent = self.slot.datagrams[self.count];
+        self.count += 1;
+        self.slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
+    }
+
+    /// True if such a datagram stands in its place; all that it then takes is the address.
+    fn stands_already(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
+        let Some(sent) = self.slot.datagrams.get_mut(self.count) else { return false };
+        let at = usize::from(sent.offset);
+        let Some(there) = self.slot.frame.get_mut(at..at + datagram::HEADER_LENGTH) else { return false };
+        let is_alike = there[0] == command.number() && usize::from(sent.length) == length;
+        // What one wrote is no other's.
+        if !is_alike || command.writes() && sent.owner != owner {
+            return false;
+        }
+        there[ADDRESS_OFFSET..ADDRESS_OFFSET + 4].copy_from_slice(&address.raw().to_le_bytes());
+        sent.owner = owner;
+        true
+    }
+
+    /// Puts a new datagram in the place of all that follow.
+    #[cold]
+    fn build(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> Option<()> {
+        let (slot, length) = (&mut *self.slot, u16::try_from(length).ok()?);
+        if self.count == slot.datagrams.capacity() {
+            return None;
+        }
+        let header = DatagramHeader::new(command, self.index as u8, address, length);
+        let last = slot.last_of(self.count);
+        let room = self.buffer.len().min(slot.frame.len());
+        let place = FrameBuilder::resume(&mut slot.frame[..room], last)?.push(header)?;
+        slot.datagrams.truncate(self.count);
+        slot.datagrams.push(Sent { fixed: fixed(command), length, offset: place.offset as u16, owner });
+        self.is_new = true;
+        Some(())
+    }
+
+    /// Puts the frame on its way and returns its length, or `None` if no datagram was appended.
+    pub(in super::super) fn send(self, now: Instant) -> Option<usize> {
+        let Self { slot, numbers, .. } = self;
+        if self.count == 0 {
+            return None;
+        }
+        if self.is_new || self.count < slot.datagrams.len() {
+            let last = slot.last_of(self.count);
+            slot.datagrams.truncate(self.count);
+            slot.length = FrameBuilder::resume(&mut slot.frame, last)?.finish();
+        }
+        let out = self.buffer.get_mut(..slot.length)?;
+        numbers.generation = numbers.generation.wrapping_add(1);
+        numbers.answered <<= 1;
+        numbers.in_flight[self.purpose as usize] += 1;
+        slot.generation = numbers.generation;
+        slot.state = SlotState::InFlight(self.purpose);
+        slot.sent_at = now;
+        self.counters.sent += 1;
+        let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
+        slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());
+        out.copy_from_slice(&slot.frame[..slot.length]);
+        Some(slot.length)
+    }
+}

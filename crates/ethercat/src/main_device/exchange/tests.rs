@@ -1,0 +1,215 @@
+use super::*;
+
+/// Sends one frame and returns it as a SubDevice at position 0 would send it back.
+fn sent_frame(exchange: &mut Exchange) -> Vec<u8> {
+    let mut buffer = vec![0; 1514];
+    let mut outgoing = exchange.open(Purpose::ProcessData, &mut buffer).unwrap();
+    outgoing.push(Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus).unwrap();
+    outgoing.push(Command::Lrw, Address::Logical(0x1_0000), 8, Owner::Chunk(0, ChunkPart::Both)).unwrap();
+    let length = outgoing.send(Instant::EPOCH).unwrap();
+    buffer.truncate(length);
+    buffer[6] |= 0x02;
+    buffer[32 + 2] += 1; // the broadcast's position counts up
+    buffer
+}
+
+#[test]
+fn a_reply_is_accepted_once() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    let frame = sent_frame(&mut exchange);
+    assert_eq!(exchange.in_flight(Purpose::ProcessData), 1);
+    assert_eq!(exchange.accept(&frame), Ok((0, Purpose::ProcessData)));
+    assert_eq!(exchange.accept(&frame), Err(Reception::Duplicate));
+    assert_eq!(exchange.in_flight(Purpose::ProcessData), 0);
+    assert_eq!((exchange.counters.accepted, exchange.counters.duplicate), (1, 1));
+}
+
+// feature(main-device): a duplicate is told from a late reply though its slot is in use again
+#[test]
+fn a_duplicate_is_known_when_its_slot_has_long_been_in_use_again() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    let lost = sent_frame(&mut exchange);
+    assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
+    let answered = sent_frame(&mut exchange);
+    assert!(exchange.accept(&answered).is_ok());
+    for _ in 0..60 {
+        let newest = sent_frame(&mut exchange);
+        assert_eq!(exchange.accept(&answered), Err(Reception::Duplicate));
+        assert_eq!(exchange.accept(&lost), Err(Reception::Late));
+        assert_eq!(exchange.accept(&newest), Ok((0, Purpose::ProcessData)), "it has the same slot");
+    }
+}
+
+/// Bytes of a frame of these datagrams. Writers leave half of what they may write as it is.
+fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]) -> Vec<u8> {
+    let mut buffer = vec![0xEE; 1514];
+    let mut outgoing = exchange.open(Purpose::ProcessData, &mut buffer).unwrap();
+    for &(command, address, length, owner) in datagrams {
+        let data = outgoing.push(command, address, length, owner).unwrap();
+        if let Owner::Chunk(chunk, _) = owner {
+            data[..(length / 2) >> chunk].fill(0xA5);
+        }
+    }
+    let length = outgoing.send(Instant::EPOCH).unwrap();
+    buffer.truncate(length);
+    buffer
+}
+
+// feature(main-device): frames stay prebuilt, and are the same as if built anew
+#[test]
+fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
+    let lrw = |length, chunk| {
+        let owner = Owner::Chunk(chunk, ChunkPart::Both);
+        (Command::Lrw, Address::Logical(0x1_0000 + u32::from(chunk)), length, owner)
+    };
+    let status = (Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus);
+    let mail = |station| {
+        let address = Address::Station { station, register: 0x80D };
+        (Command::Fprd, address, 1, Owner::MailboxStatus(station))
+    };
+    let frames = [
+        vec![status, mail(1), lrw(8, 0)],
+        vec![status, mail(2), lrw(8, 0)],
+        vec![status, lrw(8, 0)],
+        vec![status, mail(1), lrw(80, 0), lrw(8, 1)],
+        vec![status, mail(1), lrw(80, 1)],
+        vec![status],
+        vec![lrw(8, 1), status, mail(1)],
+        vec![lrw(8, 0), status],
+    ];
+    let mut kept = Exchange::new(MacAddress::MAIN_DEVICE);
+    let each_behind_each = frames.iter().flat_map(|first| frames.iter().flat_map(move |it| [first, it]));
+    for (number, datagrams) in each_behind_each.enumerate() {
+        let mut fresh = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(number as u32);
+        let mut frame = built(&mut kept, datagrams);
+        assert_eq!(frame, built(&mut fresh, datagrams), "frame {number}");
+        frame[SOURCE_OFFSET] |= PROCESSED_BIT;
+        assert_eq!(kept.accept(&frame), Ok((0, Purpose::ProcessData)), "frame {number}");
+    }
+}
+
+// feature(main-device): a reply that is too late stays lost, however often its index comes round
+#[test]
+fn a_lost_frame_stays_lost_however_late_its_reply() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    let frame = sent_frame(&mut exchange);
+    assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
+    assert_eq!(exchange.accept(&frame), Err(Reception::Late));
+    // The same slot again, many frames later: same index, same datagrams, another generation.
+    for _ in 0..SLOTS {
+        sent_frame(&mut exchange);
+    }
+    assert_eq!(exchange.accept(&frame), Err(Reception::Late));
+    assert_eq!(exchange.in_flight(Purpose::ProcessData), SLOTS);
+    assert!(exchange.open(Purpose::ProcessData, &mut [0; 1514]).is_none(), "all slots are out");
+}
+
+// feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
+#[test]
+fn the_reply_to_another_main_device_is_never_taken_for_ours() {
+    let mut ours = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FFF0);
+    let mut other = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0x1234_5678);
+    for sent in 1..=3 * SLOTS as u64 {
+        let (own, foreign) = (sent_frame(&mut ours), sent_frame(&mut other));
+        assert_eq!(ours.accept(&foreign), Err(Reception::OtherMainDevice));
+        assert!(ours.accept(&own).is_ok() && other.accept(&foreign).is_ok(), "frame {sent}");
+        assert_eq!(ours.accept(&own), Err(Reception::Duplicate));
+        assert_eq!(ours.counters.other_main_device, sent);
+    }
+}
+
+// feature(main-device): own frames that are played again are late
+#[test]
+fn own_frames_that_are_played_again_are_late_however_many_were_sent_since() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FF00);
+    let first = sent_frame(&mut exchange);
+    assert!(exchange.accept(&first).is_ok());
+    for _ in 0..1000 {
+        let frame = sent_frame(&mut exchange);
+        exchange.accept(&frame).unwrap();
+        let played_again = exchange.accept(&first).unwrap_err();
+        assert!(matches!(played_again, Reception::Late | Reception::Duplicate), "{played_again:?}");
+    }
+    assert_eq!(exchange.counters.other_main_device, 0);
+}
+
+#[test]
+fn a_processed_frame_without_a_generation_is_another_main_devices() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    sent_frame(&mut exchange);
+    let mut frame = vec![0; 60];
+    let mut builder = FrameBuilder::new(&mut frame, MacAddress([0x02, 1, 2, 3, 4, 5]));
+    let brd = DatagramHeader::new(Command::Brd, 0, Address::Broadcast { register: 0x130 }, 2);
+    builder.push(brd).unwrap();
+    let length = builder.finish();
+    assert_eq!(exchange.accept(&frame[..length]), Err(Reception::OtherMainDevice));
+    frame[SOURCE_OFFSET] = 0;
+    assert_eq!(exchange.accept(&frame[..length]), Err(Reception::Foreign), "not processed");
+}
+
+// feature(main-device): replies matched on index, command, address, length and generation
+#[test]
+fn each_thing_that_must_match_is_compared() {
+    let original = sent_frame(&mut Exchange::new(MacAddress::MAIN_DEVICE));
+    let brd = 32;
+    let lrw = brd + 14;
+    let changed = [
+        (6, 0x02, Reception::Foreign),          // never passed an ESC
+        (brd, 0x01, Reception::Mismatched),     // command
+        (brd + 1, 0x01, Reception::Mismatched), // index
+        (brd + 4, 0x01, Reception::Mismatched), // register
+        (lrw + 2, 0x01, Reception::Mismatched), // logical address
+        (lrw + 7, 0x40, Reception::Mismatched), // circulating
+        (26, 0x01, Reception::OtherMainDevice), // generation
+        (17, 0x01, Reception::Mismatched),      // index of the slot
+    ];
+    for (byte, flip, expected) in changed {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        exchange.takes_circulating = false;
+        let mut frame = sent_frame(&mut exchange);
+        assert_eq!(frame, original);
+        frame[byte] ^= flip;
+        assert_eq!(exchange.accept(&frame), Err(expected), "byte {byte}");
+    }
+}
+
+/// A segment that leaves the source address alone, and a plug that sends everything back.
+#[test]
+fn an_unmarked_reply_counts_where_it_is_asked_for_and_a_reflection_nowhere() {
+    let lrw_counter = 32 + 14 + 18;
+    for asked_for in [false, true] {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        exchange.takes_unchanged_source = asked_for;
+        let mut frame = sent_frame(&mut exchange);
+        frame[6] &= !0x02;
+        frame[32 + 2] = 0;
+        assert_eq!(exchange.accept(&frame), Err(Reception::Foreign), "nobody has touched it");
+        assert_eq!((exchange.reflected, exchange.unchanged_source), (1, 0));
+        let mut stranger = frame.clone();
+        stranger[11] ^= 1;
+        assert_eq!(exchange.accept(&stranger), Err(Reception::Foreign), "of another source");
+        // A counted position is enough, and so is a working counter.
+        let mut passed = frame.clone();
+        passed[32 + 2] = 1;
+        frame[lrw_counter] = 3;
+        let found = [passed, frame].map(|frame| exchange.accept(&frame));
+        let expected = match asked_for {
+            true => [Ok((0, Purpose::ProcessData)), Err(Reception::Duplicate)],
+            false => [Err(Reception::Foreign); 2],
+        };
+        assert_eq!(found, expected);
+        assert_eq!(exchange.reflected, 1);
+        assert!(exchange.unchanged_source > 0);
+    }
+}
+
+#[test]
+fn a_truncated_reply_is_refused_at_every_length() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    let frame = sent_frame(&mut exchange);
+    let unpadded = 32 + 14 + 20;
+    for length in 0..unpadded {
+        assert!(exchange.accept(&frame[..length]).is_err(), "cut at {length}");
+    }
+    assert!(exchange.accept(&frame[..unpadded]).is_ok());
+}

@@ -1,0 +1,87 @@
+//! Service frames: everything but process data, at most one a cycle.
+
+use crate::time::Instant;
+
+use super::MainDevice;
+use super::exchange::{Owner, Purpose};
+use super::report::Event;
+use super::worker::Worker;
+
+impl MainDevice {
+    /// Everything but process data: broadcasts, then the workers in turn.
+    pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
+        let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
+        if nothing_due || (self.cycle.running && self.cycle.services == 0) {
+            return None;
+        }
+        let reference_time = self.reference_time_at(now);
+        let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
+        if let (false, Some(broadcast)) =
+            (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
+        {
+            self.broadcasts.awaiting = broadcast.emit(&mut outgoing);
+        }
+        let count = self.workers.len();
+        for turn in 0..count {
+            let position = (self.next_worker + turn) % count;
+            let worker = &mut self.workers[position];
+            let sub_device = &self.sub_devices[position];
+            if is_due(worker) && !worker.emit(now, sub_device, reference_time, &mut outgoing) {
+                self.next_worker = position;
+            }
+        }
+        let length = outgoing.send(now)?;
+        self.cycle.services = self.cycle.services.saturating_sub(1);
+        Some(length)
+    }
+
+    /// Service frames whose time is up: their datagrams are due again.
+    pub(super) fn expire_services(&mut self, now: Instant) {
+        let timeout = self.configuration.reply_timeout;
+        while let Some(index) = self.exchange.expire(Purpose::Service, now, timeout) {
+            let sent = self.exchange.take_datagrams(index);
+            for sent in &sent {
+                match sent.owner {
+                    Owner::Bus => self.broadcast_lost(now),
+                    Owner::Worker(position) => {
+                        let late = self.exchange.counters.late;
+                        let outcome = self.workers[usize::from(position)].lost(now, late);
+                        self.handle_outcome(position, outcome);
+                    }
+                    _ => {}
+                }
+            }
+            self.exchange.put_back(index, sent);
+        }
+        for position in 0..self.workers.len() {
+            let sub_device = &mut self.sub_devices[position];
+            let outcome = self.workers[position].expire(now, sub_device);
+            self.handle_outcome(position as u16, outcome);
+        }
+        self.expire_broadcasts(now);
+    }
+
+    /// Starts waiting mailbox requests whose SubDevice is free.
+    pub(super) fn serve_requests(&mut self, now: Instant) {
+        if self.requests.is_empty() {
+            return;
+        }
+        let is_free = |workers: &[Worker], position: u16| workers[usize::from(position)].takes_mail();
+        let serves = self.phase.serves_mailboxes();
+        while let Some(place) =
+            self.requests.iter().position(|it| !serves || is_free(&self.workers, it.position))
+        {
+            let Some(request) = self.requests.remove(place) else { return };
+            let started = if serves {
+                self.workers[usize::from(request.position)].mailbox.start(now, request)
+            } else {
+                let result = Err(super::MailboxError::NotReady);
+                Err(super::MailboxOutcome { request, result })
+            };
+            if let Err(outcome) = started {
+                self.tell(Event::Mailbox(outcome));
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The replies to a worker: each moves the current action on.
+
+use crate::al::AlStatus;
+use crate::al_status_code::AlStatusCode;
+use crate::register::DlStatus;
+use crate::time::Instant;
+use crate::wire::{read_u16, read_u32, read_u64};
+
+use super::{Outcome, Step, Worker};
+use crate::main_device::clock::LatchedTimes;
+use crate::main_device::error::SubDeviceError;
+use crate::main_device::error_counters::ErrorCounters;
+use crate::main_device::mailbox::Progress;
+use crate::main_device::plan::{Action, Reading};
+use crate::main_device::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
+use crate::main_device::retry::RetryCounter;
+use crate::main_device::sii_reader::{SiiProgress, SiiRequest};
+use crate::main_device::state_change::{Ask, StateProgress};
+use crate::main_device::sub_device::{EscInformation, SubDevice};
+use crate::main_device::{coe_mapping, limits, watchdogs};
+
+impl Worker {
+    /// The datagram on its way came back.
+    pub(in super::super) fn reply(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        working_counter: u16,
+        sub_device: &mut SubDevice,
+    ) -> Outcome {
+        self.awaiting = false;
+        if core::mem::take(&mut self.stale) {
+            return Outcome::Nothing;
+        }
+        self.losses = RetryCounter::default();
+        if !self.mailbox.is_idle() {
+            let progress = self.mailbox.reply(now, data, working_counter);
+            return self.mailbox_progress(now, progress, sub_device);
+        }
+        if core::mem::take(&mut self.reads_errors) {
+            self.look_at_errors = false;
+            sub_device.error_counters = ErrorCounters::parse(data).filter(|_| working_counter == 1);
+            return Outcome::Nothing;
+        }
+        if working_counter != 1 {
+            return self.unanswered(now);
+        }
+        self.unanswered = RetryCounter::default();
+        if self.is_done() {
+            self.look_at_status = false;
+            note_status(sub_device, data);
+            return Outcome::Nothing;
+        }
+        match self.advance(now, data, sub_device) {
+            Ok(()) => Outcome::Nothing,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    fn unanswered(&mut self, now: Instant) -> Outcome {
+        self.unanswered.count(now);
+        self.not_before = now + limits::PAUSE;
+        if self.is_done() {
+            self.look_at_status = self.unanswered.tries < limits::ATTEMPTS;
+            let newly = self.unanswered.tries == limits::ATTEMPTS;
+            return if newly { Outcome::Unreachable } else { Outcome::Nothing };
+        }
+        if !self.unanswered.exhausts(limits::UNANSWERED) {
+            return Outcome::Nothing;
+        }
+        Outcome::Failed(SubDeviceError::NoAnswer {
+            register: self.register(),
+            attempts: self.unanswered.tries,
+            within: self.unanswered.lasted(),
+        })
+    }
+
+    /// The current action's datagram was answered with `data`.
+    fn advance(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        match &self.plan[self.next] {
+            Action::Read(reading) => note(*reading, data, sub_device),
+            Action::RequestState(_) => return self.advance_state(now, data, sub_device),
+            Action::ReadSii => {
+                self.advance_sii(now, data, sub_device);
+                return Ok(());
+            }
+            Action::AssignStationAddress
+            | Action::Write(..)
+            | Action::WriteSync0Start(_)
+            | Action::StartSync0
+            | Action::Download(_)
+            | Action::Verify { .. }
+            | Action::ReadMapping(_) => {}
+        }
+        self.action_done();
+        Ok(())
+    }
+
+    fn advance_state(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        let Step::State(change) = &mut self.step else { return Ok(()) };
+        if change.ask(sub_device.al_status) == Ask::Read {
+            note_status(sub_device, data);
+        }
+        match change.answered(now, sub_device.al_status, sub_device.al_status_code)? {
+            StateProgress::Continue => {}
+            StateProgress::Wait => self.not_before = now + limits::PAUSE,
+            StateProgress::Reached => self.action_done(),
+        }
+        Ok(())
+    }
+
+    fn advance_sii(&mut self, now: Instant, data: &[u8], sub_device: &mut SubDevice) {
+        let Step::Sii(reader) = &mut self.step else { return };
+        if matches!(reader.request(), SiiRequest::Command(_)) {
+            reader.commanded(now);
+            return;
+        }
+        let image = match reader.fetched(now, data) {
+            Ok(SiiProgress::Busy) => return self.not_before = now + limits::PAUSE / 4,
+            Ok(SiiProgress::More) => return self.stuck_since = None,
+            Ok(SiiProgress::Complete) => core::mem::take(&mut **reader).finish(),
+            Err(error) => Err(error),
+        };
+        match image {
+            Ok(image) => {
+                sub_device.identity = image.header.identity();
+                sub_device.sii = Some(image);
+            }
+            // It is there all the same; who needs its SII says so.
+            Err(error) => sub_device.sii_problem = Some(error),
+        }
+        self.action_done();
+    }
+
+    pub(super) fn mailbox_progress(
+        &mut self,
+        now: Instant,
+        progress: Progress,
+        sub_device: &mut SubDevice,
+    ) -> Outcome {
+        match progress {
+            Progress::Continue | Progress::Idle => Outcome::Nothing,
+            Progress::Wait => {
+                self.not_before = now + limits::PAUSE;
+                Outcome::Nothing
+            }
+            Progress::Emergency(emergency) => Outcome::Emergency(emergency),
+            Progress::Done(outcome) if matches!(self.step, Step::Mailbox | Step::Mapping(_)) => {
+                match self.request_done(&outcome, sub_device) {
+                    Ok(()) => Outcome::Nothing,
+                    Err(error) => Outcome::Failed(error),
+                }
+            }
+            Progress::Done(outcome) => Outcome::Mailbox(outcome),
+        }
+    }
+
+    /// The current action's SDO is done.
+    fn request_done(
+        &mut self,
+        outcome: &MailboxOutcome,
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        if let Step::Mapping(reader) = &mut self.step {
+            let answer = outcome.result.map(|()| &outcome.request.data[..]);
+            match reader.answered(answer) {
+                Ok(None) => return Ok(()),
+                Ok(Some(mapping)) => sub_device.mapping = mapping,
+                // Told later, if it is to go on: tools look at what else there is.
+                Err(error) => sub_device.mapping_error = Some(error),
+            }
+            self.action_done();
+            return Ok(());
+        }
+        outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
+        if let Action::Verify { index, sub_index, expected } = self.plan[self.next] {
+            let found = coe_mapping::number(&outcome.request.data);
+            if !coe_mapping::is_same(index, expected, found) {
+                return Err(SubDeviceError::Mapping { index, sub_index, expected, found });
+            }
+        }
+        self.action_done();
+        Ok(())
+    }
+
+    fn action_done(&mut self) {
+        self.next += 1;
+        self.step = Step::Start;
+        self.not_before = Instant::EPOCH;
+        if self.next > self.furthest {
+            (self.furthest, self.stuck_since) = (self.next, None);
+        }
+    }
+}
+
+fn sdo_error(request: &MailboxRequest, error: MailboxError) -> SubDeviceError {
+    match request.service {
+        MailboxService::Download { index, sub_index, .. }
+        | MailboxService::Upload { index, sub_index, .. } => {
+            SubDeviceError::Sdo { index, sub_index, error }
+        }
+        service => SubDeviceError::Sdo { index: service.index().unwrap_or(0), sub_index: 0, error },
+    }
+}
+
+fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
+    match reading {
+        Reading::Information => {
+            sub_device.information = EscInformation::parse(data).unwrap_or_default();
+        }
+        Reading::DlStatus => {
+            sub_device.dl_status = DlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
+        }
+        Reading::LatchedTimes => {
+            sub_device.latched = LatchedTimes {
+                ports: core::array::from_fn(|port| read_u32(data, port * 4).unwrap_or(0)),
+                processing_unit: read_u64(data, 0x18).unwrap_or(0),
+            };
+        }
+        Reading::Watchdogs => sub_device.watchdogs = watchdogs::parse(data),
+        Reading::SyncManagers(_) => sub_device.feeds_watchdog = watchdogs::is_fed(data),
+    }
+}
+
+fn note_status(sub_device: &mut SubDevice, data: &[u8]) {
+    sub_device.al_status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
+    sub_device.al_status_code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
+}

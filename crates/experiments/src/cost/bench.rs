@@ -1,0 +1,184 @@
+//! A cycle whose link and clock leave out all that is not its own work: the wire and its SubDevices are simulated while it
+//! sleeps, and that time is taken out of its clock.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use control::axis::AxisConfiguration;
+use control::bring_up::Pump;
+use control::clock::{Clock, MonotonicClock};
+use control::controller::Controller;
+use control::cycle::{Cycle, CycleConfiguration};
+use control::link::Link;
+use control::stop::StopHandle;
+use ethercat::al::AlState;
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
+use ethercat::main_device::{Configuration, MainDevice};
+use ethercat::time::Instant;
+use record::CycleRecord;
+use simulator::Segment;
+use types::Signal;
+
+use crate::Error;
+
+/// Period of the cycle; its clock jumps over what is left of it.
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// Cycles in Op that are left out: caches and branches are cold.
+const WARM_UP: usize = 500;
+
+/// Frames under way at once.
+const FRAMES: usize = 64;
+
+/// A bus and its cycle.
+pub(super) struct Bench {
+    /// SubDevices.
+    pub(super) segment: Segment,
+    /// Axes bound to them.
+    pub(super) axes: Vec<AxisConfiguration>,
+    /// Process data by name.
+    pub(super) signals: Vec<Signal>,
+    /// Controller.
+    pub(super) controller: Box<dyn Controller>,
+}
+
+/// Measured cycles.
+pub(super) struct Measured {
+    /// One record for each cycle.
+    pub(super) records: Vec<CycleRecord>,
+    /// Frames of a cycle.
+    pub(super) frames: f64,
+}
+
+impl Bench {
+    /// Runs `cycles` of it on this thread.
+    ///
+    /// # Errors
+    /// The bus does not come up, or the cycle lost frames: its times say nothing then.
+    pub(super) fn measure(self, cycles: usize) -> Result<Measured, Error> {
+        let wire = Wire::new(self.segment);
+        let mut link = wire.clone();
+        let failed = |error: &dyn std::fmt::Display| Error::other(format_args!("cost: {error}"));
+        let configuration =
+            Configuration { target: AlState::Op, period: PERIOD, ..Configuration::default() };
+        let mut main_device = MainDevice::new(configuration).map_err(|error| failed(&error))?;
+        let stop = AtomicBool::new(false);
+        Pump { main_device: &mut main_device, link: &mut link, clock: &wire, stop: &stop }
+            .bring_up(Duration::from_secs(600), |_| ())
+            .map_err(|error| failed(&error))?;
+        let run = (cycles + WARM_UP) as u64;
+        let configuration = CycleConfiguration { cycles: Some(run), ..CycleConfiguration::every(PERIOD) };
+        let (mut cycle, mut observer) =
+            Cycle::new(main_device, link, wire.clone(), &self.axes, self.controller, configuration)
+                .map_err(|error| failed(&error))?;
+        if !self.signals.is_empty() {
+            cycle.set_signals(self.signals).map_err(|error| failed(&error))?;
+        }
+        let before = wire.0.borrow().sent;
+        let ended = cycle.run(&StopHandle::default());
+        let frames = wire.0.borrow().sent - before;
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
+        if observer.dropped_records() > 0 || ended.cycles_in_op < run {
+            return Err(failed(&format_args!("expected {run} cycles in Op, found {}", ended.cycles_in_op)));
+        }
+        let all = records.len();
+        let from = all.saturating_sub(cycles);
+        Ok(Measured { frames: frames as f64 / all.max(1) as f64, records: records[from..].to_vec() })
+    }
+}
+
+/// Link and clock in one: frames wait until the cycle sleeps, and pass the segment then.
+#[derive(Clone)]
+struct Wire(Rc<RefCell<State>>);
+
+struct State {
+    segment: Segment,
+    buffers: Vec<[u8; MAXIMUM_FRAME_LENGTH]>,
+    lengths: [usize; FRAMES],
+    /// Frames sent, passed through the segment, received: each is ahead of the next.
+    sent: u64,
+    passed: u64,
+    received: u64,
+    /// Time jumped over, less time hidden, ns.
+    ahead: i128,
+}
+
+impl Wire {
+    fn new(segment: Segment) -> Self {
+        let buffers = vec![[0; MAXIMUM_FRAME_LENGTH]; FRAMES];
+        let state =
+            State { segment, buffers, lengths: [0; FRAMES], sent: 0, passed: 0, received: 0, ahead: 0 };
+        Self(Rc::new(RefCell::new(state)))
+    }
+}
+
+impl State {
+    fn now(&self) -> Instant {
+        let now = i128::from(MonotonicClock.now().as_nanos()) + self.ahead;
+        Instant::from_nanos(u64::try_from(now).unwrap_or(0))
+    }
+
+    /// Passes the frames under way through the segment while the clock stands still.
+    fn pass(&mut self) {
+        let begun = self.now();
+        self.segment.advance(begun);
+        while self.passed < self.sent {
+            let place = self.passed as usize % FRAMES;
+            let frame = &mut self.buffers[place][..self.lengths[place]];
+            if !self.segment.process_frame(begun, frame) {
+                self.lengths[place] = 0;
+            }
+            self.passed += 1;
+        }
+        let took = self.now().as_nanos().saturating_sub(begun.as_nanos());
+        self.ahead -= i128::from(took);
+    }
+}
+
+impl Clock for Wire {
+    fn now(&self) -> Instant {
+        self.0.borrow().now()
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        let mut state = self.0.borrow_mut();
+        state.pass();
+        let left = instant.as_nanos().saturating_sub(state.now().as_nanos());
+        state.ahead += i128::from(left);
+    }
+}
+
+impl Link for Wire {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        let mut state = self.0.borrow_mut();
+        let place = state.sent as usize % FRAMES;
+        if state.sent - state.received == FRAMES as u64 || frame.len() > MAXIMUM_FRAME_LENGTH {
+            return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+        }
+        state.buffers[place][..frame.len()].copy_from_slice(frame);
+        state.lengths[place] = frame.len();
+        state.sent += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        if !timeout.is_zero() && self.0.borrow().received == self.0.borrow().passed {
+            let until = self.now() + timeout;
+            self.sleep_until(until);
+        }
+        let mut state = self.0.borrow_mut();
+        while state.received < state.passed {
+            let place = state.received as usize % FRAMES;
+            let length = state.lengths[place].min(buffer.len());
+            buffer[..length].copy_from_slice(&state.buffers[place][..length]);
+            state.received += 1;
+            if length > 0 {
+                return Ok(Some(length));
+            }
+        }
+        Ok(None)
+    }
+}

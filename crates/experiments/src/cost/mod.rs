@@ -1,0 +1,208 @@
+//! Cost of a cycle against the number of its SubDevices, axes and signals: its own work, without wire, simulation and sleep.
+
+mod bench;
+mod cases;
+
+use std::io;
+
+use control::profile::RealTimeProfile;
+use record::{CycleRecord, Statistics};
+use report::{Report, Row, Section, Table};
+use serde_json::{Value, json};
+
+use self::bench::Measured;
+use self::cases::Case;
+use crate::distribution::heads;
+use crate::raw::{Raw, facts};
+use crate::surroundings::Surroundings;
+use crate::thread::real_time;
+use crate::{Context, Error};
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Cycles of each round of a bus, at most [`Cost::MOST_CYCLES`].
+    pub cycles: usize,
+    /// Rounds; the buses take turns.
+    pub rounds: usize,
+    /// Most SubDevices, axes, signals of a bus.
+    pub largest: usize,
+    /// `SCHED_FIFO` priority of the measuring thread; `None` for an ordinary one.
+    pub priority: Option<u8>,
+    /// CPU of the measuring thread.
+    pub cpu: usize,
+}
+
+/// Buses of each table, by what varies.
+const NUMBERS: [usize; 4] = [1, 10, 100, 1_000];
+
+impl Cost {
+    /// Most cycles of a round: the ring of a cycle's records holds them.
+    pub const MOST_CYCLES: usize = 7_000;
+
+    /// Runs the experiment.
+    ///
+    /// # Errors
+    /// A bus that does not come up, or a file that cannot be written.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        let surroundings = Surroundings::begin(context);
+        let cases: Vec<Case> = cases(self.largest);
+        let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
+        let mut raws = cases.iter().map(|case| raw(context, *case)).collect::<Result<Vec<_>, _>>()?;
+        for round in 0..self.rounds.max(1) {
+            for ((case, found), raw) in cases.iter().zip(&mut found).zip(&mut raws) {
+                if context.stopped() {
+                    break;
+                }
+                context.say(format_args!("cost: round {} of {}, {case:?}", round + 1, self.rounds.max(1)));
+                let measured = self.measure(*case)?;
+                let columns = columns(&measured.records);
+                raw.append(&columns.each_ref().map(Vec::as_slice))?;
+                found.add(&measured);
+            }
+        }
+        for raw in raws {
+            raw.finish(facts([]))?;
+        }
+        let mut report = report(&cases, &found);
+        surroundings.end(&mut report);
+        Ok(report)
+    }
+
+    /// Measures one bus on a thread of its own.
+    fn measure(&self, case: Case) -> Result<Measured, Error> {
+        let cycles = self.cycles.clamp(1, Self::MOST_CYCLES);
+        let profile = RealTimeProfile { ..real_time(self.priority, self.cpu) };
+        let work = move || {
+            let bench = case.bench()?;
+            let _granted = profile.apply();
+            bench.measure(cycles)
+        };
+        let thread = std::thread::Builder::new().name("cost".into()).spawn(work);
+        let thread = thread.map_err(|error: io::Error| Error::other(format_args!("cost: {error}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn cases(largest: usize) -> Vec<Case> {
+    let numbers = |most: usize| NUMBERS.into_iter().filter(move |number| *number <= most.min(largest));
+    let terminals = numbers(1_000).map(Case::Terminals);
+    let axes = numbers(100).map(Case::Axes);
+    let signals = std::iter::once(0).chain(numbers(1_000)).map(Case::Signals);
+    terminals.chain(axes).chain(signals).collect()
+}
+
+/// Statistics of one bus.
+#[derive(Default)]
+struct Found {
+    collect: Statistics,
+    process: Statistics,
+    transmit: Statistics,
+    whole: Statistics,
+    frames: f64,
+}
+
+impl Found {
+    fn add(&mut self, measured: &Measured) {
+        for record in &measured.records {
+            self.collect.record(record.collect_time(), record.cycle);
+            self.process.record(record.process_time(), record.cycle);
+            self.transmit.record(record.transmit_time(), record.cycle);
+            self.whole.record(record.end_ns - record.start_ns, record.cycle);
+        }
+        self.frames = measured.frames;
+    }
+
+    fn cells(&self, number: usize, empty: Option<f64>) -> Vec<String> {
+        let median = |statistics: &Statistics| statistics.summary().p50.map(|ns| ns as f64);
+        let whole = self.whole.summary();
+        let each = median(&self.whole).zip(empty).map(|(whole, empty)| (whole - empty) / number as f64);
+        let times = [
+            median(&self.collect),
+            median(&self.process),
+            median(&self.transmit),
+            whole.p50.map(|ns| ns as f64),
+            whole.p99_9.map(|ns| ns as f64),
+        ];
+        let mut cells = vec![format!("{:.0}", self.frames)];
+        cells.extend(times.map(report::numbers::microseconds));
+        cells.push(each.filter(|_| number > 1).map_or_else(String::new, |ns| format!("{ns:.1}")));
+        cells
+    }
+}
+
+/// Phases of the records, and the whole.
+fn columns(records: &[CycleRecord]) -> [Vec<u64>; 4] {
+    let column = |of: fn(&CycleRecord) -> u64| records.iter().map(of).collect();
+    [
+        column(CycleRecord::collect_time),
+        column(CycleRecord::process_time),
+        column(CycleRecord::transmit_time),
+        column(|record| record.end_ns - record.start_ns),
+    ]
+}
+
+fn raw(context: &Context, case: Case) -> Result<Raw, Error> {
+    let (what, number) = named(case);
+    let columns = ["collect_ns", "process_ns", "transmit_ns", "whole_ns"];
+    Raw::begin(context, &format!("{what}-{number}"), "cost", &columns, facts([(what, json!(number))]))
+}
+
+const fn named(case: Case) -> (&'static str, usize) {
+    let what = match case {
+        Case::Terminals(_) => "sub_devices",
+        Case::Axes(_) => "axes",
+        Case::Signals(_) => "signals",
+    };
+    (what, case.number())
+}
+
+fn report(cases: &[Case], found: &[Found]) -> Report {
+    let mut report = Report {
+        experiment: "cost".into(),
+        title: "Cost of a cycle".into(),
+        measured: "a cycle's own work, from its wake-up to its last stamp: frames taken apart, values read, the \
+                   controller, outputs written, frames built, state published; the link only copies frames, and the \
+                   SubDevices are simulated outside the measured time"
+            .into(),
+        good: "time grows with what is on the bus, and no faster".into(),
+        ..Report::default()
+    };
+    let tables = [
+        ("sub_devices", "SubDevices", "Digital terminals of 8 channels in a line, no axis, no signal"),
+        ("axes", "axes", "Servo drives, each an axis in csp that is supervised and holds its position"),
+        (
+            "signals",
+            "signals",
+            "128 digital terminals; a controller reads or sets every signal in each cycle",
+        ),
+    ];
+    for (what, head, caption) in tables {
+        let rows = || cases.iter().zip(found).filter(|(case, _)| named(**case).0 == what);
+        let smallest = rows().next().and_then(|(_, found)| found.whole.summary().p50);
+        let empty = smallest.map(|ns| ns as f64);
+        let row = |(case, found): (&Case, &Found)| Row {
+            name: case.number().to_string(),
+            cells: found.cells(case.number(), empty),
+            from_paper: false,
+        };
+        let others = ["frames", "C", "P", "T", "whole", "whole 99.9 %", "each, ns"];
+        report.sections.push(Section::Table(Table {
+            caption: format!(
+                "{caption}; medians, us; each: the median beyond the first row's, per {}",
+                &head[..head.len() - 1]
+            ),
+            columns: heads(head, &others),
+            rows: rows().map(row).collect(),
+        }));
+        for (case, found) in rows() {
+            report.values.insert(format!("{what}_{}_ns", case.number()), value(found));
+        }
+    }
+    report
+}
+
+fn value(found: &Found) -> Value {
+    let whole = found.whole.summary();
+    json!({ "frames": found.frames, "median": whole.p50, "p99_9": whole.p99_9, "maximum": whole.maximum })
+}

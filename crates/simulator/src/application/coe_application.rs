@@ -1,0 +1,64 @@
+//! Applications whose process data is that of an object dictionary: terminals and sensors.
+
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::time::Instant;
+use ethercat::wire::mailbox::MailboxError;
+
+use super::{Application, ProcessDataLengths, Replies, StateChange};
+use crate::coe::CoeDevice;
+
+/// The part of an [`Application`] that differs from terminal to terminal: its work, between outputs taken and inputs
+/// shown.
+pub trait CoeApplication: Send {
+    /// Object dictionary, server and process data.
+    fn device(&self) -> &CoeDevice;
+
+    /// The same, to change it.
+    fn device_mut(&mut self) -> &mut CoeDevice;
+
+    /// Works up to `now`, by the dictionary; the outputs there are the MainDevice's if `operational`.
+    fn work(&mut self, now: Instant, operational: bool);
+
+    /// Forgets what is not stored: power comes on, and the dictionary has its defaults again.
+    fn restart(&mut self) {}
+
+    /// False for one whose mailbox answers CoE as not supported.
+    fn serves_coe(&self) -> bool {
+        true
+    }
+}
+
+impl<T: CoeApplication> Application for T {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        self.device().lengths()
+    }
+
+    fn power_on(&mut self) {
+        self.device_mut().power_on();
+        self.restart();
+    }
+
+    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
+        self.device_mut().enter(change);
+        Ok(())
+    }
+
+    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        if let Some(outputs) = outputs {
+            self.device_mut().take_outputs(outputs);
+        }
+        self.work(now, outputs.is_some());
+        self.device().put_inputs(inputs);
+    }
+
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        if !self.serves_coe() {
+            return Err(MailboxError::UNSUPPORTED_PROTOCOL);
+        }
+        self.device_mut().serve(request, replies)
+    }
+
+    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
+        self.device_mut().poll(replies);
+    }
+}

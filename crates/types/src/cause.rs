@@ -1,0 +1,94 @@
+//! Causes of lateness and of disturbances of a real-time thread: the words of all that look for them.
+
+use alloc::string::String;
+use core::fmt;
+
+/// Kind of a cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize, serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
+pub enum Kind {
+    /// Another thread had the CPU: the thread was switched out though it could have run, or not in.
+    Task,
+    /// Interrupt handler, or an interrupt of the CPU itself.
+    Irq,
+    /// Softirq.
+    Softirq,
+    /// Timer interrupt, and the timers in it.
+    Timer,
+    /// Time stolen by the hypervisor.
+    Steal,
+    /// The thread's own code.
+    Own,
+    /// Sleep other than the wait for its period: a voluntary context switch.
+    Sleep,
+    /// A page was missing, and served without I/O.
+    MinorFault,
+    /// A page was missing, and read from a disk.
+    MajorFault,
+    /// System call other than the wait for its period.
+    SystemCall,
+    /// System call in which it went to sleep.
+    BlockingCall,
+    /// Unknown: no event explains it.
+    #[default]
+    #[cfg_attr(feature = "serde", serde(other))]
+    Unknown,
+}
+
+impl Kind {
+    /// Name in JSON and in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Irq => "irq",
+            Self::Softirq => "softirq",
+            Self::Timer => "timer",
+            Self::Steal => "steal",
+            Self::Own => "own",
+            Self::Sleep => "sleep",
+            Self::MinorFault => "minor_fault",
+            Self::MajorFault => "major_fault",
+            Self::SystemCall => "system_call",
+            Self::BlockingCall => "blocking_call",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// Writes it as it happens to a thread, for example "preemption".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Task => "preemption",
+            Self::Irq => "interrupt",
+            Self::Sleep => "unexpected sleep",
+            Self::MinorFault => "minor page fault",
+            Self::MajorFault => "major page fault",
+            Self::SystemCall => "system call",
+            Self::BlockingCall => "blocking system call",
+            other => other.name(),
+        })
+    }
+}
+
+/// Disturbances of a thread with the same cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize), serde(default))]
+pub struct Disturbance {
+    /// Kind of the cause.
+    pub kind: Kind,
+    /// Name: of the system call, of the thread that was preferred, or of the memory that was missing; "unknown" where the
+    /// kernel does not tell.
+    pub name: String,
+    /// Number of times.
+    pub count: u64,
+    /// Period of the first time.
+    pub first_period: u64,
+    /// Period of the last time.
+    pub last_period: u64,
+}

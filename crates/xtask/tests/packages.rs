@@ -1,0 +1,85 @@
+//! Manifests of the crates: what crates.io asks for, and a file list without surprises.
+
+mod workspace;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use workspace::{crates, packages, text};
+
+/// Crates that are not published: tests, the project's commands, the papers' experiments.
+const UNPUBLISHED: &[&str] = &["onbeat-experiments", "testkit", "xtask"];
+
+/// Keywords that crates.io takes at most, and letters of one.
+const KEYWORDS: usize = 5;
+const LETTERS: usize = 20;
+
+#[test]
+fn the_crates_to_publish_carry_what_crates_io_asks_for() {
+    let wrong: Vec<_> = packages().iter().flat_map(faults).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Faults of a package's manifest, each a sentence.
+fn faults(package: &Value) -> Vec<String> {
+    let name = text(package, "name");
+    let is_published = package["publish"].is_null();
+    if UNPUBLISHED.contains(&name) || !is_published {
+        let agree = UNPUBLISHED.contains(&name) && !is_published;
+        return if agree {
+            Vec::new()
+        } else {
+            vec![format!("{name}: publish = false here and there only")]
+        };
+    }
+    let words = |key: &str| -> Vec<&str> {
+        package[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let has = |key: &str| package[key].as_str().is_some_and(|it| !it.is_empty());
+    let folder = Path::new(text(package, "manifest_path")).parent().expect("a folder");
+    let is_keyword = |it: &&str| it.len() <= LETTERS && it.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let checks = [
+        ("a description", has("description")),
+        ("a license", has("license")),
+        ("a repository", has("repository")),
+        ("its page at docs.rs", package["documentation"] == format!("https://docs.rs/{name}")),
+        ("a readme that is there", has("readme") && folder.join(text(package, "readme")).is_file()),
+        ("1 to 5 keywords", (1..=KEYWORDS).contains(&words("keywords").len())),
+        ("keywords of 20 letters at most", words("keywords").iter().all(is_keyword)),
+        ("categories", (1..=KEYWORDS).contains(&words("categories").len())),
+        ("a version of each crate of ours that it needs", needs_versions(package)),
+    ];
+    let missing = checks.iter().filter(|(_, holds)| !holds);
+    missing.map(|(wanted, _)| format!("{name}: expected {wanted}")).collect()
+}
+
+/// True if crates of ours have a version, without which a package cannot be published. Crates that only tests need
+/// are left out of a package if they have none.
+fn needs_versions(package: &Value) -> bool {
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    let mut ours = dependencies.filter(|it| !it["path"].is_null() && it["kind"] != "dev");
+    ours.all(|it| it["req"] != "*" && !UNPUBLISHED.contains(&text(it, "name")))
+}
+
+#[test]
+fn a_package_holds_its_sources_and_nothing_else() {
+    let packages = packages();
+    for name in packages.iter().map(|it| text(it, "name")).filter(|name| !UNPUBLISHED.contains(name)) {
+        let mut list = Command::new(env!("CARGO"));
+        list.args(["package", "--list", "--allow-dirty", "--offline", "--package", name]);
+        let output = list.current_dir(crates()).output().expect("cargo package runs");
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let listed = String::from_utf8_lossy(&output.stdout);
+        let files: Vec<_> = listed.lines().collect();
+        let has = |wanted: &[&str]| files.iter().any(|file| wanted.contains(file));
+        assert!(has(&["README.md"]) && has(&["src/lib.rs", "src/main.rs"]), "{name}: {files:?}");
+        let known = ["src/", "tests/", "examples/", "benches/"];
+        let tops = ["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md", ".cargo_vcs_info.json"];
+        let strange: Vec<_> = files
+            .iter()
+            .filter(|file| !tops.contains(file) && !known.iter().any(|folder| file.starts_with(folder)))
+            .collect();
+        assert!(strange.is_empty(), "{name}: {strange:?}");
+    }
+}

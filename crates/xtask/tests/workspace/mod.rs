@@ -1,0 +1,26 @@
+//! The workspace, as cargo describes it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The folder of the crates.
+pub(crate) fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_owned()
+}
+
+/// The packages of the workspace: `cargo metadata`.
+pub(crate) fn packages() -> Vec<Value> {
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(crates());
+    let output = metadata.output().expect("cargo metadata runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    metadata["packages"].as_array().expect("a list of packages").clone()
+}
+
+/// The text at `key`.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("`{key}` is text"))
+}
