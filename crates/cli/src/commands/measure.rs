@@ -13,6 +13,9 @@ use crate::failure::Failure;
 /// Program of the experiments; it stands beside this one.
 const PROGRAM: &str = "onbeat-measure";
 
+/// Package that it is built from.
+const PACKAGE: &str = "onbeat-experiments";
+
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub(crate) struct Measure {
@@ -30,7 +33,7 @@ impl Measure {
         Err(Failure::new(match error.kind() {
             ErrorKind::NotFound => format!(
                 "{path} is not there, and the experiments are in it: build it with `cargo build --release --package \
-                 {PROGRAM}` (without --release where onbeat is a debug build)"
+                 {PACKAGE}` (without --release where onbeat is a debug build)"
             ),
             _ => format!("{path} cannot be started ({error}): expected the program of the experiments"),
         }))
