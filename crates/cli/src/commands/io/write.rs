@@ -242,9 +242,27 @@ fn value(it: &SignalDescription, text: &str) -> Result<Value, Failure> {
         "signed" => (text.parse().ok().map(Value::Signed), "a whole number"),
         _ => (text.parse().ok().filter(|it: &f64| it.is_finite()).map(Value::Real), "a number"),
     };
-    value.ok_or_else(|| {
+    let value = value.ok_or_else(|| {
         Failure::new(format!("\"{text}\" for the signal \"{}\", expected {expected}", it.name))
-    })
+    })?;
+    match bounds(it) {
+        Some((lowest, highest)) if !(lowest..=highest).contains(&value.number()) => {
+            let name = &it.name;
+            Err(Failure::new(format!("{text} for the signal \"{name}\", expected {lowest} to {highest}")))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// Lowest and highest value of an integer, or of what has a range.
+fn bounds(it: &SignalDescription) -> Option<(f64, f64)> {
+    let bits = || it.value_type.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse::<i32>();
+    let whole = || match (it.kind.as_str(), bits()) {
+        ("unsigned", Ok(bits)) => Some((0.0, 2_f64.powi(bits) - 1.0)),
+        ("signed", Ok(bits)) => Some((-(2_f64.powi(bits - 1)), 2_f64.powi(bits - 1) - 1.0)),
+        _ => None,
+    };
+    it.range.or_else(whole)
 }
 
 /// The reason, if the cycle has refused a command.
@@ -261,3 +279,30 @@ const LASTS: Duration = Duration::from_millis(200);
 
 /// Time the cycle may take to hear of something.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // feature(signals): `onbeat io set`, `force`, `release`
+    #[test]
+    fn a_value_that_the_entry_does_not_hold_is_refused_with_those_it_does() {
+        let of = |value_type: &str, kind: &str, range| SignalDescription {
+            name: "it".to_owned(),
+            value_type: value_type.to_owned(),
+            kind: kind.to_owned(),
+            range,
+            ..SignalDescription::default()
+        };
+        for (signal, good, wrong, expected) in [
+            (of("int16", "signed", None), "-32768", "32768", "-32768 to 32767"),
+            (of("uint12", "unsigned", None), "4095", "4096", "0 to 4095"),
+            (of("int16", "real", Some((0.0, 10.0))), "9.5", "-0.1", "0 to 10"),
+        ] {
+            assert!(value(&signal, good).is_ok(), "{good}");
+            let sentence = value(&signal, wrong).unwrap_err().to_string();
+            assert_eq!(sentence, format!("{wrong} for the signal \"it\", expected {expected}"));
+        }
+        assert!(value(&of("double", "real", None), "1e300").is_ok());
+    }
+}
