@@ -11,11 +11,14 @@ use rustix::fs::OFlags;
 use crate::common::{Running, alone, onbeat};
 use crate::signals::{Station, interrupt};
 
+/// Time a program may take to end, less than its cycle runs: the end of that would end it, too.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Exit code of a program that is to end by itself.
 fn end_of(mut child: Child) -> Option<i32> {
     let begin = Instant::now();
     while child.try_wait().expect("status").is_none() {
-        if begin.elapsed() > Duration::from_secs(60) {
+        if begin.elapsed() > PATIENCE {
             child.kill().expect("kill");
             child.wait().expect("its end");
             panic!("it does not end");
