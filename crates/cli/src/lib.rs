@@ -26,6 +26,7 @@ mod words;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use onbeat::compose;
 
 use crate::commands::Command;
@@ -56,7 +57,8 @@ pub fn execute<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
 fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
     let arguments = match A::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
+            name_the_new(&mut error);
             let _ = error.print();
             let wrong = error.use_stderr();
             let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());
@@ -67,6 +69,14 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
     match act(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => ended(&failure),
+    }
+}
+
+/// Names what an option of before is called now, in place of one that is spelled as it was.
+fn name_the_new(error: &mut clap::Error) {
+    let wrong = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    if wrong.is_some_and(|wrong| wrong == "--seam") {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String("--ipc".to_owned()));
     }
 }
 

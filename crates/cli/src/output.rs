@@ -2,18 +2,29 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::process::exit;
 use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::thread;
 use std::time::Duration;
 
 use control::output::{OutputThread, Unfinished};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::Failure;
+use crate::stop::Stop;
 
 /// Time an output may take nothing at the end of a run before it is given up.
 pub(crate) const LAST_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The same for what a run prints: its reader may be a person.
 const PRINT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time from one look to the next while something is waited for.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+
+/// Time an output may take nothing once the user has asked for a stop.
+const AFTER_STOP: Duration = Duration::from_millis(500);
 
 /// Prints to standard output, and waits as long as it takes. A reader that has seen enough (`| head`) is no failure.
 ///
@@ -47,6 +58,82 @@ pub fn print_or_give_up(text: String) -> Result<(), Failure> {
         ))),
         Err(Unfinished::Panicked) => Err(Failure::new("standard output's thread panicked")),
     }
+}
+
+/// The same, until the user asks for a stop: an output that takes nothing does not keep the program from hearing it.
+///
+/// # Errors
+/// As [`print()`].
+pub(crate) fn print_until_stop(text: String, stop: &Stop) -> Result<(), Failure> {
+    let printer = Printer::start()?;
+    printer.print(text, || false);
+    printer.finish(stop)
+}
+
+/// Standard output of a program that has more to do: a thread of its own writes to it.
+pub(crate) struct Printer {
+    texts: SyncSender<String>,
+    thread: OutputThread<io::Result<()>>,
+}
+
+impl Printer {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let (texts, given) = mpsc::sync_channel::<String>(1);
+        let thread =
+            OutputThread::start("print", move |_| given.into_iter().try_for_each(|text| write(&text)))?;
+        Ok(Self { texts, thread })
+    }
+
+    /// Hands `text` over, and waits for room as long as `goes_on`; false if it was not taken.
+    pub(crate) fn print(&self, mut text: String, goes_on: impl Fn() -> bool) -> bool {
+        loop {
+            match self.texts.try_send(text) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(back)) if goes_on() => text = back,
+                Err(_) => return false,
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits until all is printed, or the user has asked for a stop and it takes nothing.
+    ///
+    /// # Errors
+    /// As [`print()`].
+    pub(crate) fn finish(self, stop: &Stop) -> Result<(), Failure> {
+        drop(self.texts);
+        loop {
+            match self.thread.finish(AFTER_STOP) {
+                Ok(outcome) => return judged(outcome),
+                Err(Unfinished::Hangs) if stop.asked() => return Ok(()),
+                Err(Unfinished::Hangs) => {}
+                Err(Unfinished::Panicked) => return Err(Failure::new("standard output's thread panicked")),
+            }
+        }
+    }
+}
+
+/// True once the reader of standard output is gone (`| head`), also while there is nothing to print.
+pub(crate) fn is_closed() -> bool {
+    gone(Some(Timespec::default()))
+}
+
+/// From now on the program ends, as one that has done its work, once the reader of standard output is gone.
+pub(crate) fn end_when_closed() {
+    let watch = || {
+        while !gone(None) {}
+        exit(0)
+    };
+    // Without room for a thread the next line ends it.
+    let _ = thread::Builder::new().name("reader".to_owned()).spawn(watch);
+}
+
+/// Waits up to `limit` for the reader of standard output to go.
+fn gone(limit: Option<Timespec>) -> bool {
+    let output = io::stdout();
+    let mut watched = [PollFd::new(&output, PollFlags::empty())];
+    let told = poll(&mut watched, limit.as_ref());
+    told.is_ok_and(|told| told > 0) && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Says a line on standard error; nobody to hear it is no reason to stop.

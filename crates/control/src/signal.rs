@@ -112,11 +112,15 @@ impl Signals {
         let mut states = Vec::with_capacity(signals.len());
         for signal in &signals {
             let field = place(signal, main_device)?;
-            let mut raw = 0;
-            if let Flow::Output(behaviour) = signal.flow {
-                raw = behaviour.initial;
+            let initial = match signal.flow {
+                Flow::Output(behaviour) => Some(behaviour.initial),
+                Flow::Fixed(bits) => Some(bits),
+                Flow::Input | Flow::Taken(_) | Flow::Cycle => None,
+            };
+            if let Some(raw) = initial {
                 field.write(main_device.outputs_mut(signal.sub_device), raw);
             }
+            let raw = initial.unwrap_or_default();
             states.push(State {
                 field,
                 raw,
@@ -221,7 +225,7 @@ impl Signals {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
                 // The number of the cycle goes out with its frame.
-                Flow::Input | Flow::Cycle => {}
+                Flow::Input | Flow::Cycle | Flow::Fixed(_) => {}
                 Flow::Output(_) if state.shown() == state.written => {}
                 Flow::Output(_) => {
                     state.written = state.shown();

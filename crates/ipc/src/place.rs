@@ -82,8 +82,8 @@ pub enum PlaceError {
     },
     /// The folder belongs to another user, or others may write to it.
     #[error(
-        "{} belongs to user {owner} with mode {mode:o}, and so is not safe for the socket of a cycle: remove it, or set \
-         XDG_RUNTIME_DIR to a folder of your own",
+        "{} belongs to user {owner} with mode {mode:o}, and so is not safe for the socket of a cycle: remove it, \
+         or choose a folder of your own, by --ipc or XDG_RUNTIME_DIR",
         folder.display()
     )]
     NotOurs {

@@ -105,6 +105,8 @@ real!(
     not_negative, "a finite number, 0 or above", |number| number >= 0.0;
     /// A finite number, not zero.
     not_zero, "a finite number other than 0", |number| number != 0.0;
+    /// A number by which others are multiplied and divided.
+    factor, "a finite number other than 0, and not nearer to it than 2.3e-308", f64::is_normal;
 );
 
 fn accepted<'de, D: Deserializer<'de>, T: Real>(
@@ -208,10 +210,15 @@ pub(crate) fn readable<'de, D: Deserializer<'de>, T: From<String>>(deserializer:
     }
 }
 
+/// True of a letter that shows nothing, or turns the direction in which others are shown.
+pub(crate) fn is_unseen(letter: char) -> bool {
+    let turns = matches!(letter, '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}');
+    letter.is_control() || turns
+}
+
 /// Checks that a name is readable, or returns what was found, what was expected and the remedy.
 pub(crate) fn check_readable(text: &str) -> Result<(), [String; 3]> {
-    let readable =
-        !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(char::is_control);
+    let readable = !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(is_unseen);
     readable.then_some(()).ok_or_else(|| {
         [
             format!("the name {text:?}"),

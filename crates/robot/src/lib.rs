@@ -65,7 +65,7 @@ impl Robot {
     /// # Errors
     /// An unreadable file, or the first problem in it.
     pub fn read(path: &Path, overrides: Overrides) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(path)
+        let text = source::text(path)
             .map_err(|error| FileError::unreadable(path, "a robot file in TOML", &error))?;
         let mut robot = Self::parse_with(&text, &path.display().to_string(), overrides)?;
         robot.resolve_paths(path.parent().unwrap_or(Path::new("")));

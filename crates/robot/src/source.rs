@@ -1,6 +1,9 @@
 //! Tables of a robot file, with the places of their values in the text.
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::Range;
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -8,6 +11,22 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::devices;
 use crate::error::Problem;
+
+/// Bytes of a file at most: a thousand times what large robots have.
+const LARGEST: u64 = 16 << 20;
+
+/// Text of the file at `path`, a regular one: others may have no end, or nothing to read for ever.
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("it has more than {} MiB", LARGEST >> 20)));
+    }
+    Ok(text)
+}
 
 /// A file as tables.
 #[derive(Debug)]

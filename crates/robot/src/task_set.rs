@@ -23,7 +23,7 @@ use toml::Spanned;
 use crate::error::{FileError, Problem};
 use crate::field::{KEY, readable, refused, time, whole};
 use crate::model::HIGHEST_CPU;
-use crate::source::Source;
+use crate::source::{self, Source};
 
 /// Values that the caller gives instead of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Decided {
 /// # Errors
 /// An unreadable file, or the first problem in it.
 pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = source::text(path).map_err(|error| {
         FileError::unreadable(path, "a task set or a robot file in TOML, or a recording", &error)
     })?;
     parse(&text, &path.display().to_string(), decided)
@@ -59,8 +59,7 @@ pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, F
 /// True if the file at `path` is a robot file instead: it has a bus or a cycle.
 #[must_use]
 pub fn is_a_robots(path: &Path) -> bool {
-    let table =
-        std::fs::read_to_string(path).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
+    let table = source::text(path).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
     table.is_some_and(|table| table.contains_key("bus") || table.contains_key("cycle"))
 }
 

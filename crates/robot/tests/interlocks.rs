@@ -19,9 +19,10 @@ fn an_interlock_is_for_all_axes_unless_it_names_some() {
     let found = robot(&interlock(keys)).unwrap().interlocks.remove(0);
     assert_eq!((found.kind, found.sub_device, found.channel), (InterlockKind::Stop, 2, 2));
     assert_eq!((found.inverted, found.axes), (false, vec![0]));
-    let none = "kind = \"enable\"\nsub_device = \"switches\"\nchannel = 4\ninverted = true\naxes = []";
-    let found = robot(&interlock(none)).unwrap().interlocks.remove(0);
-    assert_eq!((found.kind, found.inverted, found.axes), (InterlockKind::Enable, true, vec![]));
+    let one =
+        "kind = \"enable\"\nsub_device = \"switches\"\nchannel = 4\ninverted = true\naxes = [\"spindle\"]";
+    let found = robot(&interlock(one)).unwrap().interlocks.remove(0);
+    assert_eq!((found.kind, found.inverted, found.axes), (InterlockKind::Enable, true, vec![0]));
 }
 
 // feature(axes): interlocks: stop signals and permissions, fail-safe
@@ -48,6 +49,11 @@ fn what_cannot_be_is_named() {
         (
             interlock(&format!("{good}\naxes = [\"spindel\"]")),
             "interlock \"door\" for the unknown axis \"spindel\", expected the name of an axis: did you mean \"spindle\"?",
+        ),
+        // It would hold nothing.
+        (
+            interlock(&format!("{good}\naxes = []")),
+            "interlock \"door\" for no axis, expected names of axes: name them, or remove axes for all",
         ),
         (
             format!("{0}\n{0}", interlock(good)),

@@ -63,6 +63,10 @@ fn a_sensor_that_cannot_be_is_named_with_its_place() {
             "a second sensor \"forces\", expected every name once",
         ),
         (
+            sensor(&format!("{force}\ntorque = \"force\"")),
+            "torque = \"force\", which is force of the sensor \"it\", expected a signal of its own: correct torque",
+        ),
+        (
             sensor("kind = \"force\""),
             "unknown value \"force\", expected one of force_torque, imu, temperature",
         ),

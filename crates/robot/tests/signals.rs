@@ -39,6 +39,11 @@ fn mapping(position: usize) -> PdoMapping {
         1 => mapping((0..4).map(|number| bit(0x1600, 0x7000, number, "Output")).collect(), vec![]),
         2 => mapping(vec![], (0..4).map(|number| bit(0x1A00, 0x6000, number, "Input")).collect()),
         3 => mapping(vec![], (0..4).map(analogue).collect()),
+        6 => {
+            let output =
+                |number: u16| pdo(0x1600 + number, &[(0x7000 + 0x10 * number, 1, 16, "Analog output")]);
+            mapping((0..4).map(output).collect(), vec![])
+        }
         _ => PdoMapping::default(),
     }
 }
@@ -48,7 +53,7 @@ fn signals(lines: &str) -> Result<Vec<Signal>, String> {
     // Spindle: the file has it.
     let robot =
         Robot::parse(&format!("{STATION}\n{lines}\n"), "r.toml").map_err(|error| error.to_string())?;
-    let mappings: Vec<PdoMapping> = (0..5)
+    let mappings: Vec<PdoMapping> = (0..7)
         .map(|position| {
             robot.bus.sub_devices[position].explicit_mapping().cloned().unwrap_or_else(|| mapping(position))
         })
@@ -66,7 +71,7 @@ fn channels_and_entries_get_their_names_types_and_scales() {
     let lines = [
         "[[signal]]\nname = \"door\"\nsub_device = \"switches\"\nchannel = 3",
         "[[signal]]\nname = \"pressure\"\nsub_device = \"sensors\"\nchannel = 2\nunit = \"bar\"\nscale = 0.5\noffset = -1.0\nrange = [0, 10]",
-        "[[signal]]\nname = \"feed forward\"\nsub_device = \"spindle\"\nentry = { index = 0x60B2 }\ninitial = -5\non_stale = \"hold\"\non_stop = \"zero\"\non_return = 7\nrange = [-100, 100]",
+        "[[signal]]\nname = \"feed forward\"\nsub_device = \"valves\"\nentry = { index = 0x7010, sub_index = 1 }\ninitial = -5\non_stale = \"hold\"\non_stop = \"zero\"\non_return = 7\nrange = [-100, 100]",
         "[[signal]]\nname = \"lamp\"\nsub_device = \"lamps\"\nchannel = 1\non_stop = true\non_stale = false",
     ];
     let all = signals(&lines.join("\n")).unwrap();
@@ -94,7 +99,7 @@ fn channels_and_entries_get_their_names_types_and_scales() {
 fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
     let outside = |keys: &str| {
         let lines = signal(&format!(
-            "sub_device = \"spindle\"\nentry = {{ index = 0x60B2 }}\nwriter = \"outside\"\n{keys}"
+            "sub_device = \"valves\"\nentry = {{ index = 0x7010, sub_index = 1 }}\nwriter = \"outside\"\n{keys}"
         ));
         let it = signals(&lines).unwrap().into_iter().find(|it| it.name == "it").unwrap();
         assert!(it.is_commanded());
@@ -243,14 +248,14 @@ fn entries_without_a_name_are_there_by_their_own() {
         all.iter().find(|signal| signal.name == name).unwrap_or_else(|| panic!("{name}: {all:?}"))
     };
     // The only one of its name in its SubDevice.
-    assert_eq!(find("spindle.torque offset").flow, Flow::Output(OutputBehaviour::default()));
+    assert_eq!(find("valves.0x7010:01").flow, Flow::Output(OutputBehaviour::default()));
     assert_eq!(find("spindle.controlword").flow, Flow::Taken("axis \"spindle\"".to_owned()));
     assert_eq!(find("lamps.0x7030:01").flow, Flow::Taken("the brake of axis \"spindle\"".to_owned()));
     assert_eq!(find("sensors.0x6010:11").value_type, ValueType::Signed(16));
     assert_eq!(find("sensors.0x6010:01").value_type, ValueType::Unsigned(16));
     assert_eq!(find("spindle.position actual value").value_type, ValueType::Signed(32));
-    // Every entry once: 4 lamps, 4 switches, 8 words of the sensors, 5 of the drive.
-    assert_eq!(all.len(), 21);
+    // Every entry once: 4 lamps, 4 switches, 8 words of the sensors, 5 of the drive, 4 valves.
+    assert_eq!(all.len(), 25);
     assert!(!all.iter().any(|signal| signal.name == "lamps.0x7000:01"));
 }
 
@@ -277,7 +282,8 @@ fn an_entry_of_both_directions_needs_one() {
 fn what_cannot_be_is_named_with_its_place() {
     let lamp = "sub_device = \"lamps\"\nchannel = 1";
     let sensor = "sub_device = \"sensors\"\nchannel = 1";
-    let offset = "sub_device = \"spindle\"\nentry = { index = 0x60B2 }";
+    let offset = "sub_device = \"valves\"\nentry = { index = 0x7010, sub_index = 1 }";
+    let word = "sub_device = \"spindle\"\nentry = { index = 0x6040 }";
     for (lines, sentence) in [
         (
             signal(&lamp.replace("lamps", "lamp")),
@@ -314,6 +320,34 @@ fn what_cannot_be_is_named_with_its_place() {
             "unknown type \"in16\", expected bool, float, double, or int or uint with 1 to 64 bits, as uint16: did you mean \"int16\"?",
         ),
         (signal(&format!("{sensor}\nscale = 0.0")), "scale = 0, expected a finite number other than 0"),
+        (
+            signal(&format!("{sensor}\nscale = 1e-320")),
+            "expected a finite number other than 0, and not nearer to it than 2.3e-308: correct scale",
+        ),
+        (
+            signal(&format!("{sensor}\nscale = 1e308\noffset = 1e308")),
+            "scale = 1e308 and offset = 1e308 for the signal \"it\", expected values of its int16 that are finite",
+        ),
+        (
+            signal(lamp).replace("\"it\"", "\"valves.0x7010:01\""),
+            "signal \"valves.0x7010:01\", which is the name of 0x7010:01 \"Analog output\" (16 bits) of \"valves\", expected \
+             a name of its own: give it another name",
+        ),
+        (signal(lamp).replace("\"it\"", "\"gnp\u{202E}.exe\""), "none of them a control character"),
+        (
+            format!(
+                "{}\n[[sensor]]\nname = \"hot\"\nkind = \"temperature\"\ntemperature = \"it\"",
+                signal(lamp)
+            ),
+            "signal \"it\" of the sensor \"hot\", which is an output, expected an input that is a number",
+        ),
+        (
+            format!(
+                "{}\n[[sensor]]\nname = \"hot\"\nkind = \"temperature\"\ntemperature = \"it\"",
+                signal("sub_device = \"switches\"\nchannel = 1")
+            ),
+            "signal \"it\" of the sensor \"hot\", which is one bit, expected an input that is a number",
+        ),
         (signal(&format!("{lamp}\nscale = 2.0")), "scale or offset for the signal \"it\" of one bit"),
         (
             signal(&format!("{sensor}\nrange = [5, 4]")),
@@ -340,7 +374,7 @@ fn what_cannot_be_is_named_with_its_place() {
             "unknown value \"ros\", expected one of controller, outside, cycle: correct or remove the value",
         ),
         (
-            signal(&format!("{}\nwriter = \"outside\"", offset.replace("60B2", "6040"))),
+            signal(&format!("{word}\nwriter = \"outside\"")),
             "which axis \"spindle\" writes, expected one writer for each output: remove one of the two",
         ),
         (
@@ -360,7 +394,7 @@ fn what_cannot_be_is_named_with_its_place() {
             "on_stop = 10 for the signal \"it\", expected 0 to 9, its range, or \"zero\"",
         ),
         (
-            signal(&offset.replace("60B2", "6040")),
+            signal(word),
             "signal \"it\" on the output 0x6040:00 \"controlword\" (16 bits), which axis \"spindle\" writes, expected one writer for each output: remove one of the two",
         ),
         (signal(&lamp.replace("= 1", "= 4")), "which the brake of axis \"spindle\" writes"),
@@ -410,4 +444,64 @@ fn what_cannot_be_is_named_with_its_place() {
     assert!(
         signals(&format!("{}\n{}", signal(switch), signal(switch).replace("\"it\"", "\"that\""))).is_ok()
     );
+}
+
+/// Signals of the station whose spindle maps this object too.
+fn with_object(index: u16, keys: &str) -> Result<Vec<Signal>, String> {
+    let offset = "{ index = 0x60B2, bits = 16, name = \"torque offset\" },";
+    let bits = match index {
+        0x6060 => 8,
+        0x60B0 | 0x60B1 | 0x60FF => 32,
+        _ => 16,
+    };
+    let more =
+        format!("{offset}\n{{ index = {index:#06x}, sub_index = 0, bits = {bits}, name = \"it\" }},");
+    let station = STATION.replacen(offset, &more, 1);
+    let named = match keys {
+        "" => String::new(),
+        keys => signal(&format!("sub_device = \"spindle\"\nentry = {{ index = {index:#06x} }}\n{keys}")),
+    };
+    let robot =
+        Robot::parse(&format!("{station}\n{named}\n"), "r.toml").map_err(|error| error.to_string())?;
+    let spindle = robot.bus.sub_devices[4].explicit_mapping().cloned();
+    robot.signals(|position| spindle.as_ref().filter(|_| position == 4)).map_err(|error| error.to_string())
+}
+
+// feature(signals): no signal is on what moves an axis, also not on an offset that the axis leaves at zero; what bounds it stays as the file says
+#[test]
+fn what_moves_an_axis_is_the_axiss_also_where_it_writes_nothing() {
+    let axis = Flow::Taken("axis \"spindle\"".to_owned());
+    let all = signals("").unwrap();
+    let flow = |name: &str| all.iter().find(|it| it.name == name).unwrap().flow.clone();
+    assert_eq!(flow("spindle.torque offset"), axis);
+    for index in [
+        0x6060, 0x6071, 0x607C, 0x607E, 0x608F, 0x6092, 0x60B0, 0x60B1, 0x60C1, 0x60FE, 0x60FF, 0x6840,
+        0x68B2,
+    ] {
+        let all = with_object(index, "").unwrap();
+        assert_eq!(all.iter().find(|it| it.name == "spindle.it").unwrap().flow, axis, "{index:#06x}");
+        for writer in ["controller", "outside", "cycle"] {
+            let error =
+                with_object(index, &format!("writer = \"{writer}\"\ntype = \"uint16\"")).unwrap_err();
+            assert!(
+                error.contains("which axis \"spindle\" writes, expected one writer"),
+                "{index:#06x}: {error}"
+            );
+        }
+    }
+    for index in [0x6065, 0x6072, 0x607F, 0x6080, 0x6081, 0x6085, 0x60E0, 0x60E1, 0x6872] {
+        let found = |keys: &str| {
+            let all = with_object(index, keys)?;
+            Ok::<_, String>(all.into_iter().find(|it| it.name.ends_with("it")).unwrap())
+        };
+        assert_eq!(found("").unwrap().flow, axis, "{index:#06x}");
+        let given = found("initial = 1000").unwrap();
+        assert_eq!((&given.flow, given.read_only_for()), (&Flow::Fixed(1000), Some("the robot file")));
+        for keys in ["writer = \"outside\"", "on_stop = 5", "initial = 5\non_stale = \"hold\""] {
+            let error = found(keys).unwrap_err();
+            let sentence = "for the signal \"it\", which bounds axis \"spindle\", expected initial alone, at which it \
+                            stays: remove it";
+            assert!(error.contains(sentence), "{index:#06x}: {error}");
+        }
+    }
 }

@@ -232,6 +232,9 @@ pub enum Flow {
     Output(OutputBehaviour),
     /// An output that a part of the robot writes, as `axis "spindle"`: it can be read only.
     Taken(String),
+    /// An output that bounds an axis, as its drive's greatest torque: it stays at these bits, which the robot file gives, and
+    /// can be read only.
+    Fixed(u64),
     /// The cycle: an unsigned output with the number of the cycle that sends it, as far as its bits go; it can be read only.
     Cycle,
 }
@@ -283,6 +286,7 @@ impl Signal {
         match &self.flow {
             Flow::Input | Flow::Output(_) => None,
             Flow::Taken(writer) => Some(writer),
+            Flow::Fixed(_) => Some("the robot file"),
             Flow::Cycle => Some("the cycle"),
         }
     }

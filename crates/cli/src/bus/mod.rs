@@ -39,11 +39,15 @@ pub(crate) struct OwnBus {
     stop: Stop,
 }
 
+/// Arguments that need a bus of one's own.
+const OF_OWN: [&str; 9] =
+    ["robot", "iface", "segment", "capture", "loss", "late", "duplicate", "reorder", "corrupt"];
+
 /// Which bus a command is to look at.
 #[derive(Args, Debug)]
 pub(crate) struct Where {
     /// Look at the bus of this running cycle instead: its name, or the path of its socket
-    #[arg(long, value_name = "NAME|SOCKET", conflicts_with_all = ["iface", "segment"])]
+    #[arg(long, value_name = "NAME|SOCKET", conflicts_with_all = OF_OWN)]
     cycle: Option<String>,
 
     #[command(flatten)]

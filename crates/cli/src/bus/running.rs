@@ -3,7 +3,7 @@
 use control::link::Owner;
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
-use ipc::bus::{BusClient, BusError, BusStatus, Bytes, Outcome, Service};
+use ipc::bus::{BusClient, BusError, BusStatus, Bytes, LONGEST_OBJECT, Outcome, Service};
 use ipc::client::Client;
 use onbeat::sub_devices::Described;
 
@@ -80,6 +80,12 @@ impl RunningBus {
         service: MailboxService,
         data: Vec<u8>,
     ) -> Result<Vec<u8>, Unanswered> {
+        if data.len() > LONGEST_OBJECT && matches!(service, MailboxService::Download { .. }) {
+            let found = data.len();
+            let why =
+                format!("{found} bytes, expected at most {LONGEST_OBJECT}: end the run to write so many");
+            return Err(Unanswered::Running(why));
+        }
         let service = match service {
             MailboxService::Upload { index, sub_index, complete_access } => {
                 Service::Upload { position, index, sub_index, complete_access }

@@ -29,6 +29,7 @@ impl Events {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let attached = Which(self.cycle.as_deref()).find()?;
         let robot = attached.description();
+        output::end_when_closed();
         for event in attached.bus()?.events(self.follow)? {
             let line = match (event, self.json) {
                 (Ok(event), false) => bus_event::line(&event, robot),

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::top::Which;
 use crate::arguments::time;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Printer};
 use crate::stop::Stop;
 use crate::words::signals;
 
@@ -84,14 +84,16 @@ impl Io {
             Self::List(List { shown }) => {
                 let cycle = Cycle::attach(shown.cycle.as_deref(), &[])?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
-                output::print(if shown.json { cycle.array(&state)? } else { cycle.table(&state) })
+                let text = if shown.json { cycle.array(&state)? } else { cycle.table(&state) };
+                output::print_until_stop(text, &stop)
             }
             Self::Get(Get { names, shown }) => {
                 let cycle = Cycle::attach(shown.cycle.as_deref(), &names)?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let line = |(described, signal)| signals::text(described, signal) + "\n";
                 let lines = || cycle.of(&state).map(line).collect();
-                output::print(if shown.json { cycle.array(&state)? } else { lines() })
+                let text = if shown.json { cycle.array(&state)? } else { lines() };
+                output::print_until_stop(text, &stop)
             }
             Self::Watch(Watch { names, every, shown }) => {
                 Cycle::attach(shown.cycle.as_deref(), &names)?.watch(every, shown.json, &stop)
@@ -182,6 +184,8 @@ impl Cycle {
         let Some(mut state) = self.first(stop)? else { return Ok(()) };
         let reader = self.attached.state();
         let mut before: Vec<Option<Signal>> = vec![None; self.wanted.len()];
+        let printer = Printer::start()?;
+        let mut last = false;
         loop {
             let mut text = String::new();
             for ((it, signal), before) in self.of(&state).zip(&mut before) {
@@ -196,15 +200,28 @@ impl Cycle {
                     text += &format!("{}  {}\n", it.name, signals::text(it, signal));
                 }
             }
-            if !text.is_empty() {
-                output::print(text)?;
+            let printed = text.is_empty() || printer.print(text, || !stop.asked() && !output::is_closed());
+            if last || !printed {
+                return printer.finish(stop);
             }
-            if stop.asked() || self.attached.has_ended() {
-                return Ok(());
-            }
-            thread::sleep(every);
+            last = !self.wait(every, stop);
             // A state that cannot be read is looked at again.
             let _ = reader.read_into(&mut state);
+        }
+    }
+
+    /// Waits for `time`; false if before that the user asks for a stop, the cycle ends, or nobody reads what is printed.
+    fn wait(&self, time: Duration, stop: &Stop) -> bool {
+        let begin = Instant::now();
+        loop {
+            if stop.asked() || self.attached.has_ended() || output::is_closed() {
+                return false;
+            }
+            let left = time.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(left.min(output::LOOK));
         }
     }
 }

@@ -90,7 +90,14 @@ fn objects_of_a_running_robot_are_read_written_and_listed() {
     let ran = robot.ask(&["sdo", "read", "3", "0x1018:2", "--json"]);
     let read: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&read["type"], &read["bytes"]), (&"uint32".into(), &"02040000".into()), "{read}");
-    let ran = robot.ask(&["sdo", "write", "drive-2", "0x6065", "123456"]);
+    let write = ["sdo", "write", "drive-2", "0x6065", "123456"];
+    // It bounds an axis that has power.
+    for bound in [&write[..], &["sdo", "write", "drive-2", "0x6072", "0"]] {
+        let ran = robot.ask(bound);
+        let sentence = refused(&ran);
+        assert!(sentence.contains("has power") && sentence.contains("--force"), "{sentence}");
+    }
+    let ran = robot.ask(&[&write[..], &["--force"]].concat());
     said(&ran);
     assert_eq!(robot.ask(&["sdo", "read", "drive-2", "0x6065"]).stdout.trim(), "123456 0x0001e240");
     let ran = robot.ask(&["sdo", "list", "drive-1"]);
@@ -159,6 +166,36 @@ fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
     let state = robot.attach().state().read().unwrap();
     assert!(state.axes.iter().all(|axis| axis.drive_state == 5), "{state:?}");
     robot.interrupt();
+}
+
+// feature(running-bus): `scan` and `sdo` of a running cycle refuse what needs a bus of their own
+#[test]
+fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
+    for own in [
+        &["--capture", "x.pcapng"][..],
+        &["--loss", "1%"],
+        &["--late", "1%"],
+        &["--duplicate", "1%"],
+        &["--reorder", "1%"],
+        &["--corrupt", "1%"],
+        &["--iface", "lo"],
+        &["--iface", "lo", "--take-over"],
+        &["--segment", "examples/six-axis.toml"],
+    ] {
+        for command in [&["scan"][..], &["sdo", "list", "0"]] {
+            let mut asked = onbeat();
+            asked.args(command).args(["--cycle", "nobody"]).args(own);
+            let ran = finished(asked);
+            let conflict = ran.stderr.contains("cannot be used with");
+            assert!(ran.code == Some(2) && conflict, "{own:?}: {:?} {}", ran.code, ran.stderr);
+        }
+    }
+    let robot = "examples/six-axis.toml";
+    for command in [&["scan", robot][..], &["sdo", "list", "0", "--robot", robot]] {
+        let mut asked = onbeat();
+        asked.args(command).args(["--cycle", "nobody"]);
+        assert_eq!(finished(asked).code, Some(2), "{command:?}");
+    }
 }
 
 // feature(running-bus): a SubDevice without a mailbox

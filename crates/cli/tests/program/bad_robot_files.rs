@@ -1,5 +1,7 @@
 //! A robot file that cannot be used is one sentence and exit code 1, before anything is on the wire.
 
+use std::process::Command;
+
 use crate::common::{file, run, six_axis_with};
 
 // feature(program): robot files: unknown keys, wrong types, impossible mappings
@@ -30,10 +32,53 @@ fn an_impossible_mapping_is_refused() {
     );
 }
 
+// feature(program): what was renamed is named
+#[test]
+fn what_was_renamed_is_told_its_name_of_today() {
+    let path = six_axis_with("seam.toml", "[cycle]", "[seam]\nforce = false\n\n[cycle]");
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "1"]);
+    assert!(
+        ran.sentence().contains("unknown key \"seam\"")
+            && ran.sentence().ends_with("did you mean \"ipc\"?")
+    );
+    let ran = run(&["run", "--seam", "x"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("'--ipc'"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_missing_file_is_named() {
     let ran = run(&["run", "no-such-robot.toml"]);
     assert!(ran.sentence().starts_with("onbeat: no-such-robot.toml: cannot be read"), "{}", ran.stderr);
+}
+
+// feature(program): robot files without an end, or that nothing is written to
+#[test]
+fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    let fifo = file("no-robot.fifo", "");
+    std::fs::remove_file(&fifo).expect("the file");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let large = file("large.toml", "");
+    std::fs::File::options()
+        .write(true)
+        .open(&large)
+        .expect("the file")
+        .set_len((16 << 20) + 1)
+        .expect("its length");
+    let no_file = "cannot be read (it is no regular file), expected a robot file in TOML";
+    for (path, sentence) in [
+        ("/dev/zero", no_file),
+        ("/tmp", no_file),
+        (fifo.to_str().unwrap(), no_file),
+        (
+            large.to_str().unwrap(),
+            "cannot be read (it has more than 16 MiB), expected a robot file in TOML",
+        ),
+    ] {
+        for arguments in [&["run", path][..], &["scan", path], &["sdo", "list", "0", "--robot", path]] {
+            let ran = run(arguments);
+            assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 )]
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -163,15 +164,28 @@ fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
 
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
-fn a_run_without_a_place_for_its_ipc_goes_on_and_says_why() {
+fn a_run_that_has_no_place_for_the_ipc_it_is_asked_for_does_not_begin() {
     let _alone = alone();
     let path = file("no-folder", "a file where a folder should be");
-    let mut command = onbeat();
-    command.args(["run", "--cycles", "50", "--ipc"]).arg(path.join("robot.sock"));
-    let ran = finished(command);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("no other program can attach:"), "{}", ran.stderr);
+    let open = folder("open-to-all");
+    std::fs::create_dir_all(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    for (socket, sentence) in [
+        (path.join("robot.sock"), "no-folder"),
+        (
+            open.join("robot.sock"),
+            "not safe for the socket of a cycle: remove it, or choose a folder of your own, by --ipc",
+        ),
+        (PathBuf::from("/proc/x.sock"), "/proc"),
+        (folder(&"x".repeat(120)).join("robot.sock"), "xxx"),
+    ] {
+        let mut command = onbeat();
+        command.args(["run", "--cycles", "50", "--ipc"]).arg(&socket);
+        let ran = finished(command);
+        assert!(ran.code == Some(1) && ran.stderr.contains(sentence), "{:?} {}", ran.code, ran.stderr);
+    }
 }
+
 /// This test program again, as another process that does one of the parts below.
 fn other_process(part: &str, socket: &std::path::Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());

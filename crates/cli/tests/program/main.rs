@@ -36,4 +36,5 @@ mod simulate;
 mod stopping;
 mod top;
 mod watchdogs;
+mod watching;
 mod wire;

@@ -123,13 +123,13 @@ fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
 }
 
 /// A cycle of the station with these lines besides, and `onbeat io` on it.
-struct Station {
-    cycle: Running,
-    socket: PathBuf,
+pub(crate) struct Station {
+    pub(crate) cycle: Running,
+    pub(crate) socket: PathBuf,
 }
 
 impl Station {
-    fn start(name: &str, lines: &str) -> Self {
+    pub(crate) fn start(name: &str, lines: &str) -> Self {
         let path = station(&format!("{name}.toml"), lines);
         let folder = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
         let socket = folder.join("io.sock");
@@ -140,25 +140,25 @@ impl Station {
         Self { cycle, socket }
     }
 
-    fn io(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn io(&self, arguments: &[&str]) -> Command {
         let mut command = onbeat();
         command.arg("io").args(arguments).arg("--cycle").arg(&self.socket);
         command
     }
 
-    fn said(&self, arguments: &[&str]) -> String {
+    pub(crate) fn said(&self, arguments: &[&str]) -> String {
         let ran = finished(self.io(arguments));
         assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
         ran.stdout
     }
 
-    fn refused(&self, arguments: &[&str], sentence: &str) {
+    pub(crate) fn refused(&self, arguments: &[&str], sentence: &str) {
         let ran = finished(self.io(arguments));
         assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
     }
 
     /// Waits until a signal shows so.
-    fn await_value(&self, name: &str, text: &str) {
+    pub(crate) fn await_value(&self, name: &str, text: &str) {
         let begin = Instant::now();
         loop {
             let found = self.said(&["get", name]);
@@ -171,7 +171,7 @@ impl Station {
     }
 }
 
-fn interrupt(program: Running) -> Ran {
+pub(crate) fn interrupt(program: Running) -> Ran {
     Command::new("kill").args(["-INT", &program.id().to_string()]).status().expect("kill");
     program.finish()
 }
@@ -203,7 +203,13 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
         ),
         (&["set", "ready seen", "false"], "\"ready seen\" is an input, expected an output"),
         (&["set", "spindle.controlword", "6"], "is written by axis \"spindle\": it can be read only"),
+        // An offset moves the axis past its limits, though the axis writes none.
+        (&["set", "spindle.torque offset", "30000"], "is written by axis \"spindle\": it can be read only"),
         (&["set", lamp, "2"], "\"2\" for the signal \"lamp red\", expected true or false"),
+        (
+            &["set", lamp, "true", lamp, "false"],
+            "\"lamp red\" named twice, expected one value for each signal",
+        ),
         (&["set", lamp, "on", "ready"], "\"ready\" without a value, expected a value behind each signal"),
         (&["set", "lamp rod", "on"], "no signal is called \"lamp rod\""),
     ] {
@@ -235,6 +241,11 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     station.said(&["force", "ready seen", "false", "--for", "1h"]);
     station.said(&["force", "pressure", "20.5", "--for", "1h"]);
     assert_eq!(station.said(&["get", "pressure"]).trim_end(), "20.5 bar (forced)");
+    // Forced again it shows the value it has now.
+    for value in ["21.5", "22.5", "20.5"] {
+        let forced = station.said(&["force", "pressure", value, "--for", "1h"]);
+        assert_eq!(forced.trim_end(), format!("pressure  {value} bar (forced)"));
+    }
     let listed = station.said(&["list"]);
     let line = |name: &str| listed.lines().find(|line| line.starts_with(name)).expect("a line").to_owned();
     assert!(line("lamp red").contains("false (forced)   (outside)"), "{listed}");
@@ -260,6 +271,14 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
         (
             &["force", "spindle.controlword", "6", "--for", "1s"][..],
             "written by axis \"spindle\", which nobody overrides",
+        ),
+        (
+            &["force", "spindle.torque offset", "30000", "--for", "4s"],
+            "written by axis \"spindle\", which nobody overrides",
+        ),
+        (
+            &["force", "ready", "off", "--for", "1ns"],
+            "--for 1ns, expected at least 1ms, the period of the cycle",
         ),
         (&["force", "ready", "off", "--for", "25h"], "for the signal \"ready\", expected up to 24 h"),
         (

@@ -1,5 +1,6 @@
 //! Objects that are not written behind the back of a running cycle.
 
+use ethercat::cia402::object;
 use ethercat::main_device::MainDevice;
 
 /// Objects that a running cycle depends on.
@@ -29,6 +30,11 @@ pub(super) enum Guarded {
         "it belongs to a running axis, whose motion it changes past all limits: end the run, or use --force"
     )]
     Axis,
+    /// It bounds how an axis moves that has power.
+    #[error(
+        "it bounds how the axis of this drive moves and stops, and the axis has power: disable it first, or use --force"
+    )]
+    Limit,
     /// Even by force: the axis has power.
     #[error(
         "the axis of this drive has power, and what moves it comes from its controller: disable it first"
@@ -58,10 +64,12 @@ impl Guard {
     ) -> Result<(), Guarded> {
         let Some(guarded) = self.guarded(position, index, sub_index) else { return Ok(()) };
         let of_drive = |(axis, &drive): (usize, &usize)| drive == position && has_power(axis);
-        match force {
-            false => Err(guarded),
-            true if self.drives.iter().enumerate().any(of_drive) => Err(Guarded::Powered),
-            true => Ok(()),
+        let powered = self.drives.iter().enumerate().any(of_drive);
+        match (guarded, force) {
+            (Guarded::Limit, _) if force || !powered => Ok(()),
+            (_, false) => Err(guarded),
+            (_, true) if powered => Err(Guarded::Powered),
+            (_, true) => Ok(()),
         }
     }
 
@@ -69,27 +77,20 @@ impl Guard {
         if matches!(index, 0x1600..=0x17FF | 0x1A00..=0x1BFF | 0x1C10..=0x1C2F) {
             return Some(Guarded::Mapping);
         }
-        if self.drives.contains(&position) && MOVES.contains(&of_first_axis(index)) {
+        let has_axis = self.drives.contains(&position);
+        if has_axis && object::moves(index) {
             return Some(Guarded::Axis);
         }
         let outputs = self.outputs.get(position)?;
         let is_written = |&(written, entry): &(u16, u8)| {
             written == index && sub_index.is_none_or(|sub_index| sub_index == entry)
         };
-        outputs.iter().any(is_written).then_some(Guarded::Output)
+        if outputs.iter().any(is_written) {
+            return Some(Guarded::Output);
+        }
+        (has_axis && object::limits(index)).then_some(Guarded::Limit)
     }
 }
-
-/// Index of the same object of a device's first axis: those of others are 0x800 apart (ETG.6010, 4.3).
-const fn of_first_axis(index: u16) -> u16 {
-    if index < 0x6000 || index > 0x9FFF { index } else { 0x6000 + (index - 0x6000) % 0x800 }
-}
-
-/// Controlword, mode, targets and offsets; home offset, polarity and the scales of positions (CiA 402).
-const MOVES: [u16; 14] = [
-    0x6040, 0x6060, 0x6071, 0x607A, 0x607C, 0x607E, 0x608F, 0x6090, 0x6091, 0x6092, 0x60B0, 0x60B1, 0x60B2,
-    0x60FF,
-];
 
 #[cfg(test)]
 mod tests {
@@ -106,11 +107,17 @@ mod tests {
         for index in [0x1600, 0x17FF, 0x1A03, 0x1BFF, 0x1C10, 0x1C12, 0x1C13] {
             assert_eq!(check(1, index, 0, false), Err(Guarded::Mapping), "{index:#06x}");
         }
-        for index in [0x6040, 0x6060, 0x6071, 0x607A, 0x60FF, 0x6840, 0x707A, 0x6091] {
+        for index in [0x6040, 0x6060, 0x6071, 0x607A, 0x60B2, 0x60FE, 0x60FF, 0x6840, 0x707A, 0x6091] {
             assert_eq!(check(0, index, 0, false), Err(Guarded::Axis), "{index:#06x}");
             assert_eq!(check(0, index, 0, true), Ok(()), "{index:#06x}");
             let powered = guard.check(0, (index, Some(0)), true, |axis| axis == 0);
             assert_eq!(powered, Err(Guarded::Powered), "{index:#06x}");
+        }
+        // What bounds an axis, as long as it has power.
+        for index in [0x6065, 0x6067, 0x6072, 0x6085, 0x605A, 0x60E0, 0x6872] {
+            let powered = |force| guard.check(0, (index, Some(0)), force, |axis| axis == 0);
+            assert_eq!((powered(false), powered(true)), (Err(Guarded::Limit), Ok(())), "{index:#06x}");
+            assert_eq!(check(0, index, 0, false), Ok(()), "{index:#06x}");
         }
         assert_eq!(check(1, 0x7000, 1, false), Err(Guarded::Output));
         assert_eq!(

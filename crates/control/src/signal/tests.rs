@@ -153,6 +153,17 @@ fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
     assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
 }
 
+// feature(signals): no signal is on what moves an axis, also not on an offset that the axis leaves at zero; what bounds it stays as the file says
+#[test]
+fn what_bounds_an_axis_stays_whatever_is_asked_and_also_while_the_cycle_stops() {
+    let mut signals = output(OutputBehaviour::default());
+    signals.signals[0].flow = Flow::Fixed(100);
+    signals.force(hold(150), at(0));
+    signals.govern(governing(true, true));
+    assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
+    assert!(matches!(signals.output::<u8>("valve"), Err(SignalError::Taken { .. })));
+}
+
 // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
 #[test]
 fn what_cannot_be_is_clamped_or_refused_and_counted() {

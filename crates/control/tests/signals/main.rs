@@ -60,6 +60,18 @@ fn an_output_begins_with_its_initial_value_and_stops_with_another() {
 
 // feature(signals): initial, stop and return values; fresh or not
 #[test]
+fn what_bounds_an_axis_has_its_value_from_the_start() {
+    let mut all = signals(OutputBehaviour::default());
+    all.push(Signal {
+        name: "bound".to_owned(),
+        flow: Flow::Fixed(1),
+        ..lamp(3, OutputBehaviour::default())
+    });
+    assert_eq!(play(all, 30, |_| ()).levels, [0, 4, 0]);
+}
+
+// feature(signals): initial, stop and return values; fresh or not
+#[test]
 fn an_input_that_does_not_come_keeps_its_value_and_is_not_fresh() {
     let (tell, told) = channel();
     play(signals(OutputBehaviour::default()), 60, move |stage| {

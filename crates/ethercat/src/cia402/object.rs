@@ -88,3 +88,48 @@ pub const DIGITAL_OUTPUTS: u16 = 0x60FE;
 pub const TARGET_VELOCITY: u16 = 0x60FF;
 /// Supported drive modes, UNSIGNED32, a bit per mode.
 pub const SUPPORTED_DRIVE_MODES: u16 = 0x6502;
+
+/// True of an object that moves the axis or changes how its numbers are read: controlword, mode, targets and offsets, home
+/// offset, polarity, scales, and the digital outputs, whose first bit is the drive's own brake. Of any axis of a device.
+#[must_use]
+pub const fn moves(index: u16) -> bool {
+    matches!(
+        of_first_axis(index),
+        CONTROLWORD
+            | MODES_OF_OPERATION
+            | TARGET_TORQUE
+            | TARGET_POSITION
+            | HOME_OFFSET
+            | POLARITY
+            | 0x608F..=0x6092
+            | POSITION_OFFSET..=TORQUE_OFFSET
+            | 0x60C1
+            | DIGITAL_OUTPUTS
+            | TARGET_VELOCITY
+    )
+}
+
+/// True of an object that bounds how the axis moves and stops: option codes, windows of the following error and the position,
+/// greatest torque, current, speed and acceleration, position limits, profiles, homing. Of any axis of a device.
+#[must_use]
+pub const fn limits(index: u16) -> bool {
+    matches!(
+        of_first_axis(index),
+        QUICK_STOP_OPTION_CODE..=FAULT_REACTION_OPTION_CODE
+            | FOLLOWING_ERROR_WINDOW..=POSITION_WINDOW_TIME
+            | MAXIMUM_TORQUE
+            | MAXIMUM_CURRENT
+            | SOFTWARE_POSITION_LIMIT
+            | MAXIMUM_PROFILE_VELOCITY..=0x6086
+            | HOMING_METHOD..=HOMING_ACCELERATION
+            | 0x60C5
+            | 0x60C6
+            | 0x60E0
+            | 0x60E1
+    )
+}
+
+/// Index of the same object of a device's first axis: those of others are 0x800 apart (ETG.6010, 4.3).
+const fn of_first_axis(index: u16) -> u16 {
+    if index < 0x6000 || index > 0x9FFF { index } else { 0x6000 + (index - 0x6000) % 0x800 }
+}

@@ -34,7 +34,7 @@ impl Line {
                 AttachError::Nobody { path: path.into() }
             }
             io::ErrorKind::WouldBlock => AttachError::Silent { path: path.into() },
-            _ => AttachError::System { path: path.into(), error },
+            _ => AttachError::System { path: path.into(), error: explained(error) },
         })?;
         let user = socket_peercred(&socket).map_err(|error| {
             let error = error.into();
@@ -117,6 +117,20 @@ impl AsFd for Line {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The same error, with what it means for who attaches.
+fn explained(error: io::Error) -> io::Error {
+    let why = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "only the cycle's user, root and the group of its robot file's [ipc] may enter"
+        }
+        _ if Errno::from_io_error(&error) == Some(Errno::PROTOTYPE) => {
+            "expected the socket of a cycle, found that of another program"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), format!("{error}; {why}"))
 }
 
 impl Drop for Line {

@@ -300,3 +300,17 @@ fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
     child.wait().unwrap();
     assert_eq!(reply.status, Status::Done);
 }
+
+// feature(ipc): attaching to another program's socket is told as such
+#[test]
+fn the_socket_of_another_program_is_told_as_such() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let path = folder.0.join("stream.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let sentence = Client::open(&path).unwrap_err().to_string();
+    assert!(
+        sentence.ends_with("expected the socket of a cycle, found that of another program"),
+        "{sentence}"
+    );
+}

@@ -33,7 +33,7 @@ pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
             Flow::Input => None,
             Flow::Output(_) if signal.is_commanded() => Some(OUTSIDE.to_owned()),
             Flow::Output(_) => Some("controller".to_owned()),
-            Flow::Taken(_) | Flow::Cycle => signal.read_only_for().map(str::to_owned),
+            Flow::Taken(_) | Flow::Fixed(_) | Flow::Cycle => signal.read_only_for().map(str::to_owned),
         },
         named: robot.names_signal(&signal.name),
     };

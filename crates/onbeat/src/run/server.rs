@@ -60,6 +60,8 @@ pub(super) fn open(
                     PlaceError::Taken { .. } | PlaceError::Occupied { .. } | PlaceError::Group { .. },
                 )),
             ) => return Err(error.into()),
+            // Without it who asked for it would wait for a cycle that is not there.
+            Err(error) if asked.is_some() => return Err(error.into()),
             Err(error) => return Ok(Err(error.to_string())),
         }
     }

@@ -49,6 +49,11 @@ fn interlock(keys: &InterlockKeys, bus: &Bus, axes: &[Axis], entry: Place<'_>) -
     };
     let axes = match &keys.axes {
         None => (0..axes.len()).collect(),
+        Some(names) if names.is_empty() => {
+            let found = format!("interlock \"{name}\" for no axis");
+            let remedy = "name them, or remove axes for all";
+            return Err(Problem::new(entry.key("axes"), found, "names of axes", remedy));
+        }
         Some(names) => names.iter().enumerate().map(axis).collect::<Checked<_>>()?,
     };
     Ok(Interlock { name: name.clone(), kind: *kind, sub_device, channel, inverted: *inverted, axes })

@@ -39,9 +39,20 @@ fn parts(sensor: &Sensor, signals: &[NamedSignal], entry: Place<'_>) -> Checked<
     ];
     let name = &sensor.name;
     let mut parts = Vec::new();
+    let mut taken: Vec<(&str, &String)> = Vec::new();
     for (key, signal, number, belongs, optional) in keys {
         match signal {
             Some(signal) if belongs == sensor.kind => {
+                if let Some((other, _)) = taken.iter().find(|(_, taken)| *taken == signal) {
+                    let found = format!("{key} = \"{signal}\", which is {other} of the sensor \"{name}\"");
+                    return Err(Problem::new(
+                        entry.key(key),
+                        found,
+                        "a signal of its own",
+                        format!("correct {key}"),
+                    ));
+                }
+                taken.push((key, signal));
                 parts.extend(values(key, signal, number, signals, entry)?);
             }
             Some(_) => {

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 
 use ethercat::pdo::{Direction, PdoMapping};
 use toml::Spanned;
-use types::Signal;
 use types::signal::{Flow, OutputBehaviour};
+use types::{Signal, ValueType};
 
 pub(crate) use self::elements::names;
 use self::entry::Found;
@@ -81,17 +81,49 @@ pub(crate) fn signals<'a>(
                 }
             }
             taken.extend(places.map(|place| (place, name.clone())));
-            signals.push(signal(entry, name, sub_device, &found)?);
+            let limited = owners.limited(sub_device, found.field).filter(|_| output);
+            signals.push(signal(entry, name, sub_device, &found, limited)?);
         }
     }
-    unnamed(robot, &mapping, &owners, &taken, &mut signals);
+    measured(robot, &signals)?;
+    unnamed(robot, &mapping, &owners, &taken, &mut signals)?;
     Ok(signals)
+}
+
+/// Checks that sensors measure: that their signals are numbers, and inputs.
+fn measured(robot: &Robot, signals: &[Signal]) -> Checked<()> {
+    for sensor in &robot.sensors {
+        for signal in signals.iter().filter(|signal| sensor.signals.contains(&signal.name)) {
+            let what = match signal.flow {
+                Flow::Input if signal.value_type == ValueType::Bool => "one bit",
+                Flow::Input => continue,
+                _ => "an output",
+            };
+            let found =
+                format!("signal \"{}\" of the sensor \"{}\", which is {what}", signal.name, sensor.name);
+            let place = place_of(robot, &signal.name);
+            return Err(Problem::new(place, found, "an input that is a number", "correct the sensor"));
+        }
+    }
+    Ok(())
+}
+
+/// Place of the entry of the file that has this name, or gives it to an element.
+fn place_of(robot: &Robot, name: &str) -> std::ops::Range<usize> {
+    let has = |entry: &&NamedSignal| names(entry).is_ok_and(|names| names.iter().any(|it| it == name));
+    robot.signals.named.iter().find(has).map(|entry| entry.name.span()).unwrap_or_default()
 }
 
 /// SubDevice, true for its outputs, and a bit of them.
 type Place = (usize, bool, usize);
 
-fn signal(entry: &NamedSignal, name: String, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
+fn signal(
+    entry: &NamedSignal,
+    name: String,
+    sub_device: usize,
+    found: &Found<'_>,
+    limited: Option<&str>,
+) -> Checked<Signal> {
     let value_type = value::value_type(entry, found)?;
     let mut signal = Signal {
         name,
@@ -104,7 +136,7 @@ fn signal(entry: &NamedSignal, name: String, sub_device: usize, found: &Found<'_
         flow: Flow::Input,
     };
     signal.range = value::range(entry, &signal)?;
-    signal.flow = behaviour::flow(entry, &signal, found)?;
+    signal.flow = behaviour::flow(entry, &signal, found, limited)?;
     Ok(signal)
 }
 
@@ -115,8 +147,9 @@ fn unnamed<'a>(
     owners: &Owners,
     taken: &HashMap<Place, String>,
     signals: &mut Vec<Signal>,
-) {
-    let mut names: HashSet<String> = signals.iter().map(|signal| signal.name.clone()).collect();
+) -> Checked<()> {
+    let named: HashSet<String> = signals.iter().map(|signal| signal.name.clone()).collect();
+    let mut names = named.clone();
     for (sub_device, described) in robot.bus.sub_devices.iter().enumerate() {
         let Some(mapping) = mapping(sub_device) else { continue };
         let mut times: HashMap<&str, usize> = HashMap::new();
@@ -139,11 +172,20 @@ fn unnamed<'a>(
                     _ => object.clone(),
                 };
                 name = format!("{}.{name}", described.name);
+                if named.contains(&name) {
+                    let found = format!(
+                        "signal \"{name}\", which is the name of {entry} of \"{}\"",
+                        described.name
+                    );
+                    let remedy = "give it another name";
+                    return Err(Problem::new(place_of(robot, &name), found, "a name of its own", remedy));
+                }
                 if !names.insert(name.clone()) {
                     name = format!("{}.{object} ({direction})", described.name);
                     names.insert(name.clone());
                 }
-                let flow = match owners.writer(sub_device, field) {
+                let owner = owners.writer(sub_device, field).or(owners.limited(sub_device, field));
+                let flow = match owner {
                     _ if !output => Flow::Input,
                     Some(writer) => Flow::Taken(writer.to_owned()),
                     None => Flow::Output(OutputBehaviour::default()),
@@ -161,6 +203,7 @@ fn unnamed<'a>(
             }
         }
     }
+    Ok(())
 }
 
 fn position(entry: &NamedSignal, bus: &Bus) -> Checked<usize> {

@@ -5,7 +5,7 @@ use toml::Spanned;
 use super::Robot;
 use crate::check;
 use crate::error::FileError;
-use crate::field::{finite, not_zero};
+use crate::field::{factor, finite};
 
 /// Signals of a robot file, as far as they are known without the process data of its SubDevices.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -93,7 +93,7 @@ pub(crate) enum SignalDirection {
 
 /// Factor of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub(crate) struct Scale(#[serde(deserialize_with = "not_zero")] pub(crate) f64);
+pub(crate) struct Scale(#[serde(deserialize_with = "factor")] pub(crate) f64);
 
 /// Value of a signal whose entry is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]

@@ -13,7 +13,7 @@ use ipc::words;
 use super::Cycle;
 use crate::arguments::time;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Printer};
 use crate::stop::Stop;
 use crate::words::signals;
 
@@ -82,6 +82,13 @@ impl Set {
         });
         let (names, texts): (Vec<String>, Vec<&str>) =
             pairs.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        if let Some(name) =
+            (1..names.len()).find_map(|at| names[..at].contains(&names[at]).then_some(&names[at]))
+        {
+            return Err(Failure::new(format!(
+                "\"{name}\" named twice, expected one value for each signal"
+            )));
+        }
         let cycle = Cycle::attach(self.cycle.as_deref(), &names)?;
         let values = values(&cycle, &texts)?;
         let Some(before) = cycle.first(stop)? else { return Ok(()) };
@@ -102,6 +109,8 @@ impl Set {
         };
         let begin = Instant::now();
         let mut taken = false;
+        // An output that takes nothing does not hold up the sending.
+        let printer = Printer::start()?;
         loop {
             writer.send(&command).map_err(Failure::new)?;
             thread::sleep(longest / 5);
@@ -109,7 +118,7 @@ impl Set {
                 refused(&cycle, &before, &state)?;
                 if !taken && state.command.accepted > before.command.accepted {
                     taken = true;
-                    cycle.print(&state)?;
+                    printer.print(cycle.lines(&state), || false);
                 }
             }
             if !taken && begin.elapsed() > PATIENCE {
@@ -118,7 +127,8 @@ impl Set {
                 ));
             }
             if stop.asked() || taken && self.lasting.is_some_and(|lasting| begin.elapsed() >= lasting) {
-                return Ok(());
+                drop(writer);
+                return printer.finish(stop);
             }
         }
     }
@@ -129,9 +139,20 @@ impl Force {
         let cycle = Cycle::attach(self.cycle.as_deref(), std::slice::from_ref(&self.name))?;
         let [place] = cycle.wanted[..] else { return Ok(()) };
         let value = value(&cycle.attached.description().signals[place], &self.value)?;
+        let period = Duration::from_nanos(cycle.attached.description().period_ns);
+        if self.lasting < period {
+            return Err(Failure::new(format!(
+                "--for {:?}, expected at least {period:?}, the period of the cycle: it would never be seen",
+                self.lasting
+            )));
+        }
         cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
-        // One that is over before it could be seen was heard.
-        cycle.await_forced(true, PATIENCE.min(self.lasting), stop)?;
+        let Some(asked) = cycle.first(stop)? else { return Ok(()) };
+        // The cycle takes it when the next one begins; it may have been forced before, at another value.
+        let taken = |state: &State| state.cycle >= asked.cycle + 2;
+        if !cycle.await_state(taken, stop)? {
+            return Err(Failure::new("the cycle did not hear of it for 2 s: it stands still, or ends"));
+        }
         Ok(())
     }
 }
@@ -146,7 +167,8 @@ impl Release {
                 cycle.attached.release(Some(place)).map_err(Failure::new)?;
             }
         }
-        if !cycle.await_forced(false, PATIENCE, stop)? {
+        let released = |state: &State| cycle.of(state).all(|(_, signal)| !signal.forced);
+        if !cycle.await_state(released, stop)? {
             return Err(Failure::new(
                 "the cycle did not hear of it for 2 s: it stands still, or somebody forces again",
             ));
@@ -156,28 +178,26 @@ impl Release {
 }
 
 impl Cycle {
-    /// Waits until all the wanted signals are forced, or none, and prints named ones; false if that does not come.
-    fn await_forced(&self, forced: bool, patience: Duration, stop: &Stop) -> Result<bool, Failure> {
+    /// Waits for a state that is as wanted, and prints the signals with names; false if that does not come.
+    fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
         let begin = Instant::now();
-        while !stop.asked() && begin.elapsed() < patience {
-            if let Ok(state) = self.attached.state().read() {
-                if self.of(&state).all(|(_, signal)| signal.forced == forced) {
-                    if self.wanted.len() < state.signals.len() {
-                        self.print(&state)?;
-                    }
-                    return Ok(true);
+        while !stop.asked() && begin.elapsed() < PATIENCE {
+            if let Some(state) = self.attached.state().read().ok().filter(&wanted) {
+                if self.wanted.len() < state.signals.len() {
+                    output::print_until_stop(self.lines(&state), stop)?;
                 }
+                return Ok(true);
             }
             thread::sleep(Duration::from_millis(2));
         }
         Ok(stop.asked())
     }
 
-    /// Prints the wanted signals, each with its name.
-    fn print(&self, state: &State) -> Result<(), Failure> {
+    /// The wanted signals, each with its name.
+    fn lines(&self, state: &State) -> String {
         let line =
             |(it, signal): (&SignalDescription, _)| format!("{}  {}\n", it.name, signals::text(it, signal));
-        output::print(self.of(state).map(line).collect::<String>())
+        self.of(state).map(line).collect()
     }
 }
 
@@ -222,9 +242,27 @@ fn value(it: &SignalDescription, text: &str) -> Result<Value, Failure> {
         "signed" => (text.parse().ok().map(Value::Signed), "a whole number"),
         _ => (text.parse().ok().filter(|it: &f64| it.is_finite()).map(Value::Real), "a number"),
     };
-    value.ok_or_else(|| {
+    let value = value.ok_or_else(|| {
         Failure::new(format!("\"{text}\" for the signal \"{}\", expected {expected}", it.name))
-    })
+    })?;
+    match bounds(it) {
+        Some((lowest, highest)) if !(lowest..=highest).contains(&value.number()) => {
+            let name = &it.name;
+            Err(Failure::new(format!("{text} for the signal \"{name}\", expected {lowest} to {highest}")))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// Lowest and highest value of an integer, or of what has a range.
+fn bounds(it: &SignalDescription) -> Option<(f64, f64)> {
+    let bits = || it.value_type.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse::<i32>();
+    let whole = || match (it.kind.as_str(), bits()) {
+        ("unsigned", Ok(bits)) => Some((0.0, 2_f64.powi(bits) - 1.0)),
+        ("signed", Ok(bits)) => Some((-(2_f64.powi(bits - 1)), 2_f64.powi(bits - 1) - 1.0)),
+        _ => None,
+    };
+    it.range.or_else(whole)
 }
 
 /// The reason, if the cycle has refused a command.
@@ -241,3 +279,30 @@ const LASTS: Duration = Duration::from_millis(200);
 
 /// Time the cycle may take to hear of something.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // feature(signals): `onbeat io set`, `force`, `release`
+    #[test]
+    fn a_value_that_the_entry_does_not_hold_is_refused_with_those_it_does() {
+        let of = |value_type: &str, kind: &str, range| SignalDescription {
+            name: "it".to_owned(),
+            value_type: value_type.to_owned(),
+            kind: kind.to_owned(),
+            range,
+            ..SignalDescription::default()
+        };
+        for (signal, good, wrong, expected) in [
+            (of("int16", "signed", None), "-32768", "32768", "-32768 to 32767"),
+            (of("uint12", "unsigned", None), "4095", "4096", "0 to 4095"),
+            (of("int16", "real", Some((0.0, 10.0))), "9.5", "-0.1", "0 to 10"),
+        ] {
+            assert!(value(&signal, good).is_ok(), "{good}");
+            let sentence = value(&signal, wrong).unwrap_err().to_string();
+            assert_eq!(sentence, format!("{wrong} for the signal \"it\", expected {expected}"));
+        }
+        assert!(value(&of("double", "real", None), "1e300").is_ok());
+    }
+}

@@ -1,5 +1,6 @@
 //! Behaviour of an output.
 
+use ethercat::cia402::object;
 use ethercat::pdo::Direction;
 use toml::Spanned;
 use types::signal::{Flow, OnStale, OutputBehaviour, Writer};
@@ -7,11 +8,16 @@ use types::{Signal, Value, ValueType};
 
 use super::super::Checked;
 use super::entry::Found;
-use super::owner::DRIVEN;
 use crate::error::Problem;
 use crate::model::{NamedSignal, SignalWriter};
 
-pub(super) fn flow(entry: &NamedSignal, signal: &Signal, found: &Found<'_>) -> Checked<Flow> {
+/// Behaviour of an output that bounds the axis `limited`, if it does one.
+pub(super) fn flow(
+    entry: &NamedSignal,
+    signal: &Signal,
+    found: &Found<'_>,
+    limited: Option<&str>,
+) -> Checked<Flow> {
     let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);
     let keys = [
         ("writer", entry.writer.as_ref().map(Spanned::span)),
@@ -28,6 +34,15 @@ pub(super) fn flow(entry: &NamedSignal, signal: &Signal, found: &Found<'_>) -> C
                 Err(Problem::new(place, found, format!("{key} only on outputs"), "remove it"))
             }
         };
+    }
+    if let Some(axis) = limited {
+        let given = keys.into_iter().filter(|(key, _)| *key != "initial");
+        if let Some((key, place)) = given.into_iter().find_map(|(key, place)| Some((key, place?))) {
+            let found = format!("{key} for the signal \"{}\", which bounds {axis}", signal.name);
+            return Err(Problem::new(place, found, "initial alone, at which it stays", "remove it"));
+        }
+        let initial = entry.initial.as_ref().map(|value| bits("initial", value, signal)).transpose()?;
+        return Ok(Flow::Fixed(initial.unwrap_or_default()));
     }
     let writer = match entry.writer.as_ref().map(Spanned::get_ref) {
         Some(SignalWriter::Cycle) => return number(entry, signal, found.entry.index).map(|()| Flow::Cycle),
@@ -78,8 +93,8 @@ fn number(entry: &NamedSignal, signal: &Signal, index: u16) -> Checked<()> {
     if let Some((key, place)) = keys.into_iter().find_map(|(key, place)| Some((key, place?))) {
         return refused(place, key.to_owned(), "the number of the cycle and nothing else", "remove it");
     }
-    // A drive must not get a number that counts up.
-    if DRIVEN.contains(&index) {
+    // A drive must not get a number that counts up, and behind these are the channels of terminals.
+    if index < 0x6800 && (object::moves(index) || object::limits(index)) {
         let found = format!("object {index:#06x}, which drives an axis,");
         return refused(entry.place(), found, "an output that moves nothing", "choose another");
     }

@@ -2,6 +2,7 @@
 
 use super::super::Checked;
 use crate::error::Problem;
+use crate::field::is_unseen;
 use crate::model::NamedSignal;
 
 /// Most elements of a signal.
@@ -12,7 +13,7 @@ pub(crate) fn names(signal: &NamedSignal) -> Checked<Vec<String>> {
     let name = signal.name.get_ref();
     let Some(elements) = &signal.elements else { return Ok(vec![name.clone()]) };
     let named = |values: &[toml::Value]| -> Option<Vec<String>> {
-        let fits = |text: &&str| !text.trim().is_empty() && !text.chars().any(char::is_control);
+        let fits = |text: &&str| !text.trim().is_empty() && !text.chars().any(is_unseen);
         values
             .iter()
             .map(|value| value.as_str().filter(fits).map(|text| format!("{name}.{text}")))

@@ -91,7 +91,18 @@ pub(super) fn scaling(signal: &NamedSignal, value_type: ValueType) -> Checked<Op
         return Err(Problem::new(place, found, "them only on numbers", "remove them"));
     }
     let scale = signal.scale.as_ref().map_or(1.0, |scale| scale.get_ref().0);
-    Ok(Some(Scaling { scale, offset: signal.offset.as_ref().map_or(0.0, |offset| offset.get_ref().0) }))
+    let offset = signal.offset.as_ref().map_or(0.0, |offset| offset.get_ref().0);
+    let (lowest, highest) = value_type.bounds();
+    let whole = !matches!(value_type, ValueType::Float | ValueType::Double);
+    if whole && ![lowest, highest].iter().all(|end| (end * scale + offset).is_finite()) {
+        let found = format!(
+            "scale = {scale:e} and offset = {offset:e} for the signal \"{}\"",
+            signal.name.get_ref()
+        );
+        let expected = format!("values of its {value_type} that are finite");
+        return Err(Problem::new(place, found, expected, "correct them"));
+    }
+    Ok(Some(Scaling { scale, offset }))
 }
 
 /// Range, which its entry holds.

@@ -1,0 +1,105 @@
+//! Programs beside a cycle that print for long: a stop is heard, a reader that is gone ends them, one that takes nothing holds up
+//! nothing.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use crate::common::{Running, alone, onbeat};
+use crate::signals::{Station, interrupt};
+
+/// Time a program may take to end, less than its cycle runs: the end of that would end it, too.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Exit code of a program that is to end by itself.
+fn end_of(mut child: Child) -> Option<i32> {
+    let begin = Instant::now();
+    while child.try_wait().expect("status").is_none() {
+        if begin.elapsed() > PATIENCE {
+            child.kill().expect("kill");
+            child.wait().expect("its end");
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait().expect("its end").code()
+}
+
+fn interrupted(child: Child) -> Option<i32> {
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    end_of(child)
+}
+
+/// A pipe that is full, and its reader, which never reads.
+fn full_pipe() -> (File, Stdio) {
+    let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+    let mut filler = File::from(writer.try_clone().expect("another descriptor"));
+    rustix::fs::fcntl_setfl(&filler, OFlags::NONBLOCK).expect("a flag");
+    while filler.write(&[0; 4096]).is_ok() {}
+    rustix::fs::fcntl_setfl(&filler, OFlags::empty()).expect("a flag");
+    (File::from(reader), writer.into())
+}
+
+// feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
+#[test]
+fn watching_hears_a_stop_and_the_end_of_the_cycle_however_seldom_it_looks() {
+    let _alone = alone();
+    let station = Station::start("watch-seldom", "");
+    let watch = || Running::start(station.io(&["watch", "lamp green", "--every", "999h"]));
+    let (stopped, left) = (watch(), watch());
+    // What they print is at the pipe's other end, they wait.
+    std::thread::sleep(Duration::from_millis(500));
+    let stopped = interrupt(stopped);
+    assert_eq!(
+        (stopped.code, stopped.stdout.as_str()),
+        (Some(0), "lamp green  true\n"),
+        "{}",
+        stopped.stderr
+    );
+    interrupt(station.cycle);
+    assert_eq!(left.finish().code, Some(0));
+}
+
+// feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
+#[test]
+fn a_reader_that_has_seen_enough_ends_what_is_watched_though_nothing_changes() {
+    let _alone = alone();
+    let station = Station::start("watch-head", "");
+    let mut events = onbeat();
+    events.args(["events", "--follow", "--json", "--cycle"]).arg(&station.socket);
+    for mut command in [station.io(&["watch", "lamp green"]), events] {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program");
+        let mut reader = BufReader::new(child.stdout.take().expect("stdout"));
+        assert!(reader.read_line(&mut String::new()).expect("a line") > 0);
+        // What else it has to say now fits into the pipe.
+        std::thread::sleep(Duration::from_millis(500));
+        drop(reader);
+        assert_eq!(end_of(child), Some(0), "{command:?}");
+    }
+    interrupt(station.cycle);
+}
+
+// feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
+#[test]
+fn a_reader_that_takes_nothing_keeps_no_stop_from_being_heard_and_no_command_from_being_sent() {
+    let _alone = alone();
+    let station = Station::start("watch-full", "");
+    for arguments in [&["watch"][..], &["watch", "--json"], &["list"]] {
+        let (_reader, writer) = full_pipe();
+        let child = station.io(arguments).stdout(writer).spawn().expect("the program");
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(interrupted(child), Some(0), "{arguments:?}");
+    }
+    let (_reader, writer) = full_pipe();
+    let setting = station.io(&["set", "lamp red", "true"]).stdout(writer).spawn().expect("the program");
+    station.await_value("lamp red", "true");
+    // Longer than a command lasts.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(station.said(&["get", "lamp red"]).trim_end(), "true");
+    assert_eq!(interrupted(setting), Some(0));
+    station.await_value("lamp red", "false");
+    interrupt(station.cycle);
+}
