@@ -127,7 +127,7 @@ fn description() -> Description {
         writer: match &signal.flow {
             Flow::Input => None,
             Flow::Taken(part) => Some(part.clone()),
-            Flow::Cycle => Some("cycle".to_owned()),
+            Flow::Cycle | Flow::Fixed(_) => Some("cycle".to_owned()),
             Flow::Output(_) if signal.is_commanded() => Some(OUTSIDE.to_owned()),
             Flow::Output(_) => Some("controller".to_owned()),
         },
