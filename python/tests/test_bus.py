@@ -17,10 +17,10 @@ def test_objects_are_read_written_and_described_while_the_cycle_runs(start: Star
         assert bus.upload("drive-1", 0x1018, 1, timeout=PATIENCE) == struct.pack("<I", 0xFFFF0B01)
         assert bus.upload(1, 0x1018, 1) == bus.upload("drive-2", 0x1018, 1)
         # The torque of the load on a simulated drive.
-        load = bus.upload("drive-1", 0x2001, 1)
-        bus.download("drive-1", 0x2001, 1, struct.pack("<i", 1), timeout=PATIENCE)
-        assert struct.unpack("<i", bus.upload("drive-1", 0x2001, 1)) == (1,)
-        bus.download("drive-1", 0x2001, 1, load)
+        load = bus.upload("drive-1", 0x2F00, 1)
+        bus.download("drive-1", 0x2F00, 1, struct.pack("<i", 1), timeout=PATIENCE)
+        assert struct.unpack("<i", bus.upload("drive-1", 0x2F00, 1)) == (1,)
+        bus.download("drive-1", 0x2F00, 1, load)
         with pytest.raises(onbeat.BusError, match="it bounds how the axis of this drive moves"):
             bus.download("drive-1", 0x6065, 0, struct.pack("<I", 4321))
         objects = bus.objects("drive-1", timeout=PATIENCE)
