@@ -46,7 +46,9 @@ fn miri(root: &Path) -> Outcome {
 fn thread_sanitizer(root: &Path) -> Outcome {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = on_nightly(root, &["test", "-Zbuild-std", "--target", &target, "-p", PACKAGE]);
-    command.args(["--lib", "--test", "channel", "--test", "clients"]).env("RUSTFLAGS", "-Zsanitizer=thread");
+    command
+        .args(["--lib", "--test", "channel", "--test", "clients"])
+        .env("RUSTFLAGS", "-Zsanitizer=thread");
     Outcome::of(command.env("CARGO_TARGET_DIR", "target/tsan"))
 }
 
