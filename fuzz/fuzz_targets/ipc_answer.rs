@@ -15,8 +15,8 @@ use std::sync::{Mutex, OnceLock};
 use ipc::command::AxisTarget;
 use ipc::controller::{CycleEnd, Received, VERSION};
 use ipc::description::SignalDescription;
-use ipc::service::protocol::Request;
 use ipc::server::{Endpoints, Server};
+use ipc::service::protocol::Request;
 use ipc_peer::{ask, builder};
 use libfuzzer_sys::fuzz_target;
 

@@ -16,8 +16,8 @@ use std::sync::{Mutex, OnceLock};
 
 use ipc::command::{Command, Read};
 use ipc::description::{OUTSIDE, SignalDescription};
-use ipc::service::protocol::Request;
 use ipc::server::{Endpoints, Server};
+use ipc::service::protocol::Request;
 use ipc_peer::{ask, builder};
 use libfuzzer_sys::fuzz_target;
 
@@ -37,7 +37,8 @@ static IPC: OnceLock<Mutex<(Endpoints, Server)>> = OnceLock::new();
 fuzz_target!(|bytes: &[u8]| {
     let mut ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
     let (ends, server) = &mut *ipc;
-    let mut schedule = Schedule { path: server.path(), regions: VecDeque::new(), line: None, is_past: true };
+    let mut schedule =
+        Schedule { path: server.path(), regions: VecDeque::new(), line: None, is_past: true };
     let mut command = ends.command.blank();
     // What the schedule before has left behind.
     schedule.give_back();

@@ -11,12 +11,12 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, OnceLock};
 
-use ipc::client::Client;
 use ipc::bus::{Backend, Outcome, Reply, Server as BusServer, Service, Ticket};
 use ipc::channel::{Kind, Port};
+use ipc::client::Client;
 use ipc::description::Description;
+use ipc::server::{Builder, Endpoints, Server};
 use ipc::service::protocol::Request;
-use ipc::server::{Builder, Server, Endpoints};
 use libfuzzer_sys::fuzz_target;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
 use types::signal::Flow;

@@ -3,14 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use report::Report;
 use record::{Recording, RecordingWriter};
+use report::Report;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(recording) = Recording::read(bytes) else { return };
     let mut writer = RecordingWriter::begin(Vec::new(), &recording.header).expect("memory");
     for (row, process_data) in recording.rows().zip(recording.process_data_rows()) {
-        let values = process_data.iter().map(|&value| (!value.is_nan()).then_some(types::Value::Real(value)));
+        let values =
+            process_data.iter().map(|&value| (!value.is_nan()).then_some(types::Value::Real(value)));
         writer.row_with(row, values).expect("as many values as columns");
     }
     let written = writer.finish(&recording.end).expect("memory");

@@ -18,7 +18,7 @@ use core::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    Configuration, MainDevice, ProcessDataSource, BringUpPhase, StartupSdo, SubDeviceConfiguration, Sync0,
+    BringUpPhase, Configuration, MainDevice, ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use libfuzzer_sys::fuzz_target;
 use testkit::{CountingAllocator, allocations};
@@ -93,8 +93,9 @@ fn up_to_pre_op(wire: &mut Wire<'_>) {
 /// With cycles until all are where they should be, or until it is given up; and some more.
 fn run(wire: &mut Wire<'_>) {
     // What is asked for on the way changes where it ends.
-    let reached =
-        |it: &MainDevice| if it.configuration().target == AlState::Op { BringUpPhase::Op } else { BringUpPhase::SafeOp };
+    let reached = |it: &MainDevice| {
+        if it.configuration().target == AlState::Op { BringUpPhase::Op } else { BringUpPhase::SafeOp }
+    };
     while wire.main_device.stage() < reached(&wire.main_device) {
         wire.cycle(PERIOD);
         keeps_going(wire);

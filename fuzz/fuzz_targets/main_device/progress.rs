@@ -24,7 +24,13 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { stage: BringUpPhase::Scan, since: now, asked: BTreeSet::new(), repeated: 0, stall: Duration::ZERO }
+        Self {
+            stage: BringUpPhase::Scan,
+            since: now,
+            asked: BTreeSet::new(),
+            repeated: 0,
+            stall: Duration::ZERO,
+        }
     }
 
     /// The MainDevice is there.

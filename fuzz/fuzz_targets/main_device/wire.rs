@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
-    CycleReport, Configuration, Event, MailboxRequest, MailboxService, MainDevice, BringUpPhase,
+    BringUpPhase, Configuration, CycleReport, Event, MailboxRequest, MailboxService, MainDevice,
 };
 use ethercat::time::Instant;
 use ethercat::wire::coe::{ListType, ValueInfo};

@@ -1,5 +1,6 @@
 //! An axis with its supervision, and a drive behind it that does what it is sent, or is in trouble.
 
+use control::controller::{AxisCommand, AxisReport};
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::supervision::{
     Ending, FollowingErrorLimit, Intervention, Limits, OnStale, Outage, Seen, Settings, StopReason,
@@ -10,7 +11,6 @@ use motion::{
     Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TwistLimits,
 };
 use onbeat_controllers::AxisSettings;
-use control::controller::{AxisCommand, AxisReport};
 
 use crate::PERIOD;
 

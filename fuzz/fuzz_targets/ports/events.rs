@@ -1,11 +1,11 @@
 //! The input as a row of events.
 
+use control::controller::{AxisTarget, ExternalCommand, Freshness};
 use ipc::message::control::{self as requests, Action, Request};
 use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance, size};
 use ipc::message::{MOST_AXES, Rows};
 use motion::base::Twist;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
-use control::controller::{ExternalCommand, AxisTarget, Freshness};
 
 use crate::AXES;
 use crate::axis::Trouble;

@@ -13,6 +13,8 @@ mod ports;
 
 use core::time::Duration;
 
+use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
+use control::signal::{Io, Signals};
 use ethercat::cia402::CyclicMode;
 use ethercat::time::Instant;
 use libfuzzer_sys::fuzz_target;
@@ -20,11 +22,9 @@ use motion::kinematics::DifferentialDrive;
 use motion::supervision::Ending;
 use motion::{Metres, Radians, RadiansPerSecond, Seconds};
 use onbeat_controllers::{
-    BaseController, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, MemberKind, ControllerManager, ManagedAxis,
-    TrajectorySettings,
+    BaseController, ControllerManager, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity,
+    ManagedAxis, Member, MemberKind, TrajectorySettings,
 };
-use control::controller::{ExternalCommand, AxisCommand, AxisReport, CycleInfo, Controller};
-use control::signal::{Io, Signals};
 
 use axis::{Axis, VELOCITY};
 use events::{Event, Events};
@@ -112,7 +112,8 @@ fn members(mode: CyclicMode) -> Vec<Member> {
     let hold = Member::new(MemberKind::Plain(Box::new(Hold)), &all);
     if mode == CyclicMode::Velocity {
         let base = DifferentialDrive::new(Metres(0.05), Metres(0.3)).expect("a base");
-        let drive = BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), axis::twist_limits());
+        let drive =
+            BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), axis::twist_limits());
         let drive = drive.expect("limits");
         let velocity = JointVelocity::new(&settings).expect("limits");
         return vec![

@@ -60,5 +60,9 @@ pub async fn scan(main_device: &MainDevice<'_>, expected: usize) -> Result<Group
     }
     let group = found?;
     let found = group.len();
-    if found == expected { Ok(group) } else { Err(format!("{found} SubDevices, expected {expected}").into()) }
+    if found == expected {
+        Ok(group)
+    } else {
+        Err(format!("{found} SubDevices, expected {expected}").into())
+    }
 }

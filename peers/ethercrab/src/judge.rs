@@ -9,7 +9,8 @@ use std::ops::Deref;
 
 use crate::bus::{self, Error};
 use crate::six_axis::{
-    Axis, BYTES, CYCLES, CYCLIC_SYNCHRONOUS_POSITION, PRODUCT_CODE, REVISION, SUB_DEVICES, VENDOR_ID, expect,
+    Axis, BYTES, CYCLES, CYCLIC_SYNCHRONOUS_POSITION, PRODUCT_CODE, REVISION, SUB_DEVICES, VENDOR_ID,
+    expect,
 };
 
 /// The whole judgement.
@@ -56,7 +57,9 @@ pub async fn judge(main_device: &'static MainDevice<'static>) -> Result<(), Erro
     }
     let group = group.into_safe_op(main_device).await?.into_pre_op(main_device).await?;
     group.into_init(main_device).await?;
-    println!("ethercrab: {SUB_DEVICES} drives, Op, {CYCLES} cycles, every working counter right, SDO reads agree");
+    println!(
+        "ethercrab: {SUB_DEVICES} drives, Op, {CYCLES} cycles, every working counter right, SDO reads agree"
+    );
     Ok(())
 }
 

@@ -47,7 +47,12 @@ impl Axis {
     /// The difference, as expected and found.
     pub fn check(&self, place: usize) -> Result<(), Error> {
         let lag = (self.target - self.position).abs();
-        expect(place, "nine tenths of all cycles in Operation Enabled", self.enabled_cycles > CYCLES * 9 / 10, true)?;
+        expect(
+            place,
+            "nine tenths of all cycles in Operation Enabled",
+            self.enabled_cycles > CYCLES * 9 / 10,
+            true,
+        )?;
         expect(place, &format!("following error {lag} below {}", MOVE / 10), lag < MOVE / 10, true)
     }
 
@@ -65,7 +70,12 @@ impl Axis {
 ///
 /// # Errors
 /// That sentence.
-pub fn expect<T: PartialEq + std::fmt::Debug>(place: usize, what: &str, found: T, wanted: T) -> Result<(), Error> {
+pub fn expect<T: PartialEq + std::fmt::Debug>(
+    place: usize,
+    what: &str,
+    found: T,
+    wanted: T,
+) -> Result<(), Error> {
     if found == wanted {
         return Ok(());
     }

@@ -27,7 +27,11 @@ pub fn measure(interface: &str, sub_devices: &str, bytes_each: &str) -> Result<(
         let expected = 3 * sub_devices as u16;
         rounds::serve_async(frame_length, async || {
             let found = group.tx_rx(main_device).await.map_err(|error| error.to_string())?.working_counter;
-            if found == expected { Ok(()) } else { Err(format!("working counter {found}, expected {expected}")) }
+            if found == expected {
+                Ok(())
+            } else {
+                Err(format!("working counter {found}, expected {expected}"))
+            }
         })
         .await
         .map_err(Error::from)

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use onbeat_ethercat::al::AlState;
 use onbeat_ethercat::link::MAXIMUM_FRAME_LENGTH;
+use onbeat_ethercat::main_device::{BringUpPhase, Configuration, CycleReport, Event, MainDevice};
 use onbeat_ethercat_linux::link::Link;
-use onbeat_ethercat::main_device::{CycleReport, Configuration, Event, MainDevice, BringUpPhase};
-use onbeat_rt::clock::{Clock, MonotonicClock};
 use onbeat_ethercat_linux::link::PacketLink;
+use onbeat_rt::clock::{Clock, MonotonicClock};
 
 /// A MainDevice in Op on a packet socket.
 pub struct Onbeat {

@@ -169,8 +169,8 @@ fn report(cases: &[Case], found: &[Found]) -> Report {
         ..Report::default()
     };
     let tables = [
-        ("sub_devices", "SubDevices", "Digital terminals of 8 channels in a line, no axis, no signal"),
-        ("axes", "axes", "Servo drives, each an axis in csp that is supervised and holds its position"),
+        ("sub_devices", "SubDevice", "Digital terminals of 8 channels in a line, no axis, no signal"),
+        ("axes", "axis", "Servo drives, each an axis in csp that is supervised and holds its position"),
         (
             "signals",
             "signals",
@@ -192,7 +192,7 @@ fn report(cases: &[Case], found: &[Found]) -> Report {
                 "{caption}; medians, us; each: the median beyond the first row's, per {}",
                 &head[..head.len() - 1]
             ),
-            columns: heads(head, &others),
+            columns: heads(&what.replace("sub_devices", "SubDevices"), &others),
             rows: rows().map(row).collect(),
         }));
         for (case, found) in rows() {

@@ -1,0 +1,33 @@
+//! `measure cost`, short.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use onbeat_experiments::cost::Cost;
+use support::{Folder, conduct, table};
+
+// feature(measure): `measure cost`: a cycle's own work by the number of its SubDevices, axes and signals
+#[test]
+fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
+    let folder = Folder::new();
+    let experiment = Cost { cycles: 200, rounds: 2, largest: 10, priority: None, cpu: 0 };
+    let report = conduct(&folder, |context| experiment.run(context));
+    for (caption, rows) in [
+        ("Digital terminals", &["1", "10"][..]),
+        ("Servo drives", &["1", "10"]),
+        ("128 digital", &["0", "1", "10"]),
+    ] {
+        let names: Vec<&str> = table(&report, caption).rows.iter().map(|row| &*row.name).collect();
+        assert_eq!(names, rows, "{caption}");
+    }
+    // Ten drives are one frame, and more work than one.
+    assert_eq!(report.values["axes_10_ns"]["frames"].as_f64().map(f64::round), Some(1.0));
+    let median = |name: &str| report.values[name]["median"].as_u64().unwrap();
+    assert!(median("axes_10_ns") > median("axes_1_ns"), "{:?}", report.values);
+    for name in ["sub_devices-10", "axes-10", "signals-0"] {
+        let recording = folder.recording(name);
+        assert!(recording.complete);
+        assert_eq!(recording.rows().len(), 400);
+        assert!(recording.column("whole_ns").unwrap().all(|whole| whole > 0));
+    }
+}
