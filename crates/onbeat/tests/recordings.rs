@@ -1,4 +1,4 @@
-//! What is in a recording is what the controller had and set in that cycle.
+//! Recordings beside what the controller had and set in each cycle.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeMap;

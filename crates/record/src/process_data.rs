@@ -98,7 +98,7 @@ pub(crate) fn read(field: &str) -> Option<f64> {
     Some(if number.is_nan() { f64::NAN } else { number })
 }
 
-/// What [`read`] reads, in words.
+/// Values that [`read`] takes, in words.
 pub(crate) const FIELD: &str = "numbers, each whole, with a point, or empty";
 
 const SIGNAL: &str = "signal:";

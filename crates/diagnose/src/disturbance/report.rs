@@ -99,7 +99,7 @@ impl Counts {
 /// The first of a kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct First {
-    /// How.
+    /// Kind of disturbance.
     pub kind: Kind,
     /// As in [`Disturbance::name`].
     pub name: String,

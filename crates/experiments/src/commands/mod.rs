@@ -49,7 +49,7 @@ pub(crate) enum Measure {
     Navigation(navigation::Navigation),
     /// An omnidirectional robot on its path, by the convolution-based generator
     Omni(omni::Omni),
-    /// What a cycle costs by the number of its SubDevices, axes and signals
+    /// Cost of a cycle by the number of its SubDevices, axes and signals
     Cost(cost::Cost),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),

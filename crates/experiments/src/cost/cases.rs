@@ -22,7 +22,7 @@ const IDENTITY: Identity =
 /// Channels of a digital terminal.
 const CHANNELS: usize = 8;
 
-/// What a bus has.
+/// Contents of a bus.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Case {
     /// This many digital terminals, inputs and outputs in turn.

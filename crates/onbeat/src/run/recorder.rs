@@ -43,7 +43,7 @@ pub(super) struct NewFile {
     writer: OutputThread<io::Result<u64>>,
 }
 
-/// What is known once the bus is in PreOp.
+/// Facts known once the bus is in PreOp.
 struct Top {
     header: Header,
     /// Signals and axes, if they are recorded.

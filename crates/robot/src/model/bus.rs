@@ -110,7 +110,7 @@ impl SubDevice {
         }
     }
 
-    /// What it is simulated as.
+    /// Simulated application.
     pub(crate) fn simulated_as(&self) -> Option<Application> {
         self.simulation.as_ref().map(|simulation| simulation.application)
     }
