@@ -1,0 +1,84 @@
+//! `[cycle]` of a robot file: its keys and its profile.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use onbeat_robot::Robot;
+use support::spoiled;
+
+const GOOD: &str = r#"
+[cycle]
+period = "1ms"
+priority = 80
+
+[[bus.sub_device]]
+name = "hub"
+simulate = { kind = "coupler" }
+
+[controller]
+kind = "hold"
+"#;
+
+#[test]
+fn a_cycle_asks_for_what_there_is() {
+    for (bad, sentence_of_it) in [
+        (
+            "profile = \"PQ\"",
+            "r.toml:4:11: profile = \"PQ\", expected letters of PMCS, each once, or \"none\": P is priority, \
+             M memory lock, C CPU shield, S spinning sleep, as in \"PM\"",
+        ),
+        (
+            "memory_lock = true",
+            "r.toml:4:1: unknown key \"memory_lock\", expected one of period, profile, priority, \
+             deadline_runtime, cpu, spin_margin, overrun, frame_order, outage_time, after_outage, loss_time: a cycle's memory lock is now the letter M \
+             of its profile, as in profile = \"PM\"",
+        ),
+        (
+            "overrun = \"catchup\"",
+            "r.toml:4:11: unknown value \"catchup\", expected one of skip, catch-up, stop: did you mean \
+             \"catch-up\"?",
+        ),
+        (
+            "outage_time = \"500us\"",
+            "r.toml:4:15: outage_time 500us, expected 1ms to 10s: choose some periods, less than the drives' watchdogs \
+             wait, as \"20ms\"",
+        ),
+        (
+            "after_outage = \"go\"",
+            "r.toml:4:16: unknown value \"go\", expected one of stay, resume: correct or remove the value",
+        ),
+        (
+            "loss_time = \"10ms\"",
+            "r.toml:4:13: loss_time 10ms, expected 100ms to 24h: choose how long a cable may be out, as \"10s\", or \
+             \"wait\"",
+        ),
+        (
+            "spin_margin = \"2s\"",
+            "r.toml:4:15: spin_margin 2s, expected 1us to 1s: choose a little more than the machine's usual \
+             wake-up latency, as \"50us\"",
+        ),
+        (
+            "deadline_runtime = \"2ms\"",
+            "r.toml:4:20: deadline_runtime 2ms, expected 1024ns to 1ms: reserve what a cycle takes at most, and \
+             no more than the period",
+        ),
+    ] {
+        assert_eq!(spoiled(GOOD, "priority = 80", bad).to_string(), sentence_of_it);
+    }
+}
+
+#[test]
+fn a_value_asks_for_its_letter_unless_the_profile_says_otherwise() {
+    for (cycle, letters) in [
+        ("cpu = 1", "M"),
+        ("priority = 80", "PM"),
+        ("deadline_runtime = \"100us\"", "PM"),
+        ("spin_margin = \"20us\"", "MS"),
+        ("profile = \"C\"\npriority = 80", "C"),
+        ("profile = \"none\"\nspin_margin = \"20us\"", "none"),
+        ("profile = \"PMCS\"", "PMCS"),
+    ] {
+        let robot = Robot::parse(&GOOD.replacen("priority = 80", cycle, 1), "r.toml").unwrap();
+        assert_eq!(robot.cycle.profile.to_string(), letters, "{cycle}");
+    }
+}

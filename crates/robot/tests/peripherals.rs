@@ -1,0 +1,101 @@
+//! Peripherals in a robot file: valid and invalid ones.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use onbeat_robot::Robot;
+
+/// Two drives that no controller turns.
+const DRIVES: &str = r#"
+[cycle]
+period = "1ms"
+[[bus.sub_device]]
+name = "drive-{}"
+count = 2
+simulate = { kind = "servo_drive", encoder_counts = 4096 }
+
+[[axis]]
+name = "joint-{}"
+count = 2
+sub_device = "drive-{}"
+mode = "csp"
+counts_per_revolution = 4096
+rated_torque = 1.0
+limits = { velocity = 10.0, torque = 2.0 }
+
+[controller]
+kind = "sinusoid"
+amplitude = 1.0
+frequency = 1.0
+"#;
+
+/// Drives with peripherals behind them.
+fn with_peripherals(text: &str) -> Result<Robot, String> {
+    Robot::parse(&format!("{DRIVES}\n{text}"), "r.toml").map_err(|error| error.to_string())
+}
+
+#[test]
+fn peripherals_have_the_papers_periods_and_ports_of_their_own() {
+    let kinds = ["sonar", "range_finder", "led_strip", "imu", "actuators"];
+    let text: String = kinds.iter().map(|kind| format!("[[peripheral]]\nkind = \"{kind}\"\n")).collect();
+    let robot = with_peripherals(&text).unwrap();
+    let found: Vec<_> =
+        robot.peripherals.iter().map(|it| (it.port.as_str(), it.period.as_millis())).collect();
+    assert_eq!(found, [("sonar", 30), ("scan", 200), ("led", 20), ("imu", 10), ("wheels", 10)]);
+    assert!(robot.peripherals.iter().zip(kinds).all(|(it, kind)| it.name == kind && it.device.is_none()));
+}
+
+#[test]
+fn a_bad_peripheral_is_one_sentence() {
+    for (text, sentence) in [
+        (
+            "[[peripheral]]\nkind = \"imu\"\nbaud = 9600",
+            "baud in a peripheral of the kind imu, expected baud in a peripheral of the kind range_finder: remove it, \
+             or correct the kind",
+        ),
+        (
+            "[[peripheral]]\nkind = \"sonar\"\ndevice = \"/dev/gpiochip0\"\ntrigger = 3",
+            "a sonar without echo, expected trigger and echo, the numbers of its lines on the chip: add both",
+        ),
+        (
+            "[[peripheral]]\nkind = \"sonar\"\ndevice = \"/dev/gpiochip0\"\ntrigger = 3\necho = 3",
+            "trigger and echo on line 3, expected two lines: correct one of them",
+        ),
+        (
+            "[[peripheral]]\nkind = \"range_finder\"\ndevice = \"ttyACM0\"",
+            "device = \"ttyACM0\", expected the whole path of a device, as \"/dev/ttyACM0\": write it from / on",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\n[[peripheral]]\nkind = \"imu\"",
+            "a second peripheral \"imu\", expected every name once: give it another name",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\n[[peripheral]]\nkind = \"imu\"\nname = \"other\"",
+            "a second port \"imu\", expected every port once: give the peripheral a port of its own: port = \"...\"",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\naxes = [\"joint-1\", \"joint-3\"]",
+            "a wheel on the unknown axis \"joint-3\", expected the names of two [[axis]]: did you mean \"joint-1\"?",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\naxes = [\"joint-1\", \"joint-2\"]",
+            "wheels that no controller turns, expected a [[controller]] of the kind \"joint_velocity\" that has both axes: \
+             add one, first of all controllers",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndevice = \"/dev/can0\"",
+            "device in a peripheral of the kind actuators, expected axes = [LEFT, RIGHT], axes of the bus: remove it, or \
+             correct the kind",
+        ),
+        (
+            "[[peripheral]]\nkind = \"lidar\"",
+            "unknown value \"lidar\", expected one of sonar, range_finder, led_strip, imu, actuators: correct or remove \
+             the value",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\nperiod = \"1us\"",
+            "period 1us, expected 1ms to 10s: a device is asked once a period",
+        ),
+    ] {
+        let found = with_peripherals(text).unwrap_err();
+        assert!(found.starts_with("r.toml:") && found.ends_with(sentence), "{found}");
+    }
+}
