@@ -232,7 +232,6 @@ def follows_joint_commands(arm):
     arm.rests("when nobody commands it any more")
     for what, message in [
         ("NaN", ros.JointState(ros.Header(), [name], [math.nan])),
-        ("beyond its limits", ros.JointState(ros.Header(), [name], [10.0])),
         ("an unknown joint", ros.JointState(ros.Header(), ["nobody"], [0.0])),
     ]:
         before = arm.rests(f"before {what}")[name]
@@ -242,10 +241,29 @@ def follows_joint_commands(arm):
         after = arm.rests(what)[name]
         if abs(after - before) > 2e-3:
             raise Judged(f"{what} moved {name} from {before} to {after}")
+    goes_no_farther_than_its_limit(arm, name)
     arm.activate("trajectories")
-    goal_id = arm.action.accepted(ros.FollowGoal(arm.motion([name], [start], 1.0)))
+    goal_id = arm.action.accepted(ros.FollowGoal(arm.motion([name], [start], 5.0)))
     arm.action.ends(goal_id, SUCCEEDED, arm.action.result.send(goal_id=goal_id))
 
+
+def goes_no_farther_than_its_limit(arm, name):
+    """commanded beyond its limit it goes to the limit, with a warning"""
+    arm.log.take()
+    deadline = time.monotonic() + 30.0
+    while arm.positions()[name] < HIGHEST - 0.01:
+        if time.monotonic() > deadline:
+            raise Judged(f"commanded to 10 rad, {name} does not get to its limit of {HIGHEST} rad: {arm.positions()}")
+        arm.commands.write(ros.JointState(ros.Header(), [name], [10.0]))
+        time.sleep(0.02)
+    arm.log.next("a warning of the limit", lambda log: log.level == 30 and "clamped" in log.msg)
+    there = arm.rests("at its limit")[name]
+    if there > HIGHEST + 0.01:
+        raise Judged(f"commanded to 10 rad, {name} is at {there}, beyond its limit of {HIGHEST} rad")
+
+
+# Limit of every joint in examples/arm.toml, rad.
+HIGHEST = 2.9
 
 CHECKS = [
     describes_itself,

@@ -84,6 +84,10 @@ MESSAGES = {
         "arm", "active", "kind", False, 1000, ["a/position"], ["a/position"], [], True, False, [], ["r"],
         [ros.ChainConnection("c", ["x"])],
     ),
+    "GetSdoRequest": ros.GetSdoRequest(-1, 3, 0x1018, 1, "uint32"),
+    "GetSdoResponse": ros.GetSdoResponse(True, "", "4294904577", 4294904577.0),
+    "SetSdoRequest": ros.SetSdoRequest(0, 3, 0x2F00, 1, "int32", "-10"),
+    "SetSdoResponse": ros.SetSdoResponse(False, "no"),
 }
 
 

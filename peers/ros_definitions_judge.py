@@ -6,7 +6,7 @@ Onbeat's messages and those of the Cyclone DDS judge were both written by us, so
 The PyPI package `rosbags` carries the definitions of ROS 2's releases as their packages publish them, and a reader and
 writer of its own. Every message of golden.txt is read with them, compared field by field, and written again.
 
-What is in no release's common interfaces (control_msgs, controller_manager_msgs) is named as not judged.
+What is in no release's common interfaces (control_msgs, controller_manager_msgs, ethercat_msgs) is named as not judged.
 """
 
 import sys
@@ -20,7 +20,7 @@ from rosbags.typesys import Stores, get_typestore
 RELEASES = [Stores.ROS2_HUMBLE, Stores.ROS2_JAZZY, Stores.ROS2_KILTED]
 
 # Everything else has to be known to every release.
-BEYOND = ("control_msgs/", "controller_manager_msgs/")
+BEYOND = ("control_msgs/", "controller_manager_msgs/", "ethercat_msgs/")
 
 # Some numbers have 24 bits.
 FLOAT32 = 2.0**-24

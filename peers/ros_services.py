@@ -2,12 +2,7 @@
 before them.
 """
 
-import types
-from dataclasses import dataclass, field
-
-from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.annotations import final
-from cyclonedds.idl.types import int8, int32, int64, sequence, uint8, uint64
+from cyclonedds.idl.types import float64, int8, int16, int32, int64, sequence, uint8, uint16, uint64
 from ros_types import (
     ControllerState,
     Duration,
@@ -22,21 +17,14 @@ from ros_types import (
     Time,
     UUID,
     ros,
+    struct,
 )
 
 
 def in_cyclone_mapping(name, *fields):
     """A request or response: guid and number, then the fields (name, type, default)."""
-    package, kind, base = name.split("/")
-    columns = [("guid", uint64, field(default=0)), ("number", int64, field(default=0))]
-    for column, of, default in fields:
-        default = field(default_factory=default) if callable(default) else field(default=default)
-        columns.append((column, of, default))
-    namespace = {"__module__": __name__}
-    cls = types.new_class(base, (IdlStruct,), {"typename": ros(name)}, lambda body: body.update(
-        namespace | {"__annotations__": {c: of for c, of, _ in columns}} | {c: default for c, _, default in columns}
-    ))
-    return final(dataclass(cls))
+    base = name.rpartition("/")[2]
+    return struct(base, ros(name), [("guid", uint64, 0), ("number", int64, 0), *fields])
 
 
 def service(name, request, response):
@@ -64,6 +52,35 @@ SWITCH_CONTROLLER = service(
         ("timeout", Duration, Duration),
     ],
     [("ok", bool, False), ("message", str, "")],
+)
+GET_SDO = service(
+    "ethercat_msgs/srv/GetSdo",
+    [
+        ("master_id", int16, 0),
+        ("slave_position", uint16, 0),
+        ("sdo_index", uint16, 0),
+        ("sdo_subindex", uint8, 0),
+        ("sdo_data_type", str, ""),
+    ],
+    [
+        ("success", bool, False),
+        ("sdo_return_message", str, ""),
+        ("sdo_return_value_string", str, ""),
+        ("sdo_return_value", float64, 0.0),
+    ],
+)
+# As in the other version of its definition.
+SET_SDO = service(
+    "ethercat_msgs/srv/SetSdo",
+    [
+        ("master_id", int16, 0),
+        ("slave_position", int16, 0),
+        ("sdo_index", int16, 0),
+        ("sdo_subindex", int16, 0),
+        ("sdo_data_type", str, ""),
+        ("sdo_value", str, ""),
+    ],
+    [("success", bool, False), ("sdo_return_message", str, "")],
 )
 NAMES = [("names", sequence[str], list)]
 LIST_PARAMETERS = service(

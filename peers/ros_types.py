@@ -3,12 +3,101 @@
 Written from the definitions, not from Onbeat's code: the two meet on the wire only.
 """
 
+import re
 import types
 from dataclasses import dataclass, field
 
 from cyclonedds.idl import IdlStruct
+from cyclonedds.idl import types as idl
 from cyclonedds.idl.annotations import final
-from cyclonedds.idl.types import array, float32, float64, int8, int32, int64, sequence, uint8, uint16, uint32, uint64
+
+# Type of ROS, a name of our own where two would be alike, and the fields as in a .msg file.
+DEFINITIONS = """
+builtin_interfaces/msg/Time: int32 sec, uint32 nanosec
+builtin_interfaces/msg/Duration: int32 sec, uint32 nanosec
+std_msgs/msg/Header: Time stamp, string frame_id
+std_msgs/msg/String: string data
+std_msgs/msg/MultiArrayDimension: string label, uint32 size, uint32 stride
+std_msgs/msg/MultiArrayLayout: MultiArrayDimension[] dim, uint32 data_offset
+std_msgs/msg/Float64MultiArray: MultiArrayLayout layout, float64[] data
+geometry_msgs/msg/Point: float64 x, float64 y, float64 z
+geometry_msgs/msg/Vector3: float64 x, float64 y, float64 z
+geometry_msgs/msg/Quaternion: float64 x, float64 y, float64 z, float64 w 1.0
+geometry_msgs/msg/Twist: Vector3 linear, Vector3 angular
+geometry_msgs/msg/TwistStamped: Header header, Twist twist
+geometry_msgs/msg/Pose: Point position, Quaternion orientation
+geometry_msgs/msg/PoseWithCovariance: Pose pose, float64[36] covariance
+geometry_msgs/msg/TwistWithCovariance: Twist twist, float64[36] covariance
+nav_msgs/msg/Odometry: Header header, string child_frame_id, PoseWithCovariance pose, TwistWithCovariance twist
+geometry_msgs/msg/Transform: Vector3 translation, Quaternion rotation
+geometry_msgs/msg/TransformStamped: Header header, string child_frame_id, Transform transform
+tf2_msgs/msg/TFMessage: TransformStamped[] transforms
+sensor_msgs/msg/JointState: Header header, string[] name, float64[] position, float64[] velocity, float64[] effort
+sensor_msgs/msg/Imu: Header header, Quaternion orientation, float64[9] orientation_covariance,
+    Vector3 angular_velocity, float64[9] angular_velocity_covariance, Vector3 linear_acceleration,
+    float64[9] linear_acceleration_covariance
+geometry_msgs/msg/Wrench: Vector3 force, Vector3 torque
+geometry_msgs/msg/WrenchStamped: Header header, Wrench wrench
+sensor_msgs/msg/Temperature: Header header, float64 temperature, float64 variance
+control_msgs/msg/InterfaceValue: string[] interface_names, float64[] values
+control_msgs/msg/DynamicInterfaceGroupValues: Header header, string[] interface_groups,
+    InterfaceValue[] interface_values
+sensor_msgs/msg/LaserScan: Header header, float32 angle_min, float32 angle_max, float32 angle_increment,
+    float32 time_increment, float32 scan_time, float32 range_min, float32 range_max, float32[] ranges,
+    float32[] intensities
+diagnostic_msgs/msg/KeyValue: string key, string value
+diagnostic_msgs/msg/DiagnosticStatus: uint8 level, string name, string message, string hardware_id,
+    KeyValue[] values
+diagnostic_msgs/msg/DiagnosticArray: Header header, DiagnosticStatus[] status
+trajectory_msgs/msg/JointTrajectoryPoint: float64[] positions, float64[] velocities, float64[] accelerations,
+    float64[] effort, Duration time_from_start
+trajectory_msgs/msg/JointTrajectory: Header header, string[] joint_names, JointTrajectoryPoint[] points
+trajectory_msgs/msg/MultiDOFJointTrajectoryPoint: Transform[] transforms, Twist[] velocities, Twist[] accelerations,
+    Duration time_from_start
+trajectory_msgs/msg/MultiDOFJointTrajectory: Header header, string[] joint_names,
+    MultiDOFJointTrajectoryPoint[] points
+control_msgs/msg/JointTolerance: string name, float64 position, float64 velocity, float64 acceleration
+control_msgs/msg/JointComponentTolerance: string joint_name, uint16 component, float64 position, float64 velocity,
+    float64 acceleration
+control_msgs/action/FollowJointTrajectory_Goal FollowGoal: JointTrajectory trajectory,
+    MultiDOFJointTrajectory multi_dof_trajectory, JointTolerance[] path_tolerance,
+    JointComponentTolerance[] component_path_tolerance, JointTolerance[] goal_tolerance,
+    JointComponentTolerance[] component_goal_tolerance, Duration goal_time_tolerance
+control_msgs/action/FollowJointTrajectory_Result FollowResult: int32 error_code, string error_string
+control_msgs/action/FollowJointTrajectory_Feedback FollowFeedback: Header header, string[] joint_names,
+    JointTrajectoryPoint desired, JointTrajectoryPoint actual, JointTrajectoryPoint error,
+    string[] multi_dof_joint_names, MultiDOFJointTrajectoryPoint multi_dof_desired,
+    MultiDOFJointTrajectoryPoint multi_dof_actual, MultiDOFJointTrajectoryPoint multi_dof_error
+unique_identifier_msgs/msg/UUID: uint8[16] uuid
+control_msgs/action/FollowJointTrajectory_FeedbackMessage FollowFeedbackMessage: UUID goal_id,
+    FollowFeedback feedback
+action_msgs/msg/GoalInfo: UUID goal_id, Time stamp
+action_msgs/msg/GoalStatus: GoalInfo goal_info, int8 status
+action_msgs/msg/GoalStatusArray: GoalStatus[] status_list
+rcl_interfaces/msg/ParameterValue: uint8 type, bool bool_value, int64 integer_value, float64 double_value,
+    string string_value, uint8[] byte_array_value, bool[] bool_array_value, int64[] integer_array_value,
+    float64[] double_array_value, string[] string_array_value
+rcl_interfaces/msg/Parameter: string name, ParameterValue value
+rcl_interfaces/msg/FloatingPointRange: float64 from_value, float64 to_value, float64 step
+rcl_interfaces/msg/IntegerRange: int64 from_value, int64 to_value, uint64 step
+rcl_interfaces/msg/ParameterDescriptor: string name, uint8 type, string description, string additional_constraints,
+    bool read_only, bool dynamic_typing, FloatingPointRange[] floating_point_range, IntegerRange[] integer_range
+rcl_interfaces/msg/SetParametersResult: bool successful, string reason
+rcl_interfaces/msg/ListParametersResult: string[] names, string[] prefixes
+rcl_interfaces/msg/Log: Time stamp, uint8 level, string name, string msg, string file, string function, uint32 line
+controller_manager_msgs/msg/ChainConnection: string name, string[] reference_interfaces
+controller_manager_msgs/msg/ControllerState: string name, string state, string type, bool is_async,
+    uint16 update_rate, string[] claimed_interfaces, string[] required_command_interfaces,
+    string[] required_state_interfaces, bool is_chainable, bool is_chained, string[] exported_state_interfaces,
+    string[] reference_interfaces, ChainConnection[] chain_connections
+ethercat_msgs/srv/GetSdo_Request GetSdoRequest: int16 master_id, uint16 slave_position, uint16 sdo_index,
+    uint8 sdo_subindex, string sdo_data_type
+ethercat_msgs/srv/GetSdo_Response GetSdoResponse: bool success, string sdo_return_message,
+    string sdo_return_value_string, float64 sdo_return_value
+ethercat_msgs/srv/SetSdo_Request SetSdoRequest: int16 master_id, uint16 slave_position, uint16 sdo_index,
+    uint8 sdo_subindex, string sdo_data_type, string sdo_value
+ethercat_msgs/srv/SetSdo_Response SetSdoResponse: bool success, string sdo_return_message
+"""
 
 
 def ros(name):
@@ -16,484 +105,41 @@ def ros(name):
     return f"{package}::{kind}::dds_::{name}_"
 
 
-def zeros(n):
-    return field(default_factory=lambda: [0.0] * n)
-
-
-def fresh(cls):
-    return field(default_factory=cls)
-
-
-def none():
-    return field(default_factory=list)
-
-
-@dataclass
-@final
-class Time(IdlStruct, typename=ros("builtin_interfaces/msg/Time")):
-    sec: int32 = 0
-    nanosec: uint32 = 0
-
-
-@dataclass
-@final
-class Duration(IdlStruct, typename=ros("builtin_interfaces/msg/Duration")):
-    sec: int32 = 0
-    nanosec: uint32 = 0
-
-
-@dataclass
-@final
-class Header(IdlStruct, typename=ros("std_msgs/msg/Header")):
-    stamp: Time = fresh(Time)
-    frame_id: str = ""
-
-
-@dataclass
-@final
-class String(IdlStruct, typename=ros("std_msgs/msg/String")):
-    data: str = ""
-
-
-@dataclass
-@final
-class MultiArrayDimension(IdlStruct, typename=ros("std_msgs/msg/MultiArrayDimension")):
-    label: str = ""
-    size: uint32 = 0
-    stride: uint32 = 0
-
-
-@dataclass
-@final
-class MultiArrayLayout(IdlStruct, typename=ros("std_msgs/msg/MultiArrayLayout")):
-    dim: sequence[MultiArrayDimension] = none()
-    data_offset: uint32 = 0
-
-
-@dataclass
-@final
-class Float64MultiArray(IdlStruct, typename=ros("std_msgs/msg/Float64MultiArray")):
-    layout: MultiArrayLayout = fresh(MultiArrayLayout)
-    data: sequence[float64] = none()
-
-
-@dataclass
-@final
-class Point(IdlStruct, typename=ros("geometry_msgs/msg/Point")):
-    x: float64 = 0.0
-    y: float64 = 0.0
-    z: float64 = 0.0
-
-
-@dataclass
-@final
-class Vector3(IdlStruct, typename=ros("geometry_msgs/msg/Vector3")):
-    x: float64 = 0.0
-    y: float64 = 0.0
-    z: float64 = 0.0
-
-
-@dataclass
-@final
-class Quaternion(IdlStruct, typename=ros("geometry_msgs/msg/Quaternion")):
-    x: float64 = 0.0
-    y: float64 = 0.0
-    z: float64 = 0.0
-    w: float64 = 1.0
-
-
-@dataclass
-@final
-class Twist(IdlStruct, typename=ros("geometry_msgs/msg/Twist")):
-    linear: Vector3 = fresh(Vector3)
-    angular: Vector3 = fresh(Vector3)
-
-
-@dataclass
-@final
-class TwistStamped(IdlStruct, typename=ros("geometry_msgs/msg/TwistStamped")):
-    header: Header = fresh(Header)
-    twist: Twist = fresh(Twist)
-
-
-@dataclass
-@final
-class Pose(IdlStruct, typename=ros("geometry_msgs/msg/Pose")):
-    position: Point = fresh(Point)
-    orientation: Quaternion = fresh(Quaternion)
-
-
-@dataclass
-@final
-class PoseWithCovariance(IdlStruct, typename=ros("geometry_msgs/msg/PoseWithCovariance")):
-    pose: Pose = fresh(Pose)
-    covariance: array[float64, 36] = zeros(36)
-
-
-@dataclass
-@final
-class TwistWithCovariance(IdlStruct, typename=ros("geometry_msgs/msg/TwistWithCovariance")):
-    twist: Twist = fresh(Twist)
-    covariance: array[float64, 36] = zeros(36)
-
-
-@dataclass
-@final
-class Odometry(IdlStruct, typename=ros("nav_msgs/msg/Odometry")):
-    header: Header = fresh(Header)
-    child_frame_id: str = ""
-    pose: PoseWithCovariance = fresh(PoseWithCovariance)
-    twist: TwistWithCovariance = fresh(TwistWithCovariance)
-
-
-@dataclass
-@final
-class Transform(IdlStruct, typename=ros("geometry_msgs/msg/Transform")):
-    translation: Vector3 = fresh(Vector3)
-    rotation: Quaternion = fresh(Quaternion)
-
-
-@dataclass
-@final
-class TransformStamped(IdlStruct, typename=ros("geometry_msgs/msg/TransformStamped")):
-    header: Header = fresh(Header)
-    child_frame_id: str = ""
-    transform: Transform = fresh(Transform)
-
-
-@dataclass
-@final
-class TFMessage(IdlStruct, typename=ros("tf2_msgs/msg/TFMessage")):
-    transforms: sequence[TransformStamped] = none()
-
-
-@dataclass
-@final
-class JointState(IdlStruct, typename=ros("sensor_msgs/msg/JointState")):
-    header: Header = fresh(Header)
-    name: sequence[str] = none()
-    position: sequence[float64] = none()
-    velocity: sequence[float64] = none()
-    effort: sequence[float64] = none()
-
-
-@dataclass
-@final
-class Imu(IdlStruct, typename=ros("sensor_msgs/msg/Imu")):
-    header: Header = fresh(Header)
-    orientation: Quaternion = fresh(Quaternion)
-    orientation_covariance: array[float64, 9] = zeros(9)
-    angular_velocity: Vector3 = fresh(Vector3)
-    angular_velocity_covariance: array[float64, 9] = zeros(9)
-    linear_acceleration: Vector3 = fresh(Vector3)
-    linear_acceleration_covariance: array[float64, 9] = zeros(9)
-
-
-@dataclass
-@final
-class Wrench(IdlStruct, typename=ros("geometry_msgs/msg/Wrench")):
-    force: Vector3 = fresh(Vector3)
-    torque: Vector3 = fresh(Vector3)
-
-
-@dataclass
-@final
-class WrenchStamped(IdlStruct, typename=ros("geometry_msgs/msg/WrenchStamped")):
-    header: Header = fresh(Header)
-    wrench: Wrench = fresh(Wrench)
-
-
-@dataclass
-@final
-class Temperature(IdlStruct, typename=ros("sensor_msgs/msg/Temperature")):
-    header: Header = fresh(Header)
-    temperature: float64 = 0.0
-    variance: float64 = 0.0
-
-
-@dataclass
-@final
-class InterfaceValue(IdlStruct, typename=ros("control_msgs/msg/InterfaceValue")):
-    interface_names: sequence[str] = none()
-    values: sequence[float64] = none()
-
-
-@dataclass
-@final
-class DynamicInterfaceGroupValues(IdlStruct, typename=ros("control_msgs/msg/DynamicInterfaceGroupValues")):
-    header: Header = fresh(Header)
-    interface_groups: sequence[str] = none()
-    interface_values: sequence[InterfaceValue] = none()
-
-
-@dataclass
-@final
-class LaserScan(IdlStruct, typename=ros("sensor_msgs/msg/LaserScan")):
-    header: Header = fresh(Header)
-    angle_min: float32 = 0.0
-    angle_max: float32 = 0.0
-    angle_increment: float32 = 0.0
-    time_increment: float32 = 0.0
-    scan_time: float32 = 0.0
-    range_min: float32 = 0.0
-    range_max: float32 = 0.0
-    ranges: sequence[float32] = none()
-    intensities: sequence[float32] = none()
-
-
-@dataclass
-@final
-class KeyValue(IdlStruct, typename=ros("diagnostic_msgs/msg/KeyValue")):
-    key: str = ""
-    value: str = ""
-
-
-@dataclass
-@final
-class DiagnosticStatus(IdlStruct, typename=ros("diagnostic_msgs/msg/DiagnosticStatus")):
-    level: uint8 = 0
-    name: str = ""
-    message: str = ""
-    hardware_id: str = ""
-    values: sequence[KeyValue] = none()
-
-
-@dataclass
-@final
-class DiagnosticArray(IdlStruct, typename=ros("diagnostic_msgs/msg/DiagnosticArray")):
-    header: Header = fresh(Header)
-    status: sequence[DiagnosticStatus] = none()
-
-
-@dataclass
-@final
-class JointTrajectoryPoint(IdlStruct, typename=ros("trajectory_msgs/msg/JointTrajectoryPoint")):
-    positions: sequence[float64] = none()
-    velocities: sequence[float64] = none()
-    accelerations: sequence[float64] = none()
-    effort: sequence[float64] = none()
-    time_from_start: Duration = fresh(Duration)
-
-
-@dataclass
-@final
-class JointTrajectory(IdlStruct, typename=ros("trajectory_msgs/msg/JointTrajectory")):
-    header: Header = fresh(Header)
-    joint_names: sequence[str] = none()
-    points: sequence[JointTrajectoryPoint] = none()
-
-
-@dataclass
-@final
-class MultiDOFJointTrajectoryPoint(IdlStruct, typename=ros("trajectory_msgs/msg/MultiDOFJointTrajectoryPoint")):
-    transforms: sequence[Transform] = none()
-    velocities: sequence[Twist] = none()
-    accelerations: sequence[Twist] = none()
-    time_from_start: Duration = fresh(Duration)
-
-
-@dataclass
-@final
-class MultiDOFJointTrajectory(IdlStruct, typename=ros("trajectory_msgs/msg/MultiDOFJointTrajectory")):
-    header: Header = fresh(Header)
-    joint_names: sequence[str] = none()
-    points: sequence[MultiDOFJointTrajectoryPoint] = none()
-
-
-@dataclass
-@final
-class JointTolerance(IdlStruct, typename=ros("control_msgs/msg/JointTolerance")):
-    name: str = ""
-    position: float64 = 0.0
-    velocity: float64 = 0.0
-    acceleration: float64 = 0.0
-
-
-@dataclass
-@final
-class JointComponentTolerance(IdlStruct, typename=ros("control_msgs/msg/JointComponentTolerance")):
-    joint_name: str = ""
-    component: uint16 = 0
-    position: float64 = 0.0
-    velocity: float64 = 0.0
-    acceleration: float64 = 0.0
-
-
-@dataclass
-@final
-class FollowGoal(IdlStruct, typename=ros("control_msgs/action/FollowJointTrajectory_Goal")):
-    trajectory: JointTrajectory = fresh(JointTrajectory)
-    multi_dof_trajectory: MultiDOFJointTrajectory = fresh(MultiDOFJointTrajectory)
-    path_tolerance: sequence[JointTolerance] = none()
-    component_path_tolerance: sequence[JointComponentTolerance] = none()
-    goal_tolerance: sequence[JointTolerance] = none()
-    component_goal_tolerance: sequence[JointComponentTolerance] = none()
-    goal_time_tolerance: Duration = fresh(Duration)
-
-
-@dataclass
-@final
-class FollowResult(IdlStruct, typename=ros("control_msgs/action/FollowJointTrajectory_Result")):
-    error_code: int32 = 0
-    error_string: str = ""
-
-
-@dataclass
-@final
-class FollowFeedback(IdlStruct, typename=ros("control_msgs/action/FollowJointTrajectory_Feedback")):
-    header: Header = fresh(Header)
-    joint_names: sequence[str] = none()
-    desired: JointTrajectoryPoint = fresh(JointTrajectoryPoint)
-    actual: JointTrajectoryPoint = fresh(JointTrajectoryPoint)
-    error: JointTrajectoryPoint = fresh(JointTrajectoryPoint)
-    multi_dof_joint_names: sequence[str] = none()
-    multi_dof_desired: MultiDOFJointTrajectoryPoint = fresh(MultiDOFJointTrajectoryPoint)
-    multi_dof_actual: MultiDOFJointTrajectoryPoint = fresh(MultiDOFJointTrajectoryPoint)
-    multi_dof_error: MultiDOFJointTrajectoryPoint = fresh(MultiDOFJointTrajectoryPoint)
-
-
-@dataclass
-@final
-class UUID(IdlStruct, typename=ros("unique_identifier_msgs/msg/UUID")):
-    uuid: array[uint8, 16] = bytes(16)
-
-
-@dataclass
-@final
-class FollowFeedbackMessage(IdlStruct, typename=ros("control_msgs/action/FollowJointTrajectory_FeedbackMessage")):
-    goal_id: UUID = fresh(UUID)
-    feedback: FollowFeedback = fresh(FollowFeedback)
-
-
-@dataclass
-@final
-class GoalInfo(IdlStruct, typename=ros("action_msgs/msg/GoalInfo")):
-    goal_id: UUID = fresh(UUID)
-    stamp: Time = fresh(Time)
-
-
-@dataclass
-@final
-class GoalStatus(IdlStruct, typename=ros("action_msgs/msg/GoalStatus")):
-    goal_info: GoalInfo = fresh(GoalInfo)
-    status: int8 = 0
-
-
-@dataclass
-@final
-class GoalStatusArray(IdlStruct, typename=ros("action_msgs/msg/GoalStatusArray")):
-    status_list: sequence[GoalStatus] = none()
-
-
-@dataclass
-@final
-class ParameterValue(IdlStruct, typename=ros("rcl_interfaces/msg/ParameterValue")):
-    type: uint8 = 0
-    bool_value: bool = False
-    integer_value: int64 = 0
-    double_value: float64 = 0.0
-    string_value: str = ""
-    byte_array_value: sequence[uint8] = none()
-    bool_array_value: sequence[bool] = none()
-    integer_array_value: sequence[int64] = none()
-    double_array_value: sequence[float64] = none()
-    string_array_value: sequence[str] = none()
-
-
-@dataclass
-@final
-class Parameter(IdlStruct, typename=ros("rcl_interfaces/msg/Parameter")):
-    name: str = ""
-    value: ParameterValue = fresh(ParameterValue)
-
-
-@dataclass
-@final
-class FloatingPointRange(IdlStruct, typename=ros("rcl_interfaces/msg/FloatingPointRange")):
-    from_value: float64 = 0.0
-    to_value: float64 = 0.0
-    step: float64 = 0.0
-
-
-@dataclass
-@final
-class IntegerRange(IdlStruct, typename=ros("rcl_interfaces/msg/IntegerRange")):
-    from_value: int64 = 0
-    to_value: int64 = 0
-    step: uint64 = 0
-
-
-@dataclass
-@final
-class ParameterDescriptor(IdlStruct, typename=ros("rcl_interfaces/msg/ParameterDescriptor")):
-    name: str = ""
-    type: uint8 = 0
-    description: str = ""
-    additional_constraints: str = ""
-    read_only: bool = False
-    dynamic_typing: bool = False
-    floating_point_range: sequence[FloatingPointRange] = none()
-    integer_range: sequence[IntegerRange] = none()
-
-
-@dataclass
-@final
-class SetParametersResult(IdlStruct, typename=ros("rcl_interfaces/msg/SetParametersResult")):
-    successful: bool = False
-    reason: str = ""
-
-
-@dataclass
-@final
-class ListParametersResult(IdlStruct, typename=ros("rcl_interfaces/msg/ListParametersResult")):
-    names: sequence[str] = none()
-    prefixes: sequence[str] = none()
-
-
-@dataclass
-@final
-class Log(IdlStruct, typename=ros("rcl_interfaces/msg/Log")):
-    stamp: Time = fresh(Time)
-    level: uint8 = 0
-    name: str = ""
-    msg: str = ""
-    file: str = ""
-    function: str = ""
-    line: uint32 = 0
-
-
-@dataclass
-@final
-class ChainConnection(IdlStruct, typename=ros("controller_manager_msgs/msg/ChainConnection")):
-    name: str = ""
-    reference_interfaces: sequence[str] = none()
-
-
-@dataclass
-@final
-class ControllerState(IdlStruct, typename=ros("controller_manager_msgs/msg/ControllerState")):
-    name: str = ""
-    state: str = ""
-    type: str = ""
-    is_async: bool = False
-    update_rate: uint16 = 0
-    claimed_interfaces: sequence[str] = none()
-    required_command_interfaces: sequence[str] = none()
-    required_state_interfaces: sequence[str] = none()
-    is_chainable: bool = False
-    is_chained: bool = False
-    exported_state_interfaces: sequence[str] = none()
-    reference_interfaces: sequence[str] = none()
-    chain_connections: sequence[ChainConnection] = none()
+def struct(name, typename, columns):
+    """A structure of the fields (name, type, default)."""
+    columns = [(c, of, field(default_factory=d) if callable(d) else field(default=d)) for c, of, d in columns]
+    body = {"__module__": __name__, "__annotations__": {c: of for c, of, _ in columns}} | {c: d for c, _, d in columns}
+    return final(dataclass(types.new_class(name, (IdlStruct,), {"typename": typename}, lambda it: it.update(body))))
+
+
+def scalar(name):
+    """Type and default of a field that is no array."""
+    plain = {"string": (str, ""), "bool": (bool, False), "float32": (idl.float32, 0.0), "float64": (idl.float64, 0.0)}
+    return plain.get(name) or ((KINDS[name],) * 2 if name in KINDS else (getattr(idl, name), 0))
+
+
+def column(text):
+    """Name, type and default of a field: `float64 w 1.0`, `string[] names`, `float64[36] covariance`."""
+    kind, length, name, default = re.fullmatch(r"(\w+)(?:\[(\d*)\])? (\w+)(?: (\S+))?", text.strip()).groups()
+    of, zero = scalar(kind)
+    match length:
+        case None:
+            return name, of, float(default) if default else zero
+        case "":
+            return name, idl.sequence[of], list
+    length = int(length)
+    return name, idl.array[of, length], lambda: bytes(length) if kind == "uint8" else [zero] * length
+
+
+KINDS = {}
+for definition in re.sub(r"\n +", " ", DEFINITIONS).strip().splitlines():
+    head, fields = definition.split(": ")
+    name, *own = head.split()
+    own = own[0] if own else name.rpartition("/")[2]
+    KINDS[own] = struct(own, ros(name), [column(text) for text in fields.split(", ")])
+globals().update(KINDS)
 
 
 def impostor(kind):
     """A type of the same name that is a string and nothing else."""
-    name = kind.__idl_typename__.replace(".", "::")
-    cls = types.new_class(
-        "Impostor",
-        (IdlStruct,),
-        {"typename": name},
-        lambda body: body.update({"__module__": __name__, "__annotations__": {"text": str}, "text": ""}),
-    )
-    return final(dataclass(cls))
+    return struct("Impostor", kind.__idl_typename__.replace(".", "::"), [("text", str, "")])

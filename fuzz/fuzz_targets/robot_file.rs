@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use robot::Robot;
+use robot::RobotConfig;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
-    match Robot::parse(text, "robot.toml") {
+    match RobotConfig::parse(text, "robot.toml") {
         Err(error) => assert!(error.to_string().starts_with("robot.toml:"), "{error}"),
         Ok(robot) => {
             let shown = format!("{robot:?}");

@@ -17,7 +17,7 @@ use rustix::net::{
 pub fn builder(name: &str, axes: usize, signals: Vec<SignalDescription>) -> Builder {
     let axis = AxisDescription {
         name: "axis".into(),
-        mode: "csp".into(),
+        mode: types::CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,

@@ -41,7 +41,7 @@ class Bus:
     """The bus."""
 
     @property
-    def stage(self) -> str:
+    def phase(self) -> str:
         """``Op`` while it works."""
     @property
     def all_fresh(self) -> bool:
@@ -66,6 +66,31 @@ class Bus:
     @property
     def link_errors(self) -> int:
         """Frames the operating system did not take or give."""
+
+class Clock:
+    """The reference clock of the bus, and the cycle against it; all zero on a bus without distributed clocks."""
+
+    @property
+    def lock(self) -> str:
+        """Lock of the cycle to it: ``off`` where the cycle follows its own clock, ``searching``, ``locked``, ``lost``."""
+    @property
+    def heard(self) -> bool:
+        """A frame of this cycle told its time; else difference and frame phase are of an earlier one."""
+    @property
+    def difference_ns(self) -> int:
+        """Its time less this host's, both since 2000-01-01."""
+    @property
+    def frame_phase_ns(self) -> int:
+        """Time from the last SYNC0 without a shift to the passage of the cycle's frame."""
+    @property
+    def phase_error_ns(self) -> int:
+        """Release against its place in its period, with a lock; positive is late."""
+    @property
+    def drift_ppb(self) -> int:
+        """Its rate against this host's, with a lock."""
+    @property
+    def losses(self) -> int:
+        """Times the lock was lost."""
 
 class Timing:
     """The timing of the cycle since the first cycle in Op."""
@@ -109,6 +134,14 @@ class CommandState:
     @property
     def last_refused_signal(self) -> int | None:
         """Index in the description."""
+    @property
+    def clamped(self) -> int:
+        """Commands of which a target was beyond a limit, and was clamped."""
+    @property
+    def last_clamp(self) -> str | None:
+        """Limit of the last clamp."""
+    @property
+    def last_clamped_axis(self) -> int | None: ...
 
 class Control:
     """What moves the axes."""
@@ -195,6 +228,8 @@ class State:
         """The cycle's ideal instant, CLOCK_MONOTONIC."""
     @property
     def bus(self) -> Bus: ...
+    @property
+    def clock(self) -> Clock: ...
     @property
     def timing(self) -> Timing: ...
     @property

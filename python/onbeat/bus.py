@@ -79,6 +79,18 @@ class SubDeviceErrors:
 
 
 @dataclass(frozen=True)
+class PortLink:
+    """Link of a port."""
+
+    link: bool
+    """There is a physical link."""
+    loop_closed: bool
+    """Frames turn back here."""
+    communication: bool
+    """Frames can come in."""
+
+
+@dataclass(frozen=True)
 class SubDeviceStatus:
     """State of a SubDevice."""
 
@@ -93,6 +105,70 @@ class SubDeviceStatus:
     clock_difference_ns: int | None
     errors: SubDeviceErrors | None
     """Asked for by ``errors=True``; None if it did not answer."""
+    links: tuple[PortLink, ...] | None
+    """Of ports 0 to 3; the same."""
+
+
+@dataclass(frozen=True)
+class WorkingCounterChange:
+    """Working counters from one cycle on."""
+
+    cycle: int
+    short: int
+    """Datagrams that are short from then on; 0: all are complete."""
+    datagram: int
+    """Place of the first of them among the datagrams of a cycle."""
+    expected: int
+    received: int | None
+    """None if the frame was lost."""
+
+
+@dataclass(frozen=True)
+class WorkingCounterHistory:
+    """Working counters since everybody first took part."""
+
+    short_cycles: int
+    """Cycles in which one was short."""
+    short_since: int | None
+    """Cycle since which one is short without a break; None while all are complete."""
+    changes: tuple[WorkingCounterChange, ...]
+    """Their last changes, oldest first."""
+
+
+@dataclass(frozen=True)
+class LatchEdge:
+    """Edge of a latch input: the newest, or where single edges are held the first since the times were read before."""
+
+    time_ns: int | None
+    """In the time of the bus; None if there was none."""
+    is_new: bool
+    """It came since the times were read before."""
+
+
+@dataclass(frozen=True)
+class LatchInput:
+    """Latch input of a SubDevice."""
+
+    high: bool
+    rising: LatchEdge
+    falling: LatchEdge
+
+
+@dataclass(frozen=True)
+class ClockStatus:
+    """Reference clock of a bus, and the cycle against it."""
+
+    lock: str
+    """Lock of the cycle to it: ``off``, ``searching``, ``locked``, ``lost``."""
+    difference_ns: int
+    """Its time less this host's, both since 2000-01-01."""
+    frame_phase_ns: int
+    """Time from the last SYNC0 without a shift to the passage of the cycle's frame."""
+    phase_error_ns: int
+    """Release against its place in its period, with a lock; positive is late."""
+    drift_ppb: int
+    outliers: int
+    losses: int
 
 
 @dataclass(frozen=True)
@@ -100,13 +176,16 @@ class BusStatus:
     """State of the bus in one cycle."""
 
     cycle: int
-    stage: str
+    phase: str
     frames_sent: int
     frames_answered: int
     frames_lost: int
     working_counters: tuple[WorkingCounter, ...]
+    working_counter_history: WorkingCounterHistory
     reference_clock: int | None
     """Position of the SubDevice with the reference clock."""
+    clock: ClockStatus | None
+    """None where no cycle has heard of it."""
     sub_devices: tuple[SubDeviceStatus, ...]
 
 
@@ -205,18 +284,32 @@ class BusClient:
         return EntryDescription(found, sub, data_type, bits, access, _text(data[10:]))
 
     def status(self, *, errors: bool = False, timeout: float | None = None) -> BusStatus:
-        """AL states, working counters, clocks; with ``errors`` the error counters of all SubDevices are read first."""
+        """AL states, working counters, clocks; with ``errors`` the error counters and links of all SubDevices are read first."""
         it = self._call({"service": "status", "errors": errors}, timeout)["status"]
         return BusStatus(
             cycle=it["cycle"],
-            stage=it["stage"],
+            phase=it["phase"],
             frames_sent=it["frames_sent"],
             frames_answered=it["frames_answered"],
             frames_lost=it["frames_lost"],
             working_counters=tuple(WorkingCounter(wc["expected"], wc["received"]) for wc in it["working_counters"]),
+            working_counter_history=_history(it["working_counter_history"]),
             reference_clock=it["reference_clock"],
+            clock=ClockStatus(**it["clock"]) if it.get("clock") else None,
             sub_devices=tuple(_status(sub_device) for sub_device in it["sub_devices"]),
         )
+
+    def latches(self, position: int, *, timeout: float | None = None) -> tuple[LatchInput, ...]:
+        """Latch inputs 0 and 1 of a SubDevice; single edges are let go with it. For those who may command."""
+        asked = {"service": "latches", "position": _u16("position", position)}
+        return tuple(
+            LatchInput(it["high"], LatchEdge(**it["rising"]), LatchEdge(**it["falling"]))
+            for it in self._call(asked, timeout)["latches"]
+        )
+
+    def clear_errors(self, *, timeout: float | None = None) -> None:
+        """Clears the error counters of all SubDevices."""
+        self._call({"service": "clear_errors"}, timeout)
 
     def describe(self, *, timeout: float | None = None) -> list[dict[str, Any]]:
         """All SubDevices as they were found: as ``onbeat scan --json``."""
@@ -335,7 +428,7 @@ def _text(data: bytes) -> str:
 
 
 def _status(it: dict[str, Any]) -> SubDeviceStatus:
-    errors = it.get("errors")
+    errors, links = it.get("errors"), it.get("links")
     return SubDeviceStatus(
         state=it["state"],
         al_status_code=it["al_status_code"],
@@ -353,4 +446,13 @@ def _status(it: dict[str, Any]) -> SubDeviceStatus:
             processing_unit=errors["processing_unit"],
             pdi=errors["pdi"],
         ),
+        links=None if links is None else tuple(PortLink(**link) for link in links),
+    )
+
+
+def _history(it: dict[str, Any]) -> WorkingCounterHistory:
+    return WorkingCounterHistory(
+        short_cycles=it["short_cycles"],
+        short_since=it["short_since"],
+        changes=tuple(WorkingCounterChange(**change) for change in it["changes"]),
     )

@@ -78,7 +78,8 @@ class Command:
         a straight line. ``axes`` names targets by
         axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. ``signals`` gives values to
         outputs that the robot file lets be commanded from outside (``writer = "outside"``); the others stay as they are.
-        The cycle checks every number before anything moves; what it refuses is counted in ``state().command``.
+        What is not finite, or no axis, base or output can follow, the cycle refuses; what is beyond a limit its controller clamps. Both
+        are counted in ``state().command``.
         """
         return self._lease.send(
             None if twist is None else (twist.x, twist.y, twist.yaw),

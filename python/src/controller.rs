@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, AxisAnswer, Controller, DriveRequest, Request, Waited};
 use ipc::description::Description;
+use ipc::units::{NewtonMetres, Radians, RadiansPerSecond};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
@@ -86,18 +87,13 @@ fn axis((request, home, target): Row) -> PyResult<AxisAnswer> {
     let unknown = |what: &str, found: u8| PyValueError::new_err(format!("{what} {found} is unknown"));
     let request = match request {
         0 => None,
-        1 => Some(DriveRequest::Disable),
-        2 => Some(DriveRequest::Enable),
-        3 => Some(DriveRequest::QuickStop),
-        4 => Some(DriveRequest::Halt),
-        5 => Some(DriveRequest::FaultReset),
-        found => return Err(unknown("request", found)),
+        code => Some(DriveRequest::from_code(code).ok_or_else(|| unknown("request", code))?),
     };
     let target = match target {
         None => None,
-        Some((1, number)) => Some(AxisTarget::Position(number)),
-        Some((2, number)) => Some(AxisTarget::Velocity(number)),
-        Some((3, number)) => Some(AxisTarget::Effort(number)),
+        Some((1, number)) => Some(AxisTarget::Position(Radians(number))),
+        Some((2, number)) => Some(AxisTarget::Velocity(RadiansPerSecond(number))),
+        Some((3, number)) => Some(AxisTarget::Effort(NewtonMetres(number))),
         Some((found, _)) => return Err(unknown("kind of target", found)),
     };
     Ok(AxisAnswer { request, home, target })
@@ -158,14 +154,14 @@ impl ControllerRequest {
     fn command(&self) -> Commanded {
         let it = &self.request.command;
         let number = |target| match target {
-            AxisTarget::Position(number) => (0, number),
-            AxisTarget::Velocity(number) => (1, number),
-            AxisTarget::Effort(number) => (2, number),
+            AxisTarget::Position(position) => (0, position.0),
+            AxisTarget::Velocity(velocity) => (1, velocity.0),
+            AxisTarget::Effort(torque) => (2, torque.0),
         };
         (
             it.freshness.to_string(),
-            it.twist.map(|twist| (twist.x, twist.y, twist.yaw)),
-            it.pose.map(|pose| (pose.position, pose.orientation)),
+            it.twist.map(|twist| (twist.x.0, twist.y.0, twist.yaw.0)),
+            it.pose.map(|pose| (pose.position.map(|metres| metres.0), pose.orientation)),
             it.axes.iter().map(|target| target.map(number)).collect(),
         )
     }

@@ -10,9 +10,10 @@ use ipc::client::{
     AttachError, Client, ControllerError as NoRole, FindError, ForceError, LeaseError as NoLease,
     PortError as NoPort,
 };
-use ipc::command::{self, AxisTarget, Command, Pose, SendError, Twist};
+use ipc::command::{self, AxisTarget, Command, SendError, ToolPose, Twist};
 use ipc::description::Description;
 use ipc::state::{self, ReadError};
+use ipc::units::{Metres, NewtonMetres, Radians, RadiansPerSecond};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
@@ -139,7 +140,7 @@ impl Cycle {
             if newer {
                 match self.reader.read() {
                     Ok(state) if after.is_none_or(|after| state.cycle > after) => return Ok(Some(state)),
-                    Ok(_) | Err(ReadError::Nothing | ReadError::Torn) => {}
+                    _ => {}
                 }
             }
             if self.with(|attached| Ok(attached.has_ended()))? {
@@ -239,15 +240,16 @@ impl Lease {
     ) -> PyResult<u64> {
         let holds = wait::seconds("ttl", ttl)?;
         let target = |(kind, value): Target| match kind {
-            0 => Ok(AxisTarget::Position(value)),
-            1 => Ok(AxisTarget::Velocity(value)),
-            2 => Ok(AxisTarget::Effort(value)),
+            0 => Ok(AxisTarget::Position(Radians(value))),
+            1 => Ok(AxisTarget::Velocity(RadiansPerSecond(value))),
+            2 => Ok(AxisTarget::Effort(NewtonMetres(value))),
             _ => Err(PyValueError::new_err(format!("kind of target: expected 0 to 2, found {kind}"))),
         };
         let command = Command {
             time_to_live_ns: u64::try_from(holds.as_nanos()).unwrap_or(u64::MAX),
-            twist: twist.map(|(x, y, yaw)| Twist { x, y, yaw }),
-            pose: pose.map(|(position, orientation)| Pose { position, orientation }),
+            twist: twist.map(|(x, y, yaw)| Twist::new(x, y, yaw)),
+            pose: pose
+                .map(|(position, orientation)| ToolPose { position: position.map(Metres), orientation }),
             axes: axes.into_iter().map(|axis| axis.map(target).transpose()).collect::<PyResult<_>>()?,
             signals: signals.into_iter().map(|value| value.map(Into::into)).collect(),
             ..Command::default()
@@ -256,7 +258,7 @@ impl Lease {
         let given_back = || LeaseError::new_err("this lease was given back: take it again");
         writer.as_mut().ok_or_else(given_back)?.send(&command).map_err(|error| match error {
             SendError::Ended => CycleEndedError::new_err(error.to_string()),
-            SendError::Axes { .. } | SendError::Signals { .. } => CommandError::new_err(error.to_string()),
+            _ => CommandError::new_err(error.to_string()),
         })
     }
 
@@ -275,7 +277,7 @@ impl Lease {
 fn of_find(error: FindError) -> PyErr {
     match error {
         FindError::Attach(error) => of_attach(error),
-        FindError::Nobody { .. } | FindError::Several { .. } => NoCycleError::new_err(error.to_string()),
+        _ => NoCycleError::new_err(error.to_string()),
     }
 }
 

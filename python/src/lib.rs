@@ -33,6 +33,6 @@ mod _native {
     use crate::ports::{ControlPort, Port, TrajectoryPort, TrajectoryReport};
     #[pymodule_export]
     use crate::state::{
-        Axis, Base, Bus, CommandState, Control, Signal, SignalCounters, Spread, State, Timing,
+        Axis, Base, Bus, Clock, CommandState, Control, Signal, SignalCounters, Spread, State, Timing,
     };
 }

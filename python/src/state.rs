@@ -43,7 +43,7 @@ impl State {
     fn bus(&self) -> Bus {
         let it = &self.it.bus;
         Bus {
-            stage: words::stage(it.stage).into_owned(),
+            phase: words::bus_phase(it.phase).into_owned(),
             all_fresh: it.all_fresh,
             working_counter_errors: it.working_counter_errors,
             frames_sent: it.frames_sent,
@@ -53,6 +53,20 @@ impl State {
             broken_cycles: it.broken_cycles,
             clock_difference_ns: it.clock_difference_ns,
             link_errors: it.link_errors,
+        }
+    }
+
+    #[getter]
+    fn clock(&self) -> Clock {
+        let it = &self.it.clock;
+        Clock {
+            lock: words::clock_lock(it.lock).into_owned(),
+            heard: it.heard,
+            difference_ns: it.difference_ns,
+            frame_phase_ns: it.frame_phase_ns,
+            phase_error_ns: it.phase_error_ns,
+            drift_ppb: it.drift_ppb,
+            losses: it.losses,
         }
     }
 
@@ -84,6 +98,10 @@ impl State {
                 .then_some(it.last_refused_axis),
             last_refused_signal: (it.last_refusal != 0 && it.last_refused_signal != u16::MAX)
                 .then_some(it.last_refused_signal),
+            clamped: it.clamped,
+            last_clamp: words::clamp(it.last_clamp).map(words::Words::into_owned),
+            last_clamped_axis: (it.last_clamp != 0 && it.last_clamped_axis != u16::MAX)
+                .then_some(it.last_clamped_axis),
         }
     }
 
@@ -117,7 +135,7 @@ impl State {
             .signals
             .iter()
             .zip(described)
-            .map(|(it, described)| Signal::new(*it, &described.kind))
+            .map(|(it, described)| Signal::new(*it, described.kind))
             .collect()
     }
 
@@ -166,7 +184,7 @@ impl State {
         format!(
             "<State of cycle {}: {}, {} axes>",
             self.it.cycle,
-            words::stage(self.it.bus.stage),
+            words::bus_phase(self.it.bus.phase),
             self.it.axes.len()
         )
     }
@@ -226,7 +244,7 @@ macro_rules! parts {
 parts! {
     /// The bus.
     Bus {
-        stage: String,
+        phase: String,
         all_fresh: bool,
         working_counter_errors: u16,
         frames_sent: u64,
@@ -236,6 +254,16 @@ parts! {
         broken_cycles: u64,
         clock_difference_ns: u64,
         link_errors: u64,
+    }
+    /// The reference clock of the bus, and the cycle against it.
+    Clock {
+        lock: String,
+        heard: bool,
+        difference_ns: i64,
+        frame_phase_ns: u64,
+        phase_error_ns: i64,
+        drift_ppb: i64,
+        losses: u64,
     }
     /// The timing of the cycle since the first cycle in Op.
     Timing {
@@ -264,6 +292,9 @@ parts! {
         last_refusal: Option<String>,
         last_refused_axis: Option<u16>,
         last_refused_signal: Option<u16>,
+        clamped: u64,
+        last_clamp: Option<String>,
+        last_clamped_axis: Option<u16>,
     }
     /// The mover of the axes.
     Control {
@@ -313,7 +344,7 @@ impl Spread {
 }
 
 impl Signal {
-    fn new(it: state::Signal, kind: &str) -> Self {
+    fn new(it: state::Signal, kind: state::ValueKind) -> Self {
         Self { value: it.value(kind).into(), fresh: it.fresh, forced: it.forced }
     }
 
@@ -325,7 +356,7 @@ impl Signal {
     ) -> PyResult<Self> {
         let mut known = description.signals.iter().zip(signals);
         let found = known.find(|(described, _)| described.name == name);
-        found.map(|(described, it)| Self::new(*it, &described.kind)).ok_or_else(|| {
+        found.map(|(described, it)| Self::new(*it, described.kind)).ok_or_else(|| {
             let names: Vec<&str> = description.signals.iter().map(|it| it.name.as_str()).collect();
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             PyKeyError::new_err(format!("there is no signal '{name}'; there are: {known}"))

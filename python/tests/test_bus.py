@@ -30,7 +30,7 @@ def test_objects_are_read_written_and_described_while_the_cycle_runs(start: Star
         entry = bus.describe_entry("drive-1", 0x6041, 0)
         assert (entry.index, entry.data_type, entry.bits) == (0x6041, 6, 16) and entry.access & 0b100
         assert [it["name"] for it in bus.describe()][:2] == ["drive-1", "drive-2"]
-    assert run.cycle.state().bus.stage == "Op"
+    assert run.cycle.state().bus.phase == "Op"
 
 
 def test_states_working_counters_and_error_counters_are_those_of_now(start: Start) -> None:
@@ -38,13 +38,24 @@ def test_states_working_counters_and_error_counters_are_those_of_now(start: Star
     run.until_enabled()
     with run.cycle.bus() as bus:
         status = bus.status(timeout=PATIENCE)
-        assert (status.stage, len(status.sub_devices)) == ("Op", 6)
+        assert (status.phase, len(status.sub_devices)) == ("Op", 6)
         assert all(it.state == "Op" and it.exchanges and it.errors is None for it in status.sub_devices)
+        assert status.clock is not None and status.clock.lock == "off"
+        assert 0 <= status.clock.frame_phase_ns < run.cycle.description.period_ns
         assert status.working_counters and all(it.received == it.expected for it in status.working_counters)
         counted = bus.status(errors=True, timeout=PATIENCE)
         assert counted.cycle > status.cycle
         errors = counted.sub_devices[0].errors
         assert errors is not None and len(errors.ports) == 4 and errors.ports[0].lost_links == 0
+        links = counted.sub_devices[0].links
+        assert links is not None and len(links) == 4 and links[0].communication and not links[0].loop_closed
+        history = counted.working_counter_history
+        assert history.short_since is None and history.short_cycles <= counted.cycle
+        bus.clear_errors(timeout=PATIENCE)
+        latches = bus.latches(0, timeout=PATIENCE)
+        assert len(latches) == 2 and latches[0].rising == onbeat.LatchEdge(time_ns=None, is_new=False)
+        with pytest.raises(onbeat.BusError, match="tells no latch times"):
+            bus.latches(99, timeout=PATIENCE)
 
 
 def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> None:
@@ -52,8 +63,8 @@ def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> N
     run.until_enabled()
     with run.cycle.bus() as bus:
         kept = list(bus.events(follow=False, timeout=PATIENCE))
-        stages = [it.fields["stage"] for it in kept if isinstance(it, onbeat.Event) and it.event == "stage"]
-        assert stages[-1] == "Op"
+        phases = [it.fields["phase"] for it in kept if isinstance(it, onbeat.Event) and it.event == "phase"]
+        assert phases[-1] == "Op"
     with run.cycle.bus() as bus, within(PATIENCE):
         followed = bus.events(timeout=PATIENCE)
         first = next(followed)

@@ -66,9 +66,9 @@ def test_targets_of_axes_are_named_or_listed(start: Start) -> None:
     ("axes", "why"),
     [
         ({"left-wheel": Velocity(math.nan)}, "NaN"),
-        ({"left-wheel": Velocity(1e6)}, "limit of velocity"),
+        ({"left-wheel": Velocity(math.inf)}, "infinite"),
         ({"left-wheel": Position(1.0)}, "mode cannot"),
-        ({"left-wheel": Effort(1e9)}, "."),
+        ({"left-wheel": Effort(1e9)}, "mode cannot"),
     ],
 )
 def test_what_an_axis_must_not_do_is_refused_counted_and_moves_nothing(
@@ -79,7 +79,7 @@ def test_what_an_axis_must_not_do_is_refused_counted_and_moves_nothing(
     with run.cycle.command() as command:
         command.send(axes=axes, ttl=0.5)
         state = run.until(lambda state: state.command.refused > before.command.refused)
-    assert state.command.last_refusal is not None and (why == "." or why in state.command.last_refusal)
+    assert state.command.last_refusal is not None and why in state.command.last_refusal
     assert state.command.last_refused_axis == 0
     assert list(state.positions) == pytest.approx(list(before.positions), abs=0.01)
 

@@ -56,7 +56,7 @@ def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start:
         assert controller.missed > before
     # Gone: the axes are stopped, the bus stays.
     stopped = run.until(lambda state: all(axis.stop is not None for axis in state.axes))
-    assert "stale" in str(stopped.axes[0].stop) and stopped.bus.stage == "Op"
+    assert "stale" in str(stopped.axes[0].stop) and stopped.bus.phase == "Op"
     with pytest.raises(ValueError, match="given back"):
         controller.answer()
     # Another one is told that they are, and goes on.

@@ -31,7 +31,7 @@ def test_state_and_description_are_those_of_the_robot_file(start: Start) -> None
         description.robot = "other"  # type: ignore[misc]
 
     state = run.until_enabled()
-    assert state.bus.stage == "Op" and len(state.axes) == 2
+    assert state.bus.phase == "Op" and len(state.axes) == 2
     assert state.timing.wakeup_latency.maximum_ns >= state.timing.wakeup_latency.minimum_ns
     assert state.command.freshness == "never" and state.command.last_refusal is None
     assert run.cycle.process == run.process.pid

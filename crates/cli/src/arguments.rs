@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use onbeat::FaultRates;
+use onbeat::LinkKind;
 use onbeat::compose::link;
+use onbeat::fault::FrameFaults;
+
+use crate::failure::Failure;
 
 /// Parses one of these values, each with its name and help.
 pub(crate) fn named<T, const N: usize>(
@@ -29,6 +32,14 @@ pub(crate) struct Wire {
     #[arg(long, value_name = "NIC", conflicts_with = "segment")]
     pub(crate) iface: Option<String>,
 
+    /// Second end of a ring: the SubDevices' line goes on from the last OUT to this interface, and may break anywhere
+    #[arg(long, value_name = "NIC", requires = "iface")]
+    pub(crate) second_iface: Option<String>,
+
+    /// Way to the interface's frames; packet without it
+    #[arg(long, value_name = "KIND", requires = "iface", value_parser = link_kind())]
+    pub(crate) link: Option<LinkKind>,
+
     /// Take the SubDevices from another MainDevice that is heard on the wire: it loses them in whatever they do
     #[arg(long, requires = "iface")]
     pub(crate) take_over: bool,
@@ -47,6 +58,19 @@ pub(crate) struct Wire {
 
 /// Heading the help lists them under.
 const FAULTS: &str = "Faults put on the link, to see what they do";
+
+fn link_kind() -> impl TypedValueParser<Value = LinkKind> {
+    named([
+        (LinkKind::Packet, "packet", "packet socket: any interface"),
+        (LinkKind::Xdp, "xdp", "AF_XDP: fewer steps for a frame; CAP_BPF and CAP_NET_ADMIN, too"),
+        (
+            LinkKind::XdpPolled,
+            "xdp-polled",
+            "AF_XDP that asks the driver for replies, without its interrupts",
+        ),
+        (LinkKind::Auto, "auto", "xdp if the interface's driver runs its program itself, else packet"),
+    ])
+}
 
 /// Faults put on the link on purpose.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
@@ -85,10 +109,15 @@ impl Wire {
     pub(crate) fn on_link(&self) -> link::Wire {
         link::Wire {
             interface: self.iface.clone(),
+            second_interface: self.second_iface.clone(),
+            program: None,
+            link: self.link.unwrap_or_default(),
             take_over: self.take_over,
             segment: self.segment.clone(),
             capture: self.capture.clone(),
-            faults: self.faults.any().then(|| on_link(&self.faults)),
+            faults: self.faults.any().then(|| self.faults.on_link()),
+            script: None,
+            control: None,
         }
     }
 }
@@ -98,26 +127,30 @@ impl Faults {
     pub(crate) fn any(&self) -> bool {
         [self.loss, self.late, self.duplicate, self.reorder, self.corrupt].iter().any(|&share| share > 0.0)
     }
-}
 
-/// Frames are lost on either way; all else happens to replies, so that no SubDevice acts on it.
-fn on_link(asked: &Faults) -> onbeat::Faults {
-    // A frame goes both ways and must survive each.
-    let loss = 1.0 - (1.0 - asked.loss).sqrt();
-    let replies = FaultRates {
-        loss,
-        corrupt: asked.corrupt,
-        duplicate: asked.duplicate,
-        delay: asked.late,
-        delay_by: asked.delay,
-        reorder: asked.reorder,
-    };
-    onbeat::Faults { requests: FaultRates { loss, ..FaultRates::default() }, replies, seed: asked.seed }
+    fn on_link(self) -> onbeat::Faults {
+        let Self { loss, late, delay, duplicate, reorder, corrupt, seed } = self;
+        FrameFaults { loss, late, delay, duplicate, reorder, corrupt, seed }.on_link()
+    }
 }
 
 /// A duration on the command line, as in robot files.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     robot::duration::parse(text).map_err(|error| error.to_string())
+}
+
+/// A time that something lasts.
+pub(crate) fn lasting(text: &str) -> Result<Duration, String> {
+    robot::duration::parse_lasting(text)
+}
+
+/// Refuses a time of `option` that is shorter than a cycle, in which nothing new can be seen.
+pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration) -> Result<(), Failure> {
+    if found >= period {
+        return Ok(());
+    }
+    let [found, period] = [found, period].map(robot::duration::format);
+    Err(Failure::new(format!("{option} {found}, expected at least {period}, the period of the cycle")))
 }
 
 /// A share between 0 and 1, or in per cent.

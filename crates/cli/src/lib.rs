@@ -5,6 +5,7 @@
 //! | `commands` | one file a command |
 //! | `words` | text for people |
 //! | `arguments`, `object_address` | arguments that several commands share |
+//! | `usage` | advice where the command line cannot be read |
 //! | `bus` | a bus in PreOp, for commands that need no cycle |
 //! | [`stop`] | Ctrl-C |
 //! | [`output`] | standard output and standard error, closed, full or stopped |
@@ -21,12 +22,12 @@ mod limits;
 mod object_address;
 pub mod output;
 pub mod stop;
+mod usage;
 mod words;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::{ContextKind, ContextValue};
 use onbeat::compose;
 
 use crate::commands::Command;
@@ -58,7 +59,7 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
     let arguments = match A::try_parse() {
         Ok(arguments) => arguments,
         Err(mut error) => {
-            name_the_new(&mut error);
+            usage::correct(&mut error);
             let _ = error.print();
             let wrong = error.use_stderr();
             let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());
@@ -69,14 +70,6 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
     match act(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => ended(&failure),
-    }
-}
-
-/// Names what an option of before is called now, in place of one that is spelled as it was.
-fn name_the_new(error: &mut clap::Error) {
-    let wrong = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    if wrong.is_some_and(|wrong| wrong == "--seam") {
-        error.insert(ContextKind::SuggestedArg, ContextValue::String("--ipc".to_owned()));
     }
 }
 

@@ -105,7 +105,7 @@ impl Printer {
         loop {
             match self.thread.finish(AFTER_STOP) {
                 Ok(outcome) => return judged(outcome),
-                Err(Unfinished::Hangs) if stop.asked() => return Ok(()),
+                Err(Unfinished::Hangs) if stop.is_requested() => return Ok(()),
                 Err(Unfinished::Hangs) => {}
                 Err(Unfinished::Panicked) => return Err(Failure::new("standard output's thread panicked")),
             }

@@ -92,8 +92,8 @@ impl Stop {
     }
 
     /// True if a stop was asked for.
-    pub fn asked(&self) -> bool {
-        self.handle.is_asked()
+    pub fn is_requested(&self) -> bool {
+        self.handle.is_requested()
     }
 
     /// The flag itself, for code that stops by flag.
@@ -218,10 +218,10 @@ mod tests {
     fn who_listens_again_has_not_been_asked() {
         let first = Stop::listen().unwrap();
         first.after(Duration::ZERO);
-        while !first.asked() {
+        while !first.is_requested() {
             thread::yield_now();
         }
         drop(first);
-        assert!(!Stop::listen().unwrap().asked());
+        assert!(!Stop::listen().unwrap().is_requested());
     }
 }

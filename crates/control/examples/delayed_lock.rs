@@ -20,6 +20,9 @@ const WAITED: Duration = Duration::from_micros(50);
 
 const CHANGES: u32 = 200;
 
+/// Changes after which it ends though none has waited.
+const MOST: u32 = 10 * CHANGES;
+
 /// Counts of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -64,29 +67,43 @@ pub(crate) fn run() -> Result<Counts, Box<dyn Error>> {
         let _ = done.try_send(counts);
     })?;
     task.start();
-    let (mut waited, mut longest) = (0, Duration::ZERO);
-    for change in 0..CHANGES {
+    let (mut changes, mut waited, mut longest) = (0, 0, Duration::ZERO);
+    while changes < CHANGES || (waited == 0 && changes < MOST) {
         let begin = Instant::now();
         let mut gains = thread_side.enter(HOLD, Duration::from_secs(10))?;
         longest = longest.max(begin.elapsed());
         waited += u64::from(begin.elapsed() > WAITED);
-        let proportional = f64::from(change);
+        let proportional = f64::from(changes);
         *gains = Gains { proportional, derivative: proportional / 10.0 };
         drop(gains);
-        std::thread::sleep(Duration::from_micros(700));
+        std::thread::sleep(pause(changes));
+        changes += 1;
     }
     task.stop();
     let counts = counted.recv_timeout(Duration::from_secs(10))?;
     task.join()?;
-    let (changes, overstayed) = (u64::from(CHANGES), thread_side.overstayed());
+    let (changes, overstayed) = (u64::from(changes), thread_side.overstayed());
     Ok(Counts { changes, waited, longest, overstayed, ..counts })
+}
+
+/// Time until the next change: each another, from 0.3 to 1.8 ms, so that changes fall everywhere in the task's period. With
+/// one time they fall into step with it, above all where both share a CPU: then the thread wakes up when the task
+/// goes to sleep, and never has to wait.
+fn pause(change: u32) -> Duration {
+    Duration::from_micros(300 + u64::from(change * 7 % 16) * 100)
 }
 
 #[allow(dead_code, reason = "the test calls `run`")]
 fn main() -> Result<(), Box<dyn Error>> {
     let counts = run()?;
-    println!("thread: {} changes, {} waited, {:?} at most", counts.changes, counts.waited, counts.longest);
-    println!("        {} stayed longer than stated", counts.overstayed);
-    println!("task: {} periods, {} did without", counts.periods, counts.without);
+    let Counts { changes, waited, longest, overstayed, periods, without, .. } = counts;
+    match waited {
+        0 => {
+            println!("thread: {changes} changes, each of them between two periods of the task: none waited")
+        }
+        _ => println!("thread: {changes} changes, {waited} waited for the task, {longest:?} at most"),
+    }
+    println!("        {overstayed} stayed longer than the {HOLD:?} stated");
+    println!("task: {periods} periods, none waited; {without} found the thread inside and did without");
     Ok(())
 }

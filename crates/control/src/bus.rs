@@ -9,9 +9,10 @@ mod events;
 mod guard;
 mod picture;
 mod queue;
+mod working_counters;
 
-pub use backend::BusBackend;
-pub use events::event;
+pub use backend::{BusBackend, latch_inputs, sub_device_status};
+pub use events::{event, ring_end};
 pub use guard::Guard;
 pub use queue::BusRequests;
 
@@ -33,9 +34,9 @@ pub fn requests(
     status: StatusReader,
     description: Value,
 ) -> (BusRequests, BusBackend) {
-    // Beside the mailbox requests one for a picture.
-    let (asks, asked) = RingBuffer::new(SLOTS + 1);
-    let (answers, answered) = RingBuffer::new(SLOTS + 1);
+    // Beside the mailbox requests one for a picture, one that clears the error counters, and one for latch inputs.
+    let (asks, asked) = RingBuffer::new(SLOTS + 3);
+    let (answers, answered) = RingBuffer::new(SLOTS + 3);
     let backend =
         BusBackend::new(asks, answered, guard, status, description, main_device.sub_devices().len());
     (BusRequests::new(asked, answers), backend)

@@ -5,9 +5,11 @@ use std::time::Duration;
 use ethercat::cia402::{Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
-use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
-use motion::{AxisFeedback, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
+use motion::{AxisFeedback, AxisSetpoint, Radians};
+
+pub use ipc::state::Clamped;
+pub use types::{AxisTarget, ExternalCommand, Freshness};
 
 use crate::signal::{Io, SignalError, Signals};
 
@@ -63,58 +65,6 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
     }
 }
 
-/// Command from outside. Every number in it has been checked.
-#[derive(Debug, Default, PartialEq)]
-pub struct ExternalCommand {
-    /// Validity of a command; only a fresh one moves anything.
-    pub freshness: Freshness,
-    /// Velocity of the base.
-    pub twist: Option<Twist>,
-    /// Pose of the arm's tool.
-    pub pose: Option<ToolPose>,
-    /// Target of each axis, in their order; as many as there are axes.
-    pub axes: Vec<Option<AxisTarget>>,
-}
-
-/// `clone_from` keeps the memory it has: on the real-time path it allocates nothing.
-impl Clone for ExternalCommand {
-    fn clone(&self) -> Self {
-        let Self { freshness, twist, pose, axes } = self;
-        Self { freshness: *freshness, twist: *twist, pose: *pose, axes: axes.clone() }
-    }
-
-    fn clone_from(&mut self, source: &Self) {
-        let Self { freshness, twist, pose, axes } = source;
-        self.freshness = *freshness;
-        self.twist = *twist;
-        self.pose = *pose;
-        self.axes.clone_from(axes);
-    }
-}
-
-/// Validity of a command from outside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Freshness {
-    /// None was given.
-    #[default]
-    Never,
-    /// The last one holds.
-    Fresh,
-    /// The last one's time-to-live is over.
-    Stale,
-}
-
-/// Command for an axis from outside.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AxisTarget {
-    /// To this position.
-    Position(Radians),
-    /// At this velocity.
-    Velocity(RadiansPerSecond),
-    /// With this torque at the axis.
-    Effort(NewtonMetres),
-}
-
 /// Report of a controller to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControllerOutput {
@@ -128,8 +78,12 @@ pub struct ControllerOutput {
     pub commanded: bool,
     /// Reason for a target of the command that it refuses, in the cycle in which it does.
     pub refused: Option<ipc::state::Refusal>,
-    /// It lives on a process that answers no more: the axes stop as the robot file says, as under a stale command.
+    /// A target, of the command or its own, is beyond a limit, and clamped.
+    pub clamped: Option<Clamped>,
+    /// It lives on a process that answers no more: outputs become what the robot file says, as under a stale command.
     pub lost: bool,
+    /// That process did not disable its axes before, or has none: the axes stop, too.
+    pub left_in_use: bool,
 }
 
 /// The cycle a controller is called for.
@@ -160,7 +114,7 @@ pub struct AxisReport {
     /// Its drive is looking for its home: it has the axis, set-points are not heard, and the phase is
     /// [`motion::AxisPhase::HoldingAt`] wherever the axis is.
     pub homing: bool,
-    /// Why supervision stopped it or holds it back. While it is stopped, its phase is
+    /// Reason that supervision stopped it or holds it back. While it is stopped, its phase is
     /// [`motion::AxisPhase::HoldingAt`] and its set-points are not heard.
     pub stop: Option<StopReason>,
     /// Statusword 0x6041 as it came in last.
@@ -173,6 +127,24 @@ pub struct AxisReport {
     pub waits: u32,
     /// Its drive was enabled before.
     pub was_enabled: bool,
+    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first inputs.
+    pub counts: Option<(i32, f64)>,
+    /// Its drive is not on the bus, and need not be: the axis stays stopped until it has come and somebody asks.
+    pub absent: bool,
+}
+
+impl AxisReport {
+    /// Position of the axis where its drive counts `counts`, as one that a touch probe has stored ([`TouchProbe`]); `None` where
+    /// its counts are not known.
+    ///
+    /// [`TouchProbe`]: ethercat::cia402::TouchProbe
+    #[must_use]
+    pub fn position_at(&self, counts: i32) -> Option<Radians> {
+        let (here, per_radian) = self.counts?;
+        // Of two ways round the 32 bits, the shorter one.
+        let away = f64::from(counts.wrapping_sub(here)) / per_radian;
+        Some(self.feedback.position + Radians(away))
+    }
 }
 
 /// Command for an axis.

@@ -1,6 +1,8 @@
 //! The real-time cycle.
 
+mod ended;
 mod events;
+mod follow;
 
 use std::fmt;
 use std::io;
@@ -15,22 +17,26 @@ use ethercat_linux::cyclic;
 use motion::Seconds;
 use motion::supervision::BLIND_CYCLES;
 use record::{CycleRecord, Phase};
+use types::CycleClock;
+use types::cycle::LOSS_TIME;
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::bus::BusRequests;
 use crate::clock::Clock;
+use crate::clock_lock::ClockLock;
 use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
 use crate::interlock::{InterlockError, Interlocks};
 use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
-use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
+use crate::pacer::{OverrunPolicy, Pacer, Release};
 use crate::sampling::{Sampler, Samples, sampling};
-use crate::signal::{Counters, Governing, Io, SignalState, Signals, SignalsError};
+use crate::signal::{Governing, Io, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
 
 pub use crate::watch::Lost;
+pub use ended::Ended;
 pub use types::FrameOrder;
 
 /// Settings of a cycle.
@@ -44,6 +50,8 @@ pub struct CycleConfiguration {
     pub cycles: Option<u64>,
     /// Policy for releases that a cycle ran past.
     pub overrun: OverrunPolicy,
+    /// Clock that its releases follow.
+    pub clock: CycleClock,
     /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
     pub loss: Option<Duration>,
 }
@@ -54,12 +62,9 @@ impl CycleConfiguration {
     #[must_use]
     pub fn every(period: Duration) -> Self {
         let (order, overrun) = (FrameOrder::default(), OverrunPolicy::default());
-        Self { period, order, cycles: None, overrun, loss: Some(USUAL_LOSS) }
+        Self { period, order, cycles: None, overrun, clock: CycleClock::default(), loss: Some(LOSS_TIME) }
     }
 }
-
-/// Time a bus may stay lost where nobody says.
-pub const USUAL_LOSS: Duration = Duration::from_secs(10);
 
 /// A MainDevice on its link, run cycle by cycle.
 ///
@@ -77,6 +82,9 @@ pub struct Cycle<L, C> {
     /// As it was in the last cycle before the stop.
     before_stop: Status,
     controller_lost: bool,
+    /// True if axes moved, or had a torque, when the command went stale; `None` unless it is stale.
+    stale_in_motion: Option<bool>,
+    command_lost: bool,
     /// As it was when Init was asked for.
     before_init: Status,
     phase: ShutdownPhase,
@@ -91,6 +99,7 @@ pub struct Cycle<L, C> {
     signals: Signals,
     sampler: Option<Sampler>,
     watch: BusWatch,
+    lock: Option<ClockLock>,
     /// When the last cycle began.
     begun: Option<Instant>,
     frame: [u8; MAXIMUM_FRAME_LENGTH],
@@ -115,6 +124,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let cycle = Self {
             fault_codes: FaultCodes::of(&bound),
             watch: BusWatch::new(sub_devices, axes.len(), configuration.loss),
+            // Half a period from SYNC0 without a shift, on either side.
+            lock: (configuration.clock == CycleClock::Reference)
+                .then(|| ClockLock::new(configuration.period, configuration.period / 2)),
             begun: None,
             axes: bound,
             interlocks: Interlocks::default(),
@@ -130,6 +142,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             status: Status::initial(sub_devices, axes.len()),
             before_stop: Status::initial(sub_devices, axes.len()),
             controller_lost: false,
+            stale_in_motion: None,
+            command_lost: false,
             before_init: Status::initial(sub_devices, axes.len()),
             phase: ShutdownPhase::Running,
             ipc: None,
@@ -228,6 +242,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             status: self.status,
             before_stop: self.before_stop,
             controller_lost: self.controller_lost,
+            command_lost: self.command_lost,
             before_init: self.before_init,
             signal_counters: self.signals.counters(),
             signals: self.signals.into_before_stop(),
@@ -244,7 +259,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let stops = self.configuration.overrun == OverrunPolicy::Stop
             && release.after_overrun
             && self.phase == ShutdownPhase::Running
-            && self.main_device.stage() == BringUpPhase::Op;
+            && self.main_device.phase() == BringUpPhase::Op;
         if stops {
             self.stopped_by_overrun = self.pacer.overruns().last;
         }
@@ -266,6 +281,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.note_link_error(&error);
         }
         self.status.report = self.main_device.end_cycle(self.now());
+        self.follow_reference(release);
         self.finish(Phase::Receive);
     }
 
@@ -283,16 +299,16 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.look_at_interlocks(release.cycle, moment);
         self.fault_codes.ask(&self.axes, &mut self.main_device);
         if let Some(bus) = &mut self.bus {
-            bus.look(&mut self.main_device);
+            bus.look(release.cycle, &mut self.main_device);
         }
-        if stalled > BLIND_CYCLES && self.main_device.stage() == BringUpPhase::Op {
+        if stalled > BLIND_CYCLES && self.main_device.phase() == BringUpPhase::Op {
             self.tell(release.cycle, Happening::Stalled { cycles: stalled });
         }
         self.finish(Phase::Read);
     }
 
     fn look_at_interlocks(&mut self, cycle: u64, moment: Moment) {
-        let (at, in_op) = (self.now(), self.main_device.stage() == BringUpPhase::Op);
+        let (at, in_op) = (self.now(), self.main_device.phase() == BringUpPhase::Op);
         let publisher = &mut self.publisher;
         self.interlocks.look(&self.main_device, moment, &mut self.axes, |interlock, allows| {
             if in_op {
@@ -315,27 +331,28 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Some(ipc) = &mut self.ipc {
             ipc.command(|| self.pacer.clock().now());
         }
-        let stage = self.main_device.stage();
-        self.cycles_in_op += u64::from(stage == BringUpPhase::Op);
+        let phase = self.main_device.phase();
+        self.cycles_in_op += u64::from(phase == BringUpPhase::Op);
         let enough = self.configuration.cycles.is_some_and(|cycles| self.cycles_in_op > cycles);
         let situation = Situation {
-            asked: enough
+            requested: enough
                 || self.stopped_by_overrun.is_some()
                 || self.watch.lost().is_some()
-                || stop.is_asked(),
+                || stop.is_requested(),
             hurried: stop.is_hurried(),
             braking: self.axes.braking_time(),
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
             brakes: self.axes.longest_engage_time(),
-            down: stage == BringUpPhase::Down,
+            down: phase == BringUpPhase::Down,
         };
         let before = self.phase;
         self.phase = before.step(self.now(), situation);
         if before == ShutdownPhase::Running && self.phase.stops() {
             self.before_stop.copy_from(&self.status);
-            self.controller_lost = self.output.lost;
+            self.controller_lost = self.output.left_in_use;
+            self.command_lost = self.stale_in_motion == Some(true);
             self.signals.keep();
         }
         if matches!(self.phase, ShutdownPhase::ToInit { .. }) && before != self.phase {
@@ -360,10 +377,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.controller.command(command);
         }
         let freshness = command.map(|command| command.freshness).unwrap_or_default();
-        let stale = freshness == Freshness::Stale;
-        let is_over = |output: &ControllerOutput| stale && output.commanded || output.lost;
-        let governing =
-            Governing { freshness, abandoned: is_over(&self.output), stopping: cycle.stopping, now };
+        let governing = Governing { freshness, stopping: cycle.stopping, now };
         match &mut self.ipc {
             Some(ipc) => ipc.govern(&mut self.signals, governing),
             None => self.signals.govern(governing),
@@ -371,6 +385,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let (reports, commands) = self.axes.exchange();
         self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
         self.output = self.controller.output();
+        // Outputs and axes by the answer of this cycle.
+        let stale = freshness == Freshness::Stale && self.output.commanded;
+        self.stale_in_motion =
+            stale.then(|| self.stale_in_motion.unwrap_or_else(|| !self.axes.all_stand()));
+        if stale || self.output.lost {
+            self.signals.abandon();
+        }
         if matches!(
             self.phase,
             ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
@@ -382,7 +403,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
-        self.axes.supervise(Seconds(elapsed), is_over(&self.output), self.phase.ending());
+        let is_over = stale || self.output.left_in_use;
+        self.axes.supervise(Seconds(elapsed), is_over, self.phase.ending());
         self.finish(Phase::Update);
     }
 
@@ -420,7 +442,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.pass_on(release.cycle, event);
         }
         self.status.cycle = release.cycle;
-        self.status.stage = self.main_device.stage();
+        if self.phase.stops() {
+            self.status.stop_began.get_or_insert(release.cycle);
+        }
+        self.status.phase = self.main_device.phase();
         self.watch_link(release.cycle);
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
@@ -443,7 +468,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
         self.publisher.record(self.record);
         if let Some(ipc) = &mut self.ipc {
-            ipc.record(&self.record, self.status.stage);
+            ipc.record(&self.record, self.status.phase);
         }
     }
 
@@ -456,37 +481,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn now(&self) -> Instant {
         Instant::from_nanos(self.record.end_ns)
     }
-}
-
-/// A cycle that is over, taken apart.
-#[derive(Debug)]
-pub struct Ended<L> {
-    /// Why the bus failed, if that ended the cycle.
-    pub failure: Option<BusError>,
-    /// The cycle whose overrun ended the cycle, under [`OverrunPolicy::Stop`].
-    pub stopped_by_overrun: Option<u64>,
-    /// The bus stayed lost, and that ended the cycle.
-    pub lost: Option<Lost>,
-    /// Cycles that ran past their next release.
-    pub overruns: Overruns,
-    /// Cycles with the bus in Op.
-    pub cycles_in_op: u64,
-    /// Status of the last cycle.
-    pub status: Status,
-    /// Status of the last cycle before the stop.
-    pub before_stop: Status,
-    /// True if the controller process gave no answers then.
-    pub controller_lost: bool,
-    /// Status at the end of the stop, when Init was asked for.
-    pub before_init: Status,
-    /// Signals, with their values in the last cycle before the stop.
-    pub signals: Vec<(types::Signal, SignalState)>,
-    /// Values set to outputs that could not be.
-    pub signal_counters: Counters,
-    /// The MainDevice.
-    pub main_device: MainDevice,
-    /// Its link.
-    pub link: L,
 }
 
 impl<L, C> fmt::Debug for Cycle<L, C> {

@@ -21,8 +21,8 @@ use ethercat::time::Instant;
 use ipc::controller::{Answer, ControllerCounters, CycleEnd, Drive, Received, Request, Wrong};
 use ipc::state;
 use motion::base::{Pose, Twist};
-use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
-use types::Value;
+use motion::{Metres, Radians};
+use types::{Value, ValueKind};
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand};
@@ -111,7 +111,7 @@ pub struct External<R> {
     settings: Settings,
     axes: Vec<Course>,
     /// Kind of each output that it may set.
-    kinds: Vec<Option<&'static str>>,
+    kinds: Vec<Option<ValueKind>>,
     /// Values it has set.
     outputs: Vec<Option<Value>>,
     request: Request,
@@ -259,14 +259,15 @@ impl<R: Remote> External<R> {
     }
 
     fn take(&mut self) {
-        let Answer { cycle, commanded, refused, base, axes, outputs } = &self.answer;
+        let Answer { cycle, commanded, refused, clamped, base, axes, outputs } = &self.answer;
         self.taken = Some(*cycle);
         let ([x, y, yaw], [vx, vy, vyaw]) = (base.pose, base.twist);
         self.told = ControllerOutput {
             commanded: *commanded,
             refused: *refused,
+            clamped: *clamped,
             pose: Pose { x: Metres(x), y: Metres(y), yaw: Radians(yaw) },
-            twist: Twist { x: MetresPerSecond(vx), y: MetresPerSecond(vy), yaw: RadiansPerSecond(vyaw) },
+            twist: Twist::new(vx, vy, vyaw),
             ..ControllerOutput::default()
         };
         for (course, answer) in self.axes.iter_mut().zip(axes) {
@@ -287,7 +288,7 @@ impl<R: Remote> External<R> {
         request.cycle = info.cycle;
         request.release_ns = info.release.as_nanos();
         request.deadline_ns = (info.release + self.settings.deadline).as_nanos();
-        request.period_ns = u64::try_from(info.period.as_nanos()).unwrap_or(u64::MAX);
+        request.period_ns = types::time::nanoseconds(info.period);
         request.periods = info.periods;
         request.stopping = info.stopping;
         let (reports, commands) = io.split();
@@ -306,8 +307,14 @@ impl<R: Remote> External<R> {
         }
     }
 
+    /// True if there is something to stop: its outputs where there are no axes, and an axis that was not disabled.
+    fn has_axes_in_use(&self) -> bool {
+        self.axes.is_empty() || self.axes.iter().any(Course::is_in_use)
+    }
+
     fn note(&mut self, served: Served, cycle: u64) {
         let held = self.is_fresh;
+        let in_use = self.has_axes_in_use();
         let counters = &mut self.counters;
         match served {
             Served::InTime => {
@@ -329,14 +336,14 @@ impl<R: Remote> External<R> {
             Served::Absent => (self.late_in_a_row, self.is_fresh) = (0, false),
         }
         if held && !self.is_fresh {
-            counters.stops += 1;
+            counters.stops += u64::from(in_use);
             self.axes.iter_mut().for_each(|course| course.freeze(cycle));
         }
         self.remote.count(&self.counters);
     }
 
     fn note_response(&mut self, took: Duration) {
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let took = types::time::nanoseconds(took);
         self.responses += 1;
         self.response_sum = self.response_sum.saturating_add(took);
         let spread = &mut self.counters.response_ns;
@@ -355,12 +362,12 @@ impl<R: Remote> Controller for External<R> {
     }
 
     fn command(&mut self, asked: &ExternalCommand) {
-        crate::ipc::told(asked, &mut self.request.command);
+        self.request.command.clone_from(asked);
     }
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
-        // What was refused was told in the cycle before.
-        self.told.refused = None;
+        // What was refused or clamped was told in the cycle before.
+        (self.told.refused, self.told.clamped) = (None, None);
         self.fill(info, io);
         let deadline = info.release + self.settings.deadline;
         let served = self.serve(info.cycle, deadline);
@@ -387,16 +394,17 @@ impl<R: Remote> Controller for External<R> {
     }
 
     fn output(&self) -> ControllerOutput {
-        ControllerOutput { lost: self.has_served && !self.is_fresh, ..self.told }
+        let lost = self.has_served && !self.is_fresh;
+        ControllerOutput { lost, left_in_use: lost && self.has_axes_in_use(), ..self.told }
     }
 }
 
 fn shown_drive(report: &AxisReport) -> Drive {
-    let AxisReport { statusword, error_code, homing, was_enabled, missed, waits, .. } = *report;
-    Drive { statusword: statusword.0, error_code, homing, was_enabled, missed, waits }
+    let AxisReport { statusword, error_code, homing, was_enabled, missed, waits, counts, .. } = *report;
+    Drive { statusword: statusword.0, error_code, homing, was_enabled, missed, waits, counts }
 }
 
-fn value(word: u64, kind: &str) -> Value {
+fn value(word: u64, kind: ValueKind) -> Value {
     state::Signal { word, fresh: true, forced: false }.value(kind)
 }
 

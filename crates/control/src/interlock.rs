@@ -5,12 +5,12 @@
 //! ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;
+use ethercat::pdo::PdoField;
 use motion::supervision::{BLIND_CYCLES, InterlockState};
 use thiserror::Error;
 use types::{Interlock, InterlockKind};
 
 use crate::axis::{Axes, Moment};
-use crate::field::Field32;
 
 /// True if every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
 /// here first to still have the bus in hand if the answer is no.
@@ -30,7 +30,7 @@ pub(crate) struct Interlocks {
 #[derive(Debug)]
 struct InterlockBinding {
     sub_device: usize,
-    field: Field32,
+    field: PdoField,
     inverted: bool,
     kind: InterlockKind,
     axes: Vec<usize>,
@@ -48,7 +48,7 @@ impl Interlocks {
             let sub_device = main_device.sub_devices().get(it.sub_device);
             let field = sub_device.and_then(|found| {
                 let field = found.mapping.digital_inputs().nth(it.channel.checked_sub(1)?)?;
-                Field32::new(field, found.input_bytes())
+                field.within(32, found.input_bytes())
             });
             let missing = || InterlockError {
                 name: it.name.clone(),
@@ -98,7 +98,7 @@ impl Interlocks {
 impl InterlockBinding {
     fn look(&mut self, main_device: &MainDevice, moment: Moment) -> InterlockState {
         if main_device.inputs_fresh(self.sub_device) && !moment.outdated {
-            let high = self.field.unsigned(main_device.inputs(self.sub_device)) != 0;
+            let high = self.field.read(main_device.inputs(self.sub_device)) != 0;
             self.allows = high != self.inverted;
             self.missed = Some(0);
         } else if let Some(missed) = &mut self.missed {

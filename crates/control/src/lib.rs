@@ -1,4 +1,4 @@
-//! The real-time cycle and the real-time tasks on Linux.
+//! Real-time threads of a robot on Linux: the cycle, with tasks beside it.
 //!
 //! | module | part |
 //! |---|---|
@@ -26,11 +26,11 @@ pub mod always_on;
 pub mod axis;
 pub mod bus;
 mod cell;
+pub mod clock_lock;
 pub mod controller;
 pub mod cycle;
 pub mod delayed_lock;
 pub mod external;
-mod field;
 pub mod interlock;
 pub mod ipc;
 pub mod observer;

@@ -1,10 +1,11 @@
 //! From the real-time thread to whoever listens: bounded, never waiting, what does not fit is counted.
 
-use ethercat::main_device::Event;
+use ethercat::main_device::{Event, FindingEnd};
 use ethercat::time::Instant;
 use ipc::ring::{Receiver, Sender, bounded};
 use motion::supervision::StopReason;
 use record::CycleRecord;
+use types::LockState;
 
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 
@@ -42,6 +43,13 @@ pub enum Happening {
         /// Cycles it was lost for.
         after: u64,
     },
+    /// The lock of the cycle to the reference clock has changed.
+    ClockLock {
+        /// State of the lock now.
+        state: LockState,
+        /// Distance of the release from its place; positive is late.
+        phase_error_ns: i64,
+    },
     /// The operating system takes or gives no frames any more.
     LinkFailed {
         /// Its error number (errno), of the first frame.
@@ -52,11 +60,21 @@ pub enum Happening {
         /// Cycles it did not for.
         after: u64,
     },
+    /// The ring of SubDevices is open; all that are reached from either end go on.
+    RingOpen {
+        /// Both ends of the cable; [`ethercat::main_device::ring_break`].
+        between: [FindingEnd; 2],
+    },
+    /// It is closed again.
+    RingClosed {
+        /// Cycles it was open for.
+        after: u64,
+    },
     /// Supervision has stopped an axis, or holds it back, for this reason.
     AxisStopped {
         /// Place among the axes, from 0.
         axis: usize,
-        /// Why.
+        /// Reason.
         reason: StopReason,
     },
     /// The axis is its controller's again.
@@ -64,8 +82,10 @@ pub enum Happening {
         /// Place among the axes, from 0.
         axis: usize,
     },
-    /// A drive in fault has told its error code, object 0x603F.
+    /// A drive in fault has told the error code of an axis, object 0x603F.
     DriveFault {
+        /// Place among the axes, from 0.
+        axis: usize,
         /// Place in the segment, from 0.
         position: usize,
         /// The code.

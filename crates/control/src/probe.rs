@@ -9,7 +9,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::pacer::{Overruns, Pacer};
-use crate::profile::RealTimeProfile;
+use crate::profile::{Granted, RealTimeProfile};
 
 /// Settings of a probe.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub fn wakeup_latencies(
 
 /// The probing thread: profile, then the loop, then the profile given back.
 fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<CycleInfo>) -> Probed {
-    let granted = configuration.profile.apply();
+    let granted = Granted::ask(&configuration.profile);
     let mut probed = Probed {
         granted: granted.to_string(),
         refusals: granted.refusals().collect(),
@@ -99,7 +99,7 @@ fn measure<C: Clock>(
     while probed.cycles < cycles && !stop.load(Ordering::Relaxed) {
         let release = pacer.wait();
         let latency = pacer.clock().now().since(release.instant);
-        let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let latency = types::time::nanoseconds(latency);
         probed.cycles += 1;
         probed.dropped += u64::from(ring.push((release.cycle, latency)).is_err());
     }

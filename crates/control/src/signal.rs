@@ -6,6 +6,7 @@ mod error;
 mod external;
 mod handle;
 mod io;
+mod near;
 mod sample;
 
 use ethercat::main_device::MainDevice;
@@ -19,9 +20,10 @@ use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};
 use crate::axis::Moment;
 use crate::controller::Freshness;
 
-pub use error::{PlaceError, SignalError, SignalsError, nearest};
+pub use error::{PlaceError, SignalError, SignalsError};
 pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
+pub use near::Near;
 pub(crate) use sample::{FORCED, FRESH};
 
 /// All signals of a robot, with their values.
@@ -64,6 +66,8 @@ pub struct Counters {
 struct State {
     field: PdoField,
     raw: u64,
+    /// Bits before the controller's writes of this cycle.
+    before: u64,
     /// Takes the place of `raw` while its time is not over.
     forced: Option<Forced>,
     /// Bits in the process image.
@@ -88,8 +92,6 @@ struct Forced {
 pub(crate) struct Governing {
     /// Validity of the command from outside.
     pub(crate) freshness: Freshness,
-    /// The controller lives on a command that is stale, or on a process that is lost.
-    pub(crate) abandoned: bool,
     /// The cycle comes to its end.
     pub(crate) stopping: bool,
     pub(crate) now: Instant,
@@ -124,6 +126,7 @@ impl Signals {
             states.push(State {
                 field,
                 raw,
+                before: raw,
                 forced: None,
                 written: raw,
                 fresh: false,
@@ -184,7 +187,7 @@ impl Signals {
 
     /// Decides which outputs take writes in this cycle, and what the others are; ends forces whose time is over.
     pub(crate) fn govern(&mut self, governing: Governing) {
-        let Governing { freshness, abandoned, stopping, now } = governing;
+        let Governing { freshness, stopping, now } = governing;
         self.freshness = freshness;
         let is_stale = freshness == Freshness::Stale;
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
@@ -193,7 +196,7 @@ impl Signals {
             let Flow::Output(behaviour) = signal.flow else { continue };
             let OutputBehaviour { writer, on_stale, on_stop, on_return, .. } = behaviour;
             let lost = state.seen && state.missed > BLIND_CYCLES;
-            let stale = if writer == Writer::Outside { is_stale } else { abandoned };
+            let stale = writer == Writer::Outside && is_stale;
             let decided = if stopping {
                 Some(on_stop)
             } else if let Some(on_return) = on_return.filter(|_| lost) {
@@ -201,13 +204,27 @@ impl Signals {
                 state.forced = None;
                 Some(on_return)
             } else {
-                on_stale.filter(|_| stale).map(|on_stale| match on_stale {
-                    OnStale::Hold => state.raw,
-                    OnStale::Bits(bits) => bits,
-                })
+                on_stale.filter(|_| stale).map(|on_stale| when_stale(on_stale, state.raw))
             };
             state.closed = decided.is_some();
             state.raw = decided.unwrap_or(state.raw);
+            state.before = state.raw;
+        }
+    }
+
+    /// Takes the controller's writes of this cycle back where the robot file says what an output is: the command it lives on
+    /// is stale, or the process is lost.
+    pub(crate) fn abandon(&mut self) {
+        for (signal, state) in self.signals.iter().zip(&mut self.states) {
+            let Flow::Output(OutputBehaviour {
+                writer: Writer::Controller, on_stale: Some(on_stale), ..
+            }) = signal.flow
+            else {
+                continue;
+            };
+            if !state.closed {
+                state.raw = when_stale(on_stale, state.before);
+            }
         }
     }
 
@@ -316,7 +333,7 @@ impl Signals {
             Some(_) => Err(SignalError::Direction { name: name.to_owned(), input }),
             None => {
                 let wanted = self.signals.iter().filter(|signal| is_input(signal) == input);
-                let near = nearest(name, wanted.map(|signal| signal.name.as_str()));
+                let near = Near::to(name, wanted.map(|signal| signal.name.as_str()));
                 Err(SignalError::Unknown { name: name.to_owned(), input, near })
             }
         }
@@ -360,6 +377,14 @@ impl Signals {
                 }
             }
         }
+    }
+}
+
+/// Bits of an output that were `before`, once what it lives on is stale.
+fn when_stale(on_stale: OnStale, before: u64) -> u64 {
+    match on_stale {
+        OnStale::Hold => before,
+        OnStale::Bits(bits) => bits,
     }
 }
 

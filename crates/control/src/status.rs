@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, CycleReport, ReceptionCounters};
-use ipc::state::Stop;
-
-use motion::supervision::StopReason;
+use ethercat::main_device::{BringUpPhase, CycleReport, FindingEnd, ReceptionCounters};
 
 use crate::cell::{Reader, Writer, newest};
+use crate::clock_lock::{LockReport, ReferenceReport};
 use crate::controller::AxisReport;
 
 /// A cycle at the end of one cycle.
@@ -17,20 +15,37 @@ use crate::controller::AxisReport;
 pub struct Status {
     /// Number of the cycle.
     pub cycle: u64,
+    /// Cycle in which the stop began: the first one whose outputs are those of the stop.
+    pub stop_began: Option<u64>,
     /// Phase of the bus.
-    pub stage: BringUpPhase,
+    pub phase: BringUpPhase,
     /// Outcome of the cycle's process data.
     pub report: CycleReport,
     /// Frames sent and received since the start.
     pub reception: ReceptionCounters,
     /// Largest difference of a SubDevice's clock from the reference clock.
     pub clock_difference: Duration,
+    /// Lock of the cycle to the reference clock.
+    pub lock: LockReport,
+    /// The reference clock against this host's.
+    pub reference: ReferenceReport,
     /// Frames the operating system did not take or give since the start.
     pub link_errors: u64,
+    /// Ring of SubDevices, if the link is one.
+    pub ring: Option<RingStatus>,
     /// Status of the SubDevices, in the order of positions.
     pub sub_devices: Vec<SubDeviceStatus>,
     /// Reports of the axes, in their order.
     pub axes: Vec<AxisReport>,
+}
+
+/// Ring of SubDevices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingStatus {
+    /// Both ends of the cable at which it is open; `None` where it is closed.
+    pub open: Option<[FindingEnd; 2]>,
+    /// Cycle since which it is so.
+    pub since: u64,
 }
 
 /// Status of a SubDevice.
@@ -40,6 +55,8 @@ pub struct SubDeviceStatus {
     pub exchanges: bool,
     /// Cycles in a row, in Op, in which it did not.
     pub missed: u32,
+    /// It is not on the bus, and need not be.
+    pub absent: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
     /// AL status code (register 0x0134), read with it.
@@ -50,7 +67,13 @@ impl Default for SubDeviceStatus {
     /// Nothing is known of it.
     fn default() -> Self {
         let al_status = AlStatus::in_state(AlState::Init);
-        Self { exchanges: false, missed: 0, al_status, al_status_code: AlStatusCode::default() }
+        Self {
+            exchanges: false,
+            missed: 0,
+            absent: false,
+            al_status,
+            al_status_code: AlStatusCode::default(),
+        }
     }
 }
 
@@ -60,11 +83,15 @@ impl Status {
     pub fn initial(sub_devices: usize, axes: usize) -> Self {
         Self {
             cycle: 0,
-            stage: BringUpPhase::Scan,
+            stop_began: None,
+            phase: BringUpPhase::Scan,
             report: CycleReport::default(),
             reception: ReceptionCounters::default(),
             clock_difference: Duration::ZERO,
+            lock: LockReport::default(),
+            reference: ReferenceReport::default(),
             link_errors: 0,
+            ring: None,
             sub_devices: vec![SubDeviceStatus::default(); sub_devices],
             axes: vec![AxisReport::default(); axes],
         }
@@ -72,57 +99,28 @@ impl Status {
 
     /// The same as `other`, which has as many SubDevices and axes; allocates nothing.
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        let Self { cycle, stage, report, reception, clock_difference, link_errors, sub_devices, axes } =
-            other;
-        (self.cycle, self.stage, self.report, self.reception) = (*cycle, *stage, *report, *reception);
-        (self.clock_difference, self.link_errors) = (*clock_difference, *link_errors);
+        let Self {
+            cycle,
+            stop_began,
+            phase,
+            report,
+            reception,
+            clock_difference,
+            lock,
+            reference,
+            link_errors,
+            ring,
+            sub_devices,
+            axes,
+        } = other;
+        (self.cycle, self.stop_began, self.phase, self.report, self.reception) =
+            (*cycle, *stop_began, *phase, *report, *reception);
+        (self.clock_difference, self.lock, self.reference, self.link_errors, self.ring) =
+            (*clock_difference, *lock, *reference, *link_errors, *ring);
         self.sub_devices.copy_from_slice(sub_devices);
         self.axes.copy_from_slice(axes);
     }
 }
-
-/// A stage as [`ipc::state::Bus`] counts it.
-pub(crate) fn stage_number(stage: BringUpPhase) -> u8 {
-    STAGES.iter().position(|&other| other == stage).unwrap_or(0) as u8
-}
-
-/// Why an axis was stopped, for other processes.
-#[must_use]
-pub const fn stop_code(reason: StopReason) -> Stop {
-    match reason {
-        StopReason::Stale => Stop::Stale,
-        StopReason::PositionLimit => Stop::PositionLimit,
-        StopReason::VelocityLimit => Stop::VelocityLimit,
-        StopReason::Step => Stop::Step,
-        StopReason::FollowingError => Stop::FollowingError,
-        StopReason::Fault => Stop::Fault,
-        StopReason::NotFinite => Stop::NotFinite,
-        StopReason::HomingError => Stop::HomingError,
-        StopReason::HomingTimedOut => Stop::HomingTimedOut,
-        StopReason::Outage => Stop::Outage,
-        StopReason::Interlock => Stop::Interlock,
-        StopReason::NotPermitted => Stop::NotPermitted,
-        StopReason::Ending => Stop::Ending,
-    }
-}
-
-/// Reason that [`stop_code`] gives this code.
-pub(crate) fn stop_reason(code: u8) -> Option<StopReason> {
-    StopReason::ALL.into_iter().find(|&reason| stop_code(reason) as u8 == code)
-}
-
-const STAGES: [BringUpPhase; 10] = [
-    BringUpPhase::Scan,
-    BringUpPhase::Clocks,
-    BringUpPhase::Configuration,
-    BringUpPhase::PreOp,
-    BringUpPhase::ToSafeOp,
-    BringUpPhase::SafeOp,
-    BringUpPhase::ToOp,
-    BringUpPhase::Op,
-    BringUpPhase::ToInit,
-    BringUpPhase::Down,
-];
 
 /// A writer and a reader of a status with this many SubDevices and axes.
 #[must_use]
@@ -159,6 +157,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use ethercat::cia402::{State, Statusword};
+    use motion::supervision::StopReason;
     use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
@@ -183,10 +182,13 @@ mod tests {
             missed: number as u32,
             waits: !number as u32,
             was_enabled: number % 13 == 0,
+            counts: (number % 3 == 0).then_some((number as i32, n)),
+            absent: number % 17 == 0,
         };
         Status {
             cycle: number,
-            stage: STAGES[number as usize % STAGES.len()],
+            stop_began: (number % 2 == 0).then_some(number),
+            phase: BringUpPhase::ALL[number as usize % BringUpPhase::ALL.len()],
             report: CycleReport {
                 frames_sent: number as u16,
                 frames_lost: number as u16 ^ 0xFFFF,
@@ -206,11 +208,19 @@ mod tests {
                 other_main_device: number + 8,
             },
             clock_difference: Duration::from_nanos(number * 3),
+            lock: LockReport { outliers: number, drift_ppb: -(number as i64), ..LockReport::default() },
+            reference: ReferenceReport {
+                heard: number % 2 == 1,
+                difference_ns: -(number as i64),
+                frame_phase_ns: number,
+            },
             link_errors: number * 5,
+            ring: (number % 4 != 0).then_some(RingStatus { open: None, since: number }),
             sub_devices: vec![
                 SubDeviceStatus {
                     exchanges: number % 2 == 0,
                     missed: !number as u32,
+                    absent: number % 3 == 0,
                     al_status: AlStatus::from_bits(number as u16 & 0x3F),
                     al_status_code: AlStatusCode(number as u16),
                 };
@@ -228,18 +238,6 @@ mod tests {
             writer.publish(&status(number));
             assert_eq!(reader.read(), status(number));
         }
-    }
-
-    /// Every reason is published by its own name, and there is no other code.
-    #[test]
-    fn a_stop_goes_to_other_processes_by_its_name() {
-        for reason in StopReason::ALL {
-            let code = stop_code(reason) as u8;
-            let shown = Stop::from_code(code).map(|stop| format!("{stop:?}"));
-            assert_eq!(shown, Some(format!("{reason:?}")), "code {code}");
-        }
-        let codes = (0..=u8::MAX).filter(|&code| Stop::from_code(code).is_some());
-        assert_eq!(codes.count(), StopReason::ALL.len());
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl StopHandle {
 
     /// True if a stop was asked for.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.flag().load(Ordering::Relaxed)
     }
 
@@ -81,7 +81,7 @@ pub(crate) enum ShutdownPhase {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     /// Somebody asked for a stop, or the asked-for number of cycles has run.
-    pub(crate) asked: bool,
+    pub(crate) requested: bool,
     /// It is asked to hurry.
     pub(crate) hurried: bool,
     /// The bus has failed: there is nobody to stop.
@@ -101,7 +101,7 @@ pub(crate) struct Situation {
 impl ShutdownPhase {
     /// The phase after a cycle at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
-        let Situation { asked, hurried, failed, braking, standing, powered, brakes, down } = situation;
+        let Situation { requested, hurried, failed, braking, standing, powered, brakes, down } = situation;
         match self {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
@@ -109,7 +109,7 @@ impl ShutdownPhase {
             Self::ToInit { since } if now.since(since) >= TO_INIT_PATIENCE => Self::Ended,
             Self::ToInit { .. } => self,
             _ if failed => Self::ToInit { since: now },
-            Self::Running if !asked => self,
+            Self::Running if !requested => self,
             Self::Running => Self::Ramping { since: now, hurried_since: None, standing_since: None },
             Self::Ramping { since, hurried_since, standing_since } => {
                 let standing_since = standing.then(|| standing_since.unwrap_or(now));
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     const CALM: Situation = Situation {
-        asked: false,
+        requested: false,
         hurried: false,
         failed: false,
         braking: Duration::ZERO,
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_stop_ramps_disables_goes_to_init_and_ends() {
         assert_eq!(ShutdownPhase::Running.step(at(1), CALM), ShutdownPhase::Running);
-        let asked = Situation { asked: true, ..CALM };
+        let asked = Situation { requested: true, ..CALM };
         let phase = ShutdownPhase::Running.step(at(1), asked);
         assert!(phase.stops());
         // Moving set-points begin the rest anew.
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn nobody_is_waited_for_for_ever() {
-        let asked = Situation { asked: true, ..CALM };
+        let asked = Situation { requested: true, ..CALM };
         let (now, phase) = until_changed(ShutdownPhase::Running.step(at(0), asked), 1, asked);
         assert_eq!(now, 6_000);
         let (now, phase) = until_changed(phase, now, asked);
@@ -238,8 +238,8 @@ mod tests {
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
     #[test]
     fn whoever_hurries_waits_two_seconds_at_most() {
-        let hurried = Situation { asked: true, hurried: true, ..CALM };
-        let ramping = ShutdownPhase::Running.step(at(0), Situation { asked: true, ..CALM });
+        let hurried = Situation { requested: true, hurried: true, ..CALM };
+        let ramping = ShutdownPhase::Running.step(at(0), Situation { requested: true, ..CALM });
         assert_eq!(ramping.ending(), Ending::Asked);
         let ramping = ramping.step(at(3_000), hurried);
         assert_eq!(ramping.ending(), Ending::Hurried);
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_slow_axis_is_waited_for_as_long_as_it_brakes() {
-        let slow = Situation { asked: true, braking: Duration::from_secs(3), ..CALM };
+        let slow = Situation { requested: true, braking: Duration::from_secs(3), ..CALM };
         let (now, _) = until_changed(ShutdownPhase::Running.step(at(0), slow), 1, slow);
         assert_eq!(now, 9_000);
     }
@@ -263,17 +263,17 @@ mod tests {
     fn every_clone_of_a_handle_is_the_same_request() {
         let handle = StopHandle::new();
         let other = handle.clone();
-        assert!(!handle.is_asked() && !handle.is_hurried());
+        assert!(!handle.is_requested() && !handle.is_hurried());
         other.stop();
-        assert!(handle.is_asked() && !handle.is_hurried());
+        assert!(handle.is_requested() && !handle.is_hurried());
         other.hurry();
         assert!(handle.is_hurried());
-        assert!(!StopHandle::new().is_asked(), "one of its own");
+        assert!(!StopHandle::new().is_requested(), "one of its own");
     }
 
     #[test]
     fn a_drive_keeps_its_torque_until_the_slowest_brake_holds() {
-        let closing = Situation { asked: true, brakes: Duration::from_secs(3), ..CALM };
+        let closing = Situation { requested: true, brakes: Duration::from_secs(3), ..CALM };
         let disabling = ShutdownPhase::Disabling { since: at(0) };
         assert_eq!(
             until_changed(disabling, 1, closing),

@@ -45,7 +45,7 @@ pub enum Finding {
     },
     /// The bus failed.
     BusFailed {
-        /// Why.
+        /// Reason.
         error: BusError,
         /// It had been in Op.
         in_op: bool,
@@ -63,11 +63,13 @@ pub enum Finding {
     AxisStopped {
         /// Which.
         axis: usize,
-        /// Why.
+        /// Reason.
         reason: StopReason,
     },
-    /// The controller process was gone, or gave no answers, when the stop began, and axes had been stopped for that.
+    /// The controller process was gone, or gave no answers, when the stop began, and had not disabled its axes.
     ControllerLost,
+    /// The command went stale while axes followed it, and was so until the stop began: supervision had brought them to rest.
+    CommandLost,
     /// An axis was asked to be enabled, answered, and was not enabled.
     NotEnabled {
         /// Place of the axis.
@@ -102,7 +104,7 @@ pub enum Finding {
         position: usize,
         /// State of it.
         status: AlStatus,
-        /// Why.
+        /// Reason.
         code: AlStatusCode,
     },
     /// A SubDevice that answered until the stop did not while the axes were brought to rest.
@@ -159,6 +161,7 @@ impl Finding {
             Self::AxisInFault { .. }
             | Self::AxisStopped { .. }
             | Self::ControllerLost
+            | Self::CommandLost
             | Self::NotEnabled { .. }
             | Self::NotDisabled { .. } => AXIS,
             Self::BusFailed { .. }
@@ -192,12 +195,11 @@ impl<L> Ended<L> {
             return failed.into_iter().collect();
         }
         let reports = &self.before_stop.axes;
-        // A controller that has disabled its axes may go.
-        let stopped = reports.is_empty() || reports.iter().any(|it| it.stop == Some(StopReason::Stale));
-        let controller = (self.controller_lost && stopped).then_some(Finding::ControllerLost);
+        let controller = self.controller_lost.then_some(Finding::ControllerLost);
+        let command = self.command_lost.then_some(Finding::CommandLost);
         let axes = (0..reports.len()).filter_map(|axis| self.axis(axis, circumstances));
         // Those without process data stay in Op.
-        let silent = self.before_stop.sub_devices.iter().filter(|it| !it.exchanges);
+        let silent = self.before_stop.sub_devices.iter().filter(|it| !it.exchanges && !it.absent);
         let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
         let lost = self.lost.map(|lost| Finding::BusLost { lost, all_out });
         let sub_devices = (0..self.before_stop.sub_devices.len()).filter_map(|position| {
@@ -208,6 +210,7 @@ impl<L> Ended<L> {
             .into_iter()
             .chain(failed)
             .chain(controller)
+            .chain(command)
             .chain(axes)
             .chain(lost)
             .chain(sub_devices)
@@ -217,6 +220,9 @@ impl<L> Ended<L> {
     fn axis(&self, axis: usize, circumstances: Circumstances) -> Option<Finding> {
         let [before_stop, before_init, last] =
             [&self.before_stop, &self.before_init, &self.status].map(|status| &status.axes[axis]);
+        if before_stop.absent {
+            return None;
+        }
         if let Some((report, state)) =
             [before_stop, last].into_iter().find_map(|it| Some((it, in_fault(it)?)))
         {
@@ -229,7 +235,7 @@ impl<L> Ended<L> {
         {
             return Some(Finding::AxisStopped { axis, reason });
         }
-        let in_op = self.before_stop.stage == BringUpPhase::Op;
+        let in_op = self.before_stop.phase == BringUpPhase::Op;
         if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
             return Some(Finding::NotEnabled { axis, why });
         }
@@ -241,7 +247,7 @@ impl<L> Ended<L> {
     /// A SubDevice that answered until the stop, and not while the axes were brought to rest.
     fn lost_in_the_stop(&self, position: usize) -> Option<Finding> {
         let it = &self.before_init.sub_devices[position];
-        (it.missed >= LOST_IN_THE_STOP).then(|| match it.is_outside_op() {
+        (it.missed >= LOST_IN_THE_STOP && !it.absent).then(|| match it.is_outside_op() {
             true => Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code },
             false => Finding::LostInTheStop { position, cycles: it.missed },
         })
@@ -258,7 +264,7 @@ fn at_least(cycles: u32, time: Duration, period: Duration) -> bool {
     cycles > 0 && period.saturating_mul(cycles) >= time
 }
 
-/// Why supervision has stopped an axis, where that is a failure.
+/// Reason that supervision has stopped an axis, where that is a failure.
 fn stopped(report: &AxisReport, circumstances: Circumstances) -> Option<StopReason> {
     let held_back = report.feedback.phase == AxisPhase::Following;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
@@ -269,10 +275,13 @@ fn stopped(report: &AxisReport, circumstances: Circumstances) -> Option<StopReas
 
 fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option<Finding> {
     let it = &before_stop.sub_devices[position];
+    if it.absent {
+        return None;
+    }
     if let Some(cycles) = it.silent_for(period) {
         return Some(Finding::Silent { position, cycles });
     }
-    let outside = before_stop.stage == BringUpPhase::Op && it.is_outside_op();
+    let outside = before_stop.phase == BringUpPhase::Op && it.is_outside_op();
     outside.then_some(Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code })
 }
 
@@ -311,6 +320,7 @@ mod tests {
             lost: None,
             overruns: Overruns::default(),
             controller_lost: false,
+            command_lost: false,
             cycles_in_op: 1,
             status: status(last),
             before_stop: status(before_stop),

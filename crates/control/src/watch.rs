@@ -3,13 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::main_device::{BringUpPhase, MainDevice};
+use ethercat::main_device::{BringUpPhase, MainDevice, ring_break};
+use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 
 use crate::controller::AxisReport;
 use crate::observer::Happening;
-use crate::status::SubDeviceStatus;
+use crate::status::{RingStatus, SubDeviceStatus};
 
 /// A bus that stayed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) struct BusWatch {
     taken: bool,
     patience: Option<Duration>,
     lost: Option<Lost>,
+    /// State of the ring as it was told.
+    ring: Option<Ring>,
 }
 
 impl BusWatch {
@@ -53,6 +56,7 @@ impl BusWatch {
             refused_for: 0,
             patience,
             lost: None,
+            ring: None,
         }
     }
 
@@ -95,6 +99,32 @@ impl BusWatch {
         }
     }
 
+    /// Tells where the ring is open, and that it is closed again; `status` is its last one.
+    pub(crate) fn look_at_ring(
+        &mut self,
+        cycle: u64,
+        ring: Option<Ring>,
+        main_device: &MainDevice,
+        status: &mut Option<RingStatus>,
+        tell: &mut impl FnMut(Happening),
+    ) {
+        let before = std::mem::replace(&mut self.ring, ring);
+        if ring == before {
+            return;
+        }
+        let was_open_since = status.filter(|it| it.open.is_some()).map(|it| it.since);
+        let open = match ring {
+            Some(Ring::Open { before }) => Some(ring_break(main_device.sub_devices(), before)),
+            _ => None,
+        };
+        *status = ring.map(|_| RingStatus { open, since: cycle });
+        match (open, was_open_since) {
+            (Some(between), _) => tell(Happening::RingOpen { between }),
+            (None, Some(since)) => tell(Happening::RingClosed { after: cycle - since }),
+            (None, None) => {}
+        }
+    }
+
     /// Notes how the SubDevices are; tells who is lost and who is back while the bus is in Op.
     pub(crate) fn look_at_sub_devices(
         &mut self,
@@ -103,22 +133,24 @@ impl BusWatch {
         statuses: &mut [SubDeviceStatus],
         tell: &mut impl FnMut(Happening),
     ) {
-        let in_op = main_device.stage() == BringUpPhase::Op;
+        let in_op = main_device.phase() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
         let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
         for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
             let exchanges = main_device.exchanged(position);
             let before = *lost_for;
-            *lost_for = if exchanges || !in_op { 0 } else { before.saturating_add(1) };
+            let absent = sub_device.is_absent();
+            *lost_for = if exchanges || absent || !in_op { 0 } else { before.saturating_add(1) };
             *status = SubDeviceStatus {
                 exchanges,
                 missed: u32::try_from(*lost_for).unwrap_or(u32::MAX),
+                absent,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
             answers |= exchanges && has_process_data;
-            silent |= !exchanges;
+            silent |= !exchanges && !absent;
             if *lost_for == TOLD_AFTER {
                 tell(Happening::SubDeviceLost { position });
             } else if before >= TOLD_AFTER && exchanges {

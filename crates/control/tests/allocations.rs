@@ -92,8 +92,10 @@ impl Asking {
             let (mut answers, mut id) = (0, 0);
             while !stopped.load(Ordering::Relaxed) {
                 let position = (id % 6) as u16;
-                let service = match id % 7 {
+                let service = match id % 8 {
                     0 => Service::Status { errors: id % 2 == 0 },
+                    5 => Service::ClearErrors,
+                    6 => Service::Latches { position },
                     1 => Service::ObjectList { position, list: 1 },
                     2 => Service::Upload {
                         position: 99,
@@ -160,7 +162,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         }
         forced
     });
-    let guard = Guard::new(cycle.main_device(), (0..6).collect());
+    let guard = Guard::new(cycle.main_device(), (0..6).map(|drive| (drive, 0)).collect());
     let status = observer.status_reader();
     let (requests, backend) = bus::requests(cycle.main_device(), guard, status, serde_json::Value::Null);
     let asking = Asking::start(backend);

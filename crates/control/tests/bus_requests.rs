@@ -31,14 +31,23 @@ const MANY: usize = 48;
 /// Cycles in Op.
 const IN_OP: u64 = 3000;
 
-/// Cycles in which the wire takes nothing: the first, and the first afterwards.
+/// Cycles in which the wire takes nothing: the first, and the first afterwards. And one in which frames to SubDevice 1 are
+/// damaged; 0 for none.
 #[derive(Clone, Default)]
-struct Cut(Arc<(AtomicU64, AtomicU64)>);
+struct Cut(Arc<(AtomicU64, AtomicU64, AtomicU64)>);
 
 impl Cut {
     fn set(&self, cycles: std::ops::Range<u64>) {
         self.0.0.store(cycles.start, Ordering::Relaxed);
         self.0.1.store(cycles.end, Ordering::Relaxed);
+    }
+
+    fn damage(&self, cycle: u64) {
+        self.0.2.store(cycle, Ordering::Relaxed);
+    }
+
+    fn damages(&self, cycle: u64) -> bool {
+        cycle > 0 && self.0.2.load(Ordering::Relaxed) == cycle
     }
 
     fn cycles(&self) -> std::ops::Range<u64> {
@@ -58,6 +67,9 @@ impl Link for Counting {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let cycle = self.cycle.load(Ordering::Relaxed);
         *self.frames.lock().unwrap().entry(cycle).or_default() += 1;
+        if self.cut.damages(cycle) {
+            self.link.segment().disturb(1, 0);
+        }
         if self.cut.cycles().contains(&cycle) { Ok(()) } else { self.link.transmit(frame) }
     }
 
@@ -113,7 +125,7 @@ fn play(
     let configuration =
         CycleConfiguration { cycles: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
-    let guard = Guard::new(cycle.main_device(), (0..drives).collect());
+    let guard = Guard::new(cycle.main_device(), (0..drives).map(|drive| (drive, 0)).collect());
     let description = serde_json::Value::Null;
     let (requests, backend) =
         bus::requests(cycle.main_device(), guard, observer.status_reader(), description);
@@ -135,7 +147,7 @@ fn ticket(id: u64) -> Ticket {
 
 /// Cycles in Op before the stop.
 fn in_op(events: &[Event]) -> std::ops::Range<u64> {
-    let is_op = |event: &&Event| matches!(&event.what, Happening::Stage { stage } if stage == "Op");
+    let is_op = |event: &&Event| matches!(&event.what, Happening::Phase { phase } if phase == "Op");
     let first = events.iter().find(is_op).unwrap().cycle + 1;
     first..first + IN_OP - 10
 }
@@ -225,7 +237,9 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
     };
     let emergency =
         cycle_of(&|what| matches!(what, Happening::Emergency { position: 1, error_code: 0x2310, .. }));
-    let fault = cycle_of(&|what| matches!(what, Happening::DriveFault { position: 1, error_code: 0x2310 }));
+    let fault = cycle_of(&|what| {
+        matches!(what, Happening::DriveFault { axis: 1, position: 1, error_code: 0x2310 })
+    });
     // The mailbox is looked at once in so many cycles as there are drives; then it is fetched.
     let close = written - 10..written + 10;
     assert!(close.contains(&emergency) && close.contains(&fault), "{written}: {emergency}, {fault}");
@@ -250,6 +264,9 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
             assert!(backend.submit(ticket(7), &upload(2, 0x1008), None));
             assert!(backend.submit(ticket(8), &Service::Status { errors: true }, None));
         }
+        if cycle == begun + 1500 {
+            assert!(backend.submit(ticket(9), &Service::Status { errors: false }, None));
+        }
         heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()).map(|outcome| (cycle, outcome)));
     });
     let first = cut.cycles().start;
@@ -264,6 +281,82 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
     let of_ticket = |id| outcomes.iter().find(|(_, (found, _))| *found == ticket(id)).unwrap();
     assert!(matches!(of_ticket(7).1.1, Outcome::Data(_)) && of_ticket(7).0 > first + 50, "{outcomes:?}");
     assert!(matches!(of_ticket(8).1.1, Outcome::Status(_)) && of_ticket(8).0 > first + 50);
+    let Outcome::Status(status) = &of_ticket(9).1.1 else { panic!("{outcomes:?}") };
+    let history = &status.working_counter_history;
+    assert_eq!((history.short_cycles, history.short_since), (50, None), "{history:?}");
+    let [lost, .., back] = &history.changes[..] else { panic!("{history:?}") };
+    assert_eq!(
+        (lost.cycle, lost.received, back.cycle, back.short),
+        (first + 1, None, first + 51, 0),
+        "{history:?}"
+    );
+}
+
+// feature(main-device): latch inputs read through the running cycle, for those who may command
+#[test]
+fn latch_inputs_are_read_through_the_cycle() {
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&outcomes);
+    let mut begun = None;
+    play(FrameOrder::ReplyOfLastCycle, DRIVES, &Cut::default(), move |cycle, backend| {
+        let latches = |position| Service::Latches { position };
+        match cycle - *begun.get_or_insert(cycle) {
+            1000 => assert!(backend.submit(ticket(1), &latches(1), None)),
+            1001 => assert!(!backend.submit(ticket(2), &latches(1), None), "one at a time"),
+            1100 => assert!(backend.submit(ticket(3), &latches(1), Some("it may only look"))),
+            1200 => assert!(backend.submit(ticket(4), &latches(99), None)),
+            _ => {}
+        }
+        heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()));
+    });
+    let outcomes = outcomes.lock().unwrap();
+    let of_ticket = |id| &outcomes.iter().find(|(found, _)| *found == ticket(id)).unwrap().1;
+    assert_eq!(*of_ticket(1), Outcome::Latches(Default::default()));
+    let text = |id| match of_ticket(id) {
+        Outcome::Error { text, .. } => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(text(3), "it may only look");
+    assert!(text(4).starts_with("SubDevice 99 tells no latch times"), "{outcomes:?}");
+}
+
+// feature(diagnosis): error counters and links of a running bus, and clearing them through its cycle, which who may only look may not
+#[test]
+fn error_counters_are_read_and_cleared_through_the_cycle() {
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&outcomes);
+    let cut = Cut::default();
+    let (cable, mut begun) = (cut.clone(), None);
+    play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
+        let status = || Service::Status { errors: true };
+        match cycle - *begun.get_or_insert(cycle) {
+            1000 => cable.damage(cycle + 1),
+            1010 => assert!(backend.submit(ticket(1), &status(), None)),
+            1100 => assert!(backend.submit(ticket(2), &Service::ClearErrors, Some("it may only look"))),
+            1200 => assert!(backend.submit(ticket(3), &Service::ClearErrors, None)),
+            1300 => assert!(backend.submit(ticket(4), &status(), None)),
+            _ => {}
+        }
+        heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()));
+    });
+    let outcomes = outcomes.lock().unwrap();
+    let of_ticket = |id| &outcomes.iter().find(|(found, _)| *found == ticket(id)).unwrap().1;
+    let errors = |id| {
+        let Outcome::Status(status) = of_ticket(id) else { panic!("{outcomes:?}") };
+        assert!(
+            status.sub_devices.iter().all(|it| it.links.is_some_and(|links| links[0].link)),
+            "{status:?}"
+        );
+        status.sub_devices.iter().map(|it| it.errors.unwrap()).collect::<Vec<_>>()
+    };
+    let found = errors(1);
+    assert_eq!((found[1].ports[0].invalid_frames, found[2].ports[0].forwarded), (1, 1), "{found:?}");
+    assert!(
+        matches!(of_ticket(2), Outcome::Error { text, .. } if text == "it may only look"),
+        "{outcomes:?}"
+    );
+    assert_eq!(*of_ticket(3), Outcome::Done(true));
+    assert!(errors(4).iter().all(|it| *it == ipc::bus::SubDeviceErrorCounters::default()), "{outcomes:?}");
 }
 
 /// Gives the backend back when the cycle is over.

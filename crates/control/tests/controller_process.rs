@@ -14,7 +14,7 @@ use ethercat::main_device::BringUpPhase;
 use ipc::client::{Client, ControllerError};
 use ipc::controller::Counters;
 use ipc::server::Server;
-use ipc::state::Stop;
+use ipc::state::StopReason;
 use onbeat_control::clock::MonotonicClock;
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_control::external::External;
@@ -69,7 +69,7 @@ fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
     let (calm, hit) = (calm.finish(), hit.finish());
     for ended in [&calm, &hit] {
         assert_eq!(ended.ended.failure, None);
-        assert_eq!(ended.ended.before_stop.stage, BringUpPhase::Op);
+        assert_eq!(ended.ended.before_stop.phase, BringUpPhase::Op);
         assert_eq!(ended.ended.lost, None);
     }
     let (calm_overruns, hit_overruns) = (calm.ended.overruns.count, hit.ended.overruns.count);
@@ -132,7 +132,7 @@ impl Rig {
         let thread = thread::spawn(move || cycle.run(&handle));
         let rig = Self { folder, counters, stop, thread: Some(thread), server: Some(server) };
         let state = rig.client().state();
-        eventually("Op", || state.read().is_ok_and(|state| state.bus.stage == 7));
+        eventually("Op", || state.read().is_ok_and(|state| state.bus.phase == 7));
         rig
     }
 
@@ -146,8 +146,8 @@ impl Rig {
         let what = || format!("the axes rest: {:?} {:?}", state.read().unwrap().axes, self.counters.read());
         eventually_or(what, || {
             let state = state.read().unwrap();
-            assert_eq!(state.bus.stage, 7, "the bus stays in Op");
-            state.axes.iter().all(|axis| axis.stop == Stop::Stale as u8 && axis.velocity.abs() < 0.05)
+            assert_eq!(state.bus.phase, 7, "the bus stays in Op");
+            state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8 && axis.velocity.abs() < 0.05)
         });
     }
 

@@ -67,7 +67,7 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
 
         assert_eq!(ended.failure, None);
         assert_eq!(ended.overruns.count, 0);
-        assert_eq!(ended.status.stage, BringUpPhase::Down);
+        assert_eq!(ended.status.phase, BringUpPhase::Down);
         let (farthest, fastest) = seen.try_iter().last().expect("Operation enabled was reached");
         // Half a radian at 1 Hz: 3.14 rad/s at most, a little more while the amplitude grows.
         assert!((0.45..0.55).contains(&farthest), "{order:?}: {farthest} rad");
@@ -80,7 +80,7 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
         let working = records.iter().rposition(|record| !record.working_counter_ok);
         assert!(working.is_none_or(|last| !(200..=2_000).contains(&last)), "{order:?}: cycle {working:?}");
         let before = &ended.before_stop;
-        assert_eq!(before.stage, BringUpPhase::Op);
+        assert_eq!(before.phase, BringUpPhase::Op);
         assert!(before.sub_devices.iter().all(|it| it.exchanges), "{order:?}: {:?}", before.sub_devices);
         assert!(before.axes.iter().all(|axis| axis.state == Some(State::OperationEnabled)), "{order:?}");
         let events = std::iter::from_fn(|| observer.next_event());
@@ -108,7 +108,7 @@ fn a_bad_cable_costs_cycles_and_nothing_else() {
         let began = clock.now();
         let ended = cycle.run(&StopHandle::new());
         assert_eq!(ended.failure, None, "{order:?} after {:?}", clock.now().since(began));
-        assert_eq!(ended.status.stage, BringUpPhase::Down, "{order:?}");
+        assert_eq!(ended.status.phase, BringUpPhase::Down, "{order:?}");
         let (requests, replies) = (ended.link.requests(), ended.link.replies());
         let counted = ended.main_device.reception();
         assert!(requests.lost > 10 && replies.lost > 10 && replies.delayed > 20 && replies.duplicated > 50);

@@ -20,7 +20,7 @@ use onbeat_control::clock::{Clock, MonotonicClock};
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
-use onbeat_control::profile::{RealTimeProfile, Scheduling};
+use onbeat_control::profile::{Granted, RealTimeProfile, Scheduling};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::task::{Job, Settings};
@@ -387,7 +387,7 @@ fn watch_cycle(careless: bool) -> Disturbances {
     let disturbed = thread::scope(|scope| {
         let running = scope.spawn(|| {
             tell.send(machine::task::current()).unwrap();
-            let _granted = RealTimeProfile::default().apply();
+            let _granted = Granted::ask(&RealTimeProfile::default());
             cycle.run(&stop)
         });
         let tid = told.recv().unwrap();
@@ -396,7 +396,7 @@ fn watch_cycle(careless: bool) -> Disturbances {
         let mut cycles = 0;
         while cycles < 200 {
             // The first cycles in Op still enable the drives; that allocates nothing either.
-            let in_op = observer.status().stage == BringUpPhase::Op;
+            let in_op = observer.status().phase == BringUpPhase::Op;
             while let Some(record) = observer.next_record() {
                 if in_op {
                     watch.see(&record);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ethercat::cia402::{self, CyclicMode};
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
-use ipc::state::{Freshness, Refusal, State, Stop};
+use ipc::state::{Freshness, Refusal, State, StopReason};
 use motion::supervision::{Limits, OnStale, Outage, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_control::axis::AxisConfiguration;
@@ -19,6 +19,7 @@ use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use onbeat_control::verdict::{Circumstances, Finding};
 use support::{IpcFolder, PERIOD, Servant, axes, cycle_of, ipc, rules, segment_in};
 
 const DRIVES: usize = 2;
@@ -110,6 +111,17 @@ fn states(
     cycles: u64,
     visitor: impl FnMut(&mut Visit) + Send + 'static,
 ) -> Vec<State> {
+    played(name, mode, axes, cycles, visitor).0
+}
+
+/// The same, and all that went wrong.
+fn played(
+    name: &str,
+    mode: CyclicMode,
+    axes: &[AxisConfiguration],
+    cycles: u64,
+    visitor: impl FnMut(&mut Visit) + Send + 'static,
+) -> (Vec<State>, Vec<Finding>) {
     let clock = VirtualClock::default();
     // Commands bear the machine's own time: the cycle's is ahead of it all the time.
     clock.advance(Duration::from_nanos(MonotonicClock.now().as_nanos()) + Duration::from_secs(600));
@@ -125,8 +137,10 @@ fn states(
     let link = DirectLink::new(segment_in(DRIVES, mode), clock.clone(), Duration::from_micros(60));
     let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, axes, controller, configuration);
-    assert_eq!(cycle.with_ipc(ipc).run(&StopHandle::new()).failure, None);
-    seen.try_iter().collect()
+    let ended = cycle.with_ipc(ipc).run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
+    (seen.try_iter().collect(), ended.findings(circumstances))
 }
 
 /// The first state that is so.
@@ -139,9 +153,17 @@ const LONG: usize = 1_500;
 
 fn moves(mode: CyclicMode) -> Vec<Option<AxisTarget>> {
     match mode {
-        CyclicMode::Position => vec![Some(AxisTarget::Position(50.0)), Some(AxisTarget::Position(-50.0))],
-        CyclicMode::Velocity => vec![Some(AxisTarget::Velocity(2.0)), Some(AxisTarget::Velocity(-1.0))],
-        CyclicMode::Torque => vec![Some(AxisTarget::Effort(0.03)), Some(AxisTarget::Effort(-0.03))],
+        CyclicMode::Position => {
+            vec![Some(AxisTarget::Position(Radians(50.0))), Some(AxisTarget::Position(Radians(-50.0)))]
+        }
+        CyclicMode::Velocity => vec![
+            Some(AxisTarget::Velocity(RadiansPerSecond(2.0))),
+            Some(AxisTarget::Velocity(RadiansPerSecond(-1.0))),
+        ],
+        CyclicMode::Torque => vec![
+            Some(AxisTarget::Effort(NewtonMetres(0.03))),
+            Some(AxisTarget::Effort(NewtonMetres(-0.03))),
+        ],
     }
 }
 
@@ -159,7 +181,7 @@ fn gone_stale(name: &str, mode: CyclicMode, on_stale: OnStale) -> Vec<State> {
     assert!((200..240).contains(&stale), "{stale}");
     assert!(states[stale - 1].axes.iter().all(|axis| axis.velocity.abs() > 0.5), "{:?}", states[stale - 1]);
     for state in &states[stale + 1..stale + LONG] {
-        assert!(state.axes.iter().all(|axis| axis.stop == Stop::Stale as u8), "{state:?}");
+        assert!(state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8), "{state:?}");
     }
     let rest = &states[stale + LONG];
     assert!(rest.axes.iter().all(|axis| axis.velocity.abs() < 0.05), "{rest:?}");
@@ -259,15 +281,66 @@ fn torques_that_go_stale_halt_the_drive_or_fall_to_zero() {
     }
 }
 
+/// All that went wrong in a run of 1 000 cycles in which these targets are sent in the cycles that `sent` names.
+fn findings(
+    name: &str,
+    mode: CyclicMode,
+    targets: &[Option<AxisTarget>],
+    sent: impl Fn(u64) -> bool + Send + 'static,
+) -> Vec<Finding> {
+    let targets = targets.to_vec();
+    let (_, findings) = played(name, mode, &supervised(mode, OnStale::Ramp), 1_000, move |visit| {
+        if sent(visit.cycles) {
+            visit.send(targets.clone(), Duration::from_millis(20));
+        }
+    });
+    findings
+}
+
+// feature(ipc): a command that is lost in motion and never comes back fails its run
+#[test]
+fn a_command_that_is_lost_in_motion_and_does_not_come_back_is_a_finding() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
+        let lost = |name: &str, sent: fn(u64) -> bool| findings(name, mode, &moves(mode), sent);
+        assert_eq!(lost("lost", |cycle| cycle <= 200), [Finding::CommandLost], "{mode:?}");
+        // The instant at which it went stale counts, and not the long rest after it.
+        let again = |cycle| cycle <= 200 || (400..500).contains(&cycle);
+        assert_eq!(lost("lost-again", again), [Finding::CommandLost], "{mode:?}");
+        assert_eq!(lost("back", |cycle| cycle <= 200 || cycle >= 400), [], "{mode:?}");
+        assert_eq!(lost("never", |_| false), [], "{mode:?}");
+    }
+}
+
+// feature(ipc): a command that is lost in motion and never comes back fails its run
+#[test]
+fn a_command_that_ends_when_its_axes_rest_is_no_finding() {
+    let near = [0.1, 1.1].map(|target| Some(AxisTarget::Position(Radians(target))));
+    assert_eq!(findings("rests", CyclicMode::Position, &near, |cycle| cycle <= 300), []);
+    let still = [Some(AxisTarget::Velocity(RadiansPerSecond(0.0))); DRIVES];
+    assert_eq!(findings("stands", CyclicMode::Velocity, &still, |cycle| cycle <= 300), []);
+    // One that follows a torque is not at rest though it stands.
+    let slight = [Some(AxisTarget::Effort(NewtonMetres(0.005))); DRIVES];
+    assert_eq!(
+        findings("pushes", CyclicMode::Torque, &slight, |cycle| cycle <= 300),
+        [Finding::CommandLost]
+    );
+}
+
 // feature(ipc): commands refused and counted with reason and axis
 #[test]
 fn a_command_that_may_not_be_is_counted_with_its_reason_and_axis_and_moves_nothing() {
     let axes = supervised(CyclicMode::Position, OnStale::Hold);
     let bad = [
-        (vec![None, Some(AxisTarget::Position(f64::NAN))], Refusal::NotFinite),
-        (vec![None, Some(AxisTarget::Velocity(11.0))], Refusal::VelocityLimit),
-        (vec![None, Some(AxisTarget::Effort(f64::INFINITY))], Refusal::NotFinite),
-        (vec![Some(AxisTarget::Position(1.0)), Some(AxisTarget::Effort(-11.0))], Refusal::EffortLimit),
+        (vec![None, Some(AxisTarget::Position(Radians(f64::NAN)))], Refusal::NotFinite),
+        (vec![None, Some(AxisTarget::Velocity(RadiansPerSecond(f64::NEG_INFINITY)))], Refusal::NotFinite),
+        (vec![None, Some(AxisTarget::Effort(NewtonMetres(f64::INFINITY)))], Refusal::NotFinite),
+        (
+            vec![
+                Some(AxisTarget::Position(Radians(1.0))),
+                Some(AxisTarget::Effort(NewtonMetres(f64::NAN))),
+            ],
+            Refusal::NotFinite,
+        ),
     ];
     let targets = bad.clone();
     let states = states("refused", CyclicMode::Position, &axes, 100, move |visit| {
@@ -318,7 +391,7 @@ fn every_figure_of_the_state_is_filled() {
     assert!(states.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + 1));
     assert!(states.windows(2).all(|pair| pair[1].release_ns == pair[0].release_ns + 1_000_000));
     let last = states.last().unwrap();
-    assert_eq!((last.bus.stage, last.bus.all_fresh, last.bus.working_counter_errors), (7, true, 0));
+    assert_eq!((last.bus.phase, last.bus.all_fresh, last.bus.working_counter_errors), (7, true, 0));
     assert!(last.bus.frames_sent > 500 && last.bus.frames_accepted > 500 && last.bus.frames_lost == 0);
     assert!(last.timing.cycles > 400 && last.timing.overruns == 0, "{:?}", last.timing);
     assert_eq!(last.command.sequence, last.command.accepted);

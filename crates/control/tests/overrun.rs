@@ -104,7 +104,7 @@ fn caught_up_releases_are_run_late_with_replies_and_in_small_steps() {
         let positions: Vec<f64> = seen.map(|(_, positions, _)| positions[0]).collect();
         assert_eq!(positions.len(), 20);
         assert!(positions.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 0.02), "{positions:?}");
-        assert_eq!(ran.ended.status.stage, BringUpPhase::Down);
+        assert_eq!(ran.ended.status.phase, BringUpPhase::Down);
     }
 }
 
@@ -114,7 +114,7 @@ fn a_stop_latches_the_cycle_and_brings_the_axes_to_rest() {
     let ran = run(OverrunPolicy::Stop, FrameOrder::ReplyOfLastCycle);
     let first = stumbled(&ran);
     assert_eq!(ran.ended.stopped_by_overrun, Some(first));
-    assert_eq!(ran.ended.status.stage, BringUpPhase::Down);
+    assert_eq!(ran.ended.status.phase, BringUpPhase::Down);
     let cycles = ran.records.iter().filter(|record| record.cycle > first).count();
     assert!((50..900).contains(&cycles), "a ramp, a rest, Init: {cycles} cycles");
     let last: Vec<&(u64, Vec<f64>, bool)> =

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use onbeat_control::profile::{RealTimeProfile, Scheduling};
+use onbeat_control::profile::{Granted, RealTimeProfile, Scheduling};
 
 // feature(hold): the RT_GROUP_SCHED trap explained
 #[test]
@@ -47,6 +47,6 @@ fn asking_inside() {
     let group = PathBuf::from(std::env::var_os(GROUP).unwrap());
     fs::write(group.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     let scheduling = Some(Scheduling::Fifo { priority: 50 });
-    let granted = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY }.apply();
+    let granted = Granted::ask(&RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY });
     granted.refusals().for_each(|refusal| println!("\n{refusal}"));
 }

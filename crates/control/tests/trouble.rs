@@ -17,6 +17,7 @@ use onbeat_control::link::{DirectLink, SimulatedLink};
 use onbeat_control::pacer::OverrunPolicy;
 use onbeat_control::stop::StopHandle;
 use support::{PERIOD, Sway, axes, cycle, main_device, segment};
+use types::CycleClock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const ORDERLY: CycleConfiguration = CycleConfiguration {
@@ -24,6 +25,7 @@ const ORDERLY: CycleConfiguration = CycleConfiguration {
     order: FrameOrder::ReplyOfLastCycle,
     cycles: None,
     overrun: OverrunPolicy::Skip,
+    clock: CycleClock::Own,
     loss: None,
 };
 
@@ -127,7 +129,7 @@ fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
     }
     stop.stop();
     let ended = running.join().unwrap();
-    assert_eq!((ended.failure, ended.status.stage), (None, BringUpPhase::Down));
+    assert_eq!((ended.failure, ended.status.phase), (None, BringUpPhase::Down));
     for axis in &ended.status.axes {
         assert_eq!(axis.state, Some(State::SwitchOnDisabled));
         assert!(axis.feedback.velocity.0.abs() < 0.01, "{axis:?}");
@@ -147,7 +149,7 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
         move || cycle.run(&stop)
     });
     let begin = Instant::now();
-    while observer.status().stage != BringUpPhase::Op {
+    while observer.status().phase != BringUpPhase::Op {
         assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
         thread::sleep(Duration::from_millis(5));
     }
@@ -162,5 +164,5 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
     stop.stop();
     let ended = running.join().unwrap();
     assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());
-    assert_eq!(ended.status.stage, BringUpPhase::Down);
+    assert_eq!(ended.status.phase, BringUpPhase::Down);
 }

@@ -1,6 +1,7 @@
 //! Axis settings that controllers need in advance.
 
-use control::controller::CycleInfo;
+use control::controller::{Clamped, CycleInfo};
+use ipc::state::Limit;
 use motion::{
     AxisLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
@@ -37,7 +38,16 @@ impl AxisSettings {
     }
 }
 
+/// The axis with this index is asked for `asked`, and gets `possible`: clamped, unless the two differ by a rounding only, as
+/// of a speed of exactly the limit that comes from other units.
+pub(crate) fn clamped(limit: Limit, axis: Option<usize>, asked: f64, possible: f64) -> Option<Clamped> {
+    ((asked - possible).abs() > asked.abs() * ROUNDED).then_some(Clamped { limit, axis })
+}
+
 /// Time since the previous cycle.
 pub(crate) fn elapsed(info: &CycleInfo) -> Seconds {
     Seconds(info.period.as_secs_f64() * info.periods as f64)
 }
+
+/// Relative difference of two numbers that are the same but for rounding.
+const ROUNDED: f64 = 1e-9;

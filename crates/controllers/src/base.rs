@@ -1,17 +1,18 @@
 //! Base controller: follows a twist, and reports pose and twist by odometry.
 
 use control::controller::{
-    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisReport, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use control::signal::Io;
 use ethercat::cia402::Request;
+use ipc::state::Limit;
 use motion::base::{Pose, Twist};
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::odometry::Odometry;
 use motion::online::{OnlineError, OnlineTwist, TwistLimits};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
-use crate::axis::elapsed;
+use crate::axis::{clamped, elapsed};
 
 /// A base whose wheels, in mode CSV, follow the commanded twist.
 ///
@@ -25,10 +26,11 @@ pub struct BaseController {
     wheels: Vec<usize>,
     /// Highest speed of a wheel.
     wheel_limit: RadiansPerSecond,
-    limits: TwistLimits,
     motion: OnlineTwist,
     wanted: Option<Twist>,
     aim: Twist,
+    /// Limit of the base or its wheels that the command exceeds.
+    clamped: Option<Clamped>,
     twist: Twist,
 }
 
@@ -74,7 +76,16 @@ impl BaseController {
         limits: TwistLimits,
     ) -> Result<Self, OnlineError> {
         let (motion, at_rest) = (OnlineTwist::new(limits)?, Twist::default());
-        Ok(Self { base, wheels, wheel_limit, limits, motion, wanted: None, aim: at_rest, twist: at_rest })
+        Ok(Self {
+            base,
+            wheels,
+            wheel_limit,
+            motion,
+            wanted: None,
+            aim: at_rest,
+            clamped: None,
+            twist: at_rest,
+        })
     }
 
     /// Pose by odometry.
@@ -120,14 +131,7 @@ impl BaseController {
 
     /// Commanded twist, limited to what the base and its wheels can do.
     fn possible(&self, asked: Twist) -> Twist {
-        if !asked.is_finite() {
-            return Twist::default();
-        }
-        let share = |limit: f64, found: f64| if found > limit { limit / found } else { 1.0 };
-        let ahead = asked.x.0.hypot(asked.y.0);
-        let factor =
-            share(self.limits.velocity.0, ahead).min(share(self.limits.yaw_velocity.0, asked.yaw.0.abs()));
-        self.within(asked.scaled(factor))
+        if asked.is_finite() { self.within(self.motion.within(asked)) } else { Twist::default() }
     }
 
     /// Twist scaled down until no wheel exceeds its limit.
@@ -167,10 +171,11 @@ impl Controller for BaseController {
             self.motion.halt();
             self.aim = Twist::default();
         }
-        let wanted = match self.wanted {
-            Some(twist) if ready && !info.stopping => self.possible(twist),
-            _ => Twist::default(),
-        };
+        let asked = self.wanted.filter(|_| ready && !info.stopping).unwrap_or_default();
+        let wanted = self.possible(asked);
+        let parts = [(asked.x.0, wanted.x.0), (asked.y.0, wanted.y.0), (asked.yaw.0, wanted.yaw.0)];
+        self.clamped =
+            parts.into_iter().find_map(|(asked, slowed)| clamped(Limit::Velocity, None, asked, slowed));
         if wanted != self.aim && self.motion.aim(wanted).is_ok() {
             self.aim = wanted;
         }
@@ -194,6 +199,7 @@ impl Controller for BaseController {
             pose: self.pose(),
             twist: self.twist,
             commanded: true,
+            clamped: self.clamped,
             ..ControllerOutput::default()
         }
     }

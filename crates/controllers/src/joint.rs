@@ -1,14 +1,15 @@
 //! Controllers of single axes by position, velocity or torque.
 
 use control::controller::{
-    AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use control::signal::Io;
 use ethercat::cia402::Request;
+use ipc::state::Limit;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
 
-use crate::axis::{AxisSettings, elapsed};
+use crate::axis::{AxisSettings, clamped, elapsed};
 
 /// Moves axes in mode CSP to the commanded positions, by jerk-limited motions that a new position changes
 /// at any time. An axis without a command goes on to its last commanded position.
@@ -19,6 +20,7 @@ pub struct JointPosition {
     targets: Vec<Option<AxisTarget>>,
     /// Target of each axis.
     aims: Vec<Option<Radians>>,
+    clamped: Option<Clamped>,
     stopping: bool,
 }
 
@@ -33,6 +35,7 @@ impl JointPosition {
             targets: vec![None; axes.len()],
             aims: vec![None; axes.len()],
             axes: axes.to_vec(),
+            clamped: None,
             stopping: false,
         })
     }
@@ -46,8 +49,11 @@ impl JointPosition {
             }
             return;
         }
-        let Some(AxisTarget::Position(position)) = self.targets[index] else { return };
-        let position = self.axes[index].within(position, self.motion.points()[index].position);
+        let Some(AxisTarget::Position(asked)) = self.targets[index] else { return };
+        let settings = &self.axes[index];
+        let position = settings.within(asked, self.motion.points()[index].position);
+        self.clamped =
+            self.clamped.or_else(|| clamped(Limit::Position, Some(settings.axis), asked.0, position.0));
         // A target refused for lying two hours away leaves the axis on its old path.
         if self.aims[index] != Some(position)
             && self.motion.aim_axis(index, Target::rest_at(position)).is_ok()
@@ -65,6 +71,7 @@ impl Controller for JointPosition {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         self.motion.advance(elapsed(&info));
+        self.clamped = None;
         for index in 0..self.axes.len() {
             let axis = self.axes[index].axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
@@ -88,7 +95,7 @@ impl Controller for JointPosition {
     }
 
     fn output(&self) -> ControllerOutput {
-        ControllerOutput { commanded: true, ..ControllerOutput::default() }
+        ControllerOutput { commanded: true, clamped: self.clamped, ..ControllerOutput::default() }
     }
 }
 
@@ -100,6 +107,7 @@ pub struct JointVelocity {
     motion: OnlineMotion,
     targets: Vec<Option<AxisTarget>>,
     aims: Vec<RadiansPerSecond>,
+    clamped: Option<Clamped>,
 }
 
 impl JointVelocity {
@@ -113,6 +121,7 @@ impl JointVelocity {
             targets: vec![None; axes.len()],
             aims: vec![RadiansPerSecond::ZERO; axes.len()],
             axes: axes.to_vec(),
+            clamped: None,
         })
     }
 }
@@ -125,6 +134,7 @@ impl Controller for JointVelocity {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         self.motion.advance(elapsed(&info));
+        self.clamped = None;
         for (index, settings) in self.axes.iter().enumerate() {
             let axis = settings.axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
@@ -141,8 +151,11 @@ impl Controller for JointVelocity {
             }
             let limit = settings.velocity_limit.0;
             let wanted = match self.targets[index] {
-                Some(AxisTarget::Velocity(velocity)) if !info.stopping => {
-                    RadiansPerSecond(velocity.0.clamp(-limit, limit))
+                Some(AxisTarget::Velocity(asked)) if !info.stopping => {
+                    let possible = asked.0.clamp(-limit, limit);
+                    self.clamped =
+                        self.clamped.or_else(|| clamped(Limit::Velocity, Some(axis), asked.0, possible));
+                    RadiansPerSecond(possible)
                 }
                 _ => RadiansPerSecond::ZERO,
             };
@@ -154,7 +167,7 @@ impl Controller for JointVelocity {
     }
 
     fn output(&self) -> ControllerOutput {
-        ControllerOutput { commanded: true, ..ControllerOutput::default() }
+        ControllerOutput { commanded: true, clamped: self.clamped, ..ControllerOutput::default() }
     }
 }
 
@@ -163,13 +176,14 @@ impl Controller for JointVelocity {
 pub struct JointEffort {
     axes: Vec<(AxisSettings, NewtonMetres)>,
     targets: Vec<Option<AxisTarget>>,
+    clamped: Option<Clamped>,
 }
 
 impl JointEffort {
     /// A controller of these axes with their highest torques.
     #[must_use]
     pub fn new(axes: &[(AxisSettings, NewtonMetres)]) -> Self {
-        Self { targets: vec![None; axes.len()], axes: axes.to_vec() }
+        Self { targets: vec![None; axes.len()], axes: axes.to_vec(), clamped: None }
     }
 }
 
@@ -183,6 +197,7 @@ impl Controller for JointEffort {
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
+        self.clamped = None;
         for ((settings, limit), target) in self.axes.iter().zip(&self.targets) {
             let axis = settings.axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
@@ -191,10 +206,13 @@ impl Controller for JointEffort {
             // Without torque a load would fall: its drive brakes and holds the axis.
             command.request = if info.stopping { Request::Halt } else { Request::Enable };
             let torque = match (target, report.feedback.phase) {
-                (Some(AxisTarget::Effort(torque)), AxisPhase::Following | AxisPhase::HoldingAt(_))
+                (Some(AxisTarget::Effort(asked)), AxisPhase::Following | AxisPhase::HoldingAt(_))
                     if !info.stopping =>
                 {
-                    NewtonMetres(torque.0.clamp(-limit.0, limit.0))
+                    let possible = asked.0.clamp(-limit.0, limit.0);
+                    self.clamped =
+                        self.clamped.or_else(|| clamped(Limit::Effort, Some(axis), asked.0, possible));
+                    NewtonMetres(possible)
                 }
                 _ => NewtonMetres::ZERO,
             };
@@ -204,7 +222,7 @@ impl Controller for JointEffort {
     }
 
     fn output(&self) -> ControllerOutput {
-        ControllerOutput { commanded: true, ..ControllerOutput::default() }
+        ControllerOutput { commanded: true, clamped: self.clamped, ..ControllerOutput::default() }
     }
 }
 

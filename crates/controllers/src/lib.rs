@@ -6,10 +6,10 @@
 //! | [`sinusoid`] | axes that swing |
 //! | [`joint`] | single axes by position, velocity or torque |
 //! | [`cartesian`] | the tool of an arm along straight lines |
-//! | [`drive`] | bases that follow a twist, with odometry |
+//! | [`base`] | bases that follow a twist, with odometry |
 //! | [`trajectory`] | axes that follow trajectories through points |
-//! | [`switch`] | several controllers, one of which is active; answers requests |
-//! | [`port`] | messages to and from a switch |
+//! | [`manager`] | several controllers, one of which is active; answers requests |
+//! | [`port`] | messages to and from a manager |
 //!
 //! A controller moves its own axes and leaves the others alone.
 #![forbid(unsafe_code)]

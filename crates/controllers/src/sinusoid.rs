@@ -1,43 +1,46 @@
 //! Controller that swings axes.
 
-use control::controller::{Controller, CycleInfo};
+use control::controller::{Clamped, Controller, ControllerOutput, CycleInfo};
 use control::signal::Io;
 use ethercat::cia402::Request;
+use ipc::state::Limit;
 use motion::{AxisPhase, Radians, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint};
+
+use crate::axis::{AxisSettings, clamped, elapsed};
 
 /// Swings each axis about the position at which it was enabled, and brings it to rest when it stops.
 #[derive(Clone, Debug)]
 pub struct Sinusoid {
     swings: Vec<Swing>,
+    clamped: Option<Clamped>,
 }
 
 /// Settings of the swing of one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwingSettings {
-    /// Index of the axis.
-    pub axis: usize,
+    /// The axis.
+    pub axis: AxisSettings,
     /// Swing about its start.
     pub sinusoid: SmoothSinusoid,
     /// Delay of its start after the others.
     pub delay: Seconds,
-    /// Lowest and highest position.
-    pub position_limits: Option<(Radians, Radians)>,
 }
 
 impl Sinusoid {
     /// A swing for each of `settings`.
     #[must_use]
     pub fn new(settings: &[SwingSettings]) -> Self {
-        Self { swings: settings.iter().copied().map(Swing::new).collect() }
+        Self { swings: settings.iter().copied().map(Swing::new).collect(), clamped: None }
     }
 }
 
 impl Controller for Sinusoid {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let elapsed = Seconds(info.period.as_secs_f64() * info.periods as f64);
+        let elapsed = elapsed(&info);
+        self.clamped = None;
         for swing in &mut self.swings {
-            let axis = swing.settings.axis;
+            let axis = swing.settings.axis.axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
                 continue;
             };
@@ -45,7 +48,12 @@ impl Controller for Sinusoid {
             if let Some(point) = swing.advance(elapsed, info.stopping, report.feedback.phase) {
                 command.setpoint = point.into();
             }
+            self.clamped = self.clamped.or(swing.clamped);
         }
+    }
+
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { clamped: self.clamped, ..ControllerOutput::default() }
     }
 }
 
@@ -54,6 +62,7 @@ impl Controller for Sinusoid {
 struct Swing {
     settings: SwingSettings,
     course: Course,
+    clamped: Option<Clamped>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +82,7 @@ enum Course {
 
 impl Swing {
     fn new(settings: SwingSettings) -> Self {
-        Self { settings, course: Course::Waiting }
+        Self { settings, course: Course::Waiting, clamped: None }
     }
 
     /// Next set-point, or `None` while there is none.
@@ -85,18 +94,17 @@ impl Swing {
             AxisPhase::Following if stopping => self.stop(),
             AxisPhase::Following => {}
         }
+        self.clamped = None;
         let point = match &mut self.course {
             Course::Waiting => return None,
             Course::Swinging { since_begin, last } => {
                 *since_begin += elapsed;
                 let mut point = self.settings.sinusoid.at(*since_begin - self.settings.delay);
-                if let Some((lowest, highest)) = self.settings.position_limits {
-                    // An axis outside its limits is not moved any farther out.
-                    let (lowest, highest) = (lowest.0.min(last.position.0), highest.0.max(last.position.0));
-                    let inside = Radians(point.position.0.clamp(lowest, highest));
-                    if inside != point.position {
-                        point = TrajectoryPoint { position: inside, ..TrajectoryPoint::default() };
-                    }
+                let axis = &self.settings.axis;
+                let inside = axis.within(point.position, last.position);
+                self.clamped = clamped(Limit::Position, Some(axis.axis), point.position.0, inside.0);
+                if inside != point.position {
+                    point = TrajectoryPoint { position: inside, ..TrajectoryPoint::default() };
                 }
                 *last = point;
                 point
@@ -136,7 +144,7 @@ impl Swing {
 
 #[cfg(test)]
 mod tests {
-    use motion::Hertz;
+    use motion::{Hertz, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared};
 
     use super::*;
 
@@ -144,7 +152,14 @@ mod tests {
 
     fn swing() -> Swing {
         let sinusoid = SmoothSinusoid::new(Radians(0.0), Radians(1.0), Hertz(0.5), Seconds(2.0)).unwrap();
-        Swing::new(SwingSettings { axis: 0, sinusoid, delay: Seconds(0.0), position_limits: None })
+        let axis = AxisSettings {
+            axis: 3,
+            position_limits: None,
+            velocity_limit: RadiansPerSecond(10.0),
+            acceleration_limit: RadiansPerSecondSquared(50.0),
+            jerk_limit: RadiansPerSecondCubed(500.0),
+        };
+        Swing::new(SwingSettings { axis, sinusoid, delay: Seconds(0.0) })
     }
 
     fn position(swing: &mut Swing, stopping: bool, phase: AxisPhase) -> f64 {
@@ -176,10 +191,27 @@ mod tests {
     #[test]
     fn an_axis_behind_its_limit_is_not_moved_any_farther_out() {
         let mut swing = swing();
-        swing.settings.position_limits = Some((Radians(-2.0), Radians(2.0)));
+        swing.settings.axis.position_limits = Some((Radians(-2.0), Radians(2.0)));
         position(&mut swing, false, AxisPhase::HoldingAt(Radians(2.5)));
         let farthest = (0..6_000).map(|_| position(&mut swing, false, AxisPhase::Following));
         assert!(farthest.fold(0.0, f64::max) <= 2.5);
+    }
+
+    #[test]
+    fn a_limit_of_the_axis_that_bounds_the_swing_is_reported_while_it_does() {
+        let mut swing = swing();
+        position(&mut swing, false, AxisPhase::HoldingAt(Radians(0.0)));
+        assert!((0..6_000).all(|_| {
+            position(&mut swing, false, AxisPhase::Following);
+            swing.clamped.is_none()
+        }));
+        swing.settings.axis.position_limits = Some((Radians(-0.5), Radians(0.5)));
+        let reported: Vec<_> = (0..2_000)
+            .map(|_| (position(&mut swing, false, AxisPhase::Following), swing.clamped))
+            .collect();
+        let bounded = Some(Clamped { limit: Limit::Position, axis: Some(3) });
+        assert!(reported.iter().any(|&(position, clamped)| position == 0.5 && clamped == bounded));
+        assert!(reported.iter().all(|&(position, clamped)| clamped.is_none() || position.abs() == 0.5));
     }
 
     #[test]

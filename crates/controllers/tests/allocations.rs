@@ -123,7 +123,7 @@ fn members() -> Vec<Member> {
         goal_time: None,
     };
     let swing = SmoothSinusoid::new(Radians(0.0), Radians(0.2), Hertz(1.0), Seconds(1.0)).unwrap();
-    let swing = SwingSettings { axis: 0, sinusoid: swing, delay: Seconds(0.0), position_limits: None };
+    let swing = SwingSettings { axis: settings(0), sinusoid: swing, delay: Seconds(0.0) };
     vec![
         Member::new(MemberKind::Trajectory(Box::new(JointTrajectory::new(follow).unwrap())), &[0, 1]),
         plain(Box::new(JointPosition::new(&[settings(0), settings(1)]).unwrap()), &[0, 1]),

@@ -5,11 +5,12 @@
 mod rig;
 
 use control::controller::{
-    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    AxisCommand, AxisReport, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand,
     Freshness,
 };
 use control::signal::Io;
 use control::signal::Signals;
+use ipc::state::Limit;
 use motion::base::Twist;
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::{
@@ -116,8 +117,13 @@ fn a_twist_is_held_to_the_limits_of_the_base_in_each_of_its_parts() {
         ((0.1, 0.1, 3.0), (0.05, 0.05, 1.5)),
     ] {
         let mut base = mecanum(limits(), 100.0);
+        // Exactly the limit, rounded on its way through other units.
+        base.ask(0.35 * (1.0 + 1e-15), 0.0, 1.5);
+        assert_eq!(base.run(1).clamped, None);
         base.ask(asked.0, asked.1, asked.2);
-        let twist = base.run(3_000).twist;
+        let told = base.run(3_000);
+        assert_eq!(told.clamped, Some(Clamped { limit: Limit::Velocity, axis: None }), "asked {asked:?}");
+        let twist = told.twist;
         for (found, wanted) in
             [twist.x.0, twist.y.0, twist.yaw.0].into_iter().zip([wanted.0, wanted.1, wanted.2])
         {
@@ -194,7 +200,8 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
     let mut joint = Played::new(JointEffort::new(&[(settings(0), NewtonMetres(0.5))]), 1);
     for (asked, sent) in [(0.3, 0.3), (9.0, 0.5), (-9.0, -0.5)] {
         joint.command.axes[0] = Some(AxisTarget::Effort(NewtonMetres(asked)));
-        joint.run(1);
+        let clamped = Some(Clamped { limit: Limit::Effort, axis: Some(0) }).filter(|_| asked != sent);
+        assert_eq!(joint.run(1).clamped, clamped);
         assert_eq!(joint.commands[0].setpoint.torque, NewtonMetres(sent));
     }
     joint.stopping = true;

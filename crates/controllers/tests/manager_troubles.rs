@@ -4,7 +4,8 @@
 
 mod rig;
 
-use control::controller::{AxisTarget, Controller, Freshness};
+use control::controller::{AxisTarget, Controller, CycleInfo, Freshness};
+use control::signal::Io;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ipc::message::control::{Action, Refusal};
 use motion::kinematics::DifferentialDrive;
@@ -245,4 +246,26 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             assert!(before.distance_to(after).0 < 1e-3, "round {round}: {before:?} {after:?}");
         }
     }
+}
+
+/// Wants no axis enabled, as a controller process that is not there.
+struct Idle;
+
+impl Controller for Idle {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        io.commands().iter_mut().for_each(|command| command.request = Request::Disable);
+    }
+}
+
+#[test]
+fn drives_that_their_controller_wants_disabled_are_not_shown_as_asked_to_be_enabled() {
+    let idle = Member::new(MemberKind::Plain(Box::new(Idle)), &[0, 1]);
+    let mut bench = Bench::new(&[CyclicMode::Position; 2], vec![hold(), idle]);
+    bench.run(10);
+    assert!(bench.manager.output().control.enabled);
+    let _ = bench.request(Action::SwitchController(1));
+    bench.run(200);
+    assert_eq!(bench.manager.output().control.active, 1);
+    assert!(!bench.manager.output().control.enabled);
+    assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
 }

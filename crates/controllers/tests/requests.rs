@@ -3,9 +3,10 @@
 
 mod rig;
 
-use control::controller::{AxisTarget, Freshness};
+use control::controller::{AxisTarget, Clamped, Freshness};
 use ethercat::cia402::{CyclicMode, State};
 use ipc::message::control::{Action, Refusal};
+use ipc::state::Limit;
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
@@ -82,6 +83,8 @@ fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
         assert!(log.hardest(axis) <= rig::ACCELERATION * 1.01, "{}", log.hardest(axis));
     }
     assert!(log.cycles.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
+    assert_eq!(log.cycles[990].output.clamped, None);
+    assert_eq!(log.cycles[1100].output.clamped, Some(Clamped { limit: Limit::Position, axis: Some(1) }));
 }
 
 // feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
@@ -112,6 +115,11 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
     });
     assert!((log.cycles[990].reports[0].feedback.velocity.0 + 2.0).abs() < 0.05);
     assert!((log.cycles[1450].setpoints[0].velocity.0 - VELOCITY).abs() < 1e-6, "held to the limit");
+    let clamped = |limit, axis| Some(Clamped { limit, axis: Some(axis) });
+    assert_eq!(
+        [990, 1450, 1990].map(|it| log.cycles[it].output.clamped),
+        [None, clamped(Limit::Velocity, 0), None]
+    );
     assert_eq!(log.cycles[1990].setpoints[0].velocity.0, 0.0, "asked nothing, it rests");
     assert!(log.hardest_velocity(0) <= rig::ACCELERATION * 1.01);
     assert_eq!(log.replies[0].1, Ok(()));

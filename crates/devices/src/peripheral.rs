@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use control::profile::RealTimeProfile;
+use types::{LedChip, PeripheralKind};
 
-use crate::led::Chip;
 use crate::task::actuators::WheelLimits;
 
 /// Device with its pair of tasks.
@@ -46,7 +46,7 @@ pub enum Kind {
         /// Path of the SPI bus's device.
         spi: Option<PathBuf>,
         /// Chip of the LEDs.
-        chip: Chip,
+        chip: LedChip,
         /// Number of LEDs.
         leds: usize,
         /// Brightness, out of 31.
@@ -67,27 +67,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Name of the kind: `sonar`, `range_finder`, `led_strip`, `imu`, `actuators`.
+    /// Kind without its connection.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn bare(&self) -> PeripheralKind {
         match self {
-            Self::Sonar { .. } => "sonar",
-            Self::RangeFinder { .. } => "range_finder",
-            Self::LedStrip { .. } => "led_strip",
-            Self::Imu { .. } => "imu",
-            Self::Actuators { .. } => "actuators",
-        }
-    }
-
-    /// Default name of the published port.
-    #[must_use]
-    pub fn usual_port(&self) -> &'static str {
-        match self {
-            Self::Sonar { .. } => "sonar",
-            Self::RangeFinder { .. } => "scan",
-            Self::LedStrip { .. } => "led",
-            Self::Imu { .. } => "imu",
-            Self::Actuators { .. } => "wheels",
+            Self::Sonar { .. } => PeripheralKind::Sonar,
+            Self::RangeFinder { .. } => PeripheralKind::RangeFinder,
+            Self::LedStrip { .. } => PeripheralKind::LedStrip,
+            Self::Imu { .. } => PeripheralKind::Imu,
+            Self::Actuators { .. } => PeripheralKind::Actuators,
         }
     }
 }
@@ -98,16 +86,16 @@ impl Kind {
 #[must_use]
 pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> {
     let kinds = [
-        (30, Kind::Sonar { gpio: None, temperature: 293.15 }, 3),
-        (200, Kind::RangeFinder { serial: None, watched: 0.5 }, 4),
-        (20, Kind::LedStrip { spi: None, chip: Chip::Apa102, leds: 60, brightness: 8 }, 2),
-        (10, Kind::Imu { i2c: None }, 1),
-        (10, Kind::Actuators { axes: None, limits: WheelLimits::default() }, 0),
+        (Kind::Sonar { gpio: None, temperature: 293.15 }, 3),
+        (Kind::RangeFinder { serial: None, watched: 0.5 }, 4),
+        (Kind::LedStrip { spi: None, chip: LedChip::Apa102, leds: 60, brightness: 8 }, 2),
+        (Kind::Imu { i2c: None }, 1),
+        (Kind::Actuators { axes: None, limits: WheelLimits::default() }, 0),
     ];
-    let peripheral = |(period, kind, below): (u64, Kind, u8)| Peripheral {
-        name: kind.word().into(),
-        port: kind.usual_port().into(),
-        period: Duration::from_millis(period),
+    let peripheral = |(kind, below): (Kind, u8)| Peripheral {
+        name: kind.bare().name().into(),
+        port: kind.bare().port().into(),
+        period: kind.bare().period(),
         profile: with_priority(profile, priority.saturating_sub(below).max(1)),
         kind,
     };

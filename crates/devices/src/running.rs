@@ -49,8 +49,6 @@ use crate::task::sonar::SonarWork;
 /// Devices whose ports are made, and whose tasks are not started yet.
 pub struct Prepared {
     pairs: Vec<Pair>,
-    /// The world that simulated devices see.
-    scene: Scene,
     measured: bool,
 }
 
@@ -79,15 +77,16 @@ struct Ordinary {
     _fake: Option<fake::range_finder::RangeFinder>,
 }
 
-/// Why devices did not start.
+/// Reason that devices did not start.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// A port cannot be made.
     #[error("device \"{name}\": {error}")]
     Port {
         /// The device.
         name: String,
-        /// Why.
+        /// Reason.
         error: CreateError,
     },
     /// A real-time task cannot be made.
@@ -101,7 +100,7 @@ pub enum StartError {
     Channel {
         /// The device.
         name: String,
-        /// Why.
+        /// Reason.
         error: PortError,
     },
     /// A thread, or a simulated device, cannot be made.
@@ -131,13 +130,7 @@ impl Prepared {
             let world = port(&peripheral.port, told.max(LONGEST_HEARD), DEPTH)?;
             pairs.push(Pair { peripheral: peripheral.clone(), device, world });
         }
-        Ok(Self { pairs, scene: Scene::default(), measured: false })
-    }
-
-    /// The world that simulated devices see, instead of an empty room.
-    #[must_use]
-    pub fn in_scene(self, scene: Scene) -> Self {
-        Self { scene, ..self }
+        Ok(Self { pairs, measured: false })
     }
 
     /// Notes when ordinary tasks use their devices, for [`Running::exchanges`].
@@ -158,8 +151,8 @@ impl Prepared {
         ipc: &Path,
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Running, StartError> {
-        let Self { pairs, scene, measured } = self;
-        let start = Start { ipc, scene, measured, say: Arc::new(say), stop: Arc::default() };
+        let Self { pairs, measured } = self;
+        let start = Start { ipc, measured, say: Arc::new(say), stop: Arc::default() };
         let stop = Arc::clone(&start.stop);
         let mut running = Running { tasks: Vec::new(), records: Vec::new(), ordinary: Vec::new(), stop };
         let mut others = Vec::new();
@@ -205,7 +198,6 @@ type Other = Box<dyn FnOnce(&Client) -> Result<Ordinary, StartError>>;
 
 struct Start<'a> {
     ipc: &'a Path,
-    scene: Scene,
     measured: bool,
     say: Arc<dyn Fn(&str) + Send + Sync>,
     stop: Arc<AtomicBool>,
@@ -214,7 +206,6 @@ struct Start<'a> {
 impl Start<'_> {
     fn pair(&self, pair: Pair) -> Result<(Task, Records, Other), StartError> {
         let kind = pair.peripheral.kind.clone();
-        let scene = self.scene.clone();
         match kind {
             Kind::Sonar { gpio, temperature } => {
                 let work = SonarWork::new(temperature);
@@ -222,7 +213,9 @@ impl Start<'_> {
                     Some((chip, trigger, echo)) => {
                         self.join(pair, work, HcSr04::new(Gpio::new(chip, trigger, echo)), None)
                     }
-                    None => self.join(pair, work, HcSr04::new(fake::sonar::Sensor::new(scene)), None),
+                    None => {
+                        self.join(pair, work, HcSr04::new(fake::sonar::Sensor::new(Scene::default())), None)
+                    }
                 }
             }
             Kind::RangeFinder { serial, watched } => {
@@ -230,8 +223,7 @@ impl Start<'_> {
                 let (path, baud, fake) = match serial {
                     Some((path, baud)) => (path, baud, None),
                     None => {
-                        let settings = fake::range_finder::Settings { scene, ..Default::default() };
-                        let fake = fake::range_finder::RangeFinder::plug_in(settings);
+                        let fake = fake::range_finder::RangeFinder::plug_in(Default::default());
                         let name = pair.peripheral.name.clone();
                         let fake = fake.map_err(|error| StartError::System { name, error })?;
                         (fake.path().to_owned(), BAUD, Some(fake))

@@ -14,7 +14,6 @@ use i2cdev::linux::LinuxI2CDevice;
 use ipc::sensor::{Imu, Led, LedRequest, Pattern};
 use onbeat_devices::Kind;
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
-use onbeat_devices::led::Chip;
 use onbeat_devices::pair::Stage;
 use support::cp2112::Expander;
 use support::{PATIENCE, Robot, only};
@@ -179,7 +178,8 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
         return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
     };
-    let strip = Kind::LedStrip { spi: Some(bus.clone()), chip: Chip::Apa102, leds: 30, brightness: 8 };
+    let strip =
+        Kind::LedStrip { spi: Some(bus.clone()), chip: types::LedChip::Apa102, leds: 30, brightness: 8 };
     let robot = Robot::start("spi", &only(strip));
     let led = robot.ipc.port("led").unwrap();
     let mut request = [0; LedRequest::SIZE];

@@ -153,7 +153,7 @@ fn devices_this_machine_does_not_have_are_named_and_their_tasks_go_on_with_stale
     let mut peripherals = range_finder_at(nowhere.clone());
     peripherals.extend(only(Kind::Imu { i2c: Some((nowhere.clone(), 0x68)) }));
     peripherals.extend(only(Kind::Sonar { gpio: Some((nowhere.clone(), 1, 2)), temperature: 293.15 }));
-    let chip = onbeat_devices::led::Chip::Ws2812;
+    let chip = types::LedChip::Ws2812;
     peripherals.extend(only(Kind::LedStrip { spi: Some(nowhere), chip, leds: 3, brightness: 1 }));
     let robot = Robot::start("nowhere", &peripherals);
     robot.wait_for(|it| it.running.status().iter().all(|status| status.stage == Stage::Failed));

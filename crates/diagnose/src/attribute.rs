@@ -4,7 +4,7 @@ use crate::cause::{Cause, Causes, Kind};
 use crate::late::{CycleTimes, Late, phase_name};
 use crate::steal::{Charges, STEAL_AT_LEAST, TICK_NS};
 use crate::timeline::{Doing, Slice, Timeline};
-use crate::trace::{TraceEvent, What};
+use crate::trace::{Symbols, TraceEvent, What};
 
 /// Knowledge besides the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,12 +24,18 @@ pub struct Evidence {
 /// `events` are in order of time and reach from before the release (at best from before the end of the
 /// previous cycle) to after the end. A late start is attributed moment by moment. A late end is shared, in
 /// proportion, among everything that took time since the release besides the cycle itself, if together that
-/// took more than the lateness; the remainder is the cycle's own, by phase.
+/// took more than the lateness; the remainder is the cycle's own, by phase. Timers have the names of their `functions`.
 #[must_use]
-pub fn attribute(events: &[TraceEvent], cycle: &CycleTimes, evidence: &Evidence) -> Vec<Cause> {
+pub fn attribute(
+    events: &[TraceEvent],
+    cycle: &CycleTimes,
+    evidence: &Evidence,
+    functions: &Symbols,
+) -> Vec<Cause> {
     let (late, late_ns) = cycle.lateness();
     let timeline = Timeline::new(events);
-    let mut blame = Blame { timeline, cycle, evidence, causes: Causes::default(), own: Causes::default() };
+    let (causes, own) = (Causes::default(), Causes::default());
+    let mut blame = Blame { timeline, cycle, evidence, functions, causes, own };
     blame.start();
     if late == Late::Start {
         let Blame { mut causes, own, .. } = blame;
@@ -48,6 +54,7 @@ struct Blame<'a> {
     timeline: Timeline<'a>,
     cycle: &'a CycleTimes,
     evidence: &'a Evidence,
+    functions: &'a Symbols,
     causes: Causes,
     own: Causes,
 }
@@ -179,7 +186,7 @@ impl Blame<'_> {
             }
             Doing::Vector(TIMER) => self.causes.add(Kind::Timer, TIMER, ns),
             Doing::Vector(name) => self.causes.add(Kind::Irq, name, ns),
-            Doing::Timer(function) => self.causes.add(Kind::Timer, &timer_name(function), ns),
+            Doing::Timer(function) => self.causes.add(Kind::Timer, &self.functions.name(function), ns),
             Doing::Stolen => self.causes.add(Kind::Steal, HYPERVISOR, ns),
             Doing::Unrecorded => self.causes.add(Kind::Unknown, OVERWRITTEN, ns),
             Doing::Softirq(_) if stage == Stage::Timer => self.silence(ns, "late timer interrupt"),
@@ -282,10 +289,3 @@ pub(crate) const HYPERVISOR: &str = "hypervisor";
 
 /// Name of an unknown cause where the ring was overwritten.
 pub(crate) const OVERWRITTEN: &str = "trace overwritten";
-
-/// Prefix of a timer's name until its function's name is looked up.
-pub(crate) const TIMER_AT: &str = "at 0x";
-
-fn timer_name(function: u64) -> String {
-    format!("{TIMER_AT}{function:x}")
-}

@@ -11,11 +11,11 @@ use rt::clock::{Clock, MonotonicClock};
 use crate::attribute::{Evidence, attribute};
 use crate::cause::Kind;
 use crate::counters::Counters;
-use crate::explanation::{CauseTotal, Explained, Explanation, LateCycle};
-use crate::late::CycleTimes;
+use crate::explanation::{CauseTotal, Explained, Explanation};
+use crate::late::{CycleTimes, LateCycle};
 use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;
-use crate::trace::{Recorder, TraceEvent};
+use crate::trace::{Recorder, Symbols, TraceEvent, What};
 
 /// Settings of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub struct Explainer {
     source: Source,
     virtual_machine: bool,
     steal: StealCounter,
+    functions: Symbols,
     previous: Option<CycleRecord>,
     /// Late cycles of the last look: by the next one, the events after their end have been recorded, too.
     pending: Vec<CycleTimes>,
@@ -95,6 +96,7 @@ impl Explainer {
             source,
             virtual_machine: is_virtual(),
             steal,
+            functions: Symbols::default(),
             previous: None,
             pending: Vec::new(),
             late: BinaryHeap::new(),
@@ -125,8 +127,9 @@ impl Explainer {
     }
 
     /// Takes the cycles since the last look, in order. Call it some tens of times a second: the events of a
-    /// late cycle are fetched at the next look.
-    pub fn look(&mut self, records: &[CycleRecord]) {
+    /// late cycle are fetched at the next look. Returns the worst cycle so far if this look explained it.
+    pub fn look(&mut self, records: &[CycleRecord]) -> Option<&LateCycle> {
+        let worst = self.worst.first().map(|it| it.late.late_ns);
         self.sample();
         self.explain_pending();
         let thread = self.thread.unwrap_or_default();
@@ -143,6 +146,7 @@ impl Explainer {
                 self.pending.push(cycle);
             }
         }
+        self.worst.first().map(|it| &it.late).filter(|it| Some(it.late_ns) > worst)
     }
 
     /// Ends the recording.
@@ -165,7 +169,6 @@ impl Explainer {
         };
         explanation.late.sort_by_key(|late| late.cycle);
         explanation.by_cause.sort_by_key(|total| Reverse(total.ns));
-        explanation.name_timers();
         explanation
     }
 
@@ -220,7 +223,12 @@ impl Explainer {
                     steal_rise_ns,
                     all_cpus: self.settings.cpu.is_none(),
                 };
-                (attribute(&events, info, &evidence), events)
+                let timers = events.iter().filter_map(|event| match event.what {
+                    What::TimerEntry { function } => Some(function),
+                    _ => None,
+                });
+                self.functions.look_up(timers);
+                (attribute(&events, info, &evidence, &self.functions), events)
             }
             Source::Counters { counters, .. } => {
                 let causes = counters.as_ref().map(|counters| counters.attribute(info, steal_rise_ns));

@@ -1,13 +1,12 @@
-//! Result of explaining a run.
+//! Result of explaining a run, for people and programs.
 
-use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::Serialize;
 
-use crate::attribute::TIMER_AT;
-use crate::cause::{Cause, Kind};
-use crate::late::{CycleTimes, Late};
-use crate::trace::{TraceEvent, symbols};
+use crate::cause::{Kind, Time};
+use crate::late::{CycleTimes, LateCycle, grouped};
+use crate::trace::TraceEvent;
 
 /// Explanation of a run's late cycles.
 #[derive(Clone, Debug, Serialize)]
@@ -34,58 +33,6 @@ pub struct Explanation {
     pub worst: Vec<Explained>,
 }
 
-impl Explanation {
-    /// Names timers after their functions, if the kernel gives the names.
-    pub(crate) fn name_timers(&mut self) {
-        let mut causes: Vec<&mut String> = self.by_cause.iter_mut().map(|total| &mut total.name).collect();
-        causes.extend(self.late.iter_mut().flat_map(|late| &mut late.causes).map(|cause| &mut cause.name));
-        causes
-            .extend(self.worst.iter_mut().flat_map(|it| &mut it.late.causes).map(|cause| &mut cause.name));
-        let address = |name: &String| u64::from_str_radix(name.strip_prefix(TIMER_AT)?, 16).ok();
-        let addresses: BTreeSet<u64> = causes.iter().filter_map(|name| address(name)).collect();
-        if addresses.is_empty() {
-            return;
-        }
-        let names = symbols::names(&addresses.into_iter().collect::<Vec<_>>());
-        for cause in causes {
-            if let Some(name) = address(cause).and_then(|address| names.get(&address)) {
-                cause.clone_from(name);
-            }
-        }
-    }
-}
-
-/// Late cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LateCycle {
-    /// Number of the cycle.
-    pub cycle: u64,
-    /// Lateness, ns.
-    pub late_ns: u64,
-    /// Late event: its start, or its end.
-    pub late: Late,
-    /// Release, ns of `CLOCK_MONOTONIC`.
-    pub release_ns: u64,
-    /// Start, likewise.
-    pub start_ns: u64,
-    /// End, likewise.
-    pub end_ns: u64,
-    /// Causes, the largest first; they add up to `late_ns`.
-    pub causes: Vec<Cause>,
-}
-
-impl Ord for LateCycle {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.late_ns, self.cycle).cmp(&(other.late_ns, other.cycle))
-    }
-}
-
-impl PartialOrd for LateCycle {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// Late cycle with the events around it.
 #[derive(Clone, Debug)]
 pub struct Explained {
@@ -110,4 +57,98 @@ pub struct CauseTotal {
     pub ns: u64,
     /// Largest share, ns.
     pub largest_ns: u64,
+}
+
+/// Lines of the summary by cause.
+const SUMMED: usize = 12;
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let above = Time(self.late_above_ns);
+        if self.late_cycles == 0 {
+            writeln!(f, "no cycle was later than {above}")?;
+        } else {
+            writeln!(f, "{} cycles were later than {above}; the worst:", grouped(self.late_cycles))?;
+            for explained in &self.worst {
+                writeln!(f, "  {}", explained.late)?;
+            }
+            self.fmt_causes(f)?;
+            writeln!(f, "good is no late cycle; next best is a culprit that can be moved to another CPU")?;
+        }
+        if self.steal_ns > 0 {
+            writeln!(f, "the kernel counted {} as stolen by the hypervisor", Time(self.steal_ns))?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+    }
+}
+
+impl Explanation {
+    fn fmt_causes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: u64 = self.by_cause.iter().map(|total| total.ns).sum();
+        let shown = &self.by_cause[..self.by_cause.len().min(SUMMED)];
+        let title = |kind: Kind, name: &str| format!("{:<8}{name}", kind.name());
+        let width =
+            shown.iter().map(|it| title(it.kind, &it.name).chars().count()).max().unwrap_or(0).max(20);
+        writeln!(
+            f,
+            "{:<width$}{:>10}{:>10}{:>12}{:>12}",
+            "lateness by cause", "cycles", "share", "total", "largest"
+        )?;
+        for total in shown {
+            let share = format!("{:.1} %", total.ns as f64 * 100.0 / all.max(1) as f64);
+            let name = title(total.kind, &total.name);
+            let (sum, largest) = (Time(total.ns), Time(total.largest_ns));
+            writeln!(f, "{name:<width$}{:>10}{share:>10}{sum:>12}{largest:>12}", total.cycles)?;
+        }
+        match self.by_cause.len() - shown.len() {
+            0 => Ok(()),
+            more => {
+                let ns: u64 = self.by_cause.iter().skip(SUMMED).map(|total| total.ns).sum();
+                writeln!(f, "and {more} more, {}", Time(ns))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_sums_up_by_cause() {
+        let total = |kind, name: &str, ns| CauseTotal {
+            kind,
+            name: name.to_owned(),
+            cycles: 2,
+            ns,
+            largest_ns: ns,
+        };
+        let explanation = Explanation {
+            late: Vec::new(),
+            source: "trace",
+            late_above_ns: 50_000,
+            late_cycles: 2,
+            overwritten_cycles: 0,
+            steal_ns: 10_000_000,
+            by_cause: vec![
+                total(Kind::Task, "culprit", 900_000),
+                total(Kind::Steal, "hypervisor", 100_000),
+            ],
+            notes: vec!["be careful".to_owned()],
+            worst: Vec::new(),
+        };
+        let text = explanation.to_string();
+        for expected in [
+            "2 cycles were later than 50 us",
+            "90.0 %",
+            "100 us",
+            "task    culprit",
+            "10.0 ms as stolen",
+            "note: be",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        let quiet = Explanation { late_cycles: 0, ..explanation };
+        assert!(quiet.to_string().starts_with("no cycle was later than 50 us"));
+    }
 }

@@ -1,7 +1,11 @@
-//! Late cycles: their records as attribution needs them.
+//! Late cycles: their records as attribution needs them, and their causes once they are known.
+
+use std::fmt;
 
 use record::{CycleRecord, Phase};
 use serde::Serialize;
+
+use crate::cause::{Cause, Time};
 
 /// Cycle with the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +90,76 @@ pub fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
+/// Late cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LateCycle {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// Lateness, ns.
+    pub late_ns: u64,
+    /// Late event: its start, or its end.
+    pub late: Late,
+    /// Release, ns of `CLOCK_MONOTONIC`.
+    pub release_ns: u64,
+    /// Start, likewise.
+    pub start_ns: u64,
+    /// End, likewise.
+    pub end_ns: u64,
+    /// Causes, the largest first; they add up to `late_ns`.
+    pub causes: Vec<Cause>,
+}
+
+impl Ord for LateCycle {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.late_ns, self.cycle).cmp(&(other.late_ns, other.cycle))
+    }
+}
+
+impl PartialOrd for LateCycle {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for LateCycle {
+    /// Writes for example "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.late {
+            Late::Start => "started",
+            Late::End => "ended",
+        };
+        write!(f, "cycle {} {what} {} late", grouped(self.cycle), Time(self.late_ns))?;
+        // Causes of less than a hundredth are left out.
+        let matters = |ns: u64| ns.saturating_mul(100) >= self.late_ns;
+        let named = self.causes.iter().filter(|cause| matters(cause.ns)).take(NAMED).count();
+        for (number, cause) in self.causes.iter().take(named).enumerate() {
+            write!(f, "{} {cause}", if number == 0 { ":" } else { "," })?;
+        }
+        let rest: u64 = self.causes.iter().skip(named).map(|cause| cause.ns).sum();
+        if rest > 0 { write!(f, ", others {}", Time(rest)) } else { Ok(()) }
+    }
+}
+
+/// Most causes named in one line; the rest is summed up.
+const NAMED: usize = 5;
+
+/// Number with grouped digits: 48213 as "48 213".
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cause::Kind;
 
     #[test]
     fn a_cycle_is_late_by_its_start_or_by_its_end() {
@@ -103,5 +174,35 @@ mod tests {
         assert_eq!(cycle(1_050, 2_040).lateness(), (Late::Start, 50));
         assert_eq!(cycle(1_050, 2_300).lateness(), (Late::End, 300));
         assert_eq!(cycle(1_000, 1_000).lateness(), (Late::Start, 0));
+    }
+
+    fn cause(kind: Kind, name: &str, ns: u64) -> Cause {
+        Cause { kind, name: name.to_owned(), ns }
+    }
+
+    fn late_by(causes: Vec<Cause>) -> LateCycle {
+        let late_ns = causes.iter().map(|cause| cause.ns).sum();
+        LateCycle {
+            cycle: 48_213,
+            late_ns,
+            late: Late::Start,
+            release_ns: 0,
+            start_ns: late_ns,
+            end_ns: late_ns,
+            causes,
+        }
+    }
+
+    #[test]
+    fn a_late_cycle_is_one_line() {
+        let cycle = late_by(vec![
+            cause(Kind::Task, "kworker/1:2", 120_000),
+            cause(Kind::Irq, "24 eth0", 61_000),
+            cause(Kind::Unknown, "waking up", 1_700),
+        ]);
+        assert_eq!(
+            cycle.to_string(),
+            "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us, others 1.7 us"
+        );
     }
 }

@@ -1,14 +1,13 @@
-//! Causes of late cycles, from the kernel's trace around them, and of disturbances of real-time threads. They have the words of
-//! [`types::cause`].
+//! Causes of lateness in real-time threads, as the kernel's trace or its counters show them, in the words of [`types::cause`].
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`explain`] | explanation of a run while it goes on |
-//! | [`explanation`] | its result: the late cycles with their causes |
+//! | [`explanation`] | its result: causes of all late cycles together, and the worst cycles |
 //! | [`trace`] | the kernel's trace: a flight recorder and its decoder |
-//! | [`cycle`] | a late cycle and its lateness |
+//! | [`late`] | a late cycle, its lateness and its causes |
 //! | [`timeline`] | activity of a CPU over time |
-//! | [`attribute`](mod@attribute) | causes from the events around a cycle: pure |
+//! | [`mod@attribute`] | causes from the events around a cycle: pure |
 //! | [`cause`] | causes, for people and programs |
 //! | [`disturbance`] | watch of threads from outside: all but their work and their wait |
 //! | [`perfetto`] | a late cycle as a trace for viewers |
@@ -27,10 +26,9 @@ mod steal;
 mod sys;
 pub mod timeline;
 pub mod trace;
-mod words;
 
 pub use attribute::{Evidence, attribute};
 pub use cause::{Cause, Kind};
 pub use explain::{Explainer, Settings};
-pub use explanation::{Explanation, LateCycle};
-pub use late::{CycleTimes, Late};
+pub use explanation::Explanation;
+pub use late::{CycleTimes, Late, LateCycle};

@@ -1,7 +1,7 @@
 //! Attribution of constructed events and cycles to their expected causes.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_diagnose::trace::{Name, Task, TraceEvent, What};
+use onbeat_diagnose::trace::{Name, Symbols, Task, TraceEvent, What};
 use onbeat_diagnose::{Cause, CycleTimes, Evidence, Kind, attribute};
 use proptest::prelude::*;
 use record::{CycleRecord, Phase};
@@ -70,7 +70,7 @@ impl Trace {
     }
 
     fn blame(&self, cycle: &CycleTimes, evidence: &Evidence) -> Vec<(Kind, String, u64)> {
-        let causes = attribute(&self.events, cycle, evidence);
+        let causes = attribute(&self.events, cycle, evidence, &Symbols::default());
         let sum: u64 = causes.iter().map(|cause| cause.ns).sum();
         assert_eq!(sum, cycle.lateness().1, "{causes:?}");
         causes.into_iter().map(|Cause { kind, name, ns }| (kind, name, ns / US)).collect()
@@ -318,7 +318,7 @@ proptest! {
         let cycle = CycleTimes { record, previous, period_ns: PERIOD, thread: CYCLE, waits_for_reply: all_cpus };
         let complete_since_ns = complete.map(|since| origin + since);
         let evidence = Evidence { virtual_machine, complete_since_ns, steal_rise_ns, all_cpus };
-        let causes = attribute(&events, &cycle, &evidence);
+        let causes = attribute(&events, &cycle, &evidence, &Symbols::default());
         prop_assert_eq!(causes.iter().map(|cause| cause.ns).sum::<u64>(), cycle.lateness().1);
         prop_assert!(causes.iter().all(|cause| cause.ns > 0 && !cause.name.is_empty()));
         prop_assert!(causes.is_sorted_by(|a, b| a.ns >= b.ns));

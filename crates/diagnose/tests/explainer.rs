@@ -53,6 +53,17 @@ fn without_a_trace_counters_are_told_and_what_is_missing() {
     assert!(explanation.to_string().contains("no tracefs here"));
 }
 
+// feature(explain): a cycle later than all before it is told as it happens
+#[test]
+fn a_look_gives_the_cycle_that_is_later_than_all_before_it() {
+    let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
+    let mut told = Vec::new();
+    for (cycle, late) in [(1, 60), (2, 90), (3, 70), (4, 90), (5, 20), (6, 95), (7, 0), (8, 0)] {
+        told.extend(explainer.look(&[record(cycle, cycle * 1_000 * US, late * US)]).map(|late| late.cycle));
+    }
+    assert_eq!(told, [1, 2, 6]);
+}
+
 #[test]
 fn of_very_many_late_cycles_the_worst_are_kept_and_all_are_counted() {
     let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());

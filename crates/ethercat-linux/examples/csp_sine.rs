@@ -1,8 +1,10 @@
-//! Swings a servo drive, the first SubDevice, to and fro for ten seconds: `cargo run --example csp_sine -- enp3s0`.
+//! Swings a servo drive, the first SubDevice, to and fro for ten seconds:
+//! `cargo run -p onbeat-ethercat-linux --example csp_sine -- enp3s0`.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow};
 use onbeat_ethercat_linux::ethercat::cia402::object::{
     CONTROLWORD, MODES_OF_OPERATION, POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION,
 };
@@ -16,8 +18,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 const AMPLITUDE: f64 = 1000.0;
 const SWING: f64 = 2.0;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let interface = std::env::args().nth(1).ok_or("usage: csp_sine INTERFACE")?;
+fn main() -> anyhow::Result<()> {
+    let interface = std::env::args().nth(1).context("usage: csp_sine INTERFACE")?;
     let report = csp_sine(&mut Bus::open(&interface)?, 5.0)?;
     println!("{} cycles, {} frames lost", report.cycles, report.frames_lost);
     Ok(())
@@ -27,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 const LOST: u32 = 100;
 
 /// Enables the drive where it stands, swings it so many times, and disables it.
-pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Box<dyn std::error::Error>> {
+pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> anyhow::Result<RunReport> {
     bus.bring_up(&Configuration::scan())?;
     let mode = ModeOfOperation::from(CyclicMode::Position).number();
     bus.subdevice(0).sdo_write(MODES_OF_OPERATION, 0, mode)?;
@@ -47,16 +49,20 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Box<dyn 
             position: io.get(position),
             ..DriveInput::default()
         };
-        if drive.phase() == Phase::Following {
+        let follows = drive.phase() == Phase::Following;
+        // The swing waits while the drive is not heard of.
+        if follows && io.is_fresh(position) {
             time += PERIOD.as_secs_f64();
-        } else {
-            start = drive.holds_at();
+        }
+        let offset = (AMPLITUDE * (TAU * time / SWING).sin()) as i32;
+        if !follows {
+            // Begins, or goes on after a gap, where the drive stands.
+            start = drive.holds_at().wrapping_sub(offset);
         }
         let done = time >= swings * SWING;
-        let offset = AMPLITUDE * (TAU * time / SWING).sin();
         let command = DriveCommand {
             request: if done { Request::Disable } else { Request::Enable },
-            target_position: start.wrapping_add(offset as i32),
+            target_position: start.wrapping_add(offset),
             ..DriveCommand::default()
         };
         let output = drive.update(io.is_fresh(position).then_some(input), command);
@@ -70,6 +76,6 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Box<dyn 
     })?;
     match drive.state() {
         Some(state) if unheard <= LOST && !state.is_faulted() => Ok(report),
-        state => Err(format!("the drive ended in {state:?}, {unheard} cycles without its inputs").into()),
+        state => Err(anyhow!("the drive ended in {state:?}, {unheard} cycles without its inputs")),
     }
 }

@@ -1,18 +1,19 @@
-//! Lists the SubDevices at an interface and their process data: `cargo run --example scan -- enp3s0`.
+//! Lists the SubDevices at an interface and their process data:
+//! `cargo run -p onbeat-ethercat-linux --example scan -- enp3s0`.
 
-use std::error::Error;
 use std::fmt::Write as _;
 
+use anyhow::Context as _;
 use onbeat_ethercat_linux::{Bus, Configuration};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let interface = std::env::args().nth(1).ok_or("usage: scan INTERFACE")?;
+fn main() -> anyhow::Result<()> {
+    let interface = std::env::args().nth(1).context("usage: scan INTERFACE")?;
     print!("{}", scan(&mut Bus::open(&interface)?)?);
     Ok(())
 }
 
 /// A line for each SubDevice, and one for each entry of its process data.
-pub(crate) fn scan(bus: &mut Bus) -> Result<String, Box<dyn Error>> {
+pub(crate) fn scan(bus: &mut Bus) -> anyhow::Result<String> {
     bus.bring_up(&Configuration::scan())?;
     let mut text = String::new();
     for it in bus.sub_devices() {

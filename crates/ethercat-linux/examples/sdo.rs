@@ -1,11 +1,11 @@
-//! Reads and writes objects of a drive, the first SubDevice: `cargo run --example sdo -- enp3s0`.
+//! Reads and writes objects of a drive, the first SubDevice:
+//! `cargo run -p onbeat-ethercat-linux --example sdo -- enp3s0`.
 
-use std::error::Error;
-
+use anyhow::Context as _;
 use onbeat_ethercat_linux::{Bus, Configuration};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let interface = std::env::args().nth(1).ok_or("usage: sdo INTERFACE")?;
+fn main() -> anyhow::Result<()> {
+    let interface = std::env::args().nth(1).context("usage: sdo INTERFACE")?;
     let (name, vendor, window) = sdo(&mut Bus::open(&interface)?)?;
     println!("\"{name}\" of vendor {vendor:#010x}, following error window {window} counts");
     Ok(())

@@ -81,7 +81,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
                 on_event(&event);
                 None
             }
-            None => (main_device.stage() >= BringUpPhase::PreOp).then_some(Ok(())),
+            None => (main_device.phase() >= BringUpPhase::PreOp).then_some(Ok(())),
         });
         let outcome = outcome.and_then(|reached| reached.map_err(BringUpError::Bus));
         if outcome.is_err() {
@@ -101,7 +101,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         let mut pump =
             Pump { main_device: self.main_device, link: self.link, clock: self.clock, stop: &deaf };
         pump.until(TAKE_DOWN_PATIENCE, |main_device, _| {
-            (main_device.stage() == BringUpPhase::Down).then_some(())
+            (main_device.phase() == BringUpPhase::Down).then_some(())
         })
     }
 
@@ -135,8 +135,8 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
                 return Err(BringUpError::Stopped);
             }
             if now >= end {
-                let (stage, awaited) = (self.main_device.stage(), self.main_device.awaited());
-                return Err(BringUpError::TimedOut { stage, patience, awaited });
+                let (phase, awaited) = (self.main_device.phase(), self.main_device.awaited());
+                return Err(BringUpError::TimedOut { phase, patience, awaited });
             }
             let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
             let timeout = next.since(now).clamp(Duration::from_micros(10), LONGEST_SLEEP);
@@ -186,7 +186,7 @@ pub const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
 /// Time a bus may take to Init.
 pub(crate) const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why a bus did not come up.
+/// Reason that a bus did not come up.
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum BringUpError {
@@ -212,12 +212,12 @@ pub enum BringUpError {
     Link(#[from] io::Error),
     /// It took too long.
     #[error(
-        "the bus did not come up within {patience:?}: it stopped at {stage:?}{}; check cables and power",
+        "the bus did not come up within {patience:?}: it stopped at {phase:?}{}; check cables and power",
         list(awaited)
     )]
     TimedOut {
         /// Phase it had reached.
-        stage: BringUpPhase,
+        phase: BringUpPhase,
         /// Time it was given.
         patience: Duration,
         /// Steps still waited for: [`MainDevice::awaited`].

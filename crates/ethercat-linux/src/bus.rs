@@ -7,7 +7,6 @@ mod sub_device;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use ethercat::link::Segment;
 use ethercat::main_device::{Configuration, MainDevice, Output, SubDevice};
@@ -16,7 +15,7 @@ use ethercat::sii::Identity;
 use rt::clock::MonotonicClock;
 
 use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
-use crate::link::{Link, PacketLink, SimulatedLink};
+use crate::link::{InterfaceLink, Link, LinkKind, PacketLink, SimulatedLink};
 
 pub use error::{Error, SdoError};
 pub use run::{Io, RunReport};
@@ -35,8 +34,8 @@ pub use sub_device::SubDeviceOnBus;
 /// its link. How that thread is scheduled is the caller's, before [`Bus::run`]:
 ///
 /// ```no_run
-/// let fifo = onbeat_ethercat_linux::rt::scheduling::Scheduling::Fifo { priority: 80 };
-/// if let Err(refused) = fifo.apply() {
+/// use onbeat_ethercat_linux::rt::scheduling::{Scheduling, schedule};
+/// if let Err(refused) = schedule(Scheduling::Fifo { priority: 80 }) {
 ///     eprintln!("without real-time priority: {refused}");
 /// }
 /// ```
@@ -58,8 +57,16 @@ impl Bus {
     /// # Errors
     /// [`Error::Open`], with what to do.
     pub fn open(interface: &str) -> Result<Self, Error> {
-        let link =
-            PacketLink::open_as_owner(interface, CARRIER_PATIENCE, "a program with a bus of its own")?;
+        Self::open_by(interface, LinkKind::Packet)
+    }
+
+    /// The same, by another kind of link; AF_XDP needs CAP_BPF and CAP_NET_ADMIN, too.
+    ///
+    /// # Errors
+    /// [`Error::Open`], with what to do.
+    pub fn open_by(interface: &str, kind: LinkKind) -> Result<Self, Error> {
+        let doing = "a program with a bus of its own";
+        let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, doing)?;
         let mut bus = Self::on(link);
         bus.public = true;
         Ok(bus)
@@ -165,7 +172,7 @@ impl Bus {
         work: impl FnOnce(&mut Pump<'_, dyn Link + Send, MonotonicClock>) -> Result<T, BringUpError>,
     ) -> Result<T, Error> {
         let main_device = self.main_device.as_mut().ok_or(Error::NotUp)?;
-        let stop = &self.stop.asked;
+        let stop = &self.stop.requested;
         Ok(work(&mut Pump { main_device, link: &mut *self.link, clock: &MonotonicClock, stop })?)
     }
 
@@ -192,7 +199,7 @@ impl fmt::Debug for Bus {
 /// Ends a run from any thread, or from a signal handler of the program's own.
 #[derive(Clone, Debug, Default)]
 pub struct StopHandle {
-    asked: Arc<AtomicBool>,
+    requested: Arc<AtomicBool>,
 }
 
 impl StopHandle {
@@ -200,17 +207,14 @@ impl StopHandle {
     /// comes as it ends or fails for another reason is left to the next.
     pub fn stop(&self) {
         // Relaxed here and below: nothing but the flag itself is passed through it.
-        self.asked.store(true, Ordering::Relaxed);
+        self.requested.store(true, Ordering::Relaxed);
     }
 
-    fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 
     fn forget(&self) {
-        self.asked.store(false, Ordering::Relaxed);
+        self.requested.store(false, Ordering::Relaxed);
     }
 }
-
-/// Time a network card just brought up may take to see the far end.
-const CARRIER_PATIENCE: Duration = Duration::from_secs(5);

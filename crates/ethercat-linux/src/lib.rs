@@ -9,8 +9,8 @@
 //! let mut bus = Bus::open("enp3s0")?;
 //! bus.bring_up(&Configuration::scan())?;
 //! let vendor: u32 = bus.subdevice(0).sdo_read(0x1018, 1)?;
-//! let button = bus.subdevice(1).input::<bool>(0x6000, 1)?;
-//! let lamp = bus.subdevice(2).output::<bool>(0x7000, 1)?;
+//! let lamp = bus.subdevice(1).output::<bool>(0x7000, 1)?;
+//! let button = bus.subdevice(2).input::<bool>(0x6000, 1)?;
 //! bus.run(Duration::from_millis(1), |io| io.set(lamp, io.get(button)))?;
 //! # Ok::<(), onbeat_ethercat_linux::Error>(())
 //! ```

@@ -3,20 +3,31 @@
 mod capture;
 mod direct;
 mod faulty;
+pub(crate) mod interface;
+mod interface_link;
 mod lock;
-pub(crate) mod packet;
+mod open_error;
+mod packet;
 mod pcapng;
-mod simulated;
+mod redundant;
+pub(crate) mod simulated;
+mod xdp;
 
 pub use capture::{Capture, CaptureError, CaptureSummary};
-pub use direct::DirectLink;
-pub use faulty::{FaultCounts, FaultRates, Faults, Faulty};
-pub use lock::Owner;
-pub use packet::{OpenError, PacketLink};
+pub use direct::{DirectEnd, DirectLink};
+pub use faulty::{FaultChanges, FaultControl, FaultCounts, FaultRates, Faults, Faulty};
+pub use interface_link::{InterfaceLink, LinkKind};
+pub use lock::{Owner, owner};
+pub use open_error::OpenError;
+pub use packet::PacketLink;
+pub use redundant::{Redundant, RingError};
 pub use simulated::{SIMULATED_SYSTEM_CALLS, SegmentControl, SimulatedLink};
+pub use xdp::{XdpLink, XdpMode};
 
 use std::io;
 use std::time::Duration;
+
+use ethercat::redundancy::Ring;
 
 /// Carries whole Ethernet frames between a MainDevice and its segment.
 ///
@@ -34,6 +45,11 @@ pub trait Link {
     /// # Errors
     /// The operating system's error; an expired timeout is not an error.
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>>;
+
+    /// State of the ring, once frames have shown it; `None` for a link without one.
+    fn ring(&self) -> Option<Ring> {
+        None
+    }
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
@@ -44,6 +60,10 @@ impl<L: Link + ?Sized> Link for Box<L> {
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         (**self).receive(buffer, timeout)
     }
+
+    fn ring(&self) -> Option<Ring> {
+        (**self).ring()
+    }
 }
 
 impl<L: Link + ?Sized> Link for &mut L {
@@ -53,5 +73,9 @@ impl<L: Link + ?Sized> Link for &mut L {
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         (**self).receive(buffer, timeout)
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        (**self).ring()
     }
 }

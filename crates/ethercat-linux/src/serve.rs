@@ -4,16 +4,14 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
 use thiserror::Error;
 
-use crate::link::OpenError;
-use crate::link::packet::open_socket;
-use crate::sys::packet_socket::{PacketSocket, Stamp};
+use crate::link::interface::Interface;
+use crate::link::simulated::ADVANCE_EVERY;
+use crate::link::{FaultChanges, FaultControl, Faulty, Link, OpenError};
+use crate::sys::packet_socket::{PacketSocket, Stamp, wait_for_any};
 use rt::clock::{Clock, MonotonicClock};
-
-/// The longest a segment goes without being told the time.
-const ADVANCE_EVERY: Duration = Duration::from_micros(250);
 
 /// Frames that passed through a segment on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +24,7 @@ pub struct Served {
     pub refused: u64,
 }
 
-/// Why serving ended.
+/// Reason that serving ended.
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -71,14 +69,49 @@ pub struct Arrival {
     pub dropped: u32,
 }
 
-/// Takes a frame that is there: its length, and what the kernel says of its arrival.
-type Receive<'a> = dyn FnMut(&mut [u8]) -> io::Result<Option<(usize, Stamp)>> + 'a;
-
-/// A segment that answers on an interface.
+/// A segment that answers on an interface, or a ring on two.
 #[derive(Debug)]
 pub struct Server {
+    ports: Vec<Port>,
+    changes: Option<FaultChanges>,
+}
+
+/// One interface.
+#[derive(Debug)]
+struct Port {
     socket: PacketSocket,
     interface: String,
+}
+
+/// The socket as a link, which never waits. Replies that the interface does not take are counted, and no error.
+struct FarEnd<'s> {
+    socket: &'s PacketSocket,
+    is_stamped: bool,
+    /// Arrival of the newest frame.
+    stamp: Stamp,
+    returned: u64,
+    refused: u64,
+}
+
+impl Link for FarEnd<'_> {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        match self.socket.send(frame) {
+            Ok(()) => self.returned += 1,
+            Err(_) => self.refused += 1,
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], _: Duration) -> io::Result<Option<usize>> {
+        if !self.is_stamped {
+            return self.socket.receive(buffer);
+        }
+        let received = self.socket.receive_stamped(buffer)?;
+        Ok(received.map(|(length, stamp)| {
+            self.stamp = stamp;
+            length
+        }))
+    }
 }
 
 impl Server {
@@ -87,7 +120,22 @@ impl Server {
     /// # Errors
     /// Every [`OpenError`] but a missing carrier.
     pub fn open(interface: &str) -> Result<Self, OpenError> {
-        Ok(Self { socket: open_socket(interface)?, interface: interface.into() })
+        Ok(Self { ports: vec![Port::open(interface)?], changes: None })
+    }
+
+    /// The same for both ends of a ring.
+    ///
+    /// # Errors
+    /// As [`Server::open`].
+    pub fn open_ring(first: &str, second: &str) -> Result<Self, OpenError> {
+        Ok(Self { ports: vec![Port::open(first)?, Port::open(second)?], changes: None })
+    }
+
+    /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has them; a ring at its first end.
+    pub fn faults(&mut self) -> FaultControl {
+        let (control, changes) = FaultControl::pair();
+        self.changes = Some(changes);
+        control
     }
 
     /// Passes every frame through `segment` and sends it back, and tells the segment the time at least
@@ -98,10 +146,8 @@ impl Server {
     /// # Errors
     /// [`ServeError::Gone`] if the interface is removed, [`ServeError::Receive`] if it fails. One that goes down and
     /// comes back is no error.
-    pub fn run(&self, segment: &mut dyn Segment, stop: &AtomicBool) -> Result<Served, ServeError> {
-        let mut receive =
-            |buffer: &mut [u8]| Ok(self.socket.receive(buffer)?.map(|length| (length, Stamp::default())));
-        self.serve(segment, stop, &mut receive, &mut |_, _, _| ())
+    pub fn run(&mut self, segment: &mut dyn Segment, stop: &AtomicBool) -> Result<Served, ServeError> {
+        self.serve(segment, stop, false, &mut |_, _, _| ())
     }
 
     /// As [`Server::run`], with a kernel time stamp for each frame: `watch` sees the segment, the arrival, and the frame
@@ -110,65 +156,90 @@ impl Server {
     /// # Errors
     /// As [`Server::run`], and if the kernel cannot stamp.
     pub fn run_watched<S: Segment>(
-        &self,
+        &mut self,
         segment: &mut S,
         stop: &AtomicBool,
         watch: &mut dyn FnMut(&S, Arrival, &[u8]),
     ) -> Result<Served, ServeError> {
-        let fail = |source| ServeError::Stamp { interface: self.interface.clone(), source };
-        self.socket.stamp_arrivals().map_err(fail)?;
-        self.serve(segment, stop, &mut |buffer| self.socket.receive_stamped(buffer), watch)
+        for Port { socket, interface } in &self.ports {
+            let fail = |source| ServeError::Stamp { interface: interface.clone(), source };
+            socket.stamp_arrivals().map_err(fail)?;
+        }
+        self.serve(segment, stop, true, watch)
     }
 
     fn serve<S: Segment + ?Sized>(
-        &self,
+        &mut self,
         segment: &mut S,
         stop: &AtomicBool,
-        receive: &mut Receive<'_>,
+        is_stamped: bool,
         watch: &mut dyn FnMut(&S, Arrival, &[u8]),
     ) -> Result<Served, ServeError> {
         let clock = MonotonicClock;
-        let mut served = Served::default();
+        let mut changes = self.changes.take();
+        let mut ends = Vec::with_capacity(End::ALL.len());
+        for Port { socket, .. } in &self.ports {
+            let far_end = FarEnd { socket, is_stamped, stamp: Stamp::default(), returned: 0, refused: 0 };
+            ends.push(Faulty::at_far_end(far_end, changes.take()));
+        }
+        let mut frames = 0;
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         let mut advanced = clock.now();
-        let mut down = false;
+        let mut down = [false; 2];
         // Relaxed: nothing but the flag itself is passed through it.
         while !stop.load(Ordering::Relaxed) {
-            let received = receive(&mut buffer).or_else(|error| {
-                down = true;
-                self.survive(error).map(|()| None)
-            })?;
-            let now = clock.now();
-            if let Some((length, stamp)) = received {
-                down = false;
-                let frame = served.received;
-                served.received += 1;
-                if segment.process_frame(now, &mut buffer[..length]) {
-                    match self.socket.send(&buffer[..length]) {
-                        Ok(()) => served.returned += 1,
-                        Err(_) => served.refused += 1,
-                    }
+            let mut idle = true;
+            for (end, port) in End::ALL.into_iter().zip(&self.ports) {
+                let received =
+                    ends[end as usize].receive(&mut buffer, Duration::ZERO).or_else(|error| {
+                        down[end as usize] = true;
+                        port.survive(error).map(|()| None)
+                    })?;
+                let Some(length) = received else { continue };
+                (idle, down[end as usize]) = (false, false);
+                let frame = frames;
+                frames += 1;
+                let out = segment.process_frame_at(end, clock.now(), &mut buffer[..length]);
+                if let Some(out) = out.and_then(|out| ends.get_mut(out as usize)) {
+                    // No longer than a frame: it cannot be refused.
+                    let _ = out.transmit(&buffer[..length]);
                 }
+                let stamp = ends[end as usize].inner().stamp;
                 let arrival = Arrival { frame, stamp_ns: stamp.realtime_ns, dropped: stamp.dropped };
                 watch(segment, arrival, &buffer[..length]);
             }
+            let now = clock.now();
             // Also between two frames of a long burst.
             if now.since(advanced) >= ADVANCE_EVERY {
                 segment.advance(now);
                 advanced = now;
             }
-            if received.is_none() {
-                if down {
-                    self.survive_gone()?;
-                }
-                let left = ADVANCE_EVERY.saturating_sub(clock.now().since(advanced));
-                self.socket.wait(left).or_else(|error| {
-                    down = true;
-                    self.survive(error)
-                })?;
+            if idle {
+                let mut fallen = self.ports.iter().zip(down).filter(|(_, down)| *down);
+                fallen.try_for_each(|(port, _)| port.survive_gone())?;
+                let now = clock.now();
+                let left = ADVANCE_EVERY.saturating_sub(now.since(advanced));
+                let due = ends.iter().filter_map(Faulty::next_due).min();
+                self.wait(due.map_or(left, |due| left.min(due.since(now))))?;
             }
         }
-        Ok(served)
+        let sum = |count: fn(&FarEnd<'_>) -> u64| ends.iter().map(|end| count(end.inner())).sum();
+        Ok(Served { received: frames, returned: sum(|it| it.returned), refused: sum(|it| it.refused) })
+    }
+
+    /// Waits for a frame at any interface.
+    fn wait(&self, timeout: Duration) -> Result<(), ServeError> {
+        let outcome = match &self.ports[..] {
+            [only] => only.socket.wait(timeout),
+            ports => wait_for_any(ports.iter().map(|port| &port.socket), timeout),
+        };
+        outcome.or_else(|error| self.ports.first().map_or(Ok(()), |port| port.survive(error)))
+    }
+}
+
+impl Port {
+    fn open(interface: &str) -> Result<Self, OpenError> {
+        Ok(Self { socket: Interface::open(interface)?.socket, interface: interface.into() })
     }
 
     /// An interface that went down may come up again, one that was removed will not; both say so once, and the second

@@ -61,7 +61,7 @@ fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
         let stop = bus.stop_handle();
         let mut lit = 0;
         let report = bus.run(PERIOD, |io| {
-            assert_eq!(io.main_device().stage(), BringUpPhase::Op);
+            assert_eq!(io.main_device().phase(), BringUpPhase::Op);
             io.set(lamp, io.get(button));
             lit += u32::from(lamps.levels() == 1 << round);
             if lit == 20 {

@@ -34,7 +34,7 @@ fn on_both(devices: impl Fn() -> Vec<SubDevice>, program: impl Fn(&mut Bus) + Sy
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("the cable is skipped: {skip}"),
     };
-    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
+    let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
     let (mut segment, stop) = (segment(devices()), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| server.run(&mut segment, &stop).unwrap());
@@ -82,7 +82,11 @@ fn sdo_reads_and_writes_a_drive() {
 fn digital_io_lights_the_lamp_while_the_button_is_held() {
     let (buttons, lamps) = (Wires::new(), Wires::new());
     on_both(
-        || station(&buttons, &lamps),
+        || {
+            let mut station = station(&buttons, &lamps);
+            station.swap(1, 2);
+            station
+        },
         |bus| {
             let stop = bus.stop_handle();
             let await_lamp = |lit: bool| {

@@ -1,5 +1,7 @@
 //! Frames over a cable of the kernel's own: a veth pair between two network namespaces.
 
+mod support;
+
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -50,6 +52,65 @@ fn frames_cross_the_cable_whole_and_in_order_and_nobody_hears_himself() {
 }
 
 #[test]
+fn a_flood_leaves_the_oldest_frames_in_order_and_those_behind_it_come() {
+    let Some(testbed) = testbed() else { return };
+    let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    let mut first = 0;
+    for flood in [500, 3, 500, 1] {
+        for number in first..first + flood {
+            near.transmit(&frame(ETHERCAT, 60, number)).unwrap();
+        }
+        let mut taken = 0;
+        while far.receive(&mut buffer, Duration::ZERO).unwrap().is_some() {
+            let number = u32::from_be_bytes([buffer[14], buffer[15], buffer[16], buffer[17]]);
+            assert_eq!(number, first + taken, "after {taken} of {flood}");
+            taken += 1;
+        }
+        assert!(taken == flood || flood == 500 && taken >= 64, "{taken} of {flood}");
+        first += flood;
+    }
+}
+
+#[test]
+fn a_frame_longer_than_the_buffer_is_cut() {
+    let Some(testbed) = testbed() else { return };
+    let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
+    let (long, short) = (frame(ETHERCAT, MAXIMUM_FRAME_LENGTH, 1), frame(ETHERCAT, 60, 2));
+    near.transmit(&long).unwrap();
+    near.transmit(&short).unwrap();
+    let mut buffer = [0; 100];
+    assert_eq!(far.receive(&mut buffer[..99], PATIENCE).unwrap(), Some(99));
+    assert_eq!((&buffer[..99], buffer[99]), (&long[..99], 0));
+    assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+    assert_eq!(buffer[..60], short);
+}
+
+#[test]
+fn an_interface_that_goes_down_is_told_to_who_waits_and_its_frames_come_when_it_is_back() {
+    let Some(testbed) = testbed() else { return };
+    let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    ip_link(&testbed, Side::Near, &["set", "near", "down"]);
+    let error = near.receive(&mut buffer, PATIENCE).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENETDOWN));
+    // Once: from then on it waits as before.
+    assert_eq!(near.receive(&mut buffer, Duration::from_millis(5)).unwrap(), None);
+    ip_link(&testbed, Side::Near, &["set", "near", "up"]);
+    let begin = Instant::now();
+    loop {
+        // Until the carrier is back the cable drops frames.
+        let _ = far.transmit(&frame(ETHERCAT, 60, 7));
+        match near.receive(&mut buffer, Duration::from_millis(20)).unwrap() {
+            Some(length) => break assert_eq!((length, buffer[17]), (60, 7)),
+            None => assert!(begin.elapsed() < PATIENCE, "nothing comes any more"),
+        }
+    }
+    ip_link(&testbed, Side::Near, &["delete", "near"]);
+    assert_eq!(near.receive(&mut buffer, PATIENCE).unwrap_err().raw_os_error(), Some(libc::ENETDOWN));
+}
+
+#[test]
 fn frames_that_are_not_ethercat_are_not_seen() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
@@ -64,12 +125,7 @@ fn frames_that_are_not_ethercat_are_not_seen() {
 #[test]
 fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
     let Some(testbed) = testbed() else { return };
-    let mut near = open(&testbed, Side::Near);
-    let begin = Instant::now();
-    let received = near.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::from_millis(5)).unwrap();
-    let elapsed = begin.elapsed();
-    assert_eq!(received, None);
-    assert!(elapsed >= Duration::from_millis(5) && elapsed < PATIENCE, "{elapsed:?}");
+    support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), PATIENCE);
 }
 
 #[test]
@@ -127,7 +183,7 @@ fn ip_link(testbed: &Testbed, side: Side, words: &[&str]) {
 #[test]
 fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_removed() {
     let Some(testbed) = testbed() else { return };
-    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
+    let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
     let stop = AtomicBool::new(false);
     let (advances, told) = mpsc::channel();
     let served = thread::scope(|scope| {
@@ -172,7 +228,7 @@ fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_remove
 #[test]
 fn a_served_segment_answers_and_is_told_the_time() {
     let Some(testbed) = testbed() else { return };
-    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
+    let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
     let mut near = open(&testbed, Side::Near);
     let stop = AtomicBool::new(false);
     let (advances, told) = mpsc::channel();

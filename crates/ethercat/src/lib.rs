@@ -76,7 +76,7 @@
 //!
 //! let mut main_device = MainDevice::new(Configuration::scan())?;
 //! let mut now = Instant::from_nanos(1);
-//! while main_device.stage() != BringUpPhase::PreOp {
+//! while main_device.phase() != BringUpPhase::PreOp {
 //!     exchange(&mut main_device, now)?;
 //!     now = now + Duration::from_micros(100);
 //! }
@@ -87,7 +87,7 @@
 //! # wires.set(0, true);
 //! # let mut in_op = 0;
 //! # while in_op < 10 {
-//! # in_op += u32::from(main_device.stage() == BringUpPhase::Op);
+//! # in_op += u32::from(main_device.phase() == BringUpPhase::Op);
 //! # let mut cycle = || {
 //! // One cycle:
 //! main_device.begin_cycle(now);
@@ -102,7 +102,7 @@
 //! # assert_eq!(lamps.levels(), 1);
 //!
 //! main_device.request_state(AlState::Init);
-//! while main_device.stage() != BringUpPhase::Down {
+//! while main_device.phase() != BringUpPhase::Down {
 //!     main_device.begin_cycle(now);
 //!     exchange(&mut main_device, now)?;
 //!     main_device.end_cycle(now);
@@ -121,6 +121,7 @@ pub mod cia402;
 pub mod link;
 pub mod main_device;
 pub mod pdo;
+pub mod redundancy;
 pub mod register;
 pub mod sdo;
 pub mod sdo_abort;

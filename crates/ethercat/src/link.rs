@@ -10,6 +10,29 @@ pub const MAXIMUM_FRAME_LENGTH: usize = 1514;
 /// Shortest Ethernet frame on the wire, without the frame check sequence; shorter ones are padded.
 pub const MINIMUM_FRAME_LENGTH: usize = 60;
 
+/// End of a segment, with a MainDevice's interface: a line has the first one only, a ring both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Where frames go in that are processed by every SubDevice.
+    First,
+    /// The far end of a ring.
+    Second,
+}
+
+impl End {
+    /// Both, by number.
+    pub const ALL: [Self; 2] = [Self::First, Self::Second];
+
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+}
+
 /// The far end of the cable: SubDevices that answer frames.
 ///
 /// A real segment is silicon; the simulator implements this, and a simulated link or a process on a
@@ -20,6 +43,12 @@ pub trait Segment: Send {
     /// destroys those.
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool;
 
+    /// The same at one end of a ring: the end at which the frame comes out, if it does. Without a second end, what goes in
+    /// there is lost.
+    fn process_frame_at(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
+        (end == End::First && self.process_frame(now, frame)).then_some(End::First)
+    }
+
     /// Lets time pass up to `now` with no frame: plants move, watchdogs expire, mailboxes are served.
     fn advance(&mut self, now: Instant);
 }
@@ -27,6 +56,10 @@ pub trait Segment: Send {
 impl<S: Segment + ?Sized> Segment for Box<S> {
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
         (**self).process_frame(now, frame)
+    }
+
+    fn process_frame_at(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
+        (**self).process_frame_at(end, now, frame)
     }
 
     fn advance(&mut self, now: Instant) {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use onbeat_ethercat::register::{SyncManager, SyncManagerDirection, SyncManagerMode};
 use onbeat_ethercat::sii::{
-    Category, CoeDetails, FmmuUse, Identity, Image, Mailbox, MailboxProtocols, Reader, SiiError,
+    Builder, Category, CoeDetails, FmmuUse, Identity, Image, Mailbox, MailboxProtocols, Reader, SiiError,
     SyncManagerUse,
 };
 
@@ -19,6 +19,13 @@ fn image(device: &str) -> Option<Vec<u8>> {
 }
 
 const DEVICES: [&str; 5] = ["akd", "ek1100", "el2004", "el2828", "el2889"];
+
+#[test]
+fn the_words_that_the_esc_loads_are_found_by_name() {
+    let header = Builder::new(Identity::default(), "").pdi(0x0105, 0x2203, 1_000, 0).build().header;
+    assert_eq!((header.pdi_control(), header.pdi_configuration()), (0x0105, 0x2203));
+    assert_eq!(header.sync_impulse_length(), 1_000);
+}
 
 #[test]
 fn real_images_re_emit_byte_for_byte() {

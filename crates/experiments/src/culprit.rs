@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
-use rt::scheduling::set_fifo;
+use rt::scheduling::{Scheduling, schedule};
 use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 use thiserror::Error;
+use types::time::nanoseconds;
 
 /// Parameters of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub struct Culprit {
 
 /// Reason for a load that cannot run.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CulpritError {
     /// The priority was refused.
     #[error(
@@ -67,9 +69,9 @@ impl Culprit {
     pub fn run(&self, stop: impl Fn() -> bool) -> Result<Intervals, CulpritError> {
         self.prepare()?;
         let mut random = fastrand::Rng::with_seed(self.seed);
-        let busy = nanos(self.busy);
-        let every = nanos(self.every).max(2);
-        let end = now_ns().saturating_add(nanos(self.duration));
+        let busy = nanoseconds(self.busy);
+        let every = nanoseconds(self.every).max(2);
+        let end = now_ns().saturating_add(nanoseconds(self.duration));
         let mut intervals = Vec::with_capacity(1 << 16);
         while now_ns() < end && !stop() {
             thread::sleep(Duration::from_nanos(random.u64(every / 2..=every / 2 + every)));
@@ -96,7 +98,7 @@ impl Culprit {
         cpus.set(self.cpu);
         sched_setaffinity(None, &cpus).map_err(refused)?;
         let priority = self.priority;
-        set_fifo(priority).map_err(|error| CulpritError::Priority { priority, error })
+        schedule(Scheduling::Fifo { priority }).map_err(|error| CulpritError::Priority { priority, error })
     }
 }
 
@@ -109,10 +111,6 @@ pub fn write(mut file: impl Write, intervals: &[(u64, u64)]) -> io::Result<()> {
         writeln!(file, "{began} {ended}")?;
     }
     file.flush()
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn now_ns() -> u64 {

@@ -12,6 +12,7 @@
 //! | [`child`] | child process that never outlives its parent |
 //! | [`cable`] | two network namespaces and a veth pair |
 //! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
+//! | [`jitter`] | period jitter of a bus, as an independent observer sees it |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
 //! | [`ipc`] | cost of communication between threads |
 //! | [`ecci`] | cost of sharing the cycle's state with many readers |
@@ -35,6 +36,7 @@ pub mod ecci;
 pub mod interference;
 pub mod interrupt;
 pub mod ipc;
+pub mod jitter;
 pub mod load;
 pub mod navigation;
 pub mod omni;

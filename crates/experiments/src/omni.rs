@@ -21,6 +21,7 @@ use crate::navigation::pilot;
 use crate::onbeat_run::OnbeatRun;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, servo};
+use types::BaseKind;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,9 +178,9 @@ impl Followed {
 /// Follows the path from the robot's position, and waits until it has come to rest.
 fn follow(context: &Context, ipc: &str, planned: &PathMotion) -> Result<Vec<Followed>, Error> {
     let client = Client::named(ipc).map_err(Error::other)?;
-    if client.description().base.as_ref().is_none_or(|base| base.kind == "differential") {
+    if client.description().base.as_ref().is_none_or(|base| base.kind == BaseKind::Differential) {
         return Err(Error::other(
-            "measure omni: expected a robot with a [base] of kind mecanum or omni, found none: give one with --robot",
+            "measure omni: expected a robot with a [base] of kind mecanum or omni, found none: name such a robot file",
         ));
     }
     let mut commands = client.command().map_err(Error::other)?;
@@ -208,6 +209,7 @@ fn follow(context: &Context, ipc: &str, planned: &PathMotion) -> Result<Vec<Foll
         let wheels = state.axes.iter().map(|axis| axis.velocity).collect();
         steps.push(Followed { time, reference, step, wheels });
     }
+    pilot::send(&mut commands, Twist::default(), MonotonicClock.now())?;
     log.finish()?;
     Ok(steps)
 }

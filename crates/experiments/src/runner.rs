@@ -104,6 +104,7 @@ pub fn read(path: &Path) -> Result<Recording, Error> {
 
 /// Reason for a failed experiment.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]

@@ -68,10 +68,12 @@ impl Servo {
         ));
         report.sections.push(Section::Table(cycle::percentiles(&summary)));
         report.sections.push(Section::Table(cycle::health(&summary)));
+        report.sections.extend(reference_clock(&outcome["clock_lock"], period).map(Section::Text));
         report.sections.extend(cycle::plots(&cycles, period));
         if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
             report.values = values;
         }
+        report.values.insert("clock_lock".to_owned(), outcome["clock_lock"].clone());
         Ok(report)
     }
 
@@ -100,10 +102,34 @@ impl Servo {
     }
 }
 
+/// The cycle against the reference clock of the bus, as the run tells; `None` where that was not heard of.
+fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {
+    let micros = |name: &str| told[name].as_f64().unwrap_or(0.0) / 1e3;
+    told["frame_phase_ns"].as_u64()?;
+    let lock = match told["state"].as_str()? {
+        "off" => "The cycle follows its own clock".to_owned(),
+        state => {
+            let after = told["cycles_to_lock"].as_u64().unwrap_or(0) as f64 * period_ns as f64 / 1e9;
+            let drift = micros("drift_ppb");
+            format!(
+                "The cycle's lock to the reference clock of the bus: {state}, found within {after:.2} s, lost {} times, held within \
+                 {:.1} us; drift {drift:+.2} ppm",
+                told["losses"],
+                micros("held_within_ns"),
+            )
+        }
+    };
+    Some(format!(
+        "{lock}. The reference clock differs from this host's by {:+.1} us; frames pass it {:.1} us behind SYNC0 without a shift.",
+        micros("difference_ns"),
+        micros("frame_phase_ns"),
+    ))
+}
+
 /// Letters granted, and those requested if they differ.
 fn profile(conditions: &Value) -> String {
     let letters = |which: &str| conditions["profile"][which].as_str().unwrap_or("not known").to_owned();
-    let (asked, granted) = (letters("asked"), letters("granted"));
+    let (asked, granted) = (letters("requested"), letters("granted"));
     if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
 }
 
@@ -115,4 +141,30 @@ pub(crate) fn refusals(outcome: &Value) -> Vec<String> {
         .filter(|it| it.contains(" was refused ("))
         .map(str::to_owned)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // feature(measure): `servo` tells lock, difference and phase of the frame against SYNC0
+    #[test]
+    fn the_lock_is_told_in_words_and_a_bus_without_a_clock_tells_none() {
+        let mut told = json!({
+            "state": "locked", "phase_error_ns": 12, "drift_ppb": 49_980, "outliers": 3, "losses": 1, "cycles_to_lock": 812,
+            "held_within_ns": 1_240, "difference_ns": -1_234_560, "frame_phase_ns": 512_340,
+        });
+        let expected = "The cycle's lock to the reference clock of the bus: locked, found within 0.81 s, lost 1 times, held \
+                        within 1.2 us; drift +49.98 ppm. The reference clock differs from this host's by -1234.6 us; frames \
+                        pass it 512.3 us behind SYNC0 without a shift.";
+        assert_eq!(reference_clock(&told, 1_000_000).as_deref(), Some(expected));
+        told["state"] = "off".into();
+        assert!(
+            reference_clock(&told, 1_000_000).unwrap().starts_with("The cycle follows its own clock. The")
+        );
+        told["frame_phase_ns"] = Value::Null;
+        assert_eq!(reference_clock(&told, 1_000_000), None);
+    }
 }

@@ -4,13 +4,15 @@
 use onbeat_ipc::client::Client;
 use onbeat_ipc::command::AxisTarget;
 use onbeat_ipc::controller::DriveRequest;
+use onbeat_ipc::units::{NewtonMetres, Radians, RadiansPerSecond};
+use types::CyclicMode;
 
 const SWING: f64 = 0.3;
 const SPEED: f64 = std::f64::consts::PI;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ipc = Client::find()?;
-    let modes: Vec<String> = ipc.description().axes.iter().map(|axis| axis.mode.clone()).collect();
+    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode).collect();
     let mut controller = ipc.controller()?;
     let mut swings = vec![(0.0, 0.0); modes.len()];
     let (mut last, mut pace) = (0, 1.0);
@@ -27,10 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if axis.phase == 2 { (*start, *time + elapsed) } else { (axis.target_position, 0.0) };
             let (sine, cosine) = (SPEED * *time).sin_cos();
             answer.request = Some(DriveRequest::Enable);
-            answer.target = Some(match mode.as_str() {
-                "csp" => AxisTarget::Position(*start + SWING * (1.0 - cosine)),
-                "csv" => AxisTarget::Velocity(SWING * SPEED * sine * pace),
-                _ => AxisTarget::Effort(0.0),
+            answer.target = Some(match mode {
+                CyclicMode::Position => AxisTarget::Position(Radians(*start + SWING * (1.0 - cosine))),
+                CyclicMode::Velocity => AxisTarget::Velocity(RadiansPerSecond(SWING * SPEED * sine * pace)),
+                _ => AxisTarget::Effort(NewtonMetres(0.0)),
             });
         }
         turn.send();

@@ -19,6 +19,7 @@ mod history;
 mod message;
 mod server;
 mod session;
+mod words;
 
 pub(crate) use server::Admission;
 pub(crate) use session::{Guest, pair};
@@ -27,8 +28,9 @@ pub use bytes::Bytes;
 pub use client::{BusClient, BusError, Events};
 pub use history::EVENTS_KEPT;
 pub use message::{
-    BusStatus, Event, Happening, Outcome, PortErrorCounters, Reply, Request, Service,
-    SubDeviceErrorCounters, SubDeviceStatus, WorkingCounter,
+    BusStatus, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortErrorCounters, PortLink,
+    Reply, Request, RingEnd, RingStatus, Service, SubDeviceErrorCounters, SubDeviceStatus, WorkingCounter,
+    WorkingCounterChange, WorkingCounterHistory,
 };
 pub use server::{Backend, Counters, Guests, Publisher, Server, Ticket};
 pub use session::{LONGEST_LINE, MOST_UNDER_WAY};

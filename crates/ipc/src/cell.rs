@@ -146,6 +146,7 @@ impl<M: Words> Writer<M> {
     /// are ignored.
     ///
     /// Never waits, makes no system call and allocates nothing.
+    #[inline]
     pub fn publish(&mut self, publication: &[u64]) {
         let number = self.newest.wrapping_add(1);
         let words = self.memory.words();
@@ -209,6 +210,7 @@ impl<M: Words> Reader<M> {
     }
 
     /// Copies the newest publication, cut to the length of `copy`, in at most this many attempts.
+    #[inline]
     pub fn read(&self, copy: &mut [u64], attempts: u32) -> Found {
         let words = self.memory.words();
         let mut number = 0;

@@ -29,7 +29,9 @@ use crate::service::protocol::{LONGEST_NAME, Reply, Request, Status};
 use crate::state::ReadError;
 use crate::{command, diagnostics, place, state};
 
-pub use errors::{AttachError, ControllerError, FindError, ForceError, LeaseError, PortError, Running};
+pub use errors::{
+    AttachError, ControllerError, FindError, ForceError, LeaseError, PortError, Refusal, Running,
+};
 pub(crate) use line::Line;
 
 /// Connection of a client to a running cycle.
@@ -109,7 +111,7 @@ impl Client {
     /// Attachments to the cycles that answer, and the errors of those that exist but cannot be attached to.
     fn answering(folders: &[PathBuf], name: Option<&str>) -> (Vec<Self>, Vec<AttachError>) {
         let (mut found, mut failed) = (Vec::new(), Vec::new());
-        for path in folders.iter().flat_map(|folder| place::sockets(folder)) {
+        for path in folders.iter().flat_map(|folder| place::sockets(folder, place::CYCLE)) {
             if name.is_some_and(|name| path.file_stem().is_none_or(|stem| stem != name)) {
                 continue;
             }
@@ -129,23 +131,23 @@ impl Client {
     pub fn open(path: &Path) -> Result<Self, AttachError> {
         let line = Line::to(path)?;
         let (reply, files) = line.ask(Request::Attach)?;
-        let refuse = |why: String| AttachError::Refused { path: path.into(), why };
+        let refuse = |source| AttachError::Refused { path: path.into(), source };
         if reply.status != Status::Done {
-            return Err(refuse(line.why(&reply)));
+            return Err(refuse(reply.into()));
         }
-        let [document, state, diagnostics] = files.try_into().map_err(|files: Vec<_>| {
-            refuse(format!("3 descriptors were expected, {} came", files.len()))
-        })?;
-        let region = |error| AttachError::Region { path: path.into(), error };
+        let [document, state, diagnostics] = files
+            .try_into()
+            .map_err(|files: Vec<_>| refuse(Refusal::Descriptors { found: files.len() }))?;
+        let region = |source| AttachError::Region { path: path.into(), source };
         // Only a sealed memory file is read: reading any other descriptor might never end.
         if !fcntl_get_seals(&document)
             .is_ok_and(|seals| seals.contains(SealFlags::WRITE | SealFlags::SHRINK))
         {
-            return Err(refuse("its description is no sealed memory file".to_owned()));
+            return Err(refuse(Refusal::NotSealed));
         }
         let description = read_all(&File::from(document))
             .and_then(|document| Ok(serde_json::from_slice(&document)?))
-            .map_err(|error| refuse(format!("its description cannot be read: {error}")))?;
+            .map_err(|error| refuse(Refusal::Description(error)))?;
         Ok(Self {
             path: path.into(),
             name: reply.text,
@@ -191,7 +193,7 @@ impl Client {
             }
             (Status::Taken, _) => Err(LeaseError::Taken { process: reply.numbers[0] }),
             (Status::NotPermitted, _) => Err(LeaseError::NotPermitted { why: reply.text }),
-            _ => Err(LeaseError::Refused { why: line.why(&reply) }),
+            _ => Err(LeaseError::Refused(reply.into())),
         }
     }
 
@@ -213,11 +215,11 @@ impl Client {
     }
 
     fn ask_for(&self, force: Force) -> Result<(), ForceError> {
-        let (line, reply, _) = self.ask_until_ready(Request::Force(force)).map_err(ForceError::Attach)?;
+        let (_, reply, _) = self.ask_until_ready(Request::Force(force)).map_err(ForceError::Attach)?;
         match reply.status {
             Status::Done => Ok(()),
             Status::NotPermitted => Err(ForceError::NotPermitted { why: reply.text }),
-            _ => Err(ForceError::Refused { why: line.why(&reply) }),
+            _ => Err(ForceError::Refused(reply.into())),
         }
     }
 
@@ -237,7 +239,7 @@ impl Client {
             }
             (Status::Taken, _) => Err(ControllerError::Taken { process: reply.numbers[0] }),
             (Status::NotPermitted, _) => Err(ControllerError::NotPermitted { why: reply.text }),
-            _ => Err(ControllerError::Refused { why: line.why(&reply) }),
+            _ => Err(ControllerError::Refused(reply.into())),
         }
     }
 
@@ -254,7 +256,7 @@ impl Client {
         if !(1..=LONGEST_NAME).contains(&name.len()) {
             return Err(PortError::NoSuchPort { port, known: known() });
         }
-        let (line, reply, files) = self.ask_until_ready(Request::Port(name)).map_err(PortError::Attach)?;
+        let (_, reply, files) = self.ask_until_ready(Request::Port(name)).map_err(PortError::Attach)?;
         let [kind, size, depth] = reply.numbers;
         let (size, depth) = (size as usize, depth as usize);
         match (reply.status, files.into_iter().next()) {
@@ -265,7 +267,7 @@ impl Client {
             (Status::NoSuchPort, _) => Err(PortError::NoSuchPort { port, known: known() }),
             (Status::Taken, _) => Err(PortError::Taken { port, process: reply.numbers[0] }),
             (Status::NotPermitted, _) => Err(PortError::NotPermitted { port, why: reply.text }),
-            _ => Err(PortError::Refused { port, why: line.why(&reply) }),
+            _ => Err(PortError::Refused { port, source: reply.into() }),
         }
     }
 
@@ -274,10 +276,10 @@ impl Client {
     /// # Errors
     /// The program that runs the cycle takes no requests for its bus, too many programs ask it, or the cycle has ended.
     pub fn bus(&self) -> Result<BusClient, AttachError> {
-        let (line, reply, files) = self.ask_until_ready(Request::Bus)?;
+        let (_, reply, files) = self.ask_until_ready(Request::Bus)?;
         match (reply.status, files.into_iter().next()) {
             (Status::Done, Some(file)) => Ok(BusClient::new(file)),
-            _ => Err(AttachError::Refused { path: self.path.clone(), why: line.why(&reply) }),
+            _ => Err(AttachError::Refused { path: self.path.clone(), source: reply.into() }),
         }
     }
 

@@ -9,6 +9,7 @@
 //!
 //! ```no_run
 //! use onbeat_ipc::command::AxisTarget;
+//! use onbeat_ipc::units::Radians;
 //! use onbeat_ipc::controller::DriveRequest;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,7 +18,7 @@
 //! while let Some(turn) = controller.wait() {
 //!     for (axis, answer) in turn.request.axes.iter().zip(&mut turn.answer.axes) {
 //!         answer.request = Some(DriveRequest::Enable);
-//!         answer.target = Some(AxisTarget::Position(axis.target_position));
+//!         answer.target = Some(AxisTarget::Position(Radians(axis.target_position)));
 //!     }
 //!     turn.send();
 //! }
@@ -30,17 +31,19 @@ mod counters;
 mod ends;
 pub(crate) mod words;
 
-use crate::codes::codes;
-use crate::command::{AxisTarget, Pose, Twist};
-use crate::state::{Axis, Base, Freshness, Refusal, Signal};
+use crate::command::AxisTarget;
+use crate::state::{Axis, Base, Clamped, Refusal, Signal};
+use types::codes;
 
 pub use client::{Controller, Turn, Waited};
 pub use counters::{ControllerCounters, Counters};
 pub(crate) use ends::Role;
 pub use ends::{CycleEnd, Received};
+pub use types::ExternalCommand;
+pub use types::state::DriveRequest;
 
 /// Version of requests, answers and their order. A process of another version is refused.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Inputs of a cycle for the controller process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,24 +68,11 @@ pub struct Request {
     /// Signals, in the order of the description.
     pub signals: Vec<Signal>,
     /// Command from outside.
-    pub command: Commanded,
-}
-
-/// Command from outside, as the cycle took it: every number in it is within the robot's limits.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Commanded {
-    /// Validity; only a fresh command is to move anything.
-    pub freshness: Freshness,
-    /// Velocity of the base.
-    pub twist: Option<Twist>,
-    /// Pose of the arm's tool.
-    pub pose: Option<Pose>,
-    /// Target of each axis, in the order of the description.
-    pub axes: Vec<Option<AxisTarget>>,
+    pub command: ExternalCommand,
 }
 
 /// Drive of an axis, beside the state of the axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Drive {
     /// Statusword 0x6041.
     pub statusword: u16,
@@ -96,6 +86,8 @@ pub struct Drive {
     pub missed: u32,
     /// Cycles in a row in which it was asked to be enabled and was not.
     pub waits: u32,
+    /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first inputs.
+    pub counts: Option<(i32, f64)>,
 }
 
 /// Answer to the request of a cycle.
@@ -107,6 +99,8 @@ pub struct Answer {
     pub commanded: bool,
     /// Reason for a target of the command that it refuses, in the cycle in which it does.
     pub refused: Option<Refusal>,
+    /// Target of the command that it follows and that is beyond a limit, and clamped.
+    pub clamped: Option<Clamped>,
     /// Base by its odometry, shown in the state; all zero without one.
     pub base: Base,
     /// Axes, in the order of the description.
@@ -125,22 +119,6 @@ pub struct AxisAnswer {
     pub home: bool,
     /// Set-point of the kind that its mode follows; `None` leaves the one before.
     pub target: Option<AxisTarget>,
-}
-
-/// Request to a drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum DriveRequest {
-    /// No torque.
-    Disable = 1,
-    /// Operation enabled: it follows set-points.
-    Enable = 2,
-    /// Quick stop, then no torque.
-    QuickStop = 3,
-    /// Stand still with torque; enables nothing.
-    Halt = 4,
-    /// Reset a fault, and acknowledge a stop by supervision.
-    FaultReset = 5,
 }
 
 codes! {

@@ -1,8 +1,10 @@
 //! Description of a running cycle, written once as JSON before the first cycle.
 
 use serde::{Deserialize, Serialize};
+use types::signal::Direction;
+use types::{BaseKind, ControllerKind, CyclicMode, PortKind, SensorKind, ValueKind, ValueType};
 
-use crate::state::words::Rows;
+use crate::state::region::Rows;
 
 /// Description of a cycle and its robot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,8 +46,8 @@ pub struct Description {
 pub struct AxisDescription {
     /// Unique name.
     pub name: String,
-    /// `"csp"`, `"csv"` or `"cst"`.
-    pub mode: String,
+    /// Mode of its drive.
+    pub mode: CyclicMode,
     /// Lowest and highest position, rad; none for a continuous axis.
     pub position_limits: Option<(f64, f64)>,
     /// Highest speed in either direction, rad/s.
@@ -61,13 +63,13 @@ pub struct SignalDescription {
     pub name: String,
     /// Name of its SubDevice.
     pub sub_device: String,
-    /// `"input"` or `"output"`.
-    pub direction: String,
-    /// Type of its entry: `"bool"`, `"uint16"`, `"int12"`, `"float"`, `"double"`.
+    /// Way of its value.
+    pub direction: Direction,
+    /// Type of its entry: in JSON `"bool"`, `"uint16"`, `"int12"`, `"float"`, `"double"`.
     #[serde(rename = "type")]
-    pub value_type: String,
-    /// Kind of its value in a state: `"bool"`, `"unsigned"`, `"signed"` or `"real"`.
-    pub kind: String,
+    pub value_type: ValueType,
+    /// Kind of its value in a state.
+    pub kind: ValueKind,
     /// Unit, empty for none.
     pub unit: String,
     /// Lowest and highest value.
@@ -83,12 +85,12 @@ pub struct SignalDescription {
 }
 
 /// Description of signals that together are a measurement.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SensorDescription {
     /// Unique name.
     pub name: String,
-    /// `"force_torque"`, `"imu"` or `"temperature"`.
-    pub kind: String,
+    /// Measurement.
+    pub kind: SensorKind,
     /// Frame its values are in.
     pub frame: String,
     /// Indices of its signals: force and torque; acceleration, angular velocity and perhaps orientation; temperature.
@@ -117,17 +119,50 @@ impl Description {
 pub struct ControllerDescription {
     /// Unique name.
     pub name: String,
-    /// Kind as in the robot file: `"joint_trajectory"`, `"diff_drive"`, ...
-    pub kind: String,
+    /// Kind as in the robot file; `None` for one that a program brings along, in JSON `"own"`.
+    #[serde(with = "own")]
+    pub kind: Option<ControllerKind>,
     /// Indices of the axes it moves.
     pub axes: Vec<usize>,
+}
+
+impl ControllerDescription {
+    /// Name of its kind.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        self.kind.map_or(own::NAME, ControllerKind::name)
+    }
+}
+
+/// Kind of a controller as text.
+mod own {
+    use serde::de::{Deserialize, Deserializer, IntoDeserializer};
+    use serde::{Serialize, Serializer};
+    use types::ControllerKind;
+
+    /// Kind of a controller that a program brings along.
+    pub(super) const NAME: &str = "own";
+
+    pub(super) fn serialize<S: Serializer>(
+        kind: &Option<ControllerKind>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        kind.map_or(NAME, ControllerKind::name).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ControllerKind>, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        (name != NAME).then(|| ControllerKind::deserialize(name.into_deserializer())).transpose()
+    }
 }
 
 /// Description of a mobile base.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaseDescription {
-    /// `"differential"`, `"mecanum"` or `"omni"`.
-    pub kind: String,
+    /// Arrangement of its wheels.
+    pub kind: BaseKind,
     /// Highest speed, m/s.
     pub velocity_limit: f64,
     /// Highest yaw rate, rad/s.
@@ -152,10 +187,53 @@ pub struct ArmDescription {
 pub struct PortDescription {
     /// Unique name.
     pub name: String,
-    /// `"message"` or `"stream"`.
-    pub kind: String,
+    /// Messages or a stream.
+    pub kind: PortKind,
     /// Longest message, or size of the stream's buffer, bytes.
     pub size: usize,
     /// Messages the buffer holds in each direction; 0 for a stream.
     pub depth: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_go_by_their_names_in_json() {
+        let named = |kind| ControllerDescription { name: "it".to_owned(), kind, axes: Vec::new() };
+        let text = |kind: &str| format!(r#"{{"name":"it","kind":"{kind}","axes":[]}}"#);
+        let kinds = ControllerKind::ALL.map(|kind| (kind.name(), Some(kind)));
+        for (name, kind) in kinds.into_iter().chain([("own", None)]) {
+            assert_eq!(named(kind).kind_name(), name);
+            assert_eq!(serde_json::to_string(&named(kind)).unwrap(), text(name));
+            assert_eq!(serde_json::from_str::<ControllerDescription>(&text(name)).unwrap(), named(kind));
+        }
+        let error = serde_json::from_str::<ControllerDescription>(&text("sine")).unwrap_err().to_string();
+        assert!(error.starts_with("unknown variant `sine`, expected one of `hold`, `sinusoid`"), "{error}");
+        for mode in CyclicMode::ALL {
+            assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
+        }
+    }
+
+    #[test]
+    fn types_and_kinds_of_signals_go_by_their_names_in_json() {
+        let signal = SignalDescription {
+            value_type: ValueType::Signed(12),
+            kind: ValueKind::Real,
+            ..Default::default()
+        };
+        let text = serde_json::to_string(&signal).unwrap();
+        assert!(text.contains(r#""type":"int12","kind":"real""#), "{text}");
+        assert_eq!(serde_json::from_str::<SignalDescription>(&text).unwrap(), signal);
+        let sentence = |wrong: &str, right: &str| {
+            serde_json::from_str::<SignalDescription>(&text.replace(right, wrong)).unwrap_err().to_string()
+        };
+        let expected =
+            "unknown type `int128`, expected bool, uint1 to uint64, int1 to int64, float or double";
+        assert!(sentence("int128", "int12").starts_with(expected));
+        assert!(
+            sentence("complex", "real").starts_with("unknown variant `complex`, expected one of `bool`")
+        );
+    }
 }

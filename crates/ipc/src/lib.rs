@@ -17,6 +17,7 @@
 //! | [`server`] | side of the process that runs the cycle: makes all of it, and starts the [`service`] |
 //! | [`client`] | client side |
 //! | [`service`] | the thread that lets clients attach, and its protocol |
+//! | [`text`] | text requests to any other running program of ours |
 //! | [`cell`] | lock-free code under state, command and diagnostics |
 //! | [`ring`] | bounded ring within a process that drops and counts |
 //!
@@ -30,7 +31,6 @@ mod bytes;
 pub mod cell;
 pub mod channel;
 pub mod client;
-mod codes;
 pub mod command;
 pub mod controller;
 pub mod description;
@@ -45,7 +45,19 @@ pub mod server;
 pub mod service;
 pub mod state;
 mod sys;
+pub mod text;
 mod value;
 pub mod words;
 
+/// Pages whose Rust programs are compiled as tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/ipc.md")]
+    mod ipc {}
+    #[doc = include_str!("../../../docs/bus.md")]
+    mod bus {}
+}
+
 pub use region::{Other, RegionError};
+
+pub use types::units;

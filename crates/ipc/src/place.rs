@@ -2,7 +2,8 @@
 //!
 //! `/run/onbeat` for root, `$XDG_RUNTIME_DIR/onbeat` for other users, `/tmp/onbeat-UID` without either;
 //! and, since only their owners may enter those, `/tmp/onbeat-UID-GROUP` for an interface that admits a
-//! group. A socket is named after its interface, with the suffix `.sock`. A socket that no process answers
+//! group. A socket is named after its interface, with the suffix `.sock`; those of other programs ([`crate::text`]) have
+//! other suffixes. A socket that no process answers
 //! on is left over from a dead cycle: clients skip it, and the next cycle of that name removes it; in these
 //! folders the next cycle of any name does.
 
@@ -49,10 +50,10 @@ pub(crate) fn of_others() -> Vec<PathBuf> {
     others.map(|(_, folder)| folder).take(MOST_OTHERS).collect()
 }
 
-/// Sockets in a folder, sorted by name. None if the folder does not exist or is not safe, that is, if
+/// Sockets in a folder with this suffix, sorted by name. None if the folder does not exist or is not safe, that is, if
 /// others than its owner may write to it. A folder of another user must be named after that user, and only
 /// sockets owned by that user count.
-pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn sockets(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     let Some(found) = fs::symlink_metadata(folder).ok().filter(is_safe) else { return Vec::new() };
     let user = found.uid();
     let is_ours = is_ours(&found);
@@ -60,7 +61,7 @@ pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path()).filter(|path| is_socket_name(path));
+    let paths = entries.map(|entry| entry.path()).filter(|path| is_socket_name(path, suffix));
     let mut found: Vec<PathBuf> = paths.filter(|path| is_ours || is_socket_of(path, user)).collect();
     found.sort();
     if !is_ours {
@@ -71,6 +72,7 @@ pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
 
 /// Reason for not listening at a socket.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlaceError {
     /// The folder cannot be made or used.
     #[error("{}: {error}; the sockets of running cycles are there", folder.display())]
@@ -140,6 +142,7 @@ pub enum PlaceError {
 pub(crate) fn listen_at(
     folder: &Path,
     name: &str,
+    suffix: &str,
     mode: u32,
     group: Option<u32>,
 ) -> Result<(PathBuf, OwnedFd), PlaceError> {
@@ -147,13 +150,13 @@ pub(crate) fn listen_at(
     let folder_error = |error| PlaceError::Folder { folder: folder.into(), error };
     // Serialises cycles that open at once: a socket that looks dead below is not one half made.
     let _lock = Lock::of(folder).map_err(folder_error)?;
-    let path = folder.join(format!("{name}.{SUFFIX}"));
-    let unborn = folder.join(format!(".{}.{SUFFIX}", std::process::id()));
+    let path = folder.join(format!("{name}.{suffix}"));
+    let unborn = folder.join(format!(".{}.{suffix}", std::process::id()));
     make_room(&path)?;
     make_room(&unborn)?;
     // These folders hold nothing but sockets of cycles.
     if [own(None), own(group), temporary()].iter().any(|it| it == folder) {
-        sweep(folder);
+        sweep(folder, suffix);
     }
     let socket_error = |error| PlaceError::Socket { path: path.clone(), error };
     let made = || {
@@ -200,8 +203,8 @@ fn make_room(path: &Path) -> Result<(), PlaceError> {
 }
 
 /// Removes the sockets of dead cycles of this user in a folder of ours.
-fn sweep(folder: &Path) {
-    for path in sockets(folder) {
+fn sweep(folder: &Path, suffix: &str) {
+    for path in sockets(folder, suffix) {
         if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::Nobody) {
             let _ = fs::remove_file(&path);
         }
@@ -229,6 +232,36 @@ impl Lock {
         let file = File::open(folder)?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(Self { _folder: file })
+    }
+}
+
+/// A socket of ours at its path; dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Placed {
+    pub(crate) fn at(path: PathBuf) -> io::Result<Self> {
+        let found = fs::symlink_metadata(&path)?;
+        Ok(Self { path, identity: (found.dev(), found.ino()) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        // Only our own socket is removed: it may have been removed already, and another program may have
+        // taken its place.
+        let _lock = self.path.parent().map(Lock::of);
+        let found = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
+        if found.is_ok_and(|found| found == self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -306,9 +339,9 @@ fn is_socket_of(path: &Path, user: u32) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket() && found.uid() == user)
 }
 
-fn is_socket_name(path: &Path) -> bool {
+fn is_socket_name(path: &Path, suffix: &str) -> bool {
     let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-    !hidden && path.extension().is_some_and(|extension| extension == SUFFIX)
+    !hidden && path.extension().is_some_and(|extension| extension == suffix)
 }
 
 fn runtime_folder() -> Option<PathBuf> {
@@ -347,7 +380,8 @@ const PREFIX: &str = "onbeat-";
 /// Most folders of other users that are searched, and most sockets in each: their contents are untrusted.
 const MOST_OTHERS: usize = 64;
 
-const SUFFIX: &str = "sock";
+/// Suffix of the sockets of cycles.
+pub(crate) const CYCLE: &str = "sock";
 
 /// Longest wait for a peer that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);

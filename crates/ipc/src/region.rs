@@ -152,6 +152,7 @@ pub(crate) fn reader<M: Words>(region: M, shape: Shape) -> io::Result<cell::Read
 
 /// Reason for a region that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegionError {
     /// The region has another layout than this program's.
     #[error(transparent)]

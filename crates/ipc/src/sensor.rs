@@ -46,6 +46,7 @@ pub struct Head {
 
 /// Reason for a message that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SensorError {
     /// The length is not that of its kind.
     #[error("found {found} bytes, expected {expected}: is it a message of another port or version?")]

@@ -181,7 +181,7 @@ impl Builder {
         let document = serde_json::to_string(&description).map_err(io::Error::from)?;
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
-        let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
+        let (path, listener) = place::listen_at(&folder, &name, place::CYCLE, mode, group)?;
         let handed = Handed { name, files, commands, forces, controller, ports, bus, group, look };
         let serve = Serve::new(listener, handed)?;
         let server = Server::open(path, serve, diagnostics)?;
@@ -212,6 +212,7 @@ pub struct CreateError {
 
 /// Reason for an interface that was not opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The name cannot be a file name.
     #[error("an IPC cannot be called `{name}`: 1 to 64 bytes, no `/`, no `.` at the start")]

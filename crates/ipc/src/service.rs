@@ -12,9 +12,7 @@ pub mod protocol;
 mod serve;
 mod visitors;
 
-use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -22,7 +20,7 @@ use std::thread::JoinHandle;
 use crate::channel::PortCounters;
 use crate::controller::{self, ControllerCounters};
 use crate::diagnostics::{self, TooLong};
-use crate::place::Lock;
+use crate::place::Placed;
 
 pub(crate) use serve::{Handed, Serve};
 
@@ -30,8 +28,7 @@ pub(crate) use serve::{Handed, Serve};
 /// state and see that the cycle has ended.
 #[derive(Debug)]
 pub struct Server {
-    path: PathBuf,
-    identity: (u64, u64),
+    placed: Placed,
     diagnostics: Mutex<diagnostics::Writer>,
     counters: Vec<(Box<str>, Arc<crate::channel::Counters>)>,
     controller: Option<Arc<controller::Counters>>,
@@ -46,13 +43,12 @@ impl Server {
         serve: Serve,
         diagnostics: diagnostics::Writer,
     ) -> std::io::Result<Self> {
-        let metadata = fs::symlink_metadata(&path)?;
+        let placed = Placed::at(path)?;
         let wake = serve.wake();
         let (counters, controller) = (serve.counters(), serve.controller_counters());
         let thread = std::thread::Builder::new().name("onbeat-ipc".into()).spawn(move || serve.run())?;
         Ok(Self {
-            path,
-            identity: (metadata.dev(), metadata.ino()),
+            placed,
             diagnostics: Mutex::new(diagnostics),
             counters,
             controller,
@@ -84,7 +80,7 @@ impl Server {
     /// Path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.placed.path()
     }
 }
 
@@ -93,13 +89,6 @@ impl Drop for Server {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
-        }
-        // Only our own socket is removed: it may have been removed already, and another cycle may have
-        // taken its place.
-        let _lock = self.path.parent().map(Lock::of);
-        let found = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
-        if found.is_ok_and(|found| found == self.identity) {
-            let _ = fs::remove_file(&self.path);
         }
     }
 }

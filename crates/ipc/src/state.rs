@@ -1,12 +1,12 @@
 //! State of the running cycle, published at the end of every cycle.
 
-mod ends;
-pub(crate) mod words;
+pub(crate) mod region;
 
-use crate::codes::codes;
+use types::codes;
 
-pub use ends::{ReadError, Reader, Writer};
-pub use types::Value;
+pub use region::{ReadError, Reader, Writer};
+pub use types::state::{BringUpPhase, DrivePhase, DriveState, StopReason};
+pub use types::{Freshness, LockState, Value, ValueKind};
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
 /// tell which values are valid.
@@ -18,6 +18,8 @@ pub struct State {
     pub release_ns: u64,
     /// State of the bus.
     pub bus: Bus,
+    /// Reference clock of the bus, and the cycle against it.
+    pub clock: Clock,
     /// Timing since the first cycle in Op.
     pub timing: Timing,
     /// Outcome of commands.
@@ -46,9 +48,8 @@ pub struct SignalCounters {
 /// State of the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bus {
-    /// Bring-up phase: 0 scan, 1 clocks, 2 configuration, 3 PreOp, 4 to SafeOp, 5 SafeOp, 6 to Op, 7 Op, 8
-    /// to Init, 9 down.
-    pub stage: u8,
+    /// Bring-up phase, a code of [`BringUpPhase`].
+    pub phase: u8,
     /// True if all inputs are of this cycle.
     pub all_fresh: bool,
     /// Datagrams of this cycle with an unexpected working counter.
@@ -67,6 +68,26 @@ pub struct Bus {
     pub clock_difference_ns: u64,
     /// Frames the operating system failed to send or receive.
     pub link_errors: u64,
+}
+
+/// Reference clock of the bus, and the cycle against it; all zero on a bus without distributed clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// Lock of the cycle to the reference clock, a code of [`LockState`]: 0 where the cycle follows its own clock.
+    pub lock: u8,
+    /// True if a frame of this cycle told the reference clock's time; else the two after it are of an earlier one.
+    pub heard: bool,
+    /// The reference clock's time less this host's, both since 2000-01-01, when that frame was sent.
+    pub difference_ns: i64,
+    /// Time from the last multiple of the period in the reference clock's time, at which SYNC0 without a shift comes, to the frame's
+    /// passage.
+    pub frame_phase_ns: u64,
+    /// Release against its place in the reference clock's period, with a lock; positive is late.
+    pub phase_error_ns: i64,
+    /// Rate of the reference clock against this host's, with a lock, in parts per billion.
+    pub drift_ppb: i64,
+    /// Times the lock was lost.
+    pub losses: u64,
 }
 
 /// Timing of the cycle since the first cycle in Op.
@@ -120,18 +141,33 @@ pub struct CommandState {
     pub last_refused_axis: u16,
     /// Signal of the last refusal, by its index in the description; `u16::MAX` for none.
     pub last_refused_signal: u16,
+    /// Commands since the start of which a target was beyond a limit, and was clamped.
+    pub clamped: u64,
+    /// Limit of the last clamp, a code of [`Limit`]; 0 for none.
+    pub last_clamp: u8,
+    /// Axis of the last clamp, by its index in the description; `u16::MAX` for none.
+    pub last_clamped_axis: u16,
 }
 
-/// Validity of the last command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Freshness {
-    /// No command was ever given.
-    #[default]
-    Never,
-    /// The last command is in force.
-    Fresh,
-    /// The time-to-live of the last command is over.
-    Stale,
+/// Target of a command that a controller clamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clamped {
+    /// Limit that it is clamped to.
+    pub limit: Limit,
+    /// Index of the axis whose target it is; `None` for a twist.
+    pub axis: Option<usize>,
+}
+
+codes! {
+    /// Limit that a target of a command was beyond: it was clamped to it.
+    Limit: u8 {
+        /// Limits of position.
+        Position = 1, "beyond the limits of position";
+        /// Limit of velocity; of a base: of its velocity, its yaw rate or its wheels.
+        Velocity = 2, "beyond the limit of velocity";
+        /// Limit of torque.
+        Effort = 3, "beyond the limit of torque";
+    }
 }
 
 codes! {
@@ -145,26 +181,20 @@ codes! {
         Axes = 3, "another number of axes than the robot has";
         /// A target is of a kind that the axis's mode does not support.
         Mode = 4, "an axis is asked for what its mode cannot do";
-        /// A target is beyond the position limits.
-        PositionLimit = 5, "beyond the limits of position";
-        /// A target is above the velocity limit.
-        VelocityLimit = 6, "beyond the limit of velocity";
-        /// A target is above the torque limit.
-        EffortLimit = 7, "beyond the limit of torque";
         /// The region holds no whole command.
-        Torn = 8, "the region holds no whole command";
+        Torn = 5, "the region holds no whole command";
         /// The number of signals is not that of the outputs set from outside.
-        Signals = 9, "another number of signals than are set from outside";
+        Signals = 6, "another number of signals than are set from outside";
         /// A value is of another kind than the signal: a number for a bit, or the other way round.
-        SignalType = 10, "a value of another kind than its signal: a number for a bit, or a bit for a number";
+        SignalType = 7, "a value of another kind than its signal: a number for a bit, or a bit for a number";
         /// A value is outside the range of its signal.
-        SignalRange = 11, "beyond the range of a signal";
+        SignalRange = 8, "beyond the range of a signal";
         /// The orientation of a pose is no unit quaternion.
-        Orientation = 12, "an orientation that is no unit quaternion";
+        Orientation = 9, "an orientation that is no unit quaternion";
         /// The tool cannot get to the pose on a straight line within the limits of its joints.
-        OutOfReach = 13, "a pose the tool cannot get to on a straight line within the limits of its joints";
+        OutOfReach = 10, "a pose the tool cannot get to on a straight line within the limits of its joints";
         /// The straight line leads through a singular pose, where a joint would have to jump.
-        Singular = 14, "a straight line through a singular pose, where a joint would have to jump";
+        Singular = 11, "a straight line through a singular pose, where a joint would have to jump";
     }
 }
 
@@ -211,15 +241,15 @@ pub struct Base {
 /// State of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// CiA 402 state of its drive in the order of the standard's table, from 1; 0 if unknown.
+    /// CiA 402 state of its drive, a code of [`DriveState`]; 0 if unknown.
     pub drive_state: u8,
-    /// 0 not enabled, 1 enabled and holding, 2 following set-points.
+    /// Source of its drive's target, a code of [`DrivePhase`].
     pub phase: u8,
     /// True if the numbers are of this cycle.
     pub fresh: bool,
     /// True if its absolute position is known.
     pub homed: bool,
-    /// Reason for a stop by supervision, a code of [`Stop`]; 0 if it is not stopped.
+    /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
     /// Position, rad.
     pub position: f64,
@@ -249,44 +279,12 @@ pub struct Signal {
 impl Signal {
     /// Value of a signal of this kind ([`crate::description::SignalDescription::kind`]).
     #[must_use]
-    pub fn value(self, kind: &str) -> Value {
+    pub fn value(self, kind: ValueKind) -> Value {
         match kind {
-            "bool" => Value::Bool(self.word != 0),
-            "signed" => Value::Signed(self.word as i64),
-            "real" => Value::Real(f64::from_bits(self.word)),
-            _ => Value::Unsigned(self.word),
+            ValueKind::Bool => Value::Bool(self.word != 0),
+            ValueKind::Unsigned => Value::Unsigned(self.word),
+            ValueKind::Signed => Value::Signed(self.word as i64),
+            ValueKind::Real => Value::Real(f64::from_bits(self.word)),
         }
-    }
-}
-
-codes! {
-    /// Reason for a stop of an axis by supervision.
-    Stop: u8 {
-        /// The command became stale, or the controller process answers no more.
-        Stale = 1, "the command, or the controller process, went stale";
-        /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
-        PositionLimit = 2, "a set-point beyond the limits of position, or (in cst) an axis too fast to stop before them";
-        /// The set-point was above the velocity limit; in torque mode the axis was.
-        VelocityLimit = 3, "a set-point beyond the limit of velocity, or (in cst) an axis that moves faster";
-        /// A set-point stepped farther than allowed.
-        Step = 4, "a set-point stepped farther than it may";
-        /// The axis did not follow its set-point.
-        FollowingError = 5, "the axis did not follow";
-        /// The drive is in fault.
-        Fault = 6, "the drive is in fault";
-        /// A set-point, or what the axis reports, was NaN or infinite.
-        NotFinite = 7, "a set-point, or what the axis reports, was no number";
-        /// Homing failed: the drive reported a homing error.
-        HomingError = 8, "the drive did not find its home: it shows a homing error";
-        /// Homing failed: the drive did not finish in time.
-        HomingTimedOut = 9, "the drive did not find its home in time";
-        /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
-        Outage = 10, "the axis was not heard of (outage)";
-        /// A stop signal is set.
-        Interlock = 11, "a stop signal (interlock)";
-        /// The permission to enable is missing.
-        NotPermitted = 12, "the permission to enable is missing (interlock)";
-        /// The cycle is ending, and the controller did not bring the axis to rest.
-        Ending = 13, "the cycle ends, and the controller did not bring the axis to rest";
     }
 }

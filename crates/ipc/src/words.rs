@@ -7,57 +7,47 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::description::Description;
-use crate::state::{CommandState, Freshness, Refusal, Stop, TrajectoryStatus};
+use crate::state::{
+    BringUpPhase, CommandState, DrivePhase, DriveState, Limit, LockState, Refusal, StopReason,
+    TrajectoryStatus,
+};
 
 /// Text of a code.
 pub type Words = Cow<'static, str>;
 
-/// Text of the bus's bring-up phase ([`crate::state::Bus::stage`]).
+/// Text of the bus's bring-up phase ([`crate::state::Bus::phase`]).
 #[must_use]
-pub fn stage(code: u8) -> Words {
-    const STAGES: [&str; 10] = [
-        "Scan",
-        "Clocks",
-        "Configuration",
-        "PreOp",
-        "To SafeOp",
-        "SafeOp",
-        "To Op",
-        "Op",
-        "To Init",
-        "Down",
-    ];
-    STAGES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
+pub fn bus_phase(code: u8) -> Words {
+    BringUpPhase::from_code(code).map_or_else(|| unknown(code), |phase| phase.words().into())
+}
+
+/// Text of the lock of the cycle to the reference clock ([`crate::state::Clock::lock`]).
+#[must_use]
+pub fn clock_lock(code: u8) -> Words {
+    LockState::ALL.get(usize::from(code)).map_or_else(|| unknown(code), |lock| lock.name().into())
 }
 
 /// Text of a drive's state as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is `not known`.
 #[must_use]
 pub fn drive_state(code: u8) -> Words {
-    const STATES: [&str; 9] = [
-        "not known",
-        "Not ready to switch on",
-        "Switch on disabled",
-        "Ready to switch on",
-        "Switched on",
-        "Operation enabled",
-        "Quick stop active",
-        "Fault reaction active",
-        "Fault",
-    ];
-    STATES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
+    match DriveState::from_code(code) {
+        Some(state) => state.words().into(),
+        None if code == 0 => "not known".into(),
+        None => unknown(code),
+    }
 }
 
 /// Text of an axis's phase ([`crate::state::Axis::phase`]).
 #[must_use]
 pub fn phase(code: u8) -> Words {
-    const PHASES: [&str; 3] = ["not enabled", "holding", "following"];
-    PHASES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
+    DrivePhase::from_code(code).map_or_else(|| unknown(code), |phase| phase.words().into())
 }
 
 /// Text of the reason for a stop ([`crate::state::Axis::stop`]); `None` for an axis that is not stopped.
 #[must_use]
 pub fn stop(code: u8) -> Option<Words> {
-    (code != 0).then(|| Stop::from_code(code).map_or_else(|| unknown(code), |stop| stop.words().into()))
+    (code != 0)
+        .then(|| StopReason::from_code(code).map_or_else(|| unknown(code), |stop| stop.words().into()))
 }
 
 /// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there was
@@ -76,18 +66,22 @@ pub fn last_refusal(command: &CommandState, description: &Description) -> Option
     Some(axis.or(signal).map_or_else(|| why.to_string(), |name| format!("{name}: {why}")))
 }
 
-fn unknown(code: u8) -> Words {
-    format!("code {code}").into()
+/// Text of the limit that a clamped target was beyond ([`CommandState::last_clamp`]); `None` if there was none.
+#[must_use]
+pub fn clamp(code: u8) -> Option<Words> {
+    (code != 0).then(|| Limit::from_code(code).map_or_else(|| unknown(code), |limit| limit.words().into()))
 }
 
-impl fmt::Display for Freshness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Never => "never",
-            Self::Fresh => "fresh",
-            Self::Stale => "stale",
-        })
-    }
+/// The last clamp with the name of its axis, for a line of its own; `None` if there was none.
+#[must_use]
+pub fn last_clamp(command: &CommandState, description: &Description) -> Option<String> {
+    let what = clamp(command.last_clamp)?;
+    let axis = description.axes.get(usize::from(command.last_clamped_axis));
+    Some(axis.map_or_else(|| what.to_string(), |axis| format!("{}: {what}", axis.name)))
+}
+
+fn unknown(code: u8) -> Words {
+    format!("code {code}").into()
 }
 
 impl fmt::Display for TrajectoryStatus {
@@ -108,7 +102,7 @@ mod tests {
 
     #[test]
     fn every_code_has_its_own_words_and_an_unknown_one_is_shown_as_it_is() {
-        assert_eq!((stage(7).as_ref(), drive_state(5).as_ref()), ("Op", "Operation enabled"));
+        assert_eq!((bus_phase(7).as_ref(), drive_state(5).as_ref()), ("Op", "Operation enabled"));
         assert_eq!((stop(0), refusal(0)), (None, None));
         let all = |words: &dyn Fn(u8) -> Words, codes: std::ops::RangeInclusive<u8>| {
             let mut found: Vec<Words> = codes.clone().map(words).collect();
@@ -118,7 +112,10 @@ mod tests {
         };
         all(&|code| stop(code).unwrap(), 1..=14);
         all(&|code| refusal(code).unwrap(), 1..=12);
-        all(&stage, 0..=10);
+        all(&|code| clamp(code).unwrap(), 1..=4);
+        all(&bus_phase, 0..=10);
+        all(&clock_lock, 0..=4);
+        assert!(LockState::ALL.iter().all(|&lock| clock_lock(lock as u8) == lock.name()));
         all(&drive_state, 0..=9);
         assert_eq!(stop(200).unwrap(), "code 200");
     }
@@ -127,8 +124,9 @@ mod tests {
     #[test]
     fn codes_come_back_as_what_they_were() {
         for code in 0..=u8::MAX {
-            assert!(Stop::from_code(code).is_none_or(|stop| stop as u8 == code), "{code}");
+            assert!(StopReason::from_code(code).is_none_or(|stop| stop as u8 == code), "{code}");
             assert!(Refusal::from_code(code).is_none_or(|refusal| refusal as u8 == code), "{code}");
+            assert!(Limit::from_code(code).is_none_or(|limit| limit as u8 == code), "{code}");
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use onbeat_ipc::channel::Kind;
 use onbeat_ipc::client::Client;
 use onbeat_ipc::command::{AxisTarget, Command, Read};
+use onbeat_ipc::units::Radians;
 use support::{Folder, state};
 use testkit::CountingAllocator;
 use testkit::allocations::{self, calls_of};
@@ -36,7 +37,7 @@ fn the_real_time_ends_ask_for_no_memory() {
     for cycle in 0..200 {
         // Each holder has a region of its own: the transition from one to the next is watched too.
         let mut writer = ipc.command().unwrap();
-        let axes = vec![Some(AxisTarget::Position(1.0)), None];
+        let axes = vec![Some(AxisTarget::Position(Radians(1.0))), None];
         let signals = vec![Some(Value::Bool(true)), Some(Value::Signed(-1))];
         writer.send(&Command { axes, signals, ..Command::default() }).unwrap();
         ipc.force(1, Value::Bool(true), Duration::from_secs(1)).unwrap();

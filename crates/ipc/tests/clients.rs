@@ -5,12 +5,13 @@ mod support;
 
 use std::time::Duration;
 
-use onbeat_ipc::client::{AttachError, Client, ForceError, LeaseError, PortError};
+use onbeat_ipc::client::{AttachError, Client, ForceError, LeaseError, PortError, Refusal};
 use onbeat_ipc::command::{AxisTarget, Command, Read, SendError, Twist};
 use onbeat_ipc::diagnostics::LONGEST;
 use onbeat_ipc::force::Force;
 use onbeat_ipc::server::Builder;
 use onbeat_ipc::state::ReadError;
+use onbeat_ipc::units::RadiansPerSecond;
 use support::{Folder, description, eventually, state};
 use types::Value;
 
@@ -43,8 +44,8 @@ fn state_commands_description_and_diagnostics_cross() {
     assert_eq!(ends.command.newest(&mut command), Read::Nothing);
     let given = Command {
         time_to_live_ns: 5,
-        twist: Some(Twist { x: 1.0, y: f64::NAN, yaw: -2.0 }),
-        axes: vec![Some(AxisTarget::Velocity(f64::INFINITY)), None],
+        twist: Some(Twist::new(1.0, f64::NAN, -2.0)),
+        axes: vec![Some(AxisTarget::Velocity(RadiansPerSecond(f64::INFINITY))), None],
         signals: vec![None, Some(Value::Real(-7.5))],
         ..Command::default()
     };
@@ -52,7 +53,7 @@ fn state_commands_description_and_diagnostics_cross() {
     assert_eq!(ends.command.newest(&mut command), Read::New);
     assert_eq!((command.sequence, command.time_to_live_ns, &command.axes), (1, 5, &given.axes));
     assert_eq!(command.signals, given.signals);
-    assert!(command.stamp_ns > 0 && command.twist.unwrap().y.is_nan());
+    assert!(command.stamp_ns > 0 && command.twist.unwrap().y.0.is_nan());
     assert_eq!(ends.command.newest(&mut command), Read::Same);
     assert_eq!(writer.send(&Command::default()), Ok(2), "for no axis in particular");
     assert_eq!(ends.command.newest(&mut command), Read::New);
@@ -156,7 +157,10 @@ fn ports_that_are_not_there_or_in_use_are_refused_by_name() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(ipc.port("imu"), Err(PortError::Refused { .. })), "it is not bound");
+    assert!(
+        matches!(ipc.port("imu"), Err(PortError::Refused { source: Refusal::NotReady(_), .. })),
+        "it is not bound"
+    );
     port.bind();
     let channel = ipc.port("imu").unwrap();
     assert!(

@@ -17,6 +17,7 @@ use onbeat_ipc::controller::{
     Answer, AxisAnswer, CycleEnd, DriveRequest, Received, Request as Question, VERSION, Wrong,
 };
 use onbeat_ipc::service::protocol::Request;
+use onbeat_ipc::units::Radians;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketType,
@@ -57,7 +58,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
         while let Some(turn) = controller.wait() {
             assert_eq!(*turn.answer, Answer { cycle: turn.request.cycle, ..blank() });
             seen.push(turn.request.clone());
-            turn.answer.axes[0].target = Some(AxisTarget::Position(turn.request.axes[0].position));
+            turn.answer.axes[0].target = Some(AxisTarget::Position(Radians(turn.request.axes[0].position)));
             turn.answer.axes[1].request = Some(DriveRequest::Halt);
             turn.send();
         }
@@ -74,7 +75,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
         request.axes[0].position = cycle as f64;
         assert_eq!(exchange(&mut end, &request, &mut answer), Received::Answer);
         assert_eq!(answer.cycle, cycle);
-        assert_eq!(answer.axes[0].target, Some(AxisTarget::Position(cycle as f64)));
+        assert_eq!(answer.axes[0].target, Some(AxisTarget::Position(Radians(cycle as f64))));
         assert_eq!(answer.axes[1].request, Some(DriveRequest::Halt));
         asked.push(request);
     }
@@ -110,10 +111,10 @@ fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
     assert_eq!(end.holder(), Some(2), "another holder has another number");
     drop(again);
 
-    let (_line, reply, files) = ask(&folder.socket("robot"), Request::Controller(VERSION + 1));
-    let sentence = "the cycle speaks version 2 with controllers, this one 3: use programs of the same version of Onbeat on \
+    let (_line, status, reply, files) = ask(&folder.socket("robot"), Request::Controller(VERSION + 1));
+    let sentence = "the cycle speaks version 3 with controllers, this one 4: use programs of the same version of Onbeat on \
                     both sides";
-    assert_eq!((reply.as_str(), files.len()), (sentence, 0));
+    assert_eq!((status, reply.as_str(), files.len()), (OTHER_VERSION, sentence, 0));
 
     let (_ends, _door) = folder.builder("plain").open().unwrap();
     let error = Client::open(&folder.socket("plain")).unwrap().controller().unwrap_err();
@@ -123,6 +124,9 @@ fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
          of kind \"external\", or run with --controller external"
     );
 }
+
+/// Status of a reply to a program of another version (docs/ipc.md).
+const OTHER_VERSION: u16 = 1;
 
 /// The words of an answer region behind the header, and where its first slot's are.
 const CELL: u64 = 64;
@@ -159,7 +163,7 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
         (with(2, 1), Received::Wrong(Wrong::Rows)),
     ] {
         let mut answer = end.blank_answer();
-        let (line, _, files) = ask(&folder.socket("robot"), Request::Controller(VERSION));
+        let (line, _, _, files) = ask(&folder.socket("robot"), Request::Controller(VERSION));
         let [_, answers] = &files[..] else { panic!("{files:?}") };
         end.newest(&mut answer);
         // A publication that is not whole: its sequence is odd.
@@ -185,7 +189,7 @@ fn a_holder_that_writes_without_a_pause_keeps_no_wait_beyond_its_time() {
     let mut builder = folder.builder("robot");
     let mut end = builder.controller();
     let (_ends, _door) = builder.open().unwrap();
-    let (_line, _, files) = ask(&folder.socket("robot"), Request::Controller(VERSION));
+    let (_line, _, _, files) = ask(&folder.socket("robot"), Request::Controller(VERSION));
     let mut answer = end.blank_answer();
     end.newest(&mut answer);
     let stop = AtomicBool::new(false);
@@ -211,8 +215,8 @@ fn a_holder_that_writes_without_a_pause_keeps_no_wait_beyond_its_time() {
     });
 }
 
-/// Asks as a program in any language would; the connection, the reply's text and the descriptors.
-fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, String, Vec<OwnedFd>) {
+/// Asks as a program in any language would; the connection, the reply's status, its text, and the descriptors.
+fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, u16, String, Vec<OwnedFd>) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
     rustix::net::send(&line, &request.emit(), SendFlags::empty()).unwrap();
@@ -221,10 +225,11 @@ fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, String, Vec<OwnedFd>) {
     let mut reply = vec![0; 2048];
     let mut slices = [IoSliceMut::new(&mut reply)];
     let length = rustix::net::recvmsg(&line, &mut slices, &mut control, RecvFlags::empty()).unwrap().bytes;
+    let status = u16::from_le_bytes([reply[6], reply[7]]);
     let text = String::from_utf8(reply[20..length].to_vec()).unwrap();
     let files = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    (line, text, files.flatten().collect())
+    (line, status, text, files.flatten().collect())
 }

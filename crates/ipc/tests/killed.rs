@@ -21,6 +21,7 @@ use onbeat_ipc::client::{Client, LeaseError, PortError};
 use onbeat_ipc::command::{AxisTarget, Command, Read as Taken, Twist, Writer};
 use onbeat_ipc::server::Endpoints;
 use onbeat_ipc::state::State;
+use onbeat_ipc::units::{Radians, RadiansPerSecond};
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::{SecureComputingMode, gettid, set_secure_computing_mode};
 use rustix::time::{
@@ -241,8 +242,11 @@ fn pattern(sequence: u64, holder: u64) -> Command {
     let n = sequence as f64;
     Command {
         time_to_live_ns: holder,
-        twist: Some(Twist { x: n, y: -n, yaw: holder as f64 }),
-        axes: vec![Some(AxisTarget::Position(n)), Some(AxisTarget::Velocity(-n))],
+        twist: Some(Twist::new(n, -n, holder as f64)),
+        axes: vec![
+            Some(AxisTarget::Position(Radians(n))),
+            Some(AxisTarget::Velocity(RadiansPerSecond(-n))),
+        ],
         ..Command::default()
     }
 }
@@ -250,8 +254,9 @@ fn pattern(sequence: u64, holder: u64) -> Command {
 /// True if every part is of one command. Allocates nothing.
 fn is_pattern(command: &Command) -> bool {
     let n = command.sequence as f64;
-    command.twist == Some(Twist { x: n, y: -n, yaw: command.time_to_live_ns as f64 })
-        && command.axes[..] == [Some(AxisTarget::Position(n)), Some(AxisTarget::Velocity(-n))]
+    command.twist == Some(Twist::new(n, -n, command.time_to_live_ns as f64))
+        && command.axes[..]
+            == [Some(AxisTarget::Position(Radians(n))), Some(AxisTarget::Velocity(RadiansPerSecond(-n)))]
 }
 
 /// Added to numbers to lie above every process id.

@@ -26,12 +26,6 @@ impl Root {
         Self(folder.into())
     }
 
-    /// True for the running machine itself, so that system calls refer to the same machine as the files.
-    #[must_use]
-    pub fn is_machine(&self) -> bool {
-        self.0 == Path::new("/")
-    }
-
     /// Location of `path` (relative, or absolute on the machine).
     #[must_use]
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {

@@ -1,17 +1,8 @@
 //! Bases that move about on the floor, in the frames of REP 103: x ahead, y to the left, yaw counter-clockwise.
 
-use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond, Seconds};
+pub use types::Twist;
 
-/// Velocity of a base in its own frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Twist {
-    /// Ahead.
-    pub x: MetresPerSecond,
-    /// To the left.
-    pub y: MetresPerSecond,
-    /// Counter-clockwise.
-    pub yaw: RadiansPerSecond,
-}
+use crate::units::{Metres, Radians, Seconds};
 
 /// Place of a base on the floor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,20 +13,6 @@ pub struct Pose {
     pub y: Metres,
     /// Heading, counter-clockwise from east; not wrapped.
     pub yaw: Radians,
-}
-
-impl Twist {
-    /// All three are finite.
-    #[must_use]
-    pub const fn is_finite(self) -> bool {
-        self.x.is_finite() && self.y.is_finite() && self.yaw.is_finite()
-    }
-
-    /// The same direction, slower or faster.
-    #[must_use]
-    pub fn scaled(self, factor: f64) -> Self {
-        Self { x: self.x * factor, y: self.y * factor, yaw: self.yaw * factor }
-    }
 }
 
 impl Pose {

@@ -180,6 +180,7 @@ fn fastest(length: f64, acceleration: f64, jerk: f64) -> f64 {
 
 /// A [`ConvolutionProfile`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum ConvolutionError {
     /// Distance.
     #[error("distance along the path: expected a finite number of metres, found {0}")]

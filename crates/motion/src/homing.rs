@@ -99,6 +99,11 @@ impl Home {
         self.homed &= self.patience().is_none();
     }
 
+    /// Its drive may have been without power: what it counts from is what it was when the drive was switched on.
+    pub fn forget(&mut self) {
+        *self = Self::new(self.homing);
+    }
+
     /// The drive has found its mark and counts from there. Only for an axis that stands, for its position jumps.
     pub fn found(&mut self) {
         if let Homing::Drive { position, .. } = self.homing {

@@ -34,13 +34,10 @@ pub mod scale;
 pub mod sinusoid;
 pub mod stop;
 pub mod supervision;
-pub mod units;
 
 pub use axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
 pub use convolution::{ConvolutionError, ConvolutionProfile, PathLimits, PathPoint};
-#[cfg(feature = "arm")]
-pub use kinematics::SerialArm;
-pub use kinematics::{DifferentialDrive, OmniBase, OmniWheel};
+pub use kinematics::{DifferentialDrive, OmniBase, OmniWheel, SerialArm};
 pub use odometry::{Odometry, OdometryError};
 pub use online::{
     AxisLimits, OnlineError, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits,
@@ -49,7 +46,8 @@ pub use path::{Heading, Path, PathError, PathMotion};
 pub use scale::{AxisScale, Converted, NotANumber, ScaleError};
 pub use sinusoid::{SinusoidError, SmoothSinusoid};
 pub use stop::{StopError, StopProfile};
-pub use units::{
+pub use types::units;
+pub use types::units::{
     Hertz, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres, Radians,
     RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };

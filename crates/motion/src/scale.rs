@@ -121,6 +121,7 @@ pub struct NotANumber;
 
 /// An [`AxisScale`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum ScaleError {
     /// Encoder counts per revolution.
     #[error("counts per revolution: expected a finite number above 0, found {0}")]

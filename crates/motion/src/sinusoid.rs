@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::axis::TrajectoryPoint;
 use crate::units::{Hertz, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 
-/// `start + amplitude s(t) sin(2 pi frequency t + phase)`, where `s` rises from 0 to 1 over the ramp as
+/// `start + amplitude s(t) sin(2 pi frequency t)`, where `s` rises from 0 to 1 over the ramp as
 /// `10 u^3 - 15 u^4 + 6 u^5`: position, velocity and acceleration are continuous, and velocity and acceleration
 /// begin at zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,7 +15,6 @@ pub struct SmoothSinusoid {
     start: Radians,
     amplitude: Radians,
     angular_frequency: f64,
-    phase: Radians,
     ramp: Seconds,
 }
 
@@ -42,7 +41,7 @@ impl SmoothSinusoid {
         if !(ramp.is_finite() && ramp.0 > 0.0) {
             return Err(SinusoidError::Ramp(ramp.0));
         }
-        Ok(Self { start, amplitude, angular_frequency: TAU * frequency.0, phase: Radians::ZERO, ramp })
+        Ok(Self { start, amplitude, angular_frequency: TAU * frequency.0, ramp })
     }
 
     /// The same with its amplitude made small enough that neither bound is exceeded. A bound that is not above
@@ -54,12 +53,6 @@ impl SmoothSinusoid {
             .min(share(acceleration.0, self.maximum_acceleration().0))
             .min(1.0);
         Self { amplitude: self.amplitude * factor, ..self }
-    }
-
-    /// The same with another phase; it starts from rest all the same. A phase that is no finite number counts as 0.
-    #[must_use]
-    pub fn with_phase(self, phase: Radians) -> Self {
-        Self { phase: if phase.is_finite() { phase } else { Radians::ZERO }, ..self }
     }
 
     /// The same, begun at another position.
@@ -95,7 +88,7 @@ impl SmoothSinusoid {
         let time = elapsed.0.max(0.0);
         let [rise, slope, curvature] = self.ramp_at(time);
         let omega = self.angular_frequency;
-        let (sine, cosine) = (omega * time + self.phase.0).sin_cos();
+        let (sine, cosine) = (omega * time).sin_cos();
         let amplitude = self.amplitude.0;
         let turn = omega * cosine;
         TrajectoryPoint {
@@ -123,6 +116,7 @@ impl SmoothSinusoid {
 
 /// A [`SmoothSinusoid`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SinusoidError {
     /// Place where it starts.
     #[error("sinusoid's start: expected a finite number of radians, found {0}")]

@@ -72,6 +72,7 @@ impl StopProfile {
 
 /// A [`StopProfile`] that means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum StopError {
     /// Place where it begins.
     #[error("stop's position: expected a finite number of radians, found {0}")]

@@ -271,6 +271,13 @@ fn a_urdf_that_is_no_arm_is_refused_with_its_reason() {
         ),
         (joint("revolute", &format!(r#"<mimic joint="k"/>{limit}"#)), "found mimic"),
         (joint("revolute", &format!(r#"<origin xyz="nan 0 0"/>{limit}"#)), "origin"),
+        (
+            joint("revolute", &format!(r#"<origin rpy="0 0"/>{limit}"#)),
+            "line 2, <origin> has rpy=\"0 0\", expected three numbers",
+        ),
+        (joint("revolute", r#"<limit lower="low"/>"#), "<limit> has lower=\"low\", expected a number"),
+        (joint("fixed", "").replace(r#" link="a""#, ""), "line 1, <parent> lacks link"),
+        (joint("fixed", "").replace(r#"<parent link="a"/>"#, ""), "line 1, <joint> lacks <parent>"),
     ] {
         let error = found(&urdf).to_string();
         assert!(error.contains(says), "{error}");
@@ -293,6 +300,9 @@ fn a_urdf_that_is_no_arm_is_refused_with_its_reason() {
     let aside = ring.replace("<link name=\"a\"/>", "<link name=\"a\"/><link name=\"base\"/>");
     let error = SerialArm::from_urdf(&aside, Some("base"), Some("a")).unwrap_err();
     assert_eq!(error, ArmError::NoWay { base: "base".into(), tip: "a".into() });
+    // A joint aside may be of any kind.
+    let finger = twice.replace("\"y\" type=\"continuous\"", "\"y\" type=\"floating\"");
+    assert_eq!(SerialArm::from_urdf(&finger, None, Some("b")).unwrap().joints().len(), 1);
     let two = twice.replace("<child link=\"c\"/>", "<child link=\"b\"/>");
     let error = SerialArm::from_urdf(&two, Some("a"), Some("b")).unwrap_err();
     assert_eq!(error, ArmError::TwoParents("b".into()));

@@ -147,7 +147,9 @@ fn odometry_refuses_what_is_no_number_and_goes_on() {
 #[test]
 fn a_twist_is_reached_with_bounded_acceleration() {
     let mut online = OnlineTwist::new(LIMITS).unwrap();
-    online.aim(twist(3.0, -0.4, 0.5)).unwrap();
+    let asked = twist(3.0, -0.4, 0.5);
+    online.aim(asked).unwrap();
+    let slower = asked.scaled(1.0 / 3.0_f64.hypot(0.4));
     let (period, mut last) = (Seconds(0.001), Twist::default());
     while !online.arrived() {
         let now = online.advance(period);
@@ -155,10 +157,11 @@ fn a_twist_is_reached_with_bounded_acceleration() {
         assert!((now.yaw - last.yaw).abs().0 <= LIMITS.yaw_acceleration.0 * period.0 * 1.001);
         last = now;
     }
-    assert_eq!(online.twist(), twist(1.0, -0.4, 0.5), "what is beyond a limit is brought within it");
+    assert_eq!(online.twist(), slower, "what is beyond a limit is brought within it, on its arc");
+    assert_eq!(online.within(twist(0.1, 0.2, -4.0)), twist(0.05, 0.1, -2.0));
     let found = online.aim(twist(0.0, f64::NAN, 0.0)).unwrap_err();
     assert!(matches!(found, OnlineError::NotFinite { axis: 1, .. }));
-    assert_eq!(online.advance(period), twist(1.0, -0.4, 0.5));
+    assert_eq!(online.advance(period), slower);
     online.halt();
     assert_eq!(online.twist(), Twist::default());
 }

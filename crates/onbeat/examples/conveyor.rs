@@ -1,7 +1,7 @@
 //! A machine without axes: the belt carries a part from one light barrier to the other.
-//! `cargo run -p onbeat --example conveyor`; Enter stops it in order.
+//! `cargo run -p onbeat --example conveyor`; Enter stops it in order, the end of its input (`</dev/null`) does not.
 
-use onbeat::{Controller, CycleInfo, Error, Input, Io, Output, Robot, SignalError, Signals, StopHandle};
+use onbeat::{Controller, CycleInfo, Input, Io, Output, Robot, SignalError, Signals, StopHandle};
 
 type Handles = ([Input<bool>; 3], [Output<bool>; 3]);
 
@@ -30,10 +30,10 @@ impl Controller for Conveyor {
     }
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> anyhow::Result<()> {
     let (stop, robot) = (StopHandle::new(), Robot::load("examples/conveyor.toml")?); // .interface("enp3s0")
     let enter = stop.clone();
-    std::thread::spawn(move || std::io::stdin().read_line(&mut String::new()).map(|_| enter.stop()));
+    std::thread::spawn(move || std::io::stdin().lines().next().map(|_| enter.stop()));
     println!("{}", robot.stop(&stop).run(Conveyor::default())?);
     Ok(())
 }

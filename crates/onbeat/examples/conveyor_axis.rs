@@ -1,12 +1,11 @@
 //! A conveyor whose belt is an axis: it carries a part from one light barrier to the other. The stop input is an interlock of
 //! the robot file: supervision brings the belt to rest and disables it, until the reset input is high.
-//! `cargo run -p onbeat --example conveyor_axis`; Enter stops it in order.
+//! `cargo run -p onbeat --example conveyor_axis`; Enter stops it in order, the end of its input (`</dev/null`) does not.
 
 use onbeat::motion::RadiansPerSecond;
 use onbeat::motion::supervision::StopReason;
 use onbeat::{
-    AxisPhase, Controller, CycleInfo, Error, Input, Io, Output, Request, Robot, SignalError, Signals,
-    StopHandle,
+    AxisPhase, Controller, CycleInfo, Input, Io, Output, Request, Robot, SignalError, Signals, StopHandle,
 };
 
 /// Velocity of the belt's axle in rad/s, and its acceleration in rad/s²: below the limits of the robot file.
@@ -51,10 +50,10 @@ impl Controller for Conveyor {
     }
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> anyhow::Result<()> {
     let (stop, robot) = (StopHandle::new(), Robot::load("examples/conveyor-axis.toml")?); // .interface("enp3s0")
     let enter = stop.clone();
-    std::thread::spawn(move || std::io::stdin().read_line(&mut String::new()).map(|_| enter.stop()));
+    std::thread::spawn(move || std::io::stdin().lines().next().map(|_| enter.stop()));
     println!("{}", robot.stop(&stop).run(Conveyor::default())?);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A controller in a process of its own, as it is in the cycle's thread in `own_controller.rs`: every axis nods.
 //! `onbeat run examples/six-axis.toml --controller external`, then `cargo run -p onbeat --example external_controller`;
-//! Enter brings the axes to rest and disables them.
+//! Enter brings the axes to rest and disables them, the end of its input (`</dev/null`) does not.
 
 use onbeat::ipc::client::Client;
 use onbeat::{StopHandle, external};
@@ -9,10 +9,10 @@ use onbeat::{StopHandle, external};
 #[path = "own_controller.rs"]
 mod own_controller;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> anyhow::Result<()> {
     let (cycle, stop) = (Client::find()?, StopHandle::new());
     let enter = stop.clone();
-    std::thread::spawn(move || std::io::stdin().read_line(&mut String::new()).map(|_| enter.stop()));
+    std::thread::spawn(move || std::io::stdin().lines().next().map(|_| enter.stop()));
     let nod = own_controller::Nod(vec![None; cycle.description().axes.len()]);
     println!("{:?}", external::run(&cycle, nod, &stop)?);
     Ok(())

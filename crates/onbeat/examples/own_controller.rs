@@ -1,8 +1,8 @@
 //! A controller of one's own: every axis nods about the place where it was enabled. Simulated, or on a network interface:
-//! `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`; Enter stops it in order.
+//! `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`; Enter stops it, the end of input does not.
 
 use onbeat::motion::{Hertz, Radians, Seconds, SmoothSinusoid};
-use onbeat::{AxisPhase, Controller, CycleInfo, Error, Io, Request, Robot, StopHandle};
+use onbeat::{AxisPhase, Controller, CycleInfo, Io, Request, Robot, StopHandle};
 
 /// Movement of each axis, its time, and the pace of that time: it slows down to a stop.
 pub(crate) struct Nod(pub(crate) Vec<Option<(SmoothSinusoid, Seconds, f64)>>);
@@ -27,12 +27,12 @@ impl Controller for Nod {
     }
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> anyhow::Result<()> {
     let (stop, mut arguments) = (StopHandle::new(), std::env::args().skip(1));
     let robot = Robot::load(arguments.next().as_deref().unwrap_or("examples/six-axis.toml"))?;
     let robot = arguments.next().iter().fold(robot, |robot, interface| robot.interface(interface));
     let enter = stop.clone();
-    std::thread::spawn(move || std::io::stdin().read_line(&mut String::new()).map(|_| enter.stop()));
+    std::thread::spawn(move || std::io::stdin().lines().next().map(|_| enter.stop()));
     let nod = Nod(vec![None; robot.axes().len()]);
     println!("{}", robot.stop(&stop).run(nod)?);
     Ok(())

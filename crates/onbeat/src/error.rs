@@ -1,6 +1,8 @@
 //! Reasons for a run that could not be.
 
+mod controller;
 mod parts;
+mod recording;
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +10,7 @@ use std::path::PathBuf;
 use control::axis::AxisError;
 use control::bring_up::BringUpError;
 use control::interlock::InterlockError;
-use control::link::OpenError;
+use control::link::{OpenError, RingError};
 use control::signal::{SignalError, SignalsError};
 #[cfg(feature = "devices")]
 use devices::StartError;
@@ -17,9 +19,13 @@ use ipc::server::OpenError as IpcError;
 use robot::FileError;
 use thiserror::Error;
 
+pub use controller::ControllerError;
 pub use parts::{CaptureError, SharedMemoryError, SimulationError, UrdfError, UrdfFileError};
+pub use recording::{Incomplete, RecordingError};
 
 use crate::Summary;
+use crate::fault::ScriptErrors;
+use crate::fault::socket::ControlError;
 
 /// Reason for a run that could not be. Each displays as one sentence: the place, the content expected, the content found,
 /// and the remedy.
@@ -33,19 +39,28 @@ pub enum Error {
     #[error(transparent)]
     Urdf(#[from] UrdfError),
     /// Controller of the robot file that cannot be made.
-    #[error("controller \"{name}\": {why}")]
+    #[error("controller \"{name}\": {source}")]
     Controller {
         /// Name of the controller.
         name: String,
         /// Reason.
-        why: String,
+        source: ControllerError,
     },
+    /// Script of faults that cannot be read, or has lines that are wrong.
+    #[error(transparent)]
+    Script(#[from] ScriptErrors),
+    /// Name that takes no faults for the simulated bus.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// Robot that cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
     /// Network interface that is not there, not up, or taken.
     #[error(transparent)]
     Interface(#[from] OpenError),
+    /// Two interfaces that are not the ends of a ring.
+    #[error(transparent)]
+    Ring(#[from] RingError),
     /// Settings of the bus that no bus can have.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
@@ -81,12 +96,12 @@ pub enum Error {
     )]
     NoDevices,
     /// Recording that cannot be begun, or is not whole.
-    #[error("{}: {why}", path.display())]
+    #[error("{}: {source}", path.display())]
     Recording {
         /// Path of the recording.
         path: PathBuf,
         /// Reason.
-        why: String,
+        source: RecordingError,
     },
     /// Capture that cannot be begun, or is not whole.
     #[error(transparent)]

@@ -75,13 +75,13 @@ pub fn run(client: &Client, controller: impl Controller, stop: &StopHandle) -> R
     loop {
         let turn = match role.wait_for(LOOK) {
             Waited::Ended => return Ok(Served { cycle_ended: true, ..served }),
-            Waited::TimedOut if stop.is_asked() => return Ok(served),
+            Waited::TimedOut if stop.is_requested() => return Ok(served),
             Waited::TimedOut => continue,
             Waited::Asked(turn) => turn,
         };
-        process.answer(turn.request, stop.is_asked(), turn.answer);
+        process.answer(turn.request, stop.is_requested(), turn.answer);
         let mut gone = stop.is_hurried();
-        if stop.is_asked() {
+        if stop.is_requested() {
             let leave = leave.get_or_insert_with(|| Leave::new(turn.request));
             gone |= leave.step(turn.request, process.moves(), turn.answer);
         }

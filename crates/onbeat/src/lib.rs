@@ -60,6 +60,8 @@
 //! # Ok::<(), onbeat::Error>(())
 //! ```
 //!
+//! The same with an axis, as a program of forty lines: [`examples/door.rs`](https://github.com/onbeat-rt/onbeat/blob/main/crates/onbeat/examples/door.rs).
+//!
 //! # A run
 //!
 //! [`Robot::run`] brings the bus up, enables what the controller asks to be enabled, and returns when the run is over. It blocks
@@ -101,6 +103,7 @@
 //! | [`AxisReport`], [`AxisCommand`], [`AxisPhase`] | axes, in SI units |
 //! | [`ExternalCommand`], [`ControllerOutput`], [`Parts`] | commands from other processes, and answers to them |
 //! | [`external`] | a controller in a process of its own |
+//! | [`fault`] | faults of a simulated bus, on demand |
 //! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
 //! | [`Summary`], [`Error`] | the end of a run |
 //! | [`sub_devices`] | SubDevices described for other processes |
@@ -111,11 +114,23 @@
 pub mod compose;
 mod error;
 pub mod external;
+pub mod fault;
 mod reporter;
 mod robot;
 mod run;
 pub mod sub_devices;
 mod summary;
+
+/// Pages whose Rust programs are compiled as tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/signals.md")]
+    mod signals {}
+    #[doc = include_str!("../../../docs/controller-process.md")]
+    mod controller_process {}
+}
 
 pub use ::robot::{FileError, Profile};
 pub use control::bring_up::BringUpError;
@@ -123,14 +138,18 @@ pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
     Freshness,
 };
-pub use control::link::{FaultRates, Faults, OpenError};
+pub use control::link::{FaultRates, Faults, LinkKind, OpenError};
 pub use control::observer::{CycleEvent, Happening};
 pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
 pub use control::stop::StopHandle;
 pub use control::verdict::{Finding, KeptOff};
+pub use diagnose::LateCycle;
 pub use diagnose::disturbance::Detail;
-pub use error::{CaptureError, Error, SharedMemoryError, SimulationError, UrdfError, UrdfFileError};
-pub use ethercat::cia402::Request;
+pub use error::{
+    CaptureError, ControllerError, Error, Incomplete, RecordingError, SharedMemoryError, SimulationError,
+    UrdfError, UrdfFileError,
+};
+pub use ethercat::cia402::{ProbeSource, ProbeTrigger, Request, TouchProbe};
 pub use ipc;
 pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use record::{self, RunSummary};

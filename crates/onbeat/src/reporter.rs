@@ -2,13 +2,17 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use control::link::Owner;
 use control::observer::CycleEvent;
 use control::status::Status;
+use diagnose::LateCycle;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
 use record::RunSummary;
+
+use crate::fault::socket::seconds;
 
 /// Follows a run from the thread that runs it; every method may be left out. A method that waits holds up neither the cycle
 /// nor its end, but records and events that find no room meanwhile are counted and dropped.
@@ -26,6 +30,11 @@ pub trait Reporter {
     /// Takes the progress, some 50 times a second.
     fn progress(&mut self, progress: &Progress<'_>) {
         let _ = progress;
+    }
+
+    /// Takes a late cycle with its causes that is worse than all before it, if late cycles are explained.
+    fn late(&mut self, late: &LateCycle) {
+        let _ = late;
     }
 
     /// Learns that the measurement is over: what follows is the stop.
@@ -67,6 +76,13 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
+    /// Link to the interface, where it is not the usual packet socket.
+    Link {
+        /// The interface.
+        interface: String,
+        /// Words for the way its frames go.
+        link: String,
+    },
     /// Process that keeps the name of the interface's lock without using the interface.
     Squatter {
         /// The interface.
@@ -100,6 +116,13 @@ pub enum Notice {
     Recording(String),
     /// Line of a device beside the bus.
     Device(String),
+    /// Fault of the simulated bus that took place on demand, or the end of one.
+    Fault {
+        /// Time since the start of the simulation.
+        at: Duration,
+        /// The line that says it.
+        fault: String,
+    },
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
 }
@@ -107,6 +130,7 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Link { interface, link } => write!(f, "interface {interface}: {link}"),
             Self::Squatter { interface, owner } => write!(
                 f,
                 "interface {interface}: {owner} keeps the name of its lock without using the interface: end that process"
@@ -120,6 +144,7 @@ impl fmt::Display for Notice {
                 "SubDevice {position} \"{name}\" has no process data watchdog: its outputs stay as they are when this \
                  machine or the cable fails; set process_data_watchdog"
             ),
+            Self::Fault { at, fault } => write!(f, "fault at {}: {fault}", seconds(*at)),
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),

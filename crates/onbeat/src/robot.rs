@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::controller::Controller;
-use control::link::Faults;
+use control::link::{Faults, LinkKind};
 use control::stop::StopHandle;
 use diagnose::disturbance::Detail;
 use ipc::channel::Port;
 use robot::{Overrides, Profile};
 
+use crate::compose::controller;
 use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;
-use crate::compose::{controller, robot_file};
 use crate::run::{IpcPlace, Limit, RecordedSignals, Settings};
 use crate::{Error, Reporter, Summary};
 
@@ -23,15 +23,15 @@ use crate::{Error, Reporter, Summary};
 #[derive(Clone, Debug)]
 #[must_use = "a robot does nothing until it is run"]
 pub struct Robot {
-    description: robot::Robot,
+    config: robot::RobotConfig,
     settings: Settings,
     /// Handle that stops its runs; each has one of its own without.
     stop: Option<StopHandle>,
 }
 
-impl From<robot::Robot> for Robot {
-    fn from(description: robot::Robot) -> Self {
-        Self { description, settings: Settings::default(), stop: None }
+impl From<robot::RobotConfig> for Robot {
+    fn from(config: robot::RobotConfig) -> Self {
+        Self { config, settings: Settings::default(), stop: None }
     }
 }
 
@@ -41,7 +41,7 @@ impl Robot {
     /// # Errors
     /// [`Error::RobotFile`], with the line and column of the first problem.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(robot_file::robot(Some(path.as_ref()), None)?.into())
+        Ok(robot::RobotConfig::read(path.as_ref(), Overrides::default())?.into())
     }
 
     /// Reads the robot file at `path`, with another period.
@@ -49,7 +49,8 @@ impl Robot {
     /// # Errors
     /// As [`Robot::load`].
     pub fn load_with_period(path: impl AsRef<Path>, period: Duration) -> Result<Self, Error> {
-        Ok(robot_file::robot(Some(path.as_ref()), Some(period))?.into())
+        let overrides = Overrides { period: Some(period), ..Overrides::default() };
+        Ok(robot::RobotConfig::read(path.as_ref(), overrides)?.into())
     }
 
     /// Reads the robot file `text`; its errors name it `name`.
@@ -57,24 +58,24 @@ impl Robot {
     /// # Errors
     /// As [`Robot::load`].
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
-        Ok(robot::Robot::parse_with(text, name, Overrides::default())?.into())
+        Ok(robot::RobotConfig::parse_with(text, name, Overrides::default())?.into())
     }
 
     /// Name of the robot.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.description.name
+        &self.config.name
     }
 
     /// Names of the axes, in the order in which a controller has them.
     pub fn axes(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.description.axes.iter().map(|axis| axis.name.as_str())
+        self.config.axes.iter().map(|axis| axis.name.as_str())
     }
 
     /// Description that the robot file gives.
     #[must_use]
-    pub fn description(&self) -> &robot::Robot {
-        &self.description
+    pub fn config(&self) -> &robot::RobotConfig {
+        &self.config
     }
 
     /// Controllers of the robot file, to be wrapped in one's own; without ports.
@@ -82,12 +83,24 @@ impl Robot {
     /// # Errors
     /// [`Error::Controller`].
     pub fn controllers(&self) -> Result<impl Controller + 'static, Error> {
-        controller::controllers(&self.description, None)
+        controller::controllers(&self.config, None)
     }
 
     /// Runs it on the real bus at this network interface.
     pub fn interface(mut self, name: impl Into<String>) -> Self {
         self.settings.wire.interface = Some(name.into());
+        self
+    }
+
+    /// Name of this program, which others who want the interface are told; `onbeat` without one.
+    pub fn program(mut self, name: impl Into<String>) -> Self {
+        self.settings.wire.program = Some(name.into());
+        self
+    }
+
+    /// Reaches the interface by this kind of link; a packet socket, unless told.
+    pub fn link(mut self, kind: LinkKind) -> Self {
+        self.settings.wire.link = kind;
         self
     }
 
@@ -117,19 +130,19 @@ impl Robot {
 
     /// Real-time settings, in place of the robot file's.
     pub fn profile(mut self, profile: Profile) -> Self {
-        self.description.cycle.profile = profile;
+        self.config.cycle.profile = Some(profile);
         self
     }
 
     /// SCHED_FIFO priority of P, 1 to 99.
     pub fn priority(mut self, priority: u8) -> Self {
-        self.description.cycle.priority = priority.clamp(1, 99);
+        self.config.cycle.priority = Some(priority.clamp(1, 99));
         self
     }
 
     /// CPU of the cycle; with C all else is moved away from it.
     pub fn cpu(mut self, cpu: usize) -> Self {
-        self.description.cycle.cpu = Some(cpu);
+        self.config.cycle.cpu = Some(cpu);
         self
     }
 
@@ -228,7 +241,7 @@ impl Robot {
     /// As [`Robot::run`].
     pub fn run_by(self, control: Control<'_>, reporter: &mut dyn Reporter) -> Result<Summary, Error> {
         let settings = Settings { stop: self.stop.unwrap_or_default(), ..self.settings };
-        settings.run(&self.description, control, reporter)
+        settings.run(&self.config, control, reporter)
     }
 }
 

@@ -26,7 +26,7 @@ use control::stop::StopHandle;
 use control::verdict::Circumstances;
 use diagnose::disturbance::Detail;
 use ethercat::al::AlState;
-use robot::{AfterOutage, Robot};
+use robot::{AfterOutage, RobotConfig};
 use rustix::process::{Resource, getrlimit};
 
 use crate::compose::link::Wire;
@@ -35,6 +35,7 @@ use crate::{Control, Error, Reporter, Summary};
 use running::Ran;
 
 pub use conditions::SIMULATED;
+pub(crate) use name::{Name, name};
 pub use process_data::RecordedSignals;
 
 /// Settings of a run.
@@ -73,7 +74,7 @@ impl Settings {
     /// Runs `robot` from the first frame to the last.
     pub(crate) fn run(
         &self,
-        robot: &Robot,
+        robot: &RobotConfig,
         control: Control<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<Summary, Error> {
@@ -81,14 +82,15 @@ impl Settings {
         let file = self.record.as_deref().map(|path| recorder::create(path, reporter)).transpose()?;
         let main_device = configuration::main_device(configuration::configuration(robot, AlState::Op))?;
         let doing = format!("run, robot \"{}\"", robot.name);
-        let link = link::open(robot, &self.wire, &doing, &mut |notice| reporter.notice(notice))?;
+        let tell = &mut |notice: &_| reporter.notice(notice);
+        let (link, faults) = link::open_with_faults(robot, &self.wire, &doing, tell)?;
         let prepared = self.prepare(robot, control, main_device, link, reporter)?;
-        let ran = self.run_cycle(robot, prepared, file, reporter)?;
+        let ran = self.run_cycle(robot, prepared, file, faults, reporter)?;
         self.conclude(robot, ran)
     }
 
     /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
-    fn conclude(&self, robot: &Robot, ran: Ran) -> Result<Summary, Error> {
+    fn conclude(&self, robot: &RobotConfig, ran: Ran) -> Result<Summary, Error> {
         let Ran { measured, conditions, granted, recorded, external, ended } = ran;
         let findings = ended.findings(Circumstances {
             period: robot.cycle.period,
@@ -121,7 +123,7 @@ impl Settings {
     }
 
     /// Cycles to measure; `None` until a stop is asked for.
-    fn cycles(&self, robot: &Robot) -> Option<u64> {
+    fn cycles(&self, robot: &RobotConfig) -> Option<u64> {
         self.limit.map(|limit| match limit {
             Limit::Cycles(cycles) => cycles,
             Limit::Time(time) => {

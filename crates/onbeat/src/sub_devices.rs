@@ -110,6 +110,12 @@ pub struct SubDeviceObject {
     pub upstream: Option<UpstreamObject>,
     /// Port at which frames enter.
     pub entry_port: u8,
+    /// Delay of its clock behind the reference clock, ns; none without a clock.
+    #[serde(default)]
+    pub delay_ns: Option<u32>,
+    /// Times its ports 0 to 3 latched when the bus was brought up, ns, local, wrapping at 32 bits; none without a clock.
+    #[serde(default)]
+    pub receive_times_ns: Option<[u32; 4]>,
     /// Defects, a sentence each.
     pub remarks: Vec<String>,
     /// RxPDOs.
@@ -166,6 +172,8 @@ impl SubDeviceObject {
             state: it.al_status.to_string(),
             upstream: it.upstream.map(|it| UpstreamObject { position: it.position, port: it.port }),
             entry_port: it.entry_port,
+            delay_ns: it.clock.map(|clock| clock.delay),
+            receive_times_ns: it.latched().map(|latched| latched.ports),
             remarks: it.remarks(),
             outputs: it.mapping.outputs.iter().map(PdoObject::new).collect(),
             inputs: it.mapping.inputs.iter().map(PdoObject::new).collect(),

@@ -1,6 +1,10 @@
 //! A machine without axes: the example that the documentation shows.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
 use onbeat::{Controller, Error, Robot, SignalError, Signals, Value};
 
 #[allow(dead_code, reason = "main is not called")]
@@ -27,6 +31,56 @@ fn a_machine_without_axes_runs_by_its_signals() {
     assert!(summary.signal("no such signal").is_none());
 }
 
+/// The example as a program.
+fn program() -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let built = tests.ancestors().nth(2).unwrap();
+    // `cargo xtask test` has built it with all others, and with their features.
+    if std::env::var_os("ONBEAT_BUILT").is_none() {
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--offline", "--package", "onbeat", "--example", "conveyor"]);
+        build.args(built.ends_with("release").then_some("--release"));
+        assert!(build.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
+    }
+    let mut program = Command::new(built.join("examples/conveyor"));
+    program.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).stdout(Stdio::piped());
+    program
+}
+
+/// Number of sleeps of its thread "cycle": one a cycle.
+fn cycles(process: u32) -> Option<u64> {
+    std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten().find_map(|thread| {
+        let status = std::fs::read_to_string(thread.path().join("status")).ok()?;
+        let value = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        value("voluntary_ctxt_switches:").filter(|_| value("Name:") == Some("cycle"))?.parse().ok()
+    })
+}
+
+/// Waits until it has run 200 cycles.
+fn await_cycles(running: &mut Child) {
+    let begin = Instant::now();
+    while cycles(running.id()).is_none_or(|cycles| cycles < 200) {
+        let ended = running.try_wait().unwrap();
+        assert!(ended.is_none() && begin.elapsed() < Duration::from_secs(60), "{ended:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+// feature(library): the examples go on where their input is at its end, and stop in order at Enter
+#[test]
+fn the_program_goes_on_without_an_input_and_stops_at_enter() {
+    let mut running = program().stdin(Stdio::null()).spawn().unwrap();
+    await_cycles(&mut running);
+    running.kill().unwrap();
+    running.wait().unwrap();
+
+    let mut running = program().stdin(Stdio::piped()).spawn().unwrap();
+    await_cycles(&mut running);
+    running.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let ended = running.wait_with_output().unwrap();
+    assert!(ended.status.success() && !ended.stdout.is_empty(), "{ended:?}");
+}
+
 struct Misspelt;
 
 impl Controller for Misspelt {
@@ -41,7 +95,7 @@ impl Controller for Misspelt {
 fn a_misspelt_signal_ends_the_start_with_the_near_ones() {
     let error = robot().cycles(10).run(Misspelt).unwrap_err();
     let Error::Signal(SignalError::Unknown { name, near, .. }) = &error else { panic!("{error}") };
-    assert_eq!((name.as_str(), near[0].as_str()), ("light gren", "light green"));
+    assert_eq!((name.as_str(), near.names[0].as_str()), ("light gren", "light green"));
     assert!(
         error.to_string().starts_with(
             "the controller cannot start: no output is called \"light gren\"; near it: \"light green\""

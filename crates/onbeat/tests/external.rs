@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::{Client, ControllerError};
-use onbeat::ipc::state::{State, Stop};
+use onbeat::ipc::state::{State, StopReason};
 use onbeat::{Controller, Robot, SignalError, Signals, StopHandle, Summary, external};
 
 #[allow(dead_code, reason = "main is not called")]
@@ -84,7 +84,7 @@ fn the_example_nods_and_when_asked_to_stop_rests_disables_and_goes() {
     // Its drives are disabled, by itself: supervision stopped none of them.
     let state = when(&client, |state| state.axes.iter().all(|axis| axis.phase == 0));
     assert!(state.axes.iter().all(|axis| axis.stop == 0), "{state:?}");
-    assert_eq!(state.bus.stage, 7);
+    assert_eq!(state.bus.phase, 7);
 
     // Another one follows it, and ends with the cycle.
     let (ended, told) = mpsc::channel();
@@ -107,7 +107,7 @@ fn a_hurried_one_gives_the_role_back_at_once_and_supervision_stops_the_axes() {
     when(&client, |state| state.axes.iter().all(|axis| axis.phase == 2));
     from_elsewhere.hurry();
     process.join().unwrap();
-    when(&client, |state| state.axes.iter().all(|axis| axis.stop == Stop::Stale as u8));
+    when(&client, |state| state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8));
     cycle.finish();
 }
 

@@ -22,8 +22,8 @@ fn robot() -> Robot {
 /// Runs `work` at the near end of a cable with a robot's SubDevices at the other end.
 fn at_a_robot<T: Send>(testbed: &Testbed, work: impl FnOnce() -> T + Send) -> T {
     let stop = AtomicBool::new(false);
-    let mut segment = onbeat::compose::segment::segment(robot().description()).unwrap();
-    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface()).unwrap());
+    let mut segment = onbeat::compose::segment::segment(robot().config()).unwrap();
+    let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface()).unwrap());
     thread::scope(|scope| {
         scope.spawn(|| server.run(&mut segment, &stop).unwrap());
         let done = testbed.inside(Side::Near, work);
@@ -61,17 +61,19 @@ fn a_second_run_on_an_interface_is_refused_and_the_first_goes_on() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),
     };
-    let cycles = at_a_robot(&testbed, || {
+    let (cycles, second) = at_a_robot(&testbed, || {
         let (tell, measuring) = mpsc::channel();
         thread::scope(|scope| {
-            let first = move || robot().cycles(2_000).run_by(Control::own(Still), &mut Tells(tell));
+            let first = robot().program("first").cycles(2_000);
+            let first = move || first.run_by(Control::own(Still), &mut Tells(tell));
             let first = scope.spawn(first);
             measuring.recv().unwrap();
             let second = robot().cycles(10).run(Still);
-            assert!(matches!(second, Err(Error::Interface(OpenError::Held { .. }))), "{second:?}");
-            ran(first.join().unwrap())
+            (ran(first.join().unwrap()), second)
         })
     });
+    let Err(Error::Interface(OpenError::Held { owner, .. })) = second else { panic!("{second:?}") };
+    assert_eq!(owner.doing, "first run, robot \"six-axis\"");
     assert_eq!(cycles, 2_000);
     // After the first the interface is free again.
     assert_eq!(at_a_robot(&testbed, || ran(robot().cycles(50).run(Still))), 50);

@@ -15,7 +15,7 @@ use std::time::Duration;
 use onbeat::ipc::client::Client;
 use onbeat::{
     Controller, ControllerOutput, CycleInfo, Error, ExternalCommand, FaultRates, Faults, Input, Io, Output,
-    RecordedSignals, Robot, SignalError, Signals, Value,
+    RecordedSignals, Robot, SignalError, Signals, StopHandle, Value,
 };
 use record::process_data::{FORCED, of_axis};
 use record::{Recording, cycles};
@@ -209,6 +209,27 @@ fn a_recording_has_the_signals_and_axes_that_the_controller_had_in_that_cycle() 
 
 // feature(measure): recordings with signals and axes, cycle by cycle
 #[test]
+fn the_last_row_is_of_the_last_cycle_before_the_stop() {
+    for by_hand in [false, true] {
+        let (robot, path, stop) = (example("io-station").without_ipc(), file("last"), StopHandle::new());
+        let robot = robot.record(&path).stop(&stop);
+        let robot = if by_hand { robot } else { robot.cycles(200) };
+        let asking = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(2));
+            stop.stop();
+        });
+        robot.run(Nothing).unwrap();
+        asking.join().unwrap();
+        let recording = read(&path);
+        assert!(by_hand || recording.len() == 200, "{}", recording.len());
+        // The valve is open at first, and closes with the stop.
+        let valve: Vec<f64> = recording.process_data("signal:valve").unwrap().collect();
+        assert!(valve.len() > 100 && valve.iter().all(|it| (it - 2.5).abs() < 0.01), "{valve:?}");
+    }
+}
+
+// feature(measure): recordings with signals and axes, cycle by cycle
+#[test]
 fn a_machine_without_axes_is_recorded_and_what_is_forced_is_told() {
     const INPUTS: [&str; 3] = ["part at start", "part at end", "stop"];
     let (ipc, path) = (file("door"), file("conveyor"));
@@ -309,9 +330,9 @@ fn signals_that_a_slow_disk_does_not_take_are_counted_and_the_timing_is_there() 
     assert_eq!(recording.end["cycles_without_process_data"], without);
     let empty = recording.process_data_rows().filter(|row| row.iter().all(|it| it.is_nan())).count() as u64;
     assert_eq!(empty, without, "all of a row or nothing");
-    let Err(Error::Recording { why, .. }) = &summary.files[0] else { panic!("{:?}", summary.files) };
+    let Err(Error::Recording { source, .. }) = &summary.files[0] else { panic!("{:?}", summary.files) };
     let told = format!(
         "it was too slow; {CYCLES} cycles are in it ({without} without signals and axes), 0 are not"
     );
-    assert!(why.starts_with(&told), "{why}");
+    assert!(source.to_string().starts_with(&told), "{source}");
 }

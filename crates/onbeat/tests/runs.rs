@@ -75,7 +75,7 @@ fn a_handle_that_has_not_asked_serves_the_next_run_too() {
     let stop = StopHandle::new();
     let robot = six_axis().stop(&stop).cycles(100);
     assert_eq!(robot.clone().run(Still).unwrap().cycles(), 100);
-    assert!(!stop.is_asked());
+    assert!(!stop.is_requested());
     assert_eq!(robot.run(Still).unwrap().cycles(), 100);
 }
 
@@ -87,7 +87,7 @@ fn two_runs_go_on_beside_each_other_and_each_ends_by_its_own_handle() {
     let beside = thread::spawn(move || stopping_after(1_500, &other, six_axis().stop(&other)));
     let summary = stopping_after(100, &short, six_axis().stop(&short));
     assert!(summary.cycles() >= 100 && !beside.is_finished());
-    assert!(short.is_asked());
+    assert!(short.is_requested());
     assert!(beside.join().unwrap().cycles() >= 1_500);
 }
 
@@ -146,7 +146,7 @@ fn files_that_were_asked_for_are_in_the_summary() {
     assert!(summary.files.iter().all(Result::is_ok), "{:?}", summary.files);
     assert!(std::fs::metadata(&capture).unwrap().len() > 1_000);
     assert!(std::fs::read_to_string(&record).unwrap().lines().count() > 200);
-    assert_eq!((summary.granted.letters(), summary.disturbances.len()), ("none".to_owned(), 1));
+    assert_eq!((summary.granted.letters(), summary.disturbances.len()), (Profile::NONE, 1));
     let nowhere = six_axis().record("/no such folder/record").run(Still).unwrap_err();
     assert!(matches!(nowhere, Error::Recording { .. }), "{nowhere:?}");
     drop((std::fs::remove_file(record), std::fs::remove_file(capture)));

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 /// Value requested and value granted: a run without a privilege still runs, and its report says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct AskedAndGranted<T> {
+pub struct RequestedAndGranted<T> {
     /// Requested value.
-    pub asked: T,
+    pub requested: T,
     /// Granted value.
     pub granted: T,
 }
@@ -27,17 +27,17 @@ pub struct RunConditions {
     /// The kernel's clock source, where it says one.
     pub clock_source: Option<String>,
     /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning sleep; `none`.
-    pub profile: AskedAndGranted<String>,
+    pub profile: RequestedAndGranted<String>,
     /// Measures that keep other work off the cycle's CPU, if it is shielded.
     pub shield: Option<String>,
     /// CPU the cycle is bound to; `None` is any.
-    pub cpu: AskedAndGranted<Option<usize>>,
+    pub cpu: RequestedAndGranted<Option<usize>>,
     /// SCHED_FIFO priority, 1 to 99; `None` is SCHED_OTHER.
-    pub priority: AskedAndGranted<Option<u8>>,
+    pub priority: RequestedAndGranted<Option<u8>>,
     /// Runtime reserved in every period under SCHED_DEADLINE, ns; `None` without it.
-    pub deadline_runtime_ns: AskedAndGranted<Option<u64>>,
+    pub deadline_runtime_ns: RequestedAndGranted<Option<u64>>,
     /// Memory locked against paging.
-    pub memory_lock: AskedAndGranted<bool>,
+    pub memory_lock: RequestedAndGranted<bool>,
     /// SubDevices on the bus.
     pub sub_devices: usize,
     /// Process image bytes from the MainDevice to the SubDevices.

@@ -1,4 +1,4 @@
-//! Recordings, statistics and summaries of cycles: numbers only, without I/O or a clock.
+//! Measured time of cycles as numbers, from the record of one to the summary of a run: without I/O, without a clock.
 //!
 //! | module | contents |
 //! |---|---|
@@ -10,7 +10,6 @@
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: the conditions under which a run was measured |
-//! | [`interference`] | period jitter of a bus, as seen by an independent observer |
 //! | [`table`] | [`RunTable`]: both as text, in the form of the servo papers |
 //!
 //! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
@@ -18,7 +17,6 @@
 
 pub mod conditions;
 pub mod cycles;
-pub mod interference;
 pub mod lowest;
 pub mod process_data;
 pub mod record;
@@ -27,7 +25,7 @@ pub mod statistics;
 pub mod summary;
 pub mod table;
 
-pub use conditions::{AskedAndGranted, RunConditions};
+pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
 pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};
 pub use statistics::{Statistics, Summary};

@@ -304,6 +304,7 @@ impl<R: BufRead> RecordingReader<R> {
 
 /// A recording that cannot be read.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RecordingError {
     /// A line does not follow the format.
     #[error("line {line}: expected {expected}, found \"{found}\"")]

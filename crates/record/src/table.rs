@@ -46,12 +46,12 @@ impl RunTable<'_> {
             }
         }
         line("processor", &machine)?;
-        line("profile", &granted(it.profile.asked.clone(), it.profile.granted.clone()))?;
+        line("profile", &granted(it.profile.requested.clone(), it.profile.granted.clone()))?;
         if let Some(shield) = &it.shield {
             line("shield", shield)?;
         }
         let cpu = |cpu: Option<usize>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
-        line("CPU", &granted(cpu(it.cpu.asked), cpu(it.cpu.granted)))?;
+        line("CPU", &granted(cpu(it.cpu.requested), cpu(it.cpu.granted)))?;
         let policy = |priority: Option<u8>, runtime: Option<u64>| match (priority, runtime) {
             (_, Some(runtime)) => {
                 format!(
@@ -64,10 +64,10 @@ impl RunTable<'_> {
         };
         let (priority, runtime) = (it.priority, it.deadline_runtime_ns);
         let (asked, got) =
-            (policy(priority.asked, runtime.asked), policy(priority.granted, runtime.granted));
+            (policy(priority.requested, runtime.requested), policy(priority.granted, runtime.granted));
         line("scheduling", &granted(asked, got))?;
         let locked = |locked: bool| if locked { "locked" } else { "not locked" }.to_owned();
-        line("memory", &granted(locked(it.memory_lock.asked), locked(it.memory_lock.granted)))?;
+        line("memory", &granted(locked(it.memory_lock.requested), locked(it.memory_lock.granted)))?;
         let (out, into) = (it.output_bytes, it.input_bytes);
         line("bus", &format!("{} SubDevices, {out} bytes out, {into} bytes in", it.sub_devices))?;
         line("link", &format!("{}, {}", it.link, it.frame_order))?;
@@ -184,7 +184,7 @@ const PERCENTILES: [(&str, f64); 5] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conditions::AskedAndGranted;
+    use crate::conditions::RequestedAndGranted;
     use crate::record::{CycleRecord, Phase};
 
     fn conditions() -> RunConditions {
@@ -195,12 +195,12 @@ mod tests {
             cpus: 4,
             governor: Some("performance".into()),
             clock_source: Some("tsc".into()),
-            profile: AskedAndGranted { asked: "PMC".into(), granted: "MC".into() },
+            profile: RequestedAndGranted { requested: "PMC".into(), granted: "MC".into() },
             shield: Some("CPU 3 by cpuset (cgroup v1): 40 threads and 7 interrupts moved, 5 left".into()),
-            deadline_runtime_ns: AskedAndGranted::default(),
-            cpu: AskedAndGranted { asked: Some(3), granted: Some(3) },
-            priority: AskedAndGranted { asked: Some(80), granted: None },
-            memory_lock: AskedAndGranted { asked: true, granted: true },
+            deadline_runtime_ns: RequestedAndGranted::default(),
+            cpu: RequestedAndGranted { requested: Some(3), granted: Some(3) },
+            priority: RequestedAndGranted { requested: Some(80), granted: None },
+            memory_lock: RequestedAndGranted { requested: true, granted: true },
             sub_devices: 6,
             output_bytes: 72,
             input_bytes: 72,

@@ -27,7 +27,7 @@ fn cycle() -> String {
         })
         .collect();
     let facts = json!({
-        "period_ns": 1_000_000, "robot": "six-axis", "cpu": { "asked": 1, "granted": null },
+        "period_ns": 1_000_000, "robot": "six-axis", "cpu": { "requested": 1, "granted": null },
         "warnings": ["SCHED_FIFO 80 was refused"],
     });
     let machine = json!({ "machine": { "busy": 0.25, "idle": 0.75, "steal": 0.0 } });
@@ -66,7 +66,7 @@ fn a_run_has_the_servo_table_its_conditions_and_its_plots() {
     let text = report.text();
     for expected in [
         "period    1 ms\n",
-        "cpu       asked 1\n",
+        "cpu       requested 1\n",
         "machine   25.0 % busy, 75.0 % idle, 0.0 % stolen\n",
         "warning   SCHED_FIFO 80 was refused\n",
         "T_period (ms)  T_jitter (us)  T_exec (us)\n",

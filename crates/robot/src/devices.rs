@@ -1,13 +1,13 @@
 //! Properties that a file gives once for several SubDevices: those of `[device.NAME]` and of `[bus]`.
 
-use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
 use crate::check::Checked;
 use crate::error::{Problem, unknown_word};
 use crate::model::{BUS_KEYS, DEVICE_KEYS, SubDevice};
 use crate::nearest::nearest;
+use crate::value;
 
 /// Gives each SubDevice the properties of its device, and each the bus's, as far as it has none of its own.
 pub(crate) fn inherit(text: &str, root: &mut DeTable<'_>) -> Checked<()> {
@@ -48,6 +48,6 @@ fn check(text: &str, device: &Spanned<DeValue<'_>>) -> Checked<()> {
         let name = DeValue::String("device".into());
         table.insert(Spanned::new(0..0, "name".into()), Spanned::new(0..0, name));
     }
-    let read = SubDevice::deserialize(ValueDeserializer::from(device));
-    read.map(|_| ()).map_err(|error| Problem::from_toml(text, &error))
+    let read = value::read::<SubDevice>(device.span(), device.get_ref());
+    read.map(|_| ()).map_err(|refused| Problem::refused(text, refused))
 }

@@ -27,6 +27,20 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         .ok_or_else(|| DurationError { found: text.chars().take(40).collect() })
 }
 
+/// Parses a time that something lasts: a duration longer than zero.
+///
+/// # Errors
+/// As [`parse`], and zero: a sentence with the smallest time that is of use.
+pub fn parse_lasting(text: &str) -> Result<Duration, String> {
+    match parse(text) {
+        Ok(Duration::ZERO) => Err(format!(
+            "found \"{text}\", expected at least a period of the cycle, as 1ms: nothing happens in no time"
+        )),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Formats `duration` in the largest unit that keeps it a whole number: the inverse of [`parse`].
 #[must_use]
 pub fn format(duration: Duration) -> String {
@@ -114,6 +128,16 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_lasts_lasts_longer_than_zero() {
+        assert_eq!(parse_lasting("1ns"), Ok(Duration::from_nanos(1)));
+        for text in ["0s", "0.0ms"] {
+            let told = parse_lasting(text).unwrap_err();
+            assert!(told.contains(text) && told.contains("a period of the cycle"), "{told}");
+        }
+        assert_eq!(parse_lasting("1"), parse("1").map_err(|error| error.to_string()));
     }
 
     #[test]

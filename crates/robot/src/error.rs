@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::field::{KEY, refused};
 use crate::nearest::nearest;
+use crate::value::Refused;
 
 /// Error of a robot file: one sentence with the place, the content found, the content expected and the
 /// remedy.
@@ -84,24 +85,28 @@ impl Problem {
         Self { span: place.into(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
     }
 
-    /// As an error of serde, which [`Problem::from_toml`] reads.
+    /// As an error of serde, which [`Problem::refused`] reads.
     pub(crate) fn into_error<E: serde::de::Error>(self) -> E {
         let Self { span, found, expected, remedy } = self;
         refused(found, expected, format_args!("{remedy}{SEPARATOR}{}", span.start))
     }
 
-    /// Error of serde or of the TOML parser, in the words of the other problems.
+    /// Error of the TOML parser, in the words of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
-        let span = error.span().unwrap_or(0..0);
-        if let ["", found, expected, remedy, place @ ..] =
-            &*error.message().split(SEPARATOR).collect::<Vec<_>>()
-        {
-            let key = key_of(error);
+        let message = error.message().lines().next().unwrap_or_default();
+        wrong_value(error.span().unwrap_or(0..0), text, message)
+    }
+
+    /// Refusal of a value, in the words of the other problems.
+    pub(crate) fn refused(text: &str, refused: Refused) -> Self {
+        let Refused { message, span, key } = refused;
+        let span = span.unwrap_or(0..0);
+        if let ["", found, expected, remedy, place @ ..] = &*message.split(SEPARATOR).collect::<Vec<_>>() {
+            let key = key.unwrap_or_default();
             let [found, expected, remedy] = [found, expected, remedy].map(|words| words.replace(KEY, &key));
             let place = place.first().and_then(|place| place.parse().ok());
             return Self::new(place.map_or(span, |start| start..start), found, expected, remedy);
         }
-        let message = error.message().lines().next().unwrap_or_default();
         let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match words.split_first() {
             Some((key, known)) if message.starts_with("unknown field") => {
@@ -114,20 +119,13 @@ impl Problem {
                 let found = format!("the key \"{key}\" is missing from this table");
                 Self::new(span, found, format!("{key} = ..."), "add it")
             }
-            _ => wrong_value(span, text, message),
+            _ => wrong_value(span, text, &message),
         }
     }
 }
 
 /// Before what was found, what was expected, the remedy and perhaps the place in the message of a refused value.
 pub(crate) const SEPARATOR: char = '\u{1f}';
-
-/// Key of the value that an error is about: the last one of the path that its second line shows.
-fn key_of(error: &toml::de::Error) -> String {
-    let shown = error.to_string();
-    let path = shown.trim_end().rsplit('\n').next().unwrap_or_default();
-    path.trim_end_matches('`').rsplit(['.', '`']).next().unwrap_or_default().to_owned()
-}
 
 /// Problem of a `word` that is none of those `known`, with the nearest of them.
 pub(crate) fn unknown_word(
@@ -174,9 +172,14 @@ fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
         other if other.starts_with("struct ") => "a table",
         other => other,
     };
-    let found = match text.get(span.clone()) {
+    let there = text.get(span.clone()).unwrap_or_default();
+    if found.starts_with("floating point") && expected.starts_with("a whole number") {
+        let expected = format!("{expected}{}", types::object::without_point(there));
+        return Problem::new(span, there.to_owned(), expected, "correct the file here");
+    }
+    let found = match there {
         // The span of a key without its value, for one, is empty: the message then gives more.
-        Some(there) if of_value.is_none() && !there.trim().is_empty() && !there.contains('\n') => {
+        there if of_value.is_none() && !there.trim().is_empty() && !there.contains('\n') => {
             format!("{found} at `{}`", there.trim())
         }
         _ => found.to_owned(),

@@ -1,6 +1,6 @@
-//! Robot file: bus, axes, cycle and controllers of one robot, read from TOML and checked as a whole.
+//! Robot file, the description of one robot in TOML: read, then checked as a whole.
 //!
-//! [`Robot::read`] returns a description in which every reference resolves and every mapping can be set up,
+//! [`RobotConfig::read`] returns a description in which every reference resolves and every mapping can be set up,
 //! or one [`FileError`] with file, line and column, the content found, the content expected and the remedy.
 //! This crate does not touch a bus: running, simulating and displaying a robot start from the same
 //! description.
@@ -14,10 +14,10 @@
 //!     name = "lamps"
 //!     simulate = { kind = "digital_outputs", channels = 4 }
 //! "#;
-//! let robot = onbeat_robot::Robot::parse(text, "lamps.toml").unwrap();
+//! let robot = onbeat_robot::RobotConfig::parse(text, "lamps.toml").unwrap();
 //! assert_eq!(robot.bus.sub_devices[0].name, "lamps");
 //!
-//! let error = onbeat_robot::Robot::parse("[cicle]", "lamps.toml").unwrap_err();
+//! let error = onbeat_robot::RobotConfig::parse("[cicle]", "lamps.toml").unwrap_err();
 //! assert!(error.to_string().starts_with("lamps.toml:1:2: unknown key \"cicle\""));
 //! ```
 //!
@@ -27,8 +27,8 @@
 //! | `field` | values that are refused alone |
 //! | `devices` | properties that SubDevices take over |
 //! | `source` | the file's tables, and the places of their values |
+//! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
-//! | [`object`] | values of CoE objects as text |
 //! | [`task_set`] | task sets, for analysis |
 //! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
@@ -40,33 +40,47 @@ mod error;
 mod field;
 pub mod model;
 mod nearest;
-pub mod object;
 mod source;
 pub mod task_set;
+mod value;
 
 use std::path::Path;
-use std::time::Duration;
 
 pub use error::FileError;
 pub use model::*;
+pub use nearest::nearest;
 
 use crate::source::Source;
 
-/// Values that replace those of the file; they are checked like the file's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// Replaces `cycle.period`; a SYNC0 that follows the period follows this one.
-    pub period: Option<Duration>,
+/// Text of the file at `path`, a regular one of 16 MiB at most.
+///
+/// # Errors
+/// A file that cannot be read, where `expected` was.
+pub fn read_text(path: &Path, expected: &str) -> Result<String, FileError> {
+    source::text(path).map_err(|error| FileError::unreadable(path, expected, &error))
 }
 
-impl Robot {
+/// Robot of those who name none: six servo axes.
+const BUILT_IN: &str = include_str!("../../../examples/six-axis.toml");
+
+impl RobotConfig {
+    /// Reads and checks the robot file at `path`; without one the built-in robot.
+    ///
+    /// # Errors
+    /// As [`RobotConfig::read`].
+    pub fn read_or_built_in(path: Option<&Path>, overrides: Overrides) -> Result<Self, FileError> {
+        match path {
+            Some(path) => Self::read(path, overrides),
+            None => Self::parse_with(BUILT_IN, "(built-in) six-axis.toml", overrides),
+        }
+    }
+
     /// Reads and checks the robot file at `path`.
     ///
     /// # Errors
     /// An unreadable file, or the first problem in it.
     pub fn read(path: &Path, overrides: Overrides) -> Result<Self, FileError> {
-        let text = source::text(path)
-            .map_err(|error| FileError::unreadable(path, "a robot file in TOML", &error))?;
+        let text = read_text(path, "a robot file in TOML")?;
         let mut robot = Self::parse_with(&text, &path.display().to_string(), overrides)?;
         robot.resolve_paths(path.parent().unwrap_or(Path::new("")));
         Ok(robot)
@@ -80,7 +94,7 @@ impl Robot {
         Self::parse_with(text, file_name, Overrides::default())
     }
 
-    /// [`Robot::parse`] with some of the file's values replaced.
+    /// [`RobotConfig::parse`] with some of the file's values replaced.
     ///
     /// # Errors
     /// The first problem in the file as it reads with `overrides`.
@@ -88,7 +102,8 @@ impl Robot {
         let checked = || {
             let source = Source::robot(text)?;
             let mut robot: Self = source.read()?;
-            check::robot(&mut robot, overrides, &source).map(|()| robot)
+            robot.cycle.replace(overrides);
+            check::robot(&mut robot, &source).map(|()| robot)
         };
         let mut robot = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
         (robot.signals.text, robot.signals.file) = (text.to_owned(), file_name.to_owned());

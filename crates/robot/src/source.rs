@@ -7,10 +7,11 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::de::{DeTable, DeValue};
 
 use crate::devices;
 use crate::error::Problem;
+use crate::value;
 
 /// Bytes of a file at most: a thousand times what large robots have.
 const LARGEST: u64 = 16 << 20;
@@ -62,9 +63,8 @@ impl<'t> Source<'t> {
 
     /// Reads the whole file as one `T`, which refuses the values that no `T` has.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        let table = self.root.get_ref().as_table().cloned().unwrap_or_default();
-        let table = Deserializer::from(Spanned::new(self.root.span(), table));
-        T::deserialize(table).map_err(|error| Problem::from_toml(self.text, &error))
+        value::read(self.root.span(), self.root.get_ref())
+            .map_err(|refused| Problem::refused(self.text, refused))
     }
 
     /// Place of the value of a key at the top.

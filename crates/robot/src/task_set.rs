@@ -15,10 +15,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::value::Spanned;
 use schedulability::{Policy, Protocol, Section, Task, TaskSet};
 use serde::Deserialize;
 use serde::de::Deserializer;
-use toml::Spanned;
 
 use crate::error::{FileError, Problem};
 use crate::field::{KEY, readable, refused, time, whole};
@@ -66,28 +66,12 @@ pub fn is_a_robots(path: &Path) -> bool {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    policy: Option<PolicyName>,
     #[serde(default)]
-    protocol: ProtocolName,
+    policy: Policy,
+    #[serde(default)]
+    protocol: Protocol,
     #[serde(default)]
     task: Vec<Spanned<TaskTable>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum PolicyName {
-    Fp,
-    Edf,
-    Deadline,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ProtocolName {
-    #[default]
-    Inheritance,
-    Ceiling,
-    None,
 }
 
 /// `[[task]]`
@@ -131,16 +115,8 @@ const fn usually_preemptive() -> bool {
 }
 
 fn checked(document: Document, decided: Decided) -> Result<TaskSet, Problem> {
-    let policy = decided.policy.unwrap_or(match document.policy {
-        None | Some(PolicyName::Fp) => Policy::FixedPriority,
-        Some(PolicyName::Edf) => Policy::EarliestDeadline,
-        Some(PolicyName::Deadline) => Policy::Reservation,
-    });
-    let protocol = match document.protocol {
-        ProtocolName::Inheritance => Protocol::Inheritance,
-        ProtocolName::Ceiling => Protocol::Ceiling,
-        ProtocolName::None => Protocol::None,
-    };
+    let Document { policy, protocol, .. } = document;
+    let policy = decided.policy.unwrap_or(policy);
     if document.task.is_empty() || document.task.len() > MOST_TASKS {
         let found = match document.task.len() {
             0 => "no task".to_owned(),

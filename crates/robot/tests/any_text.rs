@@ -1,6 +1,6 @@
 //! Any text gives a robot or one error that points into the text; never a panic.
 
-use onbeat_robot::Robot;
+use onbeat_robot::RobotConfig;
 
 const EXAMPLES: [&str; 6] = [
     include_str!("../../../examples/six-axis.toml"),
@@ -99,7 +99,7 @@ impl FloorBoundary for String {
 }
 
 fn judge(text: &str) -> bool {
-    match Robot::parse(text, "any.toml") {
+    match RobotConfig::parse(text, "any.toml") {
         Ok(_) => true,
         Err(error) => {
             let (line, column) = error.place.expect("a place in the text");

@@ -2,7 +2,7 @@
 
 mod support;
 
-use onbeat_robot::{BaseKind, ControllerKind, Homing, OnStale, Robot};
+use onbeat_robot::{BaseKind, ControllerKind, Homing, OnStale, RobotConfig};
 use support::spoiled;
 
 /// A valid file with all of them, of which each test spoils one.
@@ -90,14 +90,12 @@ size = 4096
 
 /// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
-    let error = spoiled(GOOD, good, bad);
-    assert!(error.place.is_some(), "{error}");
-    format!("{}, expected {}: {}", error.found, error.expected, error.remedy)
+    support::sentence(GOOD, good, bad)
 }
 
 #[test]
 fn the_good_file_is_good() {
-    let robot = Robot::parse(GOOD, "r.toml").unwrap();
+    let robot = RobotConfig::parse(GOOD, "r.toml").unwrap();
     let controllers: Vec<_> = robot.controllers.iter().map(|it| (it.name.as_str(), &it.axes[..])).collect();
     let expected: [(&str, &[usize]); 4] =
         [("diff_drive", &[0, 1]), ("follow", &[2]), ("joint_position", &[2]), ("joint_effort", &[3])];
@@ -121,10 +119,11 @@ fn the_good_file_is_good() {
 fn one_controller_is_still_a_table_and_none_holds() {
     let start = GOOD.find("[[controller]]").unwrap();
     let without = GOOD[..start].to_owned();
-    let robot = Robot::parse(&without, "r.toml").unwrap();
+    let robot = RobotConfig::parse(&without, "r.toml").unwrap();
     assert_eq!((robot.controllers.len(), robot.controllers[0].kind), (1, ControllerKind::Hold));
     assert_eq!(robot.controllers[0].axes, [0, 1, 2, 3]);
-    let robot = Robot::parse(&(without + "[controller]\nkind = \"joint_velocity\"\n"), "r.toml").unwrap();
+    let robot =
+        RobotConfig::parse(&(without + "[controller]\nkind = \"joint_velocity\"\n"), "r.toml").unwrap();
     assert_eq!((robot.controllers.len(), &robot.controllers[0].axes[..]), (1, &[0, 1][..]));
     assert_eq!(robot.ipc.name, "robot");
 }
@@ -222,7 +221,7 @@ fn a_controller_of_a_tool_moves_joints_of_the_arm() {
         assert_eq!(sentence(effort, bad), wanted);
     }
     let with_tool = GOOD.replace(effort, "kind = \"cartesian\"");
-    let robot = Robot::parse(&with_tool, "r.toml").unwrap();
+    let robot = RobotConfig::parse(&with_tool, "r.toml").unwrap();
     let tool = robot.controllers.last().unwrap();
     assert_eq!((tool.name.as_str(), &tool.axes[..]), ("cartesian", &[2][..]));
     let sentence = |good: &str, bad: &str| {
@@ -305,11 +304,11 @@ fn a_base_has_the_wheels_and_lengths_of_its_kind() {
     let (start, end) =
         (text.find("kind = \"diff").unwrap(), text.find("limits = { velocity = 0.9").unwrap());
     let text = text.replace(&text[start..end], four).replacen("diff_drive", "omni_drive", 1);
-    let error = Robot::parse(&text, "r.toml").unwrap_err().to_string();
+    let error = RobotConfig::parse(&text, "r.toml").unwrap_err().to_string();
     assert!(error.contains("roller_angle = 45, expected 0.1 to 1.47 rad: give it in radians"), "{error}");
-    assert!(Robot::parse(&text.replacen("45.0", "0.785398", 1), "r.toml").is_ok());
+    assert!(RobotConfig::parse(&text.replacen("45.0", "0.785398", 1), "r.toml").is_ok());
     let omni = text.replacen("kind = \"mecanum\"\nroller_angle = 45.0", "kind = \"omni\"", 1);
-    let base = Robot::parse(&omni, "r.toml").unwrap().base.unwrap();
+    let base = RobotConfig::parse(&omni, "r.toml").unwrap().base.unwrap();
     assert_eq!((base.kind, &base.wheels[..], base.wheelbase), (BaseKind::Omni, &[0, 1, 2, 3][..], 1.0));
 }
 
@@ -388,6 +387,6 @@ fn a_robots_name_makes_a_name_for_its_ipc() {
         [("my robot/2", "my-robot-2"), ("..hidden", "hidden"), ("µ", "robot"), ("", "robot")]
     {
         let text = format!("name = {robot:?}\n{GOOD}").replacen("name = \"one\"\n", "", 1);
-        assert_eq!(Robot::parse(&text, "r.toml").unwrap().ipc.name, ipc, "{robot}");
+        assert_eq!(RobotConfig::parse(&text, "r.toml").unwrap().ipc.name, ipc, "{robot}");
     }
 }

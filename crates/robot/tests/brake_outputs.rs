@@ -1,7 +1,9 @@
 //! Brakes on digital outputs: assignment of outputs, and invalid outputs.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_robot::{Axis, Robot};
+mod support;
+
+use onbeat_robot::{Axis, RobotConfig};
 
 /// Terminals of each kind, and two wheels with their brakes on the first.
 const GOOD: &str = r#"
@@ -51,18 +53,12 @@ brake = { release = "150ms", engage = "100ms" }
 
 /// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
-    assert!(GOOD.contains(good), "the good file has no `{good}`");
-    let error = match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {
-        Ok(_) => panic!("`{bad}` is accepted"),
-        Err(error) => error,
-    };
-    assert!(error.place.is_some(), "{error}");
-    format!("{}, expected {}: {}", error.found, error.expected, error.remedy)
+    support::sentence(GOOD, good, bad)
 }
 
 /// Places and channels of the outputs of the axes' brakes.
 fn brake_outputs(text: &str) -> Vec<Option<(usize, usize)>> {
-    let robot = Robot::parse(text, "r.toml").unwrap();
+    let robot = RobotConfig::parse(text, "r.toml").unwrap();
     let output = |axis: &Axis| axis.brake.and_then(|brake| brake.output);
     robot.axes.iter().map(|axis| output(axis).map(|it| (it.sub_device, it.channel))).collect()
 }

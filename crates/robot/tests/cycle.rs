@@ -3,7 +3,9 @@
 
 mod support;
 
-use onbeat_robot::Robot;
+use std::time::Duration;
+
+use onbeat_robot::{Overrides, RobotConfig};
 use support::spoiled;
 
 const GOOD: &str = r#"
@@ -30,7 +32,7 @@ fn a_cycle_asks_for_what_there_is() {
         (
             "memory_lock = true",
             "r.toml:4:1: unknown key \"memory_lock\", expected one of period, profile, priority, \
-             deadline_runtime, cpu, spin_margin, overrun, frame_order, outage_time, after_outage, loss_time: a cycle's memory lock is now the letter M \
+             deadline_runtime, cpu, spin_margin, overrun, frame_order, clock, outage_time, after_outage, loss_time: a cycle's memory lock is now the letter M \
              of its profile, as in profile = \"PM\"",
         ),
         (
@@ -78,7 +80,37 @@ fn a_value_asks_for_its_letter_unless_the_profile_says_otherwise() {
         ("profile = \"none\"\nspin_margin = \"20us\"", "none"),
         ("profile = \"PMCS\"", "PMCS"),
     ] {
-        let robot = Robot::parse(&GOOD.replacen("priority = 80", cycle, 1), "r.toml").unwrap();
-        assert_eq!(robot.cycle.profile.to_string(), letters, "{cycle}");
+        let robot = RobotConfig::parse(&GOOD.replacen("priority = 80", cycle, 1), "r.toml").unwrap();
+        assert_eq!(robot.cycle.profile().to_string(), letters, "{cycle}");
     }
+}
+
+#[test]
+fn a_value_in_the_place_of_the_files_asks_for_its_letter_too() {
+    let us = Duration::from_micros;
+    let spin = Overrides { spin_margin: Some(us(20)), ..Overrides::default() };
+    let priority = Overrides { priority: Some(70), ..Overrides::default() };
+    let reserved = Overrides { deadline_runtime: Some(us(300)), ..Overrides::default() };
+    let letters = Overrides { profile: "C".parse().ok(), ..priority };
+    for (cycle, by, profile) in [
+        ("cpu = 1", Overrides::default(), "M"),
+        ("cpu = 1", spin, "MS"),
+        ("cpu = 1", priority, "PM"),
+        ("cpu = 1", reserved, "PM"),
+        ("profile = \"C\"", spin, "CS"),
+        ("profile = \"none\"\npriority = 80", Overrides::default(), "none"),
+        ("profile = \"none\"\npriority = 80", priority, "P"),
+        ("spin_margin = \"30us\"", letters, "C"),
+    ] {
+        let text = GOOD.replacen("priority = 80", cycle, 1);
+        let robot = RobotConfig::parse_with(&text, "r.toml", by).unwrap();
+        assert_eq!(robot.cycle.profile().to_string(), profile, "{cycle} {by:?}");
+    }
+    let text = GOOD.replacen("priority = 80", "deadline_runtime = \"100us\"\nspin_margin = \"30us\"", 1);
+    let cycle = |by| RobotConfig::parse_with(&text, "r.toml", by).unwrap().cycle;
+    assert_eq!((cycle(priority).deadline_runtime, cycle(priority).priority()), (None, 70));
+    assert_eq!((cycle(reserved).deadline_runtime, cycle(spin).spin_margin()), (Some(us(300)), us(20)));
+    let long = Overrides { deadline_runtime: Some(us(1_001)), ..Overrides::default() };
+    let refused = RobotConfig::parse_with(&text, "r.toml", long).unwrap_err().to_string();
+    assert!(refused.contains("deadline_runtime 1001us, expected 1024ns to 1ms"), "{refused}");
 }

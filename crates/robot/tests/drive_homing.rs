@@ -1,8 +1,10 @@
 //! Homing by drives that find their marks by themselves: valid and invalid settings.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod support;
+
 use motion::{Radians, Seconds};
-use onbeat_robot::{Application, Homing, Robot};
+use onbeat_robot::{Application, Homing, RobotConfig};
 
 const GOOD: &str = r#"
 [cycle]
@@ -35,24 +37,18 @@ homing = { method = 17 }
 "#;
 
 fn homing(text: &str) -> Homing {
-    Robot::parse(text, "r.toml").unwrap().axes[0].homing
+    RobotConfig::parse(text, "r.toml").unwrap().axes[0].homing
 }
 
 /// Method, speeds and acceleration.
 fn settings(text: &str) -> (Option<i8>, [f64; 3]) {
-    let it = Robot::parse(text, "r.toml").unwrap().axes[0].homing_settings.unwrap();
+    let it = RobotConfig::parse(text, "r.toml").unwrap().axes[0].homing_settings.unwrap();
     (it.method, [it.switch_velocity.0, it.zero_velocity.0, it.acceleration.0])
 }
 
 /// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
-    assert!(GOOD.contains(good), "the good file has no `{good}`");
-    let error = match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {
-        Ok(_) => panic!("`{bad}` is accepted"),
-        Err(error) => error,
-    };
-    assert!(error.place.is_some(), "{error}");
-    format!("{}, expected {}: {}", error.found, error.expected, error.remedy)
+    support::sentence(GOOD, good, bad)
 }
 
 #[test]
@@ -69,11 +65,16 @@ fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
     // Without a method the position is that of a mark to which the operator moves the axis.
     let by_hand = GOOD.replacen("method = 17", "position = 1.0", 1);
     assert_eq!(homing(&by_hand), Homing::CurrentPosition { position: Radians(1.0) });
+    let switch = GOOD
+        .replacen("limit_switches = [-3.0, 4.0]", "home_switch = [2.0, 2.5]", 1)
+        .replacen("17", "24", 1);
+    let robot = RobotConfig::parse(&switch, "r.toml").unwrap();
+    assert_eq!(robot.bus.sub_devices[0].simulation.as_ref().unwrap().home_switch, Some((2.0, 2.5)));
     // A real drive may know every method, and its SII may map the modes.
     let simulate = "simulate = { kind = \"servo_drive\", limit_switches = [-3.0, 4.0] }";
     let real = GOOD.replacen(simulate, "", 1).replacen("method = 17", "method = 7", 1);
     assert_eq!(settings(&real).0, Some(7));
-    let robot = Robot::parse(GOOD, "r.toml").unwrap();
+    let robot = RobotConfig::parse(GOOD, "r.toml").unwrap();
     let simulation = robot.bus.sub_devices[0].simulation.clone().unwrap();
     assert_eq!(simulation.application, Application::ServoDrive);
     assert_eq!(simulation.limit_switches, Some((-3.0, 4.0)));
@@ -102,15 +103,20 @@ fn homings_that_cannot_be_are_refused_with_what_is_missing() {
         ),
         (
             "method = 17",
-            "method = 1",
-            "method 1 for the simulated drive \"drive\", expected one of those that it knows: [17, 18, 33, 34, 35, 37]: \
-             choose one, or do not simulate it",
+            "method = 7",
+            "method 7 for the simulated drive \"drive\" without a home switch, expected home_switch = [FIRST, LAST] in \
+             its simulate: add it",
+        ),
+        (
+            "limit_switches = [-3.0, 4.0]",
+            "home_switch = [1.0, 1.0]",
+            "home_switch = [1, 1], expected two angles in rad, the lower one first: correct home_switch",
         ),
         (
             ", limit_switches = [-3.0, 4.0]",
             "",
             "method 17 for the simulated drive \"drive\" without limit switches, expected limit_switches = [LOWEST, \
-             HIGHEST] in its simulate: add them",
+             HIGHEST] in its simulate: add it",
         ),
         (
             "[-3.0, 4.0]",

@@ -7,24 +7,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use ethercat::cia402::CyclicMode;
-use ethercat::main_device::Replies;
-use robot::{Application, BaseKind, ControllerKind, Homing, OnStale, Overrides, Robot};
+use ethercat::main_device::{LatchMode, Replies, Sync1};
+use robot::{Application, BaseKind, ControllerKind, Homing, OnStale, Overrides, RobotConfig};
 
 use onbeat_robot as robot;
 
-fn example(name: &str) -> Robot {
+fn example(name: &str) -> RobotConfig {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
-    Robot::read(&path, Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+    RobotConfig::read(&path, Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn axes_in(robot: &Robot, mode: CyclicMode) -> usize {
+fn axes_in(robot: &RobotConfig, mode: CyclicMode) -> usize {
     robot.axes.iter().filter(|axis| axis.mode == mode).count()
 }
 
 #[test]
 fn a_segment_may_leave_the_source_address_alone() {
     let text = include_str!("../../../examples/six-axis.toml");
-    let replies = |text: &str| Robot::parse(text, "six-axis.toml").map(|robot| robot.bus.replies);
+    let replies = |text: &str| RobotConfig::parse(text, "six-axis.toml").map(|robot| robot.bus.replies);
     assert_eq!(replies(text).ok(), Some(Replies::ProcessedSource));
     let changed = text.replacen("[bus]", "[bus]\nreplies = \"unchanged_source\"", 1);
     assert_eq!(replies(&changed).ok(), Some(Replies::UnchangedSource));
@@ -53,12 +53,36 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
 }
 
 #[test]
+fn sync1_and_latch_inputs_of_a_sub_device() {
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/six-axis.toml"))
+            .unwrap();
+    let sync1 = |keys: &str| {
+        let dc = "dc = { shift = \"100us\" }";
+        assert!(text.contains(dc));
+        let keys = format!("dc = {{ shift = \"100us\"{keys} }}\nlatches = [\"single\", \"continuous\"]");
+        let robot = RobotConfig::parse(&text.replace(dc, &keys), "six-axis.toml").unwrap();
+        assert_eq!(robot.bus.sub_devices[0].latches, Some([LatchMode::SINGLE, LatchMode::default()]));
+        robot.bus.sub_devices[0].sync1
+    };
+    let (ms, us) = (Duration::from_millis, Duration::from_micros);
+    assert_eq!(sync1(""), None);
+    assert_eq!(sync1(", sync1 = \"4ms\""), Some(Sync1 { cycle: ms(4), delay: ms(0) }));
+    assert_eq!(sync1(", sync1_delay = \"125us\""), Some(Sync1 { cycle: ms(1), delay: us(125) }));
+}
+
+#[test]
 fn another_period_takes_sync0_along() {
     let text =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/six-axis.toml"))
             .unwrap();
     let period = Duration::from_micros(500);
-    let robot = Robot::parse_with(&text, "six-axis.toml", Overrides { period: Some(period) }).unwrap();
+    let robot = RobotConfig::parse_with(
+        &text,
+        "six-axis.toml",
+        Overrides { period: Some(period), ..Overrides::default() },
+    )
+    .unwrap();
     assert_eq!(robot.cycle.period, period);
     assert!(robot.bus.sub_devices.iter().all(|it| it.sync0.unwrap().cycle == period));
 }
@@ -184,4 +208,13 @@ fn the_reference_names_every_key_a_file_may_have() {
             "{name} is not in docs/robot-file.md"
         );
     }
+}
+
+#[test]
+fn the_xy_table_is_two_drives_with_two_axes_each() {
+    let robot = example("xy-table.toml");
+    assert_eq!(robot.bus.sub_devices.len(), 2);
+    let places: Vec<_> = robot.axes.iter().map(|axis| (axis.sub_device, axis.drive_axis)).collect();
+    assert_eq!(places, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    assert!(robot.bus.sub_devices.iter().all(|it| it.simulation.as_ref().is_some_and(|it| it.axes == 2)));
 }

@@ -1,12 +1,12 @@
 //! Interlocks in a robot file: valid and invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_robot::{InterlockKind, Robot};
+use onbeat_robot::{InterlockKind, RobotConfig};
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");
 
-fn robot(interlocks: &str) -> Result<Robot, String> {
-    Robot::parse(&format!("{STATION}\n{interlocks}\n"), "r.toml").map_err(|error| error.to_string())
+fn robot(interlocks: &str) -> Result<RobotConfig, String> {
+    RobotConfig::parse(&format!("{STATION}\n{interlocks}\n"), "r.toml").map_err(|error| error.to_string())
 }
 
 fn interlock(keys: &str) -> String {

@@ -1,7 +1,7 @@
 //! Mapped objects that move or bound an axis: signals that only the axis writes, or the robot file once.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_robot::Robot;
+use onbeat_robot::RobotConfig;
 use types::Signal;
 use types::signal::Flow;
 
@@ -24,8 +24,8 @@ fn with_object(index: u16, keys: &str) -> Result<Vec<Signal>, String> {
             "[[signal]]\nname = \"it\"\nsub_device = \"spindle\"\nentry = {{ index = {index:#06x} }}\n{keys}"
         ),
     };
-    let robot =
-        Robot::parse(&format!("{station}\n{named}\n"), "r.toml").map_err(|error| error.to_string())?;
+    let robot = RobotConfig::parse(&format!("{station}\n{named}\n"), "r.toml")
+        .map_err(|error| error.to_string())?;
     let spindle = robot.bus.sub_devices[4].explicit_mapping().cloned();
     robot.signals(|position| spindle.as_ref().filter(|_| position == 4)).map_err(|error| error.to_string())
 }

@@ -1,7 +1,7 @@
 //! Peripherals in a robot file: valid and invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_robot::Robot;
+use onbeat_robot::RobotConfig;
 
 /// Two drives that no controller turns.
 const DRIVES: &str = r#"
@@ -28,8 +28,8 @@ frequency = 1.0
 "#;
 
 /// Drives with peripherals behind them.
-fn with_peripherals(text: &str) -> Result<Robot, String> {
-    Robot::parse(&format!("{DRIVES}\n{text}"), "r.toml").map_err(|error| error.to_string())
+fn with_peripherals(text: &str) -> Result<RobotConfig, String> {
+    RobotConfig::parse(&format!("{DRIVES}\n{text}"), "r.toml").map_err(|error| error.to_string())
 }
 
 #[test]

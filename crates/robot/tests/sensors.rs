@@ -1,7 +1,7 @@
 //! Sensors: signals that together are a measurement.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_robot::{Robot, SensorKind};
+use onbeat_robot::{RobotConfig, SensorKind};
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");
 const HUMANOID: &str = include_str!("../../../examples/humanoid-59.toml");
@@ -9,7 +9,7 @@ const HUMANOID: &str = include_str!("../../../examples/humanoid-59.toml");
 // feature(signals): sensors of several signals, with their frames
 #[test]
 fn a_sensor_has_its_signals_in_the_order_of_its_kind() {
-    let robot = Robot::parse(HUMANOID, "r.toml").unwrap();
+    let robot = RobotConfig::parse(HUMANOID, "r.toml").unwrap();
     assert_eq!(robot.sensors.len(), 5);
     let (foot, head) = (&robot.sensors[0], &robot.sensors[4]);
     assert_eq!(
@@ -24,7 +24,7 @@ fn a_sensor_has_its_signals_in_the_order_of_its_kind() {
     );
     assert!(robot.names_signal("rate of turn.x") && !robot.names_signal("rate of turn"));
     // A frame of its own name, where the file gives none.
-    let station = Robot::parse(STATION, "r.toml").unwrap();
+    let station = RobotConfig::parse(STATION, "r.toml").unwrap();
     assert_eq!(station.sensors[0].frame, "forces");
 }
 
@@ -71,7 +71,7 @@ fn a_sensor_that_cannot_be_is_named_with_its_place() {
             "unknown value \"force\", expected one of force_torque, imu, temperature",
         ),
     ] {
-        let error = Robot::parse(&text, "r.toml").unwrap_err().to_string();
+        let error = RobotConfig::parse(&text, "r.toml").unwrap_err().to_string();
         assert!(error.contains(sentence) && error.starts_with("r.toml:"), "{error}\n expected {sentence}");
     }
 }

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
-use onbeat_robot::Robot;
+use onbeat_robot::RobotConfig;
 use types::signal::{Flow, OnStale, OutputBehaviour, Scaling, Writer};
-use types::{Signal, ValueType};
+use types::{Signal, ValueKind, ValueType};
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");
 
@@ -51,8 +51,8 @@ fn mapping(position: usize) -> PdoMapping {
 /// Signals of the station with these more lines, once its bus is known.
 fn signals(lines: &str) -> Result<Vec<Signal>, String> {
     // Spindle: the file has it.
-    let robot =
-        Robot::parse(&format!("{STATION}\n{lines}\n"), "r.toml").map_err(|error| error.to_string())?;
+    let robot = RobotConfig::parse(&format!("{STATION}\n{lines}\n"), "r.toml")
+        .map_err(|error| error.to_string())?;
     let mappings: Vec<PdoMapping> = (0..7)
         .map(|position| {
             robot.bus.sub_devices[position].explicit_mapping().cloned().unwrap_or_else(|| mapping(position))
@@ -78,7 +78,7 @@ fn channels_and_entries_get_their_names_types_and_scales() {
     let [door, pressure, feed, lamp] = ["door", "pressure", "feed forward", "lamp"]
         .map(|name| all.iter().find(|it| it.name == name).unwrap());
     assert_eq!((door.sub_device, door.bit_offset, door.value_type), (2, 2, ValueType::Bool));
-    assert_eq!((door.flow.clone(), door.kind()), (Flow::Input, "bool"));
+    assert_eq!((door.flow.clone(), door.kind()), (Flow::Input, ValueKind::Bool));
     assert_eq!((pressure.bit_offset, pressure.value_type), (48, ValueType::Signed(16)));
     assert_eq!(pressure.scaling, Some(Scaling { scale: 0.5, offset: -1.0 }));
     assert_eq!((pressure.unit.as_str(), pressure.range), ("bar", Some((0.0, 10.0))));
@@ -127,7 +127,7 @@ fn an_output_has_the_number_of_the_cycle_over_channels_of_one_bit() {
     let mapping = PdoMapping { outputs: (0..16).map(channel).chain([target]).collect(), inputs: vec![] };
     let found = |keys: &str| {
         let number = signal(&format!("sub_device = \"lamps\"\nwriter = \"cycle\"\n{keys}"));
-        let robot = Robot::parse(&format!("{station}\n{number}\n"), "r.toml").unwrap();
+        let robot = RobotConfig::parse(&format!("{station}\n{number}\n"), "r.toml").unwrap();
         robot.signals(|position| (position == 1).then_some(&mapping)).map_err(|error| error.to_string())
     };
     let all = found("channel = 5\ntype = \"uint12\"").unwrap();
@@ -197,7 +197,7 @@ fn a_byte_string_is_split_into_its_elements() {
         "{STATION}\n{}\nelements = 12\n",
         signal("sub_device = \"coupler\"\nentry = { index = 0x6000 }")
     );
-    let robot = Robot::parse(&text, "r.toml").unwrap();
+    let robot = RobotConfig::parse(&text, "r.toml").unwrap();
     let bytes = PdoMapping {
         outputs: vec![],
         inputs: vec![pdo(0x1A00, &[(0x6001, 0, 8, "Length"), (0x6000, 0, 96, "Text")])],
@@ -209,7 +209,7 @@ fn a_byte_string_is_split_into_its_elements() {
         (of_it[0].bit_offset, of_it[11].bit_offset, of_it[11].value_type),
         (8, 96, ValueType::Unsigned(8))
     );
-    let error = Robot::parse(&text.replace("elements = 12", "elements = 13"), "r.toml")
+    let error = RobotConfig::parse(&text.replace("elements = 12", "elements = 13"), "r.toml")
         .unwrap()
         .signals(|position| (position == 0).then_some(&bytes))
         .unwrap_err()
@@ -230,7 +230,7 @@ fn the_sii_says_what_is_signed_or_a_float() {
     for (entry, data_type) in entries.entries.iter_mut().zip([0x08, 0x04, 0x04, 0x07]) {
         entry.data_type = data_type;
     }
-    let robot = Robot::parse(STATION, "r.toml").unwrap();
+    let robot = RobotConfig::parse(STATION, "r.toml").unwrap();
     let mapping = PdoMapping { outputs: vec![], inputs: vec![entries] };
     let all = robot.signals(|position| (position == 0).then_some(&mapping)).unwrap();
     let types: Vec<_> = all.iter().map(|it| it.value_type).collect();
@@ -268,7 +268,7 @@ fn an_entry_of_both_directions_needs_one() {
     };
     let found = |direction: &str| {
         let text = format!("{STATION}\n{}\n{direction}\n", signal("sub_device = \"coupler\"\nchannel = 1"));
-        let robot = Robot::parse(&text, "r.toml").unwrap();
+        let robot = RobotConfig::parse(&text, "r.toml").unwrap();
         robot.signals(|position| (position == 0).then_some(&both)).map_err(|error| error.to_string())
     };
     let error = found("").unwrap_err();

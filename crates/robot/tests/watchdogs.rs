@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use ethercat::main_device::Watchdog;
-use onbeat_robot::Robot;
+use onbeat_robot::RobotConfig;
 use support::spoiled;
 
 const GOOD: &str = r#"
@@ -32,7 +32,7 @@ simulate = { kind = "digital_inputs", channels = 8 }
 
 /// Process data watchdogs of the three.
 fn watchdogs(text: &str) -> [Watchdog; 3] {
-    let robot = Robot::parse(text, "r.toml").expect("a good file");
+    let robot = RobotConfig::parse(text, "r.toml").expect("a good file");
     let [one, two, three] = &robot.bus.sub_devices[..] else { panic!("three") };
     [one, two, three].map(|it| it.process_data_watchdog)
 }
@@ -56,7 +56,7 @@ fn the_nearest_key_wins() {
 
 #[test]
 fn the_pdi_watchdog_is_left_alone_unless_the_file_says_something() {
-    let pdi = |text: &str| Robot::parse(text, "r.toml").unwrap().bus.sub_devices[1].pdi_watchdog;
+    let pdi = |text: &str| RobotConfig::parse(text, "r.toml").unwrap().bus.sub_devices[1].pdi_watchdog;
     assert_eq!(pdi(GOOD), None);
     assert_eq!(pdi(&GOOD.replace("\"two\"", "\"two\"\npdi_watchdog = \"off\"")), Some(Watchdog::Off));
     assert_eq!(pdi(&GOOD.replace("[bus]\n", "[bus]\npdi_watchdog = \"20ms\"\n")), Some(after(20)));
@@ -91,8 +91,8 @@ fn a_time_that_does_not_suit_the_cycle_is_refused() {
 #[test]
 fn a_bus_has_no_more_sub_devices_than_can_be_addressed() {
     let many = |first: &str, count: u32| GOOD.replace(first, &format!("\"many-{{}}\"\ncount = {count}"));
-    let refused = |text: &str| Robot::parse(text, "r.toml").unwrap_err().to_string();
-    assert!(Robot::parse(&many("\"one\"", 4094), "r.toml").is_ok());
+    let refused = |text: &str| RobotConfig::parse(text, "r.toml").unwrap_err().to_string();
+    assert!(RobotConfig::parse(&many("\"one\"", 4094), "r.toml").is_ok());
     let found = refused(&many("\"one\"", 4095));
     assert!(found.contains("more than 4096 SubDevices"), "{found}");
     let found = refused(&many("\"one\"", 4097));

@@ -1,44 +1,20 @@
-//! Checks of messages before they are passed to the cycle: numbers, names, sizes, limits. The real-time
-//! side checks all of it again; here an error is reported in the terms of the sender.
+//! Checks of messages before they are passed to the cycle: numbers, names, sizes, in the terms of the sender. Limits are the
+//! cycle's: it clamps what is beyond one, and reports that.
 
-use ipc::command::{AxisTarget, Pose, Twist};
-use ipc::description::{ArmDescription, AxisDescription, BaseDescription, Description, SignalDescription};
-use ipc::state::Value;
-use motion::kinematics::ToolPose;
+use ipc::command::{AxisTarget, ToolPose};
+use ipc::description::{ArmDescription, AxisDescription, Description, SignalDescription};
+use ipc::state::{Value, ValueKind};
+use ipc::units::{Metres, NewtonMetres, Radians, RadiansPerSecond};
 
 use crate::messages::geometry;
 use crate::messages::sensor::{DynamicInterfaceGroupValues, InterfaceValue, JointState};
-
-/// Velocity of a base from a twist message.
-///
-/// # Errors
-/// A part of the twist that the base cannot do.
-pub(crate) fn velocity(twist: &geometry::Twist, base: &BaseDescription) -> Result<Twist, String> {
-    let geometry::Twist { linear, angular } = *twist;
-    let numbers = [
-        ("linear.x", linear.x),
-        ("linear.y", linear.y),
-        ("linear.z", linear.z),
-        ("angular.x", angular.x),
-        ("angular.y", angular.y),
-        ("angular.z", angular.z),
-    ];
-    for (name, number) in numbers {
-        finite(name, number)?;
-    }
-    if base.kind == "differential" && linear.y != 0.0 {
-        return Err(format!("linear.y is {} m/s: a differential drive cannot go sideways", linear.y));
-    }
-    within("speed", linear.x.hypot(linear.y), base.velocity_limit, "m/s")?;
-    within("angular.z", angular.z, base.yaw_limit, "rad/s")?;
-    Ok(Twist { x: linear.x, y: linear.y, yaw: angular.z })
-}
+use types::ControllerKind;
 
 /// Pose of an arm's tool from a message.
 ///
 /// # Errors
 /// Another frame than the arm's base link, or a pose that is none.
-pub(crate) fn pose(message: &geometry::PoseStamped, arm: &ArmDescription) -> Result<Pose, String> {
+pub(crate) fn pose(message: &geometry::PoseStamped, arm: &ArmDescription) -> Result<ToolPose, String> {
     let frame = message.header.frame_id.as_str();
     if !frame.is_empty() && frame != arm.base {
         return Err(format!(
@@ -63,7 +39,7 @@ pub(crate) fn pose(message: &geometry::PoseStamped, arm: &ArmDescription) -> Res
     if (length - 1.0).abs() > ToolPose::UNIT {
         return Err(format!("its orientation has the length {length}, expected a unit quaternion"));
     }
-    Ok(Pose { position: [p.x, p.y, p.z], orientation: [q.x, q.y, q.z, q.w] })
+    Ok(ToolPose { position: [p.x, p.y, p.z].map(Metres), orientation: [q.x, q.y, q.z, q.w] })
 }
 
 /// Quantity that joint commands give: one number for each joint.
@@ -76,20 +52,28 @@ pub(crate) enum Quantity {
 
 impl Quantity {
     /// Quantity that a controller of this kind follows; `None` if it follows no joint commands.
-    pub(crate) fn of_controller(kind: &str) -> Option<Self> {
-        match kind {
-            "joint_position" => Some(Self::Position),
-            "joint_velocity" => Some(Self::Velocity),
-            "joint_effort" => Some(Self::Effort),
+    pub(crate) fn of_controller(kind: Option<ControllerKind>) -> Option<Self> {
+        match kind? {
+            ControllerKind::JointPosition => Some(Self::Position),
+            ControllerKind::JointVelocity => Some(Self::Velocity),
+            ControllerKind::JointEffort => Some(Self::Effort),
             _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Position => "position",
+            Self::Velocity => "velocity",
+            Self::Effort => "effort",
         }
     }
 
     fn target(self, number: f64) -> AxisTarget {
         match self {
-            Self::Position => AxisTarget::Position(number),
-            Self::Velocity => AxisTarget::Velocity(number),
-            Self::Effort => AxisTarget::Effort(number),
+            Self::Position => AxisTarget::Position(Radians(number)),
+            Self::Velocity => AxisTarget::Velocity(RadiansPerSecond(number)),
+            Self::Effort => AxisTarget::Effort(NewtonMetres(number)),
         }
     }
 }
@@ -104,17 +88,18 @@ pub(crate) fn joint_state(
     quantity: Quantity,
     robot: &Description,
 ) -> Result<Vec<Option<AxisTarget>>, String> {
-    let (field, numbers) = match quantity {
-        Quantity::Position => ("position", &message.position),
-        Quantity::Velocity => ("velocity", &message.velocity),
-        Quantity::Effort => ("effort", &message.effort),
+    let numbers = match quantity {
+        Quantity::Position => &message.position,
+        Quantity::Velocity => &message.velocity,
+        Quantity::Effort => &message.effort,
     };
     if message.name.is_empty() {
         return Err("it names no joints".into());
     }
     if numbers.len() != message.name.len() {
         return Err(format!(
-            "its field `{field}`, which the active controller follows, has {} numbers for {} joints",
+            "its field `{}`, which the active controller follows, has {} numbers for {} joints",
+            quantity.name(),
             numbers.len(),
             message.name.len()
         ));
@@ -147,14 +132,7 @@ fn targets(
     let mut targets = vec![None; robot.axes.len()];
     for (index, number) in wanted {
         let axis = robot.axes.get(index).ok_or("the controller has a joint that the robot has not")?;
-        match quantity {
-            Quantity::Position => position(axis, number)?,
-            Quantity::Velocity => speed(axis, number)?,
-            Quantity::Effort => {
-                let name = format!("effort of {}", axis.name);
-                within(&name, number, axis.effort_limit, "N m")?;
-            }
-        }
+        finite(&format!("{} of {}", quantity.name(), axis.name), number)?;
         targets[index] = Some(quantity.target(number));
     }
     Ok(targets)
@@ -213,7 +191,7 @@ fn output(group: &str, name: &str, robot: &Description) -> Result<usize, String>
 fn value(signal: &SignalDescription, number: f64) -> Result<Value, String> {
     let name = &signal.name;
     finite(&format!("signal `{name}`"), number)?;
-    if signal.kind == "bool" {
+    if signal.kind == ValueKind::Bool {
         return match number {
             0.0 => Ok(Value::Bool(false)),
             1.0 => Ok(Value::Bool(true)),
@@ -247,37 +225,6 @@ pub(crate) fn axes_by_name(names: &[String], axes: &[AxisDescription]) -> Result
     Ok(found)
 }
 
-/// Checks that a position is within the limits of an axis.
-///
-/// # Errors
-/// The limit that is violated.
-pub(crate) fn position(axis: &AxisDescription, number: f64) -> Result<(), String> {
-    let name = format!("position of {}", axis.name);
-    finite(&name, number)?;
-    match axis.position_limits {
-        Some((low, high)) if !(low..=high).contains(&number) => {
-            Err(format!("{name} is {number} rad; it may be {low} to {high} rad"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Checks that a speed is within the limit of an axis.
-///
-/// # Errors
-/// The limit that is violated.
-pub(crate) fn speed(axis: &AxisDescription, number: f64) -> Result<(), String> {
-    within(&format!("velocity of {}", axis.name), number, axis.velocity_limit, "rad/s")
-}
-
-fn within(name: &str, number: f64, limit: f64, unit: &str) -> Result<(), String> {
-    finite(name, number)?;
-    if number.abs() <= limit {
-        return Ok(());
-    }
-    Err(format!("{name} is {number} {unit}; the robot allows {limit} {unit} either way"))
-}
-
 /// Checks that a number is finite.
 ///
 /// # Errors
@@ -288,28 +235,14 @@ pub(crate) fn finite(name: &str, number: f64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use types::CyclicMode;
+
     use super::*;
-    use crate::messages::geometry::Vector3;
-
-    fn base(kind: &str) -> BaseDescription {
-        BaseDescription {
-            kind: kind.into(),
-            velocity_limit: 1.0,
-            yaw_limit: 2.0,
-            odometry_frame: "odom".into(),
-            base_frame: "base_link".into(),
-        }
-    }
-
-    fn twist(x: f64, y: f64, yaw: f64) -> geometry::Twist {
-        let linear = Vector3 { x, y, z: 0.0 };
-        geometry::Twist { linear, angular: Vector3 { z: yaw, ..Default::default() } }
-    }
 
     fn robot() -> Description {
         let axis = |name: &str, position_limits| AxisDescription {
             name: name.into(),
-            mode: "csp".into(),
+            mode: CyclicMode::Position,
             position_limits,
             velocity_limit: 2.0,
             effort_limit: 5.0,
@@ -318,46 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn a_velocity_within_the_limits_passes_and_any_other_is_told_why() {
-        let base_of = base("differential");
-        assert_eq!(velocity(&twist(1.0, 0.0, -2.0), &base_of), Ok(Twist { x: 1.0, y: 0.0, yaw: -2.0 }));
-        let refused = |x, y, yaw, word: &str| {
-            let error = velocity(&twist(x, y, yaw), &base_of).unwrap_err();
-            assert!(error.contains(word), "{error}");
-        };
-        refused(f64::NAN, 0.0, 0.0, "linear.x is NaN");
-        refused(0.0, 0.0, f64::NEG_INFINITY, "angular.z is -inf");
-        refused(1.01, 0.0, 0.0, "speed is 1.01 m/s");
-        refused(0.0, 0.0, 2.5, "angular.z is 2.5 rad/s");
-        refused(-1.01, 0.0, 0.0, "speed is 1.01 m/s");
-        refused(0.0, 0.0, -2.5, "angular.z is -2.5 rad/s");
-        refused(0.0, 0.1, 0.0, "sideways");
-        let omni = base("mecanum");
-        assert!(velocity(&twist(0.6, -0.6, 0.0), &omni).is_ok());
-        assert!(velocity(&twist(0.8, 0.8, 0.0), &omni).is_err(), "both together are faster than 1 m/s");
-        // A number without effect must be finite, too.
-        let zero = Vector3::default();
-        let nan = f64::NAN;
-        for (linear, angular, word) in [
-            (Vector3 { z: nan, ..zero }, zero, "linear.z is NaN"),
-            (zero, Vector3 { x: nan, ..zero }, "angular.x is NaN"),
-            (zero, Vector3 { y: nan, ..zero }, "angular.y is NaN"),
-        ] {
-            let error = velocity(&geometry::Twist { linear, angular }, &omni).unwrap_err();
-            assert!(error.contains(word), "{error}");
-        }
-    }
-
-    #[test]
-    fn joints_are_found_by_name_and_held_to_their_limits() {
+    fn joints_are_found_by_name() {
         let robot = robot();
         let command = |names: &[&str], position: &[f64]| {
             let name = names.iter().map(|&name| name.to_owned()).collect();
             let message = JointState { name, position: position.to_vec(), ..JointState::default() };
             joint_state(&message, Quantity::Position, &robot)
         };
-        assert_eq!(command(&["b"], &[7.0]), Ok(vec![None, Some(AxisTarget::Position(7.0))]));
-        assert!(command(&["a"], &[1.5]).unwrap_err().contains("-1 to 1 rad"));
+        assert_eq!(command(&["b"], &[7.0]), Ok(vec![None, Some(AxisTarget::Position(Radians(7.0)))]));
+        assert_eq!(
+            command(&["a"], &[1.5]),
+            Ok(vec![Some(AxisTarget::Position(Radians(1.5))), None]),
+            "clamped later"
+        );
+        assert!(command(&["a"], &[f64::NAN]).unwrap_err().contains("position of a is NaN"));
         assert!(command(&["c"], &[0.0]).unwrap_err().contains("no joint `c`"));
         assert!(command(&["a", "a"], &[0.0, 0.0]).unwrap_err().contains("twice"));
         assert!(command(&["a", "b"], &[0.0]).unwrap_err().contains("1 numbers for 2 joints"));
@@ -369,12 +276,19 @@ mod tests {
     fn a_bare_list_is_in_the_order_of_the_controller() {
         let robot = robot();
         let targets = joint_array(&[0.5, 1.0], &[1, 0], Quantity::Velocity, &robot).unwrap();
-        assert_eq!(targets, [Some(AxisTarget::Velocity(1.0)), Some(AxisTarget::Velocity(0.5))]);
+        assert_eq!(
+            targets,
+            [
+                Some(AxisTarget::Velocity(RadiansPerSecond(1.0))),
+                Some(AxisTarget::Velocity(RadiansPerSecond(0.5)))
+            ]
+        );
         assert!(joint_array(&[0.5], &[1, 0], Quantity::Velocity, &robot).is_err());
         for sign in [1.0, -1.0] {
-            assert!(joint_array(&[2.1 * sign], &[1], Quantity::Velocity, &robot).is_err());
-            assert!(joint_array(&[5.1 * sign], &[1], Quantity::Effort, &robot).is_err());
-            assert!(joint_array(&[5.0 * sign], &[1], Quantity::Effort, &robot).is_ok());
+            let infinite = [f64::INFINITY * sign];
+            assert!(joint_array(&infinite, &[1], Quantity::Velocity, &robot).is_err());
+            assert!(joint_array(&infinite, &[1], Quantity::Effort, &robot).is_err());
+            assert!(joint_array(&[5.1 * sign], &[1], Quantity::Effort, &robot).is_ok());
         }
         assert!(joint_array(&[0.0], &[9], Quantity::Effort, &robot).is_err());
     }

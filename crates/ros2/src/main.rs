@@ -20,7 +20,6 @@ mod dds;
 mod guard;
 mod messages;
 mod node;
-mod object;
 mod options;
 mod robot;
 mod settings;

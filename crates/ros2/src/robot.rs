@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ipc::channel::Channel;
 use ipc::client::{Client, FindError, LeaseError};
-use ipc::command::{AxisTarget, Command, Pose, Twist, Writer};
+use ipc::command::{AxisTarget, Command, ToolPose, Twist, Writer};
 use ipc::description::{ControllerDescription, Description};
 use ipc::state::{self, State, Value};
 
@@ -118,7 +118,7 @@ impl Robot {
     ///
     /// # Errors
     /// The reason against the command, as text.
-    pub(crate) fn move_tool(&mut self, pose: Pose, seconds: f64) -> Result<(), String> {
+    pub(crate) fn move_tool(&mut self, pose: ToolPose, seconds: f64) -> Result<(), String> {
         self.send(Command { pose: Some(pose), ..lasting(seconds) })
     }
 

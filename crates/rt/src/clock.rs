@@ -77,7 +77,7 @@ pub struct VirtualClock {
 impl VirtualClock {
     /// Lets `duration` pass.
     pub fn advance(&self, duration: Duration) {
-        let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let duration = types::time::nanoseconds(duration);
         // Relaxed: the time itself is all that is shared.
         self.nanoseconds.fetch_add(duration, Ordering::Relaxed);
     }

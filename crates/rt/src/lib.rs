@@ -13,8 +13,7 @@
 pub mod clock;
 pub mod output;
 pub mod pacer;
-pub mod scheduling;
 mod sys;
 pub mod watch;
 
-pub use sys::doorbell;
+pub use sys::{doorbell, scheduling};

@@ -37,7 +37,7 @@ impl Taken {
     }
 }
 
-/// Why there is no result.
+/// Reason that there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
     /// It took nothing for as long as it was waited for.

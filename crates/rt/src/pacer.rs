@@ -211,6 +211,12 @@ impl<C: Clock> Pacer<C> {
         self.grid
     }
 
+    /// Moves all releases from now on by so many ns, later or earlier.
+    pub fn shift(&mut self, nanoseconds: i64) {
+        let start = self.grid.start.as_nanos().saturating_add_signed(nanoseconds);
+        self.grid.start = Instant::from_nanos(start);
+    }
+
     /// Counts overruns from now on: the releases go on as they were.
     pub fn forget_overruns(&mut self) {
         self.overruns = Overruns::default();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use types::Instant;
+use types::time::nanoseconds;
 
 /// Thread to be watched.
 #[derive(Clone, Debug)]
@@ -69,7 +70,6 @@ impl Window {
 
     /// The same for a grid that is older than the window: what happens before `from` does not count.
     pub fn open_from(&self, from: Instant, first: Instant, period: Duration, spin: Duration) {
-        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.shared.first.store(first.as_nanos(), Ordering::Relaxed);
         self.shared.period.store(nanoseconds(period).max(1), Ordering::Relaxed);
         self.shared.spin.store(nanoseconds(spin), Ordering::Relaxed);

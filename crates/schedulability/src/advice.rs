@@ -1,11 +1,12 @@
 //! Causes of missed deadlines, and changes that would meet them.
 
+use crate::Policy;
 use crate::assignment::{audsley, deadline_monotonic};
 use crate::earliest_deadline::Feasibility;
 use crate::effort::Effort;
 use crate::fixed_priority::{ResponseTime, late_window};
 use crate::sensitivity::largest_wcet;
-use crate::task::{Policy, TaskSet};
+use crate::task::TaskSet;
 use crate::verdict::{Analysis, meets_deadlines};
 
 /// A task that is not proven to meet its deadline.

@@ -1,6 +1,7 @@
 //! Longest delay of a task by work of lower priority.
 
-use crate::task::{Protocol, Section, Task};
+use crate::Protocol;
+use crate::task::{Section, Task};
 
 /// Blocking of `task` by tasks of lower priority on its processor, ns; under [`Protocol::None`] tasks
 /// of middle priority add to it, see below.

@@ -307,7 +307,8 @@ impl Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Policy, Protocol, Section};
+    use crate::task::Section;
+    use crate::{Policy, Protocol};
 
     fn set(tasks: &[(u64, u64, u64)]) -> TaskSet {
         let tasks = tasks.iter().enumerate().map(|(n, &(wcet, deadline, period))| {

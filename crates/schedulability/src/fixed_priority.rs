@@ -1,9 +1,10 @@
 //! Response-time analysis under fixed priorities: [`response_times`].
 
+use crate::Protocol;
 use crate::blocking::{blocking, inverting, is_deferred};
 use crate::effort::Effort;
 use crate::level::{Level, Load, Worst};
-use crate::task::{Protocol, Task, TaskSet};
+use crate::task::{Task, TaskSet};
 
 /// Longest time from a release to the end of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,5 +38,6 @@ pub mod verdict;
 pub use effort::Effort;
 pub use fixed_priority::ResponseTime;
 pub use sensitivity::Slack;
-pub use task::{Policy, Protocol, Section, Task, TaskError, TaskSet};
+pub use task::{Section, Task, TaskError, TaskSet};
+pub use types::{Policy, Protocol};
 pub use verdict::{Analysis, analyse};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
+use types::{Policy, Protocol};
 
 /// A task that is released again and again. All times are ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,32 +58,6 @@ pub struct Section {
     pub resource: Option<String>,
     /// Longest duration, ns; at most the task's execution time.
     pub length_ns: u64,
-}
-
-/// Scheduling policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
-    /// Highest priority first: `SCHED_FIFO`.
-    #[default]
-    FixedPriority,
-    /// Earliest deadline first.
-    EarliestDeadline,
-    /// Reservations of `SCHED_DEADLINE`: earliest deadline first, admitted by the kernel's own test.
-    Reservation,
-}
-
-/// Lock protocol: effect of a lock on the priority of its holder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// Priority inheritance: the holder runs with the highest priority among the tasks that wait:
-    /// `PTHREAD_PRIO_INHERIT`.
-    #[default]
-    Inheritance,
-    /// Priority ceiling: the holder runs at once with the highest priority among all users:
-    /// `PTHREAD_PRIO_PROTECT`.
-    Ceiling,
-    /// No protocol: tasks of middle priority can delay the holder.
-    None,
 }
 
 /// Tasks, and the rules by which they share processors.

@@ -1,8 +1,9 @@
 //! Schedule from the critical instant: all tasks are released together and as late as their jitter
 //! allows.
 
+use crate::Policy;
 use crate::blocking::blocking;
-use crate::task::{Policy, TaskSet};
+use crate::task::TaskSet;
 
 /// Schedule of one processor from the critical instant on. All times are ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Complete analysis of a task set: [`analyse`].
 
+use crate::Policy;
 use crate::blocking::blocking;
 use crate::earliest_deadline;
 use crate::effort::Effort;
 use crate::fixed_priority::{self, ResponseTime, Scale};
 use crate::reservation;
 use crate::sensitivity::{self, Growing, Slack, affected_processors};
-use crate::task::{Policy, TaskError, TaskSet};
+use crate::task::{TaskError, TaskSet};
 use crate::utilisation::{compare_with_one, utilisation};
 
 /// Result of an analysis.

@@ -17,4 +17,5 @@ pub mod sub_device;
 pub use application::Application;
 pub use esc::{EscDescription, Oscillator};
 pub use segment::Segment;
-pub use sub_device::SubDevice;
+pub use sub_device::{SiiStore, SubDevice};
+pub use types::{EscKind, TerminalModel};

@@ -27,13 +27,13 @@ fn failure_of(configuration: Configuration, devices: Vec<SubDevice>) -> String {
     let mut rig = Rig::new(configuration, devices);
     rig.pump_to(BringUpPhase::PreOp);
     for _ in 0..12_000 {
-        if rig.main_device.stage() == BringUpPhase::Down || rig.failure().is_some() {
+        if rig.main_device.phase() == BringUpPhase::Down || rig.failure().is_some() {
             break;
         }
         rig.cycle();
     }
     rig.pump_to(BringUpPhase::Down);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Down, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Down, "{:?}", rig.events);
     for (position, sub_device) in rig.segment.sub_devices().iter().enumerate() {
         let found = sub_device.al_status().al_state();
         assert_eq!(found, Some(AlState::Init), "SubDevice {position} at the end");
@@ -115,7 +115,7 @@ fn a_reflection_is_no_answer() {
             MainDevice::new(Configuration { replies, ..to_op() }).expect("a configuration");
         let (mut now, mut buffer) = (Instant::from_nanos(1), [0; MAXIMUM_FRAME_LENGTH]);
         let start = now;
-        while main_device.stage() != BringUpPhase::Down && now - start < Duration::from_secs(10) {
+        while main_device.phase() != BringUpPhase::Down && now - start < Duration::from_secs(10) {
             while let Some(length) = main_device.poll_transmit(now, &mut buffer) {
                 main_device.handle_frame(now, &buffer[..length]);
             }
@@ -298,7 +298,7 @@ fn a_subdevice_that_never_gets_to_a_state() {
         "SubDevice 1 \"shoulder\" does not reach PreOp within 1s: it stays in Init without saying why; restart it"
     );
     rig.pump_to(BringUpPhase::Down);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Down);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Down);
 }
 
 #[test]
@@ -335,6 +335,18 @@ fn sync0_with_clocks_off() {
         failure_of(configuration, drives(3)),
         "SubDevice 1 \"shoulder\": SYNC0 is configured, but distributed clocks are off; switch them on or remove \
          its SYNC0"
+    );
+}
+
+#[test]
+fn process_data_at_a_sync_manager_that_the_esc_lacks() {
+    let esc = EscDescription { sync_managers: 3, ..EscDescription::default() };
+    let image = with_coe(DRIVE, "drive", default_mapping()).image();
+    let application = GenericDevice::from_sii(&image).expect("a mapping that fits");
+    let three = SubDevice::new(esc, image.emit(), Box::new(application));
+    assert_eq!(
+        failure_of(described(arm()), arm_with(three)),
+        "SubDevice 1 \"shoulder\": its process data is at SyncManager 3, its ESC has 3; its SII is that of another ESC"
     );
 }
 

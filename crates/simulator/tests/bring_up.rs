@@ -121,7 +121,7 @@ fn the_bus_goes_back_to_init() {
 fn the_target_can_be_raised_step_by_step() {
     let mut rig = Rig::new(Configuration { target: AlState::PreOp, ..described(six()) }, drives(6));
     rig.pump_to(BringUpPhase::PreOp);
-    for (target, stage) in [
+    for (target, phase) in [
         (AlState::PreOp, BringUpPhase::PreOp),
         (AlState::SafeOp, BringUpPhase::SafeOp),
         (AlState::Op, BringUpPhase::Op),
@@ -130,7 +130,7 @@ fn the_target_can_be_raised_step_by_step() {
         for _ in 0..200 {
             rig.cycle();
         }
-        assert_eq!(rig.main_device.stage(), stage, "{:?}", rig.events);
+        assert_eq!(rig.main_device.phase(), phase, "{:?}", rig.events);
         assert!(states(&rig).iter().all(|&state| state == Some(target)), "{:?}", states(&rig));
     }
 }
@@ -185,7 +185,7 @@ fn a_cable_pulled_during_bring_up_ends_it_with_a_sentence() {
             assert!(rig.segment.disconnect(position, 0));
             rig.pump_to(BringUpPhase::Down);
             assert_eq!(
-                rig.main_device.stage(),
+                rig.main_device.phase(),
                 BringUpPhase::Down,
                 "after {part} tenths: {:?}",
                 rig.events
@@ -210,7 +210,7 @@ fn bring_up_hardly_grows_with_the_number_of_subdevices() {
         let mut rig = Rig::new(to_op(), drives(count));
         let start = rig.now;
         rig.pump_to(BringUpPhase::PreOp);
-        assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.failure());
+        assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.failure());
         rig.now.since(start)
     };
     let (one, many) = (time(1), time(59));

@@ -63,7 +63,7 @@ fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, 
     prepare(&mut rig);
     let start = rig.now;
     rig.pump_to(BringUpPhase::PreOp);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     let took = rig.now - start;
     let states: Vec<_> = rig.segment.sub_devices().iter().map(|it| it.al_status().al_state()).collect();
     assert_eq!(states, [AlState::PreOp, AlState::Init, AlState::PreOp].map(Some));
@@ -171,7 +171,7 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
         for _ in 0..200 {
             rig.cycle();
         }
-        assert_eq!(rig.main_device.stage(), BringUpPhase::Op, "{:?}", rig.events);
+        assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);
         assert!(rig.main_device.inputs_fresh(0) && rig.main_device.inputs_fresh(2));
         rig.main_device.request_state(AlState::Init);
         rig.pump_to(BringUpPhase::Down);

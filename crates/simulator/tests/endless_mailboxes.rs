@@ -154,7 +154,7 @@ fn carry(
     let mut rig =
         Rig::new(Configuration { sub_devices: Some(vec![described]), ..configuration() }, vec![device]);
     rig.pump_to(BringUpPhase::PreOp);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     let start = rig.now;
     rig.main_device.submit(MailboxRequest { position: 0, service, data }).expect("there is room");
     while rig.now.since(start) < Duration::from_secs(60) {

@@ -59,7 +59,7 @@ fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched;
     rig.wire = Wire::new(seed);
     rig.wire.faults = faults;
     rig.pump_to(BringUpPhase::PreOp);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     rig.cycle_to(BringUpPhase::Op, 3000);
 
     let is_cut = rig.main_device.inputs(4).len() > 1376;
@@ -88,7 +88,7 @@ fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched;
         whole += usize::from(report.all_fresh);
         with_loss += usize::from(report.frames_lost > 0);
     }
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Op, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
     let unrest = |event: &Event| matches!(event, Event::Failed(_) | Event::StateChanged { .. });
     assert!(!rig.events.iter().any(unrest), "{:?}", rig.events);
@@ -192,11 +192,11 @@ fn bring_up_on_a_bad_wire_ends_in_op_whatever_the_seed() {
         rig.wire = Wire::new(seed);
         rig.wire.faults = everything();
         rig.pump_to(BringUpPhase::PreOp);
-        assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "seed {seed}: {:?}", rig.events);
+        assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "seed {seed}: {:?}", rig.events);
         rig.cycle_to(BringUpPhase::Op, 3000);
         rig.main_device.request_state(AlState::Init);
         rig.pump_to(BringUpPhase::Down);
-        assert_eq!(rig.main_device.stage(), BringUpPhase::Down, "seed {seed}");
+        assert_eq!(rig.main_device.phase(), BringUpPhase::Down, "seed {seed}");
         let state = |it: &onbeat_simulator::SubDevice| it.al_status().al_state();
         assert!(rig.segment.sub_devices().iter().all(|it| state(it) == Some(AlState::Init)), "seed {seed}");
     }
@@ -213,13 +213,13 @@ fn changed_bytes_bring_neither_end_to_a_halt() {
         rig.pump_to(BringUpPhase::PreOp);
         for _ in 0..20_000 {
             rig.cycle();
-            if rig.failure().is_some() || rig.main_device.stage() == BringUpPhase::Op && rig.cycles > 1_000
+            if rig.failure().is_some() || rig.main_device.phase() == BringUpPhase::Op && rig.cycles > 1_000
             {
                 break;
             }
         }
         let failed = rig.failure().is_some();
-        assert!(failed || rig.main_device.stage() == BringUpPhase::Op, "seed {seed}: {:?}", rig.events);
+        assert!(failed || rig.main_device.phase() == BringUpPhase::Op, "seed {seed}: {:?}", rig.events);
         outcomes[usize::from(failed)] += 1;
         // With intact frames again it comes up, whatever was written before.
         rig.wire.faults = Faults::default();

@@ -29,11 +29,11 @@ fn change(mut change: impl FnMut(Command, u16, &mut [u8]) -> bool + 'static) -> 
     }))
 }
 
-/// Why it is given up, with cycles from PreOp on.
+/// Reason that it is given up, with cycles from PreOp on.
 fn failure(mut rig: Rig) -> BusError {
     let since = rig.now;
     while rig.failure().is_none() {
-        let in_pre_op = rig.main_device.stage() >= BringUpPhase::PreOp;
+        let in_pre_op = rig.main_device.phase() >= BringUpPhase::PreOp;
         if in_pre_op {
             _ = rig.cycle()
         } else {
@@ -42,7 +42,7 @@ fn failure(mut rig: Rig) -> BusError {
         assert!(
             rig.now.since(since) < LONGEST,
             "{:?}: {:?}",
-            rig.main_device.stage(),
+            rig.main_device.phase(),
             rig.main_device.awaited()
         );
     }

@@ -34,23 +34,23 @@ fn nine_hundred_milliseconds_of_silence_are_borne_before_the_first_answer() {
 
 #[test]
 fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_pre_op() {
-    for stage in [BringUpPhase::Clocks, BringUpPhase::Configuration] {
+    for phase in [BringUpPhase::Clocks, BringUpPhase::Configuration] {
         let mut rig = Rig::new(to_op(), drives(3));
-        rig.pump_to(stage);
+        rig.pump_to(phase);
         silence(&mut rig, Duration::from_millis(1200), false);
-        assert_eq!(rig.failure(), None, "{stage:?}");
+        assert_eq!(rig.failure(), None, "{phase:?}");
         rig.run_up();
     }
 }
 
 #[test]
 fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
-    for stage in [BringUpPhase::ToSafeOp, BringUpPhase::SafeOp] {
+    for phase in [BringUpPhase::ToSafeOp, BringUpPhase::SafeOp] {
         let mut rig = Rig::new(to_op(), drives(3));
         rig.pump_to(BringUpPhase::PreOp);
-        rig.cycle_to(stage, 2000);
+        rig.cycle_to(phase, 2000);
         silence(&mut rig, Duration::from_millis(1200), true);
-        assert_eq!(rig.failure(), None, "{stage:?}");
+        assert_eq!(rig.failure(), None, "{phase:?}");
         rig.cycle_to(BringUpPhase::Op, 2000);
     }
 }

@@ -47,7 +47,7 @@ fn all_are_found(segment: Segment) {
     // The segment's time does not go back.
     rig.now = Bus::new(Segment::new(Vec::new())).now + Duration::from_secs(1);
     rig.pump_to(BringUpPhase::PreOp);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     assert_eq!(rig.main_device.sub_devices().len(), COUNT as usize);
 }
 
@@ -116,7 +116,7 @@ fn killed_in_bring_up_and_started_again() {
     for step in 0..60_u64 {
         let mut rig = Rig::new(to_op(), drives(4));
         let end = rig.now + Duration::from_micros(step * 1_237 + 100);
-        while rig.now < end && rig.main_device.stage() != BringUpPhase::PreOp {
+        while rig.now < end && rig.main_device.phase() != BringUpPhase::PreOp {
             rig.pump(Duration::from_micros(50));
         }
         while rig.now < end {

@@ -28,7 +28,7 @@ fn devices() -> Vec<SubDevice> {
 fn pre_op() -> Rig {
     let mut rig = Rig::new(Configuration::default(), devices());
     rig.pump_to(BringUpPhase::PreOp);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     rig
 }
 
@@ -59,7 +59,7 @@ fn carry(rig: &mut Rig, position: u16, service: MailboxService, data: Vec<u8>) -
         if let Some(outcome) = take_outcome(rig) {
             return outcome;
         }
-        if rig.main_device.stage() == BringUpPhase::Op {
+        if rig.main_device.phase() == BringUpPhase::Op {
             let before = rig.main_device.reception().sent;
             let report = rig.cycle();
             assert!(report.all_fresh, "{report:?}");

@@ -174,5 +174,5 @@ fn each_direction_of_the_wire_has_faults_of_its_own() {
         rig.cycle();
     }
     assert_eq!(rig.segment.sub_devices()[0].al_status().al_state(), Some(SafeOp));
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
 }

@@ -3,12 +3,11 @@
 
 mod rig;
 
-use std::fs;
-use std::path::PathBuf;
-
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, Event, ProcessDataSource, SubDeviceConfiguration};
+use ethercat::main_device::{
+    BringUpPhase, Configuration, Event, ProcessDataSource, SubDeviceConfiguration,
+};
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::register::EscFeatures;
 use ethercat::sii::Image;
@@ -17,6 +16,7 @@ use onbeat_simulator::application::{GenericDevice, ServoDescription, ServoDrive}
 use onbeat_simulator::{EscDescription, SubDevice};
 
 use rig::echo::{echo, echo_on};
+use rig::real::real;
 use rig::{Rig, described, drive, drives, to_op};
 
 /// Refuses LRW.
@@ -112,16 +112,6 @@ fn one_subdevice_larger_than_a_frame() {
     assert_eq!(working_counters(&rig), [3, 1, 1, 1, 1, 1, 1, 3]);
 }
 
-/// The image of a real device, or `None` with a message where those files are not there.
-fn real(name: &str) -> Option<Image> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii").join(name);
-    let Ok(bytes) = fs::read(&path) else {
-        eprintln!("skipped: needs {}", path.display());
-        return None;
-    };
-    Some(Image::parse(&bytes).expect("a real device's image parses"))
-}
-
 fn akd(image: &Image) -> SubDevice {
     let drive = ServoDrive::new(&ServoDescription::from_sii(image)).expect("it has the AKD's objects");
     SubDevice::from_sii(&image.emit(), Box::new(drive))
@@ -180,8 +170,10 @@ fn a_coupler_with_three_terminals() {
 }
 
 /// Ten SubDevices of which two share a frame; all in Op.
+/// Ten that are left where they fall.
 fn ten_in_five_frames() -> Rig {
-    let mut rig = Rig::new(to_op(), (0..10).map(|_| echo(40)).collect());
+    let mut rig =
+        Rig::new(Configuration { recovery: false, ..to_op() }, (0..10).map(|_| echo(40)).collect());
     rig.run_up();
     assert_eq!(working_counters(&rig), [6; 5]);
     rig
@@ -218,7 +210,7 @@ fn a_subdevice_that_loses_its_power_takes_nobody_along() {
     let told = |event: &&Event| matches!(event, Event::Unreachable { position: 4 });
     assert_eq!(rig.events.iter().filter(told).count(), 1, "{:?}", rig.events);
     assert_eq!(rig.events.len(), 1, "{:?}", rig.events);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
     assert_eq!(rig.main_device.inputs(0)[0], 498_u16 as u8);
 }
 
@@ -279,5 +271,5 @@ fn a_first_cable_pulled_loses_every_frame_and_nothing_else() {
     for _ in 0..50 {
         assert!(rig.cycle().all_fresh);
     }
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
 }

@@ -1,25 +1,16 @@
 //! Applications built from the SII images of real devices.
 
-use std::fs;
-use std::path::PathBuf;
+#[path = "rig/real.rs"]
+mod real;
 
 use ethercat::al::AlState;
 use ethercat::sdo_abort::AbortCode;
-use ethercat::sii::Image;
 use ethercat::time::Instant;
 use onbeat_simulator::application::{
     Application, GenericDevice, ProcessDataLengths, ServoDescription, ServoDrive, StateChange,
 };
 
-/// The image, or `None` with a message where the real devices' files are not there.
-fn image(name: &str) -> Option<Image> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii").join(name);
-    let Ok(bytes) = fs::read(&path) else {
-        eprintln!("skipped: needs {}", path.display());
-        return None;
-    };
-    Some(Image::parse(&bytes).expect("a real device's image parses"))
-}
+use real::real;
 
 fn lengths(outputs: usize, inputs: usize) -> ProcessDataLengths {
     ProcessDataLengths { outputs, inputs }
@@ -28,7 +19,7 @@ fn lengths(outputs: usize, inputs: usize) -> ProcessDataLengths {
 // feature(simulator): SubDevices from real SII images
 #[test]
 fn the_akd_drive_has_its_own_pdos_and_takes_another_assignment() {
-    let Some(image) = image("akd.bin") else { return };
+    let Some(image) = real("akd.bin") else { return };
     let description = ServoDescription::from_sii(&image);
     let mut drive = ServoDrive::new(&description).expect("the servo drive has the AKD's objects");
     assert_eq!(drive.process_data_lengths(), lengths(6, 6));
@@ -51,7 +42,7 @@ fn the_akd_drive_has_its_own_pdos_and_takes_another_assignment() {
 #[test]
 fn terminals_hold_what_their_images_map() {
     for (name, outputs) in [("ek1100.bin", 0), ("el2004.bin", 1), ("el2828.bin", 1), ("el2889.bin", 2)] {
-        let Some(image) = image(name) else { return };
+        let Some(image) = real(name) else { return };
         let mut device = GenericDevice::from_sii(&image).expect("a terminal");
         assert_eq!(device.process_data_lengths(), lengths(outputs, 0), "{name}");
         let lengths = device.process_data_lengths();

@@ -242,11 +242,11 @@ fn a_target_below_op_is_spread_too_and_the_way_up_is_not() {
     for _ in 0..100 {
         rig.cycle();
     }
-    assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::SafeOp);
     take_part(&mut rig, 1, true, true);
     for _ in 0..WHOLE_AGAIN {
         rig.cycle();
-        assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp);
+        assert_eq!(rig.main_device.phase(), BringUpPhase::SafeOp);
     }
     rig.cycle_to(BringUpPhase::Op, 100);
     assert!(!cycle(&mut rig).spread);
@@ -261,7 +261,7 @@ fn somebody_missing_on_the_way_up_is_waited_for() {
     for _ in 0..100 {
         rig.cycle();
     }
-    assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::SafeOp, "{:?}", rig.events);
     take_part(&mut rig, 1, true, true);
     rig.cycle_to(BringUpPhase::Op, 100);
     assert!(cycle(&mut rig).all_fresh);
@@ -296,12 +296,12 @@ fn op_is_not_asked_for_where_process_data_is_whole_only_while_it_is_spread() {
     for _ in 0..100 {
         cycle_without_lrw(&mut rig);
     }
-    assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::SafeOp);
     rig.main_device.request_state(AlState::Op);
     for _ in 0..1000 {
         cycle_without_lrw(&mut rig);
         assert!(
-            rig.main_device.stage() != BringUpPhase::ToOp && rig.main_device.stage() != BringUpPhase::Op
+            rig.main_device.phase() != BringUpPhase::ToOp && rig.main_device.phase() != BringUpPhase::Op
         );
     }
     let error = rig.failure().expect("it gave up");
@@ -469,6 +469,6 @@ proptest! {
                 before.clone_from(&missing);
             }
         }
-        prop_assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
+        prop_assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
     }
 }

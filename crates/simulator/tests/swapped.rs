@@ -5,7 +5,7 @@ mod rig;
 
 use std::time::Duration;
 
-use ethercat::main_device::{BringUpPhase, Configuration, SubDeviceConfiguration};
+use ethercat::main_device::{BringUpPhase, Configuration, Event, SubDeviceConfiguration};
 use ethercat::register::{EscFeatures, dc};
 use ethercat::sii::Identity;
 use onbeat_simulator::application::servo::default_mapping;
@@ -88,7 +88,7 @@ fn assert_one_time(rig: &mut Rig) {
     for _ in 0..2_000 {
         rig.cycle();
     }
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Op, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);
     let times: Vec<_> =
         rig.segment.sub_devices().iter().map(|device| device.system_time(rig.now)).collect();
     let spread = times.iter().max().unwrap_or(&0) - times.iter().min().unwrap_or(&0);
@@ -100,6 +100,20 @@ fn at_each_place_of_a_line() {
     for place in 0..5 {
         let mut rig = run_up(line(all(5), &[place]), &[place]);
         assert_one_time(&mut rig);
+    }
+}
+
+#[test]
+fn those_without_power_come_back_to_their_places() {
+    for gone in 0..5 {
+        let mut rig = run_up(line(all(5), &[1, 3]), &[1, 3]);
+        let stations: Vec<_> = rig.main_device.sub_devices().iter().map(|it| it.station_address).collect();
+        assert_eq!(stations, [0x1001, 0x1002, 0x1003, 0x1004, 0x1005]);
+        assert!(rig.segment.power_cycle(gone));
+        assert!((0..2_000).any(|cycle| rig.cycle().all_fresh && cycle > 100), "{gone}: {:?}", rig.events);
+        let is_back =
+            |it: &Event| matches!(it, Event::Recovered { position, .. } if usize::from(*position) == gone);
+        assert!(rig.events.iter().any(is_back), "{gone}: {:?}", rig.events);
     }
 }
 
@@ -213,7 +227,7 @@ fn a_scan_says_where() {
     let devices = (0..3).map(|_| SubDevice::from_sii(&image, Box::new(NoApplication))).collect();
     let mut rig = Rig::on(Configuration::default(), line(devices, &[1]));
     rig.pump_to(BringUpPhase::PreOp);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     let remarks: Vec<_> = rig.main_device.sub_devices().iter().flat_map(|it| it.remarks()).collect();
     assert_eq!(
         remarks,

@@ -184,7 +184,7 @@ fn branches_behind_a_junction_without_a_clock_count_as_half_way_round() {
     let drifts = [Some(0.0), None, Some(50.0), Some(-50.0)];
     let cables = [attachment(0, 1, 100), attachment(1, 3, 200), attachment(1, 1, 300)];
     let (rig, _) = run_up(&drifts, &cables);
-    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
     assert_delays(&rig, &[Some(0), None, Some(1500), Some(1500)]);
 }
 
@@ -214,7 +214,7 @@ fn sync0_rises_everywhere_even_if_the_write_that_starts_it_was_lost() {
         rig.wire.faults = Faults { lost: 0.3, ..Faults::default() };
         rig.cycle_to(BringUpPhase::ToSafeOp, 10);
         for _ in 0..10_000 {
-            if rig.main_device.stage() != BringUpPhase::ToSafeOp {
+            if rig.main_device.phase() != BringUpPhase::ToSafeOp {
                 break;
             }
             rig.cycle();

@@ -145,7 +145,7 @@ fn stubborn(target: AlState) -> Rig {
             rig.main_device.handle_frame(rig.now, frame);
         }
         rig.events.extend(std::iter::from_fn(|| rig.main_device.poll_event()));
-        if rig.failure().is_some() || rig.main_device.stage() >= BringUpPhase::PreOp {
+        if rig.failure().is_some() || rig.main_device.phase() >= BringUpPhase::PreOp {
             return rig;
         }
         rig.now = rig.now + Duration::from_micros(100);

@@ -58,6 +58,15 @@ impl Side {
             Self::Far => "far",
         }
     }
+
+    /// Name of the one at its end of the second cable ([`Testbed::add_cable`]).
+    #[must_use]
+    pub const fn second_interface(self) -> &'static str {
+        match self {
+            Self::Near => "near-2",
+            Self::Far => "far-2",
+        }
+    }
 }
 
 /// Two network namespaces and the cable between them; dropping it removes all of them.
@@ -131,33 +140,47 @@ impl Testbed {
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
+    /// Joins both sides by a second cable, as the other end of a ring.
+    ///
+    /// # Errors
+    /// A [`Skip`] that names what the machine lacks.
+    pub fn add_cable(&self) -> Result<(), Skip> {
+        self.join(Side::second_interface)
+    }
+
     fn build(&self) -> Result<(), Skip> {
-        let (near, far) = (self.namespace(Side::Near), self.namespace(Side::Far));
-        ip(&["netns", "add", &near])?;
-        ip(&["netns", "add", &far])?;
-        let cable = ["netns", "exec", &near, "ip", "link", "add", "near", "type", "veth"];
-        ip(&[&cable[..], &["peer", "name", "far", "netns", &far]].concat())?;
         for side in [Side::Near, Side::Far] {
-            self.inside(side, disable_ipv6);
             let namespace = self.namespace(side);
+            ip(&["netns", "add", &namespace])?;
+            self.inside(side, disable_ipv6);
             ip(&["-n", &namespace, "link", "set", "dev", "lo", "up"])?;
-            ip(&["-n", &namespace, "link", "set", "dev", side.interface(), "up"])?;
         }
-        self.await_carrier(Side::Near)?;
-        self.await_carrier(Side::Far)
+        self.join(Side::interface)
+    }
+
+    /// A cable between the interfaces of these names.
+    fn join(&self, name: fn(Side) -> &'static str) -> Result<(), Skip> {
+        let (near, far) = (self.namespace(Side::Near), self.namespace(Side::Far));
+        let cable = ["netns", "exec", &near, "ip", "link", "add", name(Side::Near), "type", "veth"];
+        ip(&[&cable[..], &["peer", "name", name(Side::Far), "netns", &far]].concat())?;
+        for side in [Side::Near, Side::Far] {
+            ip(&["-n", &self.namespace(side), "link", "set", "dev", name(side), "up"])?;
+        }
+        self.await_carrier(Side::Near, name(Side::Near))?;
+        self.await_carrier(Side::Far, name(Side::Far))
     }
 
     /// Waits for the carrier, which the kernel raises a moment after `ip` returns.
-    fn await_carrier(&self, side: Side) -> Result<(), Skip> {
+    fn await_carrier(&self, side: Side, interface: &str) -> Result<(), Skip> {
         let deadline = Instant::now() + Duration::from_secs(5);
         while Instant::now() < deadline {
-            let shown = ip(&["-oneline", "-n", &self.namespace(side), "link", "show", side.interface()])?;
+            let shown = ip(&["-oneline", "-n", &self.namespace(side), "link", "show", interface])?;
             if String::from_utf8_lossy(&shown.stdout).contains("state UP") {
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(5));
         }
-        Err(Skip(format!("interface `{}` had no carrier after 5 s", side.interface())))
+        Err(Skip(format!("interface `{interface}` had no carrier after 5 s")))
     }
 }
 

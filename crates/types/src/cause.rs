@@ -3,60 +3,38 @@
 use alloc::string::String;
 use core::fmt;
 
-/// Kind of a cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize, serde::Serialize),
-    serde(rename_all = "snake_case")
-)]
-pub enum Kind {
-    /// Another thread had the CPU: the thread was switched out though it could have run, or not in.
-    Task,
-    /// Interrupt handler, or an interrupt of the CPU itself.
-    Irq,
-    /// Softirq.
-    Softirq,
-    /// Timer interrupt, and the timers in it.
-    Timer,
-    /// Time stolen by the hypervisor.
-    Steal,
-    /// The thread's own code.
-    Own,
-    /// Sleep other than the wait for its period: a voluntary context switch.
-    Sleep,
-    /// A page was missing, and served without I/O.
-    MinorFault,
-    /// A page was missing, and read from a disk.
-    MajorFault,
-    /// System call other than the wait for its period.
-    SystemCall,
-    /// System call in which it went to sleep.
-    BlockingCall,
-    /// Unknown: no event explains it.
-    #[default]
-    #[cfg_attr(feature = "serde", serde(other))]
-    Unknown,
-}
+use crate::named::named;
 
-impl Kind {
-    /// Name in JSON and in tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Irq => "irq",
-            Self::Softirq => "softirq",
-            Self::Timer => "timer",
-            Self::Steal => "steal",
-            Self::Own => "own",
-            Self::Sleep => "sleep",
-            Self::MinorFault => "minor_fault",
-            Self::MajorFault => "major_fault",
-            Self::SystemCall => "system_call",
-            Self::BlockingCall => "blocking_call",
-            Self::Unknown => "unknown",
-        }
+named! {
+    /// Kind of a cause.
+    #[derive(Default, PartialOrd, Ord)]
+    Kind {
+        /// Another thread had the CPU: the thread was switched out though it could have run, or not in.
+        Task = "task";
+        /// Interrupt handler, or an interrupt of the CPU itself.
+        Irq = "irq";
+        /// Softirq.
+        Softirq = "softirq";
+        /// Timer interrupt, and the timers in it.
+        Timer = "timer";
+        /// Time stolen by the hypervisor.
+        Steal = "steal";
+        /// The thread's own code.
+        Own = "own";
+        /// Sleep other than the wait for its period: a voluntary context switch.
+        Sleep = "sleep";
+        /// A page was missing, and served without I/O.
+        MinorFault = "minor_fault";
+        /// A page was missing, and read from a disk.
+        MajorFault = "major_fault";
+        /// System call other than the wait for its period.
+        SystemCall = "system_call";
+        /// System call in which it went to sleep.
+        BlockingCall = "blocking_call";
+        /// Unknown: no event explains it.
+        #[default]
+        #[cfg_attr(feature = "serde", serde(other))]
+        Unknown = "unknown";
     }
 }
 

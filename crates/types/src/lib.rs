@@ -4,9 +4,16 @@
 //! |---|---|
 //! | [`axis`] | modes, interlocks and reactions of axes |
 //! | [`cause`] | causes of lateness and of disturbances |
-//! | [`cycle`] | choices of a cycle, [`Profile`] |
+//! | [`command`] | [`Twist`], [`AxisTarget`]: targets of commands, [`ExternalCommand`], and their [`Freshness`] |
+//! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
+//! | [`cycle`] | choices of a cycle |
+//! | [`object`] | values of CoE objects as text |
+//! | [`profile`] | [`RealTimeProfile`]: requests of a thread to the operating system, and their letters |
+//! | [`schedule`] | [`Policy`], [`Protocol`]: rules by which tasks share a processor |
 //! | [`signal`] | [`Signal`]: process data by name |
+//! | [`state`] | phases of the bus and of axes, states of drives and requests to them, reasons for stops, with their codes |
 //! | [`time`] | [`Instant`], the house clock's |
+//! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,11 +21,26 @@ extern crate alloc;
 
 pub mod axis;
 pub mod cause;
+mod codes;
+pub mod command;
 pub mod cycle;
+pub mod kind;
+mod named;
+pub mod object;
+pub mod profile;
+pub mod schedule;
 pub mod signal;
+pub mod state;
 pub mod time;
+pub mod units;
 
 pub use axis::{CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
-pub use cycle::{AfterOutage, FrameOrder, OverrunPolicy, Profile, ProfileError};
-pub use signal::{Signal, Value, ValueType};
+pub use command::{AxisTarget, ExternalCommand, Freshness, ToolPose, Twist};
+pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};
+pub use kind::{
+    BaseKind, ControllerKind, EscKind, LedChip, PeripheralKind, PortKind, SensorKind, TerminalModel,
+};
+pub use profile::{Profile, ProfileError, RealTimeProfile, Residency, Scheduling};
+pub use schedule::{Policy, Protocol};
+pub use signal::{Signal, Value, ValueKind, ValueType};
 pub use time::Instant;

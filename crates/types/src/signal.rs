@@ -1,13 +1,46 @@
 //! Signals: process data by name, with their types, scales, and what becomes of outputs.
 
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::named::named;
+
+named! {
+    /// Way of process data, as the MainDevice sees it.
+    #[derive(Default)]
+    Direction {
+        /// From a SubDevice (TxPDO).
+        #[default]
+        Input = "input";
+        /// To a SubDevice (RxPDO).
+        Output = "output";
+    }
+}
+
+impl Direction {
+    /// The opposite one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Input => Self::Output,
+            Self::Output => Self::Input,
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// Type of an entry of process data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValueType {
     /// One bit.
+    #[default]
     Bool,
     /// An unsigned integer of 1 to 64 bits.
     Unsigned(u8),
@@ -95,12 +128,29 @@ impl ValueType {
 impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bool => f.write_str("bool"),
-            Self::Unsigned(bits) => write!(f, "uint{bits}"),
-            Self::Signed(bits) => write!(f, "int{bits}"),
-            Self::Float => f.write_str("float"),
-            Self::Double => f.write_str("double"),
+            Self::Bool => f.pad("bool"),
+            Self::Unsigned(bits) => f.pad(&format!("uint{bits}")),
+            Self::Signed(bits) => f.pad(&format!("int{bits}")),
+            Self::Float => f.pad("float"),
+            Self::Double => f.pad("double"),
         }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for ValueType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for ValueType {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let expected = "expected bool, uint1 to uint64, int1 to int64, float or double";
+        let unknown = |_| serde::de::Error::custom(format_args!("unknown type `{text}`, {expected}"));
+        text.parse().map_err(unknown)
     }
 }
 
@@ -126,6 +176,22 @@ impl FromStr for ValueType {
                 _ => Err(UnknownType),
             },
         }
+    }
+}
+
+named! {
+    /// Kind of a signal's value.
+    #[derive(Default)]
+    ValueKind {
+        /// A bit.
+        #[default]
+        Bool = "bool";
+        /// An unsigned integer.
+        Unsigned = "unsigned";
+        /// An integer.
+        Signed = "signed";
+        /// Any number: a float, a double, or what is scaled.
+        Real = "real";
     }
 }
 
@@ -274,6 +340,12 @@ pub enum OnStale {
 }
 
 impl Signal {
+    /// Way of its value.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        if self.flow == Flow::Input { Direction::Input } else { Direction::Output }
+    }
+
     /// True of an output that is set by commands from outside.
     #[must_use]
     pub fn is_commanded(&self) -> bool {
@@ -336,14 +408,14 @@ impl Signal {
         self.value_type.encode(value).map(|(raw, held)| (raw, clamped || held))
     }
 
-    /// Name of the kind of its values: `bool`, `unsigned`, `signed` or `real`.
+    /// Kind of its values.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> ValueKind {
         match self.value(0) {
-            Value::Bool(_) => "bool",
-            Value::Unsigned(_) => "unsigned",
-            Value::Signed(_) => "signed",
-            Value::Real(_) => "real",
+            Value::Bool(_) => ValueKind::Bool,
+            Value::Unsigned(_) => ValueKind::Unsigned,
+            Value::Signed(_) => ValueKind::Signed,
+            Value::Real(_) => ValueKind::Real,
         }
     }
 }
@@ -404,7 +476,7 @@ mod tests {
             range: Some((0.0, 5.0)),
             flow: Flow::Input,
         };
-        assert_eq!(volts.kind(), "real");
+        assert_eq!(volts.kind(), ValueKind::Real);
         assert_eq!(volts.raw(Value::Real(1.0)), Some((0, false)));
         let (raw, clamped) = volts.raw(Value::Real(7.0)).unwrap();
         assert!(clamped && (volts.value(raw).number() - 5.0).abs() < 1e-3);

@@ -34,12 +34,17 @@ impl Instant {
     }
 }
 
+/// A duration in whole nanoseconds; the longest there are, some 585 years, for a longer one.
+#[must_use]
+pub fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self::from_nanos(self.nanoseconds.saturating_add(nanoseconds))
+        Self::from_nanos(self.nanoseconds.saturating_add(nanoseconds(duration)))
     }
 }
 

@@ -45,6 +45,7 @@ cargo xtask rt                             Debian's PREEMPT_RT kernel, booted in
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
 cargo xtask bench explain [--rounds N]     what `onbeat run --explain` costs the cycle
+cargo xtask bench soak [--seconds N] [--seed N]  the six axes with random faults: memory, descriptors, outcome
 cargo xtask bench clone                    time from a fresh clone to the first cycle";
 
 fn main() -> ExitCode {
@@ -107,6 +108,8 @@ const FUZZED: Duration = Duration::from_secs(12);
 /// one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain `cargo test` uses new ones each time.
 fn cargo_test(root: &Path) -> Command {
     let mut tests = command::cargo(root, &["test", "--workspace", "--no-fail-fast"]);
+    // Tests that start programs of other packages need not build them.
+    tests.env("ONBEAT_BUILT", "1");
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         tests.env("PROPTEST_RNG_SEED", "1");
     }

@@ -17,13 +17,13 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-ethercat-linux", &["onbeat-ethercat", "onbeat-rt"], &["onbeat-simulator", "testkit"]),
     ("onbeat-motion", &["onbeat-types"], &["testkit"]),
     ("onbeat-record", &["onbeat-types"], &[]),
-    ("onbeat-schedulability", &[], &[]),
+    ("onbeat-schedulability", &["onbeat-types"], &[]),
     ("onbeat-report", &["onbeat-record"], &["onbeat-types"]),
     ("onbeat-machine", &["onbeat-types"], &["testkit"]),
     ("onbeat-diagnose", &["onbeat-types", "onbeat-rt", "onbeat-record", "onbeat-machine"], &[]),
     ("onbeat-ipc", &["onbeat-types"], &["testkit"]),
     ("onbeat-robot", &["onbeat-types", "onbeat-ethercat", "onbeat-motion", "onbeat-schedulability"], &[]),
-    ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testkit"]),
+    ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion", "onbeat-types"], &["testkit"]),
     (
         "onbeat-control",
         &[
@@ -43,8 +43,12 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["onbeat-ethercat", "onbeat-motion", "onbeat-ipc", "onbeat-control"],
         &["onbeat-simulator", "testkit"],
     ),
-    ("onbeat-devices", &["onbeat-motion", "onbeat-record", "onbeat-ipc", "onbeat-control"], &["testkit"]),
-    ("onbeat-ros2", &["onbeat-ipc", "onbeat-motion"], &["testkit"]),
+    (
+        "onbeat-devices",
+        &["onbeat-types", "onbeat-motion", "onbeat-record", "onbeat-ipc", "onbeat-control"],
+        &["testkit"],
+    ),
+    ("onbeat-ros2", &["onbeat-types", "onbeat-ipc", "onbeat-motion"], &["testkit"]),
     (
         "onbeat-experiments",
         &[
@@ -84,7 +88,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-controllers",
             "onbeat-devices",
         ],
-        &["testkit"],
+        &["onbeat-ethercat-linux", "testkit"],
     ),
     (
         "onbeat-cli",

@@ -82,12 +82,12 @@ fn configuration(settings: u8) -> Configuration {
 /// Without cycles until all are there, or until it is given up.
 fn up_to_pre_op(wire: &mut Wire<'_>) {
     let since = wire.now;
-    while wire.main_device.stage() < BringUpPhase::PreOp {
+    while wire.main_device.phase() < BringUpPhase::PreOp {
         wire.pump();
         keeps_going(wire);
         assert!(wire.now.since(since) < LONGEST_BRING_UP, "always a little further, for ever");
     }
-    assert!(!wire.calm || wire.main_device.stage() == BringUpPhase::PreOp, "true replies, and no PreOp");
+    assert!(!wire.calm || wire.main_device.phase() == BringUpPhase::PreOp, "true replies, and no PreOp");
 }
 
 /// With cycles until all are where they should be, or until it is given up; and some more.
@@ -96,7 +96,7 @@ fn run(wire: &mut Wire<'_>) {
     let reached = |it: &MainDevice| {
         if it.configuration().target == AlState::Op { BringUpPhase::Op } else { BringUpPhase::SafeOp }
     };
-    while wire.main_device.stage() < reached(&wire.main_device) {
+    while wire.main_device.phase() < reached(&wire.main_device) {
         wire.cycle(PERIOD);
         keeps_going(wire);
     }
@@ -108,7 +108,7 @@ fn run(wire: &mut Wire<'_>) {
 fn serve_requests(wire: &mut Wire<'_>) {
     let (mut left, mut waited) = (wire.requests, wire.now);
     while wire.requests > 0 {
-        if wire.main_device.stage() == BringUpPhase::Op {
+        if wire.main_device.phase() == BringUpPhase::Op {
             _ = wire.cycle(PERIOD)
         } else {
             wire.pump()
@@ -126,7 +126,7 @@ fn serve_requests(wire: &mut Wire<'_>) {
 /// Back to Init, whoever answers.
 fn down(wire: &mut Wire<'_>) {
     wire.ask_for(AlState::Init);
-    while wire.main_device.stage() != BringUpPhase::Down {
+    while wire.main_device.phase() != BringUpPhase::Down {
         wire.pump();
         keeps_going(wire);
     }
@@ -137,7 +137,7 @@ fn keeps_going(wire: &Wire<'_>) {
     assert!(
         lasted < LONGEST,
         "{:?}, and no progress for {lasted:?}: {:?}",
-        wire.main_device.stage(),
+        wire.main_device.phase(),
         wire.main_device.awaited()
     );
 }

@@ -1,5 +1,5 @@
 //! Progress of the bring-up, judged by the frames alone: the MainDevice asks for something that it has not asked for in
-//! this stage. Whatever it only repeats, it waits for.
+//! this phase. Whatever it only repeats, it waits for.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,9 +12,9 @@ use ethercat::wire::{Command, Frame};
 
 #[derive(Debug)]
 pub(crate) struct Progress {
-    stage: BringUpPhase,
+    phase: BringUpPhase,
     since: Instant,
-    /// Requests of this stage.
+    /// Requests of this phase.
     asked: BTreeSet<u64>,
     /// Frames since then that asked for nothing new.
     repeated: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
-            stage: BringUpPhase::Scan,
+            phase: BringUpPhase::Scan,
             since: now,
             asked: BTreeSet::new(),
             repeated: 0,
@@ -34,9 +34,9 @@ impl Progress {
     }
 
     /// The MainDevice is there.
-    pub(crate) fn at(&mut self, stage: BringUpPhase, now: Instant) {
-        if stage != self.stage {
-            (self.stage, self.asked) = (stage, BTreeSet::new());
+    pub(crate) fn at(&mut self, phase: BringUpPhase, now: Instant) {
+        if phase != self.phase {
+            (self.phase, self.asked) = (phase, BTreeSet::new());
             self.made(now);
         }
     }

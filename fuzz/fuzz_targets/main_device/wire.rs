@@ -92,7 +92,7 @@ impl<'a> Wire<'a> {
         let due = self.main_device.poll_timeout().map_or(latest, |due| due.clamp(soonest, latest));
         let arrival = self.travelling.iter().map(|it| it.0).min();
         self.pass_to(arrival.map_or(due, |arrival| arrival.clamp(soonest, due)));
-        self.look_at_the_stage();
+        self.look_at_the_phase();
     }
 
     /// One cycle of `period`, its replies taken before it ends.
@@ -106,29 +106,29 @@ impl<'a> Wire<'a> {
         let now = self.now;
         let report = self.quietly(|main_device| main_device.end_cycle(now));
         self.freshness.judge(&self.main_device, &report);
-        self.look_at_the_stage();
+        self.look_at_the_phase();
         report
     }
 
     pub(crate) fn ask_for(&mut self, state: AlState) {
         self.main_device.request_state(state);
-        self.look_at_the_stage();
+        self.look_at_the_phase();
     }
 
     /// A call that asks for no memory in Op.
     fn quietly<T>(&mut self, call: impl FnOnce(&mut MainDevice) -> T) -> T {
-        let in_op = self.main_device.stage() == BringUpPhase::Op;
+        let in_op = self.main_device.phase() == BringUpPhase::Op;
         let before = allocations::own_calls();
         let done = allocations::watched(|| call(&mut self.main_device));
         let calls = allocations::own_calls() - before;
         assert!(
-            !in_op || self.main_device.stage() != BringUpPhase::Op || calls == 0,
+            !in_op || self.main_device.phase() != BringUpPhase::Op || calls == 0,
             "{calls} calls of the allocator in Op"
         );
         done
     }
 
-    fn look_at_the_stage(&mut self) {
+    fn look_at_the_phase(&mut self) {
         while let Some(event) = self.quietly(MainDevice::poll_event) {
             match event {
                 Event::Failed(_) => self.failed = true,
@@ -136,7 +136,7 @@ impl<'a> Wire<'a> {
                 _ => {}
             }
         }
-        self.progress.at(self.main_device.stage(), self.now);
+        self.progress.at(self.main_device.phase(), self.now);
     }
 
     fn transmit(&mut self) {

@@ -28,7 +28,7 @@ use onbeat_controllers::{
 
 use axis::{Axis, VELOCITY};
 use events::{Event, Events};
-use ports::Pipe;
+use ports::Client;
 
 pub(crate) const AXES: usize = 3;
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
@@ -43,8 +43,8 @@ fuzz_target!(|bytes: &[u8]| {
         match event {
             Event::Cycles(cycles) => robot.run(cycles, 1),
             Event::Late(periods) => robot.run(1, periods),
-            Event::Control(message) => robot.control.put(&message),
-            Event::Trajectory(message) => robot.trajectory.put(&message),
+            Event::Control(message) => robot.client.raw_request(&message),
+            Event::Trajectory(message) => robot.client.raw_order(&message),
             Event::Command(asked) => robot.asked = asked,
             Event::Trouble(axis, trouble) => robot.axes[axis].trouble = trouble,
             Event::Stopping => robot.stopping = true,
@@ -55,8 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 struct Robot {
     switch: ControllerManager,
-    control: Pipe,
-    trajectory: Pipe,
+    client: Client,
     asked: ExternalCommand,
     axes: Vec<Axis>,
     commands: Vec<AxisCommand>,
@@ -67,13 +66,13 @@ struct Robot {
 impl Robot {
     fn new(mode: CyclicMode, enable: bool) -> Self {
         let axis = ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
-        let (control, trajectory) = (Pipe::default(), Pipe::default());
-        let switch = ControllerManager::new(&[axis; AXES], members(mode), enable)
-            .with_ports(Box::new(control.clone()), Box::new(trajectory.clone()));
+        let client = Client::default();
+        let (control, trajectory) = client.ports();
+        let switch =
+            ControllerManager::new(&[axis; AXES], members(mode), enable).with_ports(control, trajectory);
         Self {
             switch,
-            control,
-            trajectory,
+            client,
             asked: ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() },
             axes: (0..AXES).map(|_| Axis::new(mode)).collect(),
             commands: vec![AxisCommand::default(); AXES],
@@ -101,7 +100,7 @@ impl Robot {
                 axis.take(elapsed, command, if self.stopping { Ending::Asked } else { Ending::No });
             }
             // What cannot be read fails there.
-            (self.control.taken_replies(), self.trajectory.taken_reports());
+            self.client.collect();
         }
     }
 }

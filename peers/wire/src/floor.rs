@@ -1,29 +1,49 @@
-//! The least a round trip through a packet socket can cost: one `send`, one `recv`, one comparison.
+//! The least a round trip can cost: a frame out, its reply in, one comparison; by a packet socket, by AF_XDP, by Onbeat's links.
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 use std::{io, mem};
 
 use onbeat_ethercat::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
+use onbeat_ethercat_linux::link::Link;
 
-/// A packet socket and a prebuilt LRW frame.
-pub struct Floor {
-    socket: OwnedFd,
-    frame: Vec<u8>,
+/// Way of a frame out, and of its reply in.
+pub trait Wire {
+    /// Sends a frame and takes the reply, which is there at once: the working counter at this place of it.
+    ///
+    /// # Errors
+    /// The operating system's error, or no reply.
+    fn round_trip(&mut self, frame: &[u8], counter_at: usize) -> Result<u16, String>;
+}
+
+/// A packet socket, used as simply as can be.
+pub struct RawSocket {
+    descriptor: OwnedFd,
     reply: [u8; 1514],
+}
+
+/// One of Onbeat's links.
+pub struct OnbeatLink<L> {
+    link: L,
+    reply: [u8; 1514],
+}
+
+/// A prebuilt frame and its way.
+pub struct Floor<W> {
+    wire: W,
+    frame: Vec<u8>,
     counter_at: usize,
     expected: u16,
 }
 
-impl Floor {
-    /// Opens `interface` and builds the frame that `sub_devices` drives with `bytes` of outputs and as many
-    /// of inputs would share; with `riders` also the datagrams that Onbeat sends besides process data, so
-    /// that the reflector has as much to do.
+impl<W: Wire> Floor<W> {
+    /// Builds the frame that `sub_devices` drives with `bytes` of outputs and as many of inputs would share; with
+    /// `riders` also the datagrams that Onbeat sends besides process data, so that the reflector has as much to do.
     ///
     /// # Errors
-    /// The operating system's error.
-    pub fn open(interface: &str, sub_devices: usize, bytes: usize, riders: bool) -> Result<Self, String> {
-        let socket = packet_socket(interface).map_err(|error| format!("{interface}: {error}"))?;
+    /// The bytes do not fit one frame.
+    pub fn new(wire: W, sub_devices: usize, bytes: usize, riders: bool) -> Result<Self, String> {
         let length = 2 * sub_devices * bytes;
         let mut buffer = [0; 1514];
         let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
@@ -40,9 +60,8 @@ impl Floor {
         let place = builder.push(header).ok_or_else(|| format!("{length} bytes do not fit one frame"))?;
         let frame_length = builder.finish();
         Ok(Self {
-            socket,
+            wire,
             frame: buffer[..frame_length].to_vec(),
-            reply: [0; 1514],
             counter_at: place.working_counter(),
             expected: 3 * sub_devices as u16,
         })
@@ -58,7 +77,28 @@ impl Floor {
     /// # Errors
     /// The operating system's error, or a working counter that is not the expected one.
     pub fn exchange(&mut self) -> Result<(), String> {
-        let (socket, frame, reply) = (self.socket.as_raw_fd(), &self.frame, &mut self.reply);
+        let counter = self.wire.round_trip(&self.frame, self.counter_at)?;
+        if counter == self.expected {
+            return Ok(());
+        }
+        Err(format!("working counter {counter}, expected {}", self.expected))
+    }
+}
+
+impl RawSocket {
+    /// Opens `interface`.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub fn open(interface: &str) -> Result<Self, String> {
+        let descriptor = packet_socket(interface).map_err(|error| format!("{interface}: {error}"))?;
+        Ok(Self { descriptor, reply: [0; 1514] })
+    }
+}
+
+impl Wire for RawSocket {
+    fn round_trip(&mut self, frame: &[u8], counter_at: usize) -> Result<u16, String> {
+        let (socket, reply) = (self.descriptor.as_raw_fd(), &mut self.reply);
         // SAFETY: the pointer and the length are those of one live buffer.
         let sent = unsafe { libc::send(socket, frame.as_ptr().cast(), frame.len(), 0) };
         if sent < 0 {
@@ -69,12 +109,31 @@ impl Floor {
         if received < 0 {
             return Err(format!("recv: {}", io::Error::last_os_error()));
         }
-        let counter = u16::from_le_bytes([reply[self.counter_at], reply[self.counter_at + 1]]);
-        if counter == self.expected {
-            return Ok(());
-        }
-        Err(format!("working counter {counter}, expected {}", self.expected))
+        Ok(counter(reply, counter_at))
     }
+}
+
+impl<L: Link> OnbeatLink<L> {
+    /// The link, to be measured.
+    pub fn of(link: L) -> Self {
+        Self { link, reply: [0; 1514] }
+    }
+}
+
+impl<L: Link> Wire for OnbeatLink<L> {
+    fn round_trip(&mut self, frame: &[u8], counter_at: usize) -> Result<u16, String> {
+        let Self { link, reply } = self;
+        link.transmit(frame).map_err(|error| error.to_string())?;
+        match link.receive(reply, Duration::from_secs(1)) {
+            Ok(Some(_)) => Ok(counter(reply, counter_at)),
+            Ok(None) => Err("no reply".into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn counter(reply: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([reply[at], reply[at + 1]])
 }
 
 fn packet_socket(interface: &str) -> io::Result<OwnedFd> {

@@ -7,27 +7,24 @@ use onbeat_ethercat::al::AlState;
 use onbeat_ethercat::link::MAXIMUM_FRAME_LENGTH;
 use onbeat_ethercat::main_device::{BringUpPhase, Configuration, CycleReport, Event, MainDevice};
 use onbeat_ethercat_linux::link::Link;
-use onbeat_ethercat_linux::link::PacketLink;
 use onbeat_rt::clock::{Clock, MonotonicClock};
 
-/// A MainDevice in Op on a packet socket.
-pub struct Onbeat {
-    link: PacketLink,
+/// A MainDevice in Op on a link.
+pub struct Onbeat<L> {
+    link: L,
     main_device: MainDevice,
     clock: MonotonicClock,
     buffer: [u8; MAXIMUM_FRAME_LENGTH],
     bytes_sent: usize,
 }
 
-impl Onbeat {
-    /// Brings whatever is on `interface` to Op, once `sub_devices` with `bytes` of outputs and of inputs each
+impl<L: Link> Onbeat<L> {
+    /// Brings whatever is on `link` to Op, once `sub_devices` with `bytes` of outputs and of inputs each
     /// are there.
     ///
     /// # Errors
     /// The error of the link or the MainDevice.
-    pub fn open(interface: &str, sub_devices: usize, bytes: usize) -> Result<Self, String> {
-        let link =
-            PacketLink::open(interface, Duration::from_secs(5)).map_err(|error| error.to_string())?;
+    pub fn open(link: L, sub_devices: usize, bytes: usize) -> Result<Self, String> {
         let configuration =
             Configuration { target: AlState::Op, distributed_clocks: false, ..Configuration::default() };
         let main_device = MainDevice::new(configuration).map_err(|error| error.to_string())?;
@@ -54,10 +51,10 @@ impl Onbeat {
     /// The operating system's error, or a cycle that is not whole.
     pub fn exchange(&mut self) -> Result<(), String> {
         let report = self.cycle()?;
-        if report.all_fresh && self.main_device.stage() == BringUpPhase::Op {
+        if report.all_fresh && self.main_device.phase() == BringUpPhase::Op {
             return Ok(());
         }
-        Err(format!("{report:?} at stage {:?}, expected a whole cycle in Op", self.main_device.stage()))
+        Err(format!("{report:?} at phase {:?}, expected a whole cycle in Op", self.main_device.phase()))
     }
 
     fn cycle(&mut self) -> Result<CycleReport, String> {
@@ -89,12 +86,12 @@ impl Onbeat {
                     return Err(error.to_string());
                 }
             }
-            if self.main_device.stage() == BringUpPhase::Op {
+            if self.main_device.phase() == BringUpPhase::Op {
                 return self.cycle().map(drop);
             }
             sleep(Duration::from_millis(1));
         }
-        Err(format!("still at stage {:?} after 30 s", self.main_device.stage()))
+        Err(format!("still at phase {:?} after 30 s", self.main_device.phase()))
     }
 }
 

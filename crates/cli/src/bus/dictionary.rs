@@ -3,8 +3,8 @@
 use std::fmt;
 
 use ethercat::wire::coe::AccessRights;
-use robot::object::ObjectType;
 use serde_json::{Value, json};
+use types::object::ObjectType;
 
 use super::objects::Entry;
 use crate::object_address::ObjectAddress;

@@ -21,7 +21,7 @@ pub(super) struct Listing<'a, F> {
     silences: u32,
 }
 
-/// Why a listing ended early, and what it was doing.
+/// Reason that a listing ended early, and its step.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) doing: String,

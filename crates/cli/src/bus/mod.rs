@@ -1,9 +1,10 @@
 //! A bus for commands that look at it: one of their own in PreOp, or that of a running cycle.
 
+mod diagnosis;
 pub(crate) mod dictionary;
 mod listing;
 mod objects;
-mod running;
+pub(crate) mod running;
 
 use std::path::Path;
 
@@ -12,13 +13,15 @@ use control::bring_up::Pump;
 use control::clock::MonotonicClock;
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
+use ipc::client::Client;
 use onbeat::sub_devices::{Described, described};
 use onbeat::{BringUpError, Error, Notice, OpenError};
+use robot::{Overrides, RobotConfig};
 
 use crate::arguments::Wire;
 use crate::commands::Which;
+use crate::compose::configuration;
 use crate::compose::link::{self, RobotLink};
-use crate::compose::{configuration, robot_file};
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
@@ -81,7 +84,10 @@ impl ToolBus {
             return Ok(Self::Running(RunningBus::of(&Which(Some(cycle)).find()?)?));
         }
         let described = robot.is_some() || (wire.iface.is_none() && wire.segment.is_none());
-        let robot = robot_file::robot(robot, None)?;
+        let robot = RobotConfig::read_or_built_in(robot, Overrides::default())?;
+        if wire.iface.is_none() && wire.segment.is_none() {
+            output::say(simulated(&robot.name));
+        }
         let configuration = if described {
             configuration::configuration(&robot, AlState::PreOp)
         } else {
@@ -162,6 +168,17 @@ impl OwnBus {
     }
 }
 
+/// Words for a bus that is simulated for this command alone, and how to ask a running one instead.
+fn simulated(robot: &str) -> String {
+    let running = Client::all();
+    let names: Vec<String> = running.iter().map(|it| format!("\"{}\"", it.name())).collect();
+    let instead = match &names[..] {
+        [] => "--iface NIC takes a real one".to_owned(),
+        names => format!("--cycle NAME asks that of a running cycle: {}", names.join(", ")),
+    };
+    format!("on a simulated bus of its own, robot \"{robot}\"; {instead}")
+}
+
 /// Says how to take the bus from another MainDevice.
 pub(crate) fn or_take_over(error: Error) -> Failure {
     match error {
@@ -206,7 +223,7 @@ mod tests {
 
     /// The built-in robot's bus in PreOp, with its own flag to cut the cable.
     fn bus(cut: &'static AtomicBool) -> (ToolBus, StopHandle) {
-        let robot = robot_file::robot(None, None).unwrap();
+        let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
         let wire = Wire::default().on_link();
         let RobotLink::Plain(link) = link::open(&robot, &wire, "test", &mut |_| ()).unwrap() else {
@@ -236,6 +253,17 @@ mod tests {
         assert!(told.contains("\"drive-2\", writing object 0x6041:00: interrupted"), "{told}");
         let told = bus.list_objects(0, &mut Vec::new()).unwrap_err().to_string();
         assert!(told.contains("listing the objects: interrupted"), "{told}");
+    }
+
+    #[test]
+    fn an_object_longer_than_any_is_refused_in_a_sentence() {
+        static CUT: AtomicBool = AtomicBool::new(false);
+        let (mut bus, _stop) = bus(&CUT);
+        let told = bus.download(0, STATUSWORD, &[0; 65_537], false).unwrap_err().to_string();
+        let why = "writing object 0x6041:00: 65537 bytes, expected at most 65536";
+        assert!(told.contains(why), "{told}");
+        let told = bus.download(0, STATUSWORD, &[0; 65_536], false).unwrap_err().to_string();
+        assert!(!told.contains("expected at most"), "{told}");
     }
 
     // feature(program): an interrupted SDO and a lost interface are told as such

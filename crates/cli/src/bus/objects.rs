@@ -3,16 +3,14 @@
 use control::bring_up::{BRING_UP_PATIENCE, BringUpError};
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
-use robot::object::ObjectType;
+use ipc::bus::LONGEST_OBJECT;
+use types::object::ObjectType;
 
 use super::dictionary::Told;
 use super::listing::{Ended, Listing};
 use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
-
-/// Bytes of the longest object that is read.
-const LONGEST_OBJECT: usize = 1 << 20;
 
 /// Kind of an entry, and its access rights.
 #[derive(Debug)]
@@ -23,7 +21,7 @@ pub(crate) struct Entry {
     pub(super) name: String,
 }
 
-/// Why a question stayed without its answer.
+/// Reason that a question stayed without its answer.
 #[derive(Debug)]
 pub(super) enum Unanswered {
     /// The SubDevice's mailbox.
@@ -72,6 +70,11 @@ impl ToolBus {
         value: &[u8],
         force: bool,
     ) -> Result<(), Failure> {
+        let doing = format!("writing object {object}");
+        if value.len() > LONGEST_OBJECT {
+            let why = format!("{} bytes, expected at most {LONGEST_OBJECT}", value.len());
+            return Err(self.failed(position, &doing, &why));
+        }
         let ObjectAddress { index, sub_index } = object;
         let service = MailboxService::Download { index, sub_index, complete_access: false };
         if let Self::Running(bus) = self {
@@ -79,7 +82,7 @@ impl ToolBus {
         }
         self.ask(position, service, value.to_vec())
             .map(drop)
-            .map_err(|error| self.refused(position, &format!("writing object {object}"), error))
+            .map_err(|error| self.refused(position, &doing, error))
     }
 
     /// All objects and their entries, appended to `told` as they are told (SDO information). What is refused, cut short or not

@@ -3,7 +3,7 @@
 use control::link::Owner;
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
-use ipc::bus::{BusClient, BusError, BusStatus, Bytes, LONGEST_OBJECT, Outcome, Service};
+use ipc::bus::{BusClient, BusError, BusStatus, Bytes, LatchInput, Outcome, Service};
 use ipc::client::Client;
 use onbeat::sub_devices::Described;
 
@@ -11,6 +11,20 @@ use super::objects::Unanswered;
 use crate::arguments::Wire;
 use crate::failure::Failure;
 use crate::output;
+
+/// The cycle of ours that runs in this process, if it lets this user in.
+pub(crate) fn cycle_of(owner: &Owner) -> Option<Client> {
+    let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
+    let named = here.and_then(|path| Client::open(&path).ok());
+    let is_owner = |attached: &Client| owner.process == Some(attached.process());
+    named.into_iter().chain(Client::all()).find(is_owner)
+}
+
+/// Says which cycle is asked, where the user named another thing.
+pub(crate) fn say_whom(attached: &Client) {
+    let (name, process) = (attached.name(), attached.process());
+    output::say(format!("asked through the running cycle \"{name}\" (process {process}), which goes on"));
+}
 
 /// A connection to the bus of a running cycle.
 pub(crate) struct RunningBus {
@@ -28,10 +42,7 @@ impl RunningBus {
             return Err(Failure::new("the running cycle does not describe its bus"));
         };
         let described = serde_json::from_value(found)?;
-        let (name, process) = (attached.name(), attached.process());
-        output::say(format!(
-            "asked through the running cycle \"{name}\" (process {process}), which goes on"
-        ));
+        say_whom(attached);
         Ok(Self { client, described, force: false })
     }
 
@@ -41,11 +52,7 @@ impl RunningBus {
         if wire.take_over || wire.capture.is_some() || wire.faults.any() {
             return None;
         }
-        let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
-        let named = here.and_then(|path| Client::open(&path).ok());
-        let is_owner = |attached: &Client| owner.process == Some(attached.process());
-        let found = named.into_iter().chain(Client::all()).find(is_owner)?;
-        Self::of(&found).ok()
+        Self::of(&cycle_of(owner)?).ok()
     }
 
     pub(super) fn names(&self) -> Vec<&str> {
@@ -64,6 +71,20 @@ impl RunningBus {
         }
     }
 
+    /// Latch inputs of a SubDevice.
+    pub(super) fn latches(&mut self, position: u16) -> Result<[LatchInput; 2], Failure> {
+        match self.client.call(Service::Latches { position })? {
+            Outcome::Latches(inputs) => Ok(inputs),
+            _ => Err(Failure::new("the running cycle does not tell latch times")),
+        }
+    }
+
+    /// Has the error counters of all SubDevices cleared.
+    pub(super) fn clear_errors(&mut self) -> Result<(), Failure> {
+        self.client.call(Service::ClearErrors)?;
+        Ok(())
+    }
+
     pub(super) fn described(&mut self) -> Result<Vec<Described>, Failure> {
         let status = self.status(false)?;
         let mut described = std::mem::take(&mut self.described);
@@ -80,12 +101,6 @@ impl RunningBus {
         service: MailboxService,
         data: Vec<u8>,
     ) -> Result<Vec<u8>, Unanswered> {
-        if data.len() > LONGEST_OBJECT && matches!(service, MailboxService::Download { .. }) {
-            let found = data.len();
-            let why =
-                format!("{found} bytes, expected at most {LONGEST_OBJECT}: end the run to write so many");
-            return Err(Unanswered::Running(why));
-        }
         let service = match service {
             MailboxService::Upload { index, sub_index, complete_access } => {
                 Service::Upload { position, index, sub_index, complete_access }

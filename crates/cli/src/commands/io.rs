@@ -6,13 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
+use control::link;
+use control::signal::Near;
 use ipc::client::Client;
 use ipc::description::SignalDescription;
 use ipc::state::{ReadError, Signal, SignalCounters, State};
 use serde_json::Value;
 
 use super::top::Which;
-use crate::arguments::time;
+use crate::arguments::{a_period_at_least, time};
+use crate::bus::running;
 use crate::failure::Failure;
 use crate::output::{self, Printer};
 use crate::stop::Stop;
@@ -58,9 +61,9 @@ pub(crate) struct Watch {
     #[arg(value_name = "SIGNAL")]
     names: Vec<String>,
 
-    /// Time from one look to the next
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
-    every: Duration,
+    /// Time from one look to the next, a period of the cycle at least; 10ms by default, or the period if that is longer
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    every: Option<Duration>,
 
     #[command(flatten)]
     shown: Shown,
@@ -68,13 +71,41 @@ pub(crate) struct Watch {
 
 #[derive(Args, Debug)]
 struct Shown {
-    /// Name of the cycle, or path of its socket; without it the one that runs
-    #[arg(long, value_name = "NAME|SOCKET")]
-    cycle: Option<String>,
+    #[command(flatten)]
+    of: Of,
 
     /// Print JSON: an array, or with `watch` an object a line
     #[arg(long)]
     json: bool,
+}
+
+/// The running cycle.
+#[derive(Args, Debug)]
+struct Of {
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET", conflicts_with = "iface")]
+    cycle: Option<String>,
+
+    /// The cycle that has this network interface
+    #[arg(long, value_name = "NIC")]
+    iface: Option<String>,
+}
+
+impl Of {
+    fn find(&self) -> Result<Client, Failure> {
+        let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
+        let owner = link::owner(interface).map_err(|error| {
+            Failure::new(format!("interface {interface}: {error}; `ip link` lists those there are"))
+        })?;
+        let found = owner.as_ref().and_then(running::cycle_of).ok_or_else(|| {
+            let found = owner.map_or("found nobody".to_owned(), |owner| format!("{owner} has it"));
+            Failure::new(format!(
+                "interface {interface}: {found}, expected a running cycle that lets this user in"
+            ))
+        })?;
+        running::say_whom(&found);
+        Ok(found)
+    }
 }
 
 impl Io {
@@ -82,13 +113,13 @@ impl Io {
         let stop = Stop::listen()?;
         match self {
             Self::List(List { shown }) => {
-                let cycle = Cycle::attach(shown.cycle.as_deref(), &[])?;
+                let cycle = Cycle::attach(&shown.of, &[])?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let text = if shown.json { cycle.array(&state)? } else { cycle.table(&state) };
                 output::print_until_stop(text, &stop)
             }
             Self::Get(Get { names, shown }) => {
-                let cycle = Cycle::attach(shown.cycle.as_deref(), &names)?;
+                let cycle = Cycle::attach(&shown.of, &names)?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let line = |(described, signal)| signals::text(described, signal) + "\n";
                 let lines = || cycle.of(&state).map(line).collect();
@@ -96,7 +127,7 @@ impl Io {
                 output::print_until_stop(text, &stop)
             }
             Self::Watch(Watch { names, every, shown }) => {
-                Cycle::attach(shown.cycle.as_deref(), &names)?.watch(every, shown.json, &stop)
+                Cycle::attach(&shown.of, &names)?.watch(every, shown.json, &stop)
             }
             Self::Set(set) => set.execute(&stop),
             Self::Force(force) => force.execute(&stop),
@@ -113,16 +144,14 @@ struct Cycle {
 
 impl Cycle {
     /// All signals, where no name is given.
-    fn attach(cycle: Option<&str>, names: &[String]) -> Result<Self, Failure> {
-        let attached = Which(cycle).find()?;
+    fn attach(of: &Of, names: &[String]) -> Result<Self, Failure> {
+        let attached = of.find()?;
         let all = &attached.description().signals;
         let place = |name: &String| {
             all.iter().position(|it| it.name == *name).ok_or_else(|| {
-                let near = control::signal::nearest(name, all.iter().map(|it| it.name.as_str()));
-                let near: Vec<String> = near.iter().map(|name| format!("\"{name}\"")).collect();
-                let near = if near.is_empty() { "it has none".to_owned() } else { near.join(", ") };
+                let near = Near::to(name, all.iter().map(|it| it.name.as_str()));
                 Failure::new(format!(
-                    "no signal is called \"{name}\", expected a signal of robot \"{}\": near it: {near}",
+                    "no signal is called \"{name}\", expected a signal of robot \"{}\"; {near}",
                     attached.description().robot
                 ))
             })
@@ -134,10 +163,14 @@ impl Cycle {
         Ok(Self { attached, wanted })
     }
 
+    fn period(&self) -> Duration {
+        Duration::from_nanos(self.attached.description().period_ns)
+    }
+
     /// State of the first cycle there is; `None` if the user asks for a stop before.
     fn first(&self, stop: &Stop) -> Result<Option<State>, Failure> {
         let begin = Instant::now();
-        while !stop.asked() {
+        while !stop.is_requested() {
             match self.attached.state().read() {
                 Ok(state) => return Ok(Some(state)),
                 Err(ReadError::Nothing) if begin.elapsed() < FIRST_CYCLE => {}
@@ -180,7 +213,9 @@ impl Cycle {
     }
 
     /// Every wanted signal once, then those that change, until the cycle or the user ends it.
-    fn watch(&self, every: Duration, json: bool, stop: &Stop) -> Result<(), Failure> {
+    fn watch(&self, every: Option<Duration>, json: bool, stop: &Stop) -> Result<(), Failure> {
+        let every = every.unwrap_or(EVERY.max(self.period()));
+        a_period_at_least("--every", every, self.period())?;
         let Some(mut state) = self.first(stop)? else { return Ok(()) };
         let reader = self.attached.state();
         let mut before: Vec<Option<Signal>> = vec![None; self.wanted.len()];
@@ -200,7 +235,8 @@ impl Cycle {
                     text += &format!("{}  {}\n", it.name, signals::text(it, signal));
                 }
             }
-            let printed = text.is_empty() || printer.print(text, || !stop.asked() && !output::is_closed());
+            let printed =
+                text.is_empty() || printer.print(text, || !stop.is_requested() && !output::is_closed());
             if last || !printed {
                 return printer.finish(stop);
             }
@@ -214,7 +250,7 @@ impl Cycle {
     fn wait(&self, time: Duration, stop: &Stop) -> bool {
         let begin = Instant::now();
         loop {
-            if stop.asked() || self.attached.has_ended() || output::is_closed() {
+            if stop.is_requested() || self.attached.has_ended() || output::is_closed() {
                 return false;
             }
             let left = time.saturating_sub(begin.elapsed());
@@ -225,6 +261,9 @@ impl Cycle {
         }
     }
 }
+
+/// Time from one look to the next.
+const EVERY: Duration = Duration::from_millis(10);
 
 /// Time the first cycle of one that has just started may take.
 const FIRST_CYCLE: Duration = Duration::from_secs(5);

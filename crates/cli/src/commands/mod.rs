@@ -1,8 +1,10 @@
 //! The commands, one file each.
 
 mod analyse;
+mod diag;
 mod doctor;
 mod events;
+mod fault;
 mod io;
 mod measure;
 mod report;
@@ -34,8 +36,13 @@ pub(crate) enum Command {
     Events(events::Events),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
+    /// Have a fault take place on a simulator's SubDevices: power, cables, frames, mailboxes, clocks, drives
+    #[command(after_help = fault::forms())]
+    Fault(fault::Fault),
     /// Show who is on the bus, with identities, states and process data
     Scan(scan::Scan),
+    /// Tell where on the bus a fault is: damaged frames, lost links, states, working counters, clocks
+    Diag(diag::Diag),
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
@@ -56,7 +63,9 @@ impl Command {
             Self::Events(events) => events.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
+            Self::Fault(fault) => fault.execute(),
             Self::Scan(scan) => scan.execute(),
+            Self::Diag(diag) => diag.execute(),
             Self::Sdo(sdo) => sdo.execute(),
             Self::Report(report) => report.execute(),
             Self::Analyse(analyse) => analyse.execute(),

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use robot::object::{ObjectType, ObjectValue};
-use serde_json::json;
+use ethercat::cia402::{ErrorCode, object};
+use serde_json::{Value, json};
+use types::object::{ObjectType, ObjectValue};
 
 use crate::bus::{ToolBus, Where, dictionary};
 use crate::failure::Failure;
@@ -74,7 +75,7 @@ pub(crate) struct List {
 #[derive(Args, Debug)]
 struct Place {
     /// The SubDevice: its position from 0, or its name
-    #[arg(value_name = "SUBDEVICE")]
+    #[arg(value_name = "SUBDEVICE", value_parser = sub_device)]
     sub_device: String,
 
     /// Robot file that says what should be there; simulated without --iface
@@ -83,6 +84,16 @@ struct Place {
 
     #[command(flatten)]
     place: Where,
+}
+
+/// Anything but a robot file, which stands in this place in other commands.
+fn sub_device(text: &str) -> Result<String, &'static str> {
+    match text.ends_with(".toml") {
+        true => Err(
+            "expected the position or the name of a SubDevice; a robot file is given as --robot ROBOT.toml",
+        ),
+        false => Ok(text.to_owned()),
+    }
 }
 
 impl Place {
@@ -120,6 +131,7 @@ impl Read {
             };
             Ok((bytes, told))
         })?;
+        let value = self.r#type.or(told).and_then(|it| it.decode(&bytes).ok());
         let shown = match (self.r#type, told) {
             (Some(asked), _) => show(asked, &bytes).map_err(|error| {
                 self.place.failure(self.object, &format!("{error}; choose another --type"))
@@ -128,13 +140,20 @@ impl Read {
             (None, Some(told)) => show(told, &bytes).unwrap_or_else(|_| HexDump(&bytes).to_string()),
             (None, None) => HexDump(&bytes).to_string(),
         };
+        let error = value.as_ref().and_then(|value| error_words(self.object, value));
         if !self.json {
-            return output::print(shown + "\n");
+            let words = error.map(|words| format!(", {words}")).unwrap_or_default();
+            return output::print(format!("{shown}{words}\n"));
         }
         let value_type = self.r#type.or(told).map(|it| it.to_string());
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let object = json!({ "sub_device": self.place.sub_device, "object": self.object.to_string(), "type": value_type,
-                             "value": shown.trim_end(), "bytes": digits });
+        let text = shown.trim_end();
+        let value = value.map_or(text.into(), |value| number_or(text, value));
+        let mut object = json!({ "sub_device": self.place.sub_device, "object": self.object.to_string(), "type": value_type,
+                                 "value": value, "text": text, "bytes": digits });
+        if let Some(error) = error {
+            object["error"] = error.into();
+        }
         output::print(format!("{object:#}\n"))
     }
 }
@@ -170,6 +189,18 @@ impl List {
     }
 }
 
+/// An error code in words: of an axis (0x603F), or in the error history (0x1003), whose upper half is the maker's.
+fn error_words(object: ObjectAddress, value: &ObjectValue) -> Option<String> {
+    let ObjectValue::Integer(value) = *value else { return None };
+    let of_axis = object::of_first_axis(object.index) == object::ERROR_CODE;
+    let is_error = of_axis || object.index == ERROR_HISTORY && object.sub_index > 0;
+    let code = ErrorCode(value as u16);
+    (is_error && code != ErrorCode(0)).then(|| code.to_string())
+}
+
+/// Pre-defined error field: errors in the past, newest first (CiA 301, 7.5.2.4).
+const ERROR_HISTORY: u16 = 0x1003;
+
 /// The type the SubDevice's own object dictionary gives, if it has one.
 fn dictionary_type(
     bus: &mut ToolBus,
@@ -180,8 +211,22 @@ fn dictionary_type(
     Ok(entry.and_then(|entry| ObjectType::from_data_type(entry.data_type)))
 }
 
+/// A value in JSON: numbers, true and false as such, strings as they are, bytes as the text that is shown.
+fn number_or(text: &str, value: ObjectValue) -> Value {
+    match value {
+        ObjectValue::Bool(value) => value.into(),
+        ObjectValue::Integer(value) => i64::try_from(value)
+            .map(Value::from)
+            .or_else(|_| u64::try_from(value).map(Value::from))
+            .unwrap_or_else(|_| text.into()),
+        ObjectValue::Real(value) => value.into(),
+        ObjectValue::Text(value) => value.into(),
+        ObjectValue::Octets(_) => text.into(),
+    }
+}
+
 /// A value: whole numbers decimal and hexadecimal, bytes as a dump.
-fn show(object_type: ObjectType, bytes: &[u8]) -> Result<String, robot::object::ObjectValueError> {
+fn show(object_type: ObjectType, bytes: &[u8]) -> Result<String, types::object::ObjectValueError> {
     Ok(match object_type.decode(bytes)? {
         ObjectValue::Integer(value) => {
             let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();

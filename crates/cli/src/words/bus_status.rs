@@ -10,20 +10,17 @@ use super::sub_devices::place;
 
 /// The cycle and its frames, then a line for each SubDevice that is not as it should be, or has counted errors.
 pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
-    let BusStatus { cycle, stage, frames_sent, frames_lost, .. } = status;
-    let mut text = format!("cycle {cycle}, {stage}: {frames_sent} frames sent, {frames_lost} lost");
-    let counter = |it: &WorkingCounter| match it.received {
-        Some(received) => format!("{received}/{}", it.expected),
-        None => format!("-/{}", it.expected),
-    };
-    let counters: Vec<String> = status.working_counters.iter().map(counter).collect();
-    let _ = writeln!(text, "; working counters {}", shortened(&counters));
+    let BusStatus { cycle, phase, frames_sent, frames_lost, .. } = status;
+    let mut text = format!("cycle {cycle}, {phase}: {frames_sent} frames sent, {frames_lost} lost");
+    let _ = writeln!(text, "; working counters {}", working_counters(status));
     for (it, now) in found.iter().zip(&status.sub_devices) {
         let mut remarks = Vec::new();
         if now.al_status_code != 0 {
             remarks.push(format!("AL status code {:#06x}: {}", now.al_status_code, now.al_status_text));
         }
-        if !now.exchanges {
+        if now.is_absent() {
+            remarks.push("not on the bus, and need not be".to_owned());
+        } else if !now.exchanges {
             remarks.push(format!("no process data for {} cycles", now.missed));
         }
         remarks.extend(now.errors.as_ref().and_then(errors));
@@ -33,6 +30,17 @@ pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
         }
     }
     text
+}
+
+/// The working counters of the cycle, as far as they are worth reading.
+pub(super) fn working_counters(status: &BusStatus) -> String {
+    let counter = |it: &WorkingCounter| counter(it.received, it.expected);
+    shortened(&status.working_counters.iter().map(counter).collect::<Vec<_>>())
+}
+
+/// A working counter and its expected value.
+pub(super) fn counter(received: Option<u16>, expected: u16) -> String {
+    received.map_or_else(|| format!("-/{expected}"), |received| format!("{received}/{expected}"))
 }
 
 /// The first of many.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use control::output::{OutputThread, Taken};
 
-use super::columns;
+use super::{USUAL_COLUMNS, columns};
 use crate::output::{self, LAST_PATIENCE};
 
 /// Interval at which the line is rewritten on a terminal.
@@ -135,7 +135,7 @@ fn write(terminal: bool, said: &Receiver<Said>, unheard: &AtomicU64, taken: &Tak
         let mut error = io::stderr().lock();
         let _ = match said {
             Said::Shown(line) if terminal => {
-                write!(error, "{clear}{}", clipped(&line, columns(&io::stderr())))
+                write!(error, "{clear}{}", clipped(&line, columns(&io::stderr()).unwrap_or(USUAL_COLUMNS)))
                     .and_then(|()| error.flush())
             }
             Said::Shown(line) => writeln!(error, "{line}"),

@@ -2,7 +2,9 @@
 
 pub(crate) mod bus_event;
 pub(crate) mod bus_status;
+pub(crate) mod diagnosis;
 pub(crate) mod hex_dump;
+pub(crate) mod latches;
 pub(crate) mod live_line;
 pub(crate) mod moment;
 pub(crate) mod owner;
@@ -15,8 +17,12 @@ pub(crate) fn sub_device_count(count: usize) -> String {
     if count == 1 { "1 SubDevice".to_owned() } else { format!("{count} SubDevices") }
 }
 
-/// Number of letters a line of this terminal holds; 80 where there is none.
-pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
+/// Number of letters a line of this terminal holds; where there is none, that of `COLUMNS`, if it has one.
+pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal);
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)
+    let of_terminal = size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
+    of_terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0))
 }
+
+/// Number of letters a line has where neither a terminal nor `COLUMNS` says.
+pub(crate) const USUAL_COLUMNS: usize = 80;

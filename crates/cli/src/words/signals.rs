@@ -24,7 +24,7 @@ pub(crate) fn object(described: &SignalDescription, signal: &Signal) -> Value {
         "unit": described.unit,
         "range": described.range,
         "writer": described.writer,
-        "value": value(signal.value(&described.kind)),
+        "value": value(signal.value(described.kind)),
         "fresh": signal.fresh,
         "forced": signal.forced,
     })
@@ -32,7 +32,7 @@ pub(crate) fn object(described: &SignalDescription, signal: &Signal) -> Value {
 
 /// Its value with its unit, and whether it is an old or a forced one.
 pub(crate) fn text(described: &SignalDescription, signal: &Signal) -> String {
-    let number = match signal.value(&described.kind) {
+    let number = match signal.value(described.kind) {
         types::Value::Real(value) => real(value),
         other => other.to_string(),
     };
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn values_are_short_and_say_when_they_are_old_or_forced() {
         let described = SignalDescription {
-            kind: "real".to_owned(),
+            kind: types::ValueKind::Real,
             unit: "bar".to_owned(),
             ..SignalDescription::default()
         };
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(of(-0.00004, true), "-4.000e-5 bar");
         assert_eq!(of(-0.0, false), "0 bar (old)");
         assert_eq!(of(100.0, true), "100 bar");
-        let bit = SignalDescription { kind: "bool".to_owned(), ..SignalDescription::default() };
+        let bit = SignalDescription::default();
         let on = Signal { word: 1, fresh: true, forced: false };
         assert_eq!(text(&bit, &on), "true");
         assert_eq!(

@@ -90,6 +90,7 @@ fn objects_of_a_running_robot_are_read_written_and_listed() {
     let ran = robot.ask(&["sdo", "read", "3", "0x1018:2", "--json"]);
     let read: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&read["type"], &read["bytes"]), (&"uint32".into(), &"02040000".into()), "{read}");
+    assert_eq!((&read["value"], &read["text"]), (&1026.into(), &"1026 0x00000402".into()), "{read}");
     let write = ["sdo", "write", "drive-2", "0x6065", "123456"];
     // It bounds an axis that has power.
     for bound in [&write[..], &["sdo", "write", "drive-2", "0x6072", "0"]] {
@@ -163,6 +164,16 @@ fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
         assert!(drive["now"]["clock_difference_ns"].is_i64(), "{drive}");
     }
     assert_eq!(found.as_array().unwrap().len(), 6);
+    let cleared = robot.ask(&["diag", "clear"]);
+    said(&cleared);
+    assert_eq!(cleared.stdout.trim(), "cleared the error counters of 6 SubDevices");
+    let ran = robot.ask(&["diag"]);
+    said(&ran);
+    assert!(
+        ran.stdout.contains("working counters 18/18") && ran.stdout.contains("nothing is wrong"),
+        "{}",
+        ran.stdout
+    );
     let state = robot.attach().state().read().unwrap();
     assert!(state.axes.iter().all(|axis| axis.drive_state == 5), "{state:?}");
     robot.interrupt();
@@ -182,7 +193,7 @@ fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
         &["--iface", "lo", "--take-over"],
         &["--segment", "examples/six-axis.toml"],
     ] {
-        for command in [&["scan"][..], &["sdo", "list", "0"]] {
+        for command in [&["scan"][..], &["diag"], &["sdo", "list", "0"]] {
             let mut asked = onbeat();
             asked.args(command).args(["--cycle", "nobody"]).args(own);
             let ran = finished(asked);
@@ -191,7 +202,7 @@ fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
         }
     }
     let robot = "examples/six-axis.toml";
-    for command in [&["scan", robot][..], &["sdo", "list", "0", "--robot", robot]] {
+    for command in [&["scan", robot][..], &["diag", robot], &["sdo", "list", "0", "--robot", robot]] {
         let mut asked = onbeat();
         asked.args(command).args(["--cycle", "nobody"]);
         assert_eq!(finished(asked).code, Some(2), "{command:?}");
@@ -266,7 +277,7 @@ fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
     let ran = robot.ask(&["events"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stdout.lines().any(|line| line.contains("cycle ") && line.contains("stage Op")),
+        ran.stdout.lines().any(|line| line.contains("cycle ") && line.contains("phase Op")),
         "{}",
         ran.stdout
     );
@@ -277,7 +288,7 @@ fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let events: Vec<serde_json::Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let stage = |name: &str| events.iter().find(|it| it["event"] == "stage" && it["stage"] == name);
-    let (op, down) = (stage("Op").unwrap(), stage("Down").unwrap());
+    let phase = |name: &str| events.iter().find(|it| it["event"] == "phase" && it["phase"] == name);
+    let (op, down) = (phase("Op").unwrap(), phase("Down").unwrap());
     assert!(op["cycle"].as_u64() < down["cycle"].as_u64(), "{events:?}");
 }

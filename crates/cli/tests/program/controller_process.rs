@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use ipc::client::Client;
 use ipc::command::AxisTarget;
 use ipc::controller::DriveRequest;
+use ipc::units::{Radians, RadiansPerSecond};
+use types::CyclicMode;
 
 use crate::common::{Running, alone, file, onbeat, run};
 
@@ -32,7 +34,7 @@ fn control(ipc: &Path) {
         }
         thread::sleep(Duration::from_millis(5));
     };
-    let modes: Vec<String> = ipc.description().axes.iter().map(|axis| axis.mode.clone()).collect();
+    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode).collect();
     let mut controller = ipc.controller().expect("the role");
     let mut positions = vec![0.0; modes.len()];
     while let Some(turn) = controller.wait() {
@@ -43,8 +45,12 @@ fn control(ipc: &Path) {
                 if axis.phase != 2 { axis.target_position } else { *position + f64::from(moves) * 1e-4 };
             answer.request = Some(DriveRequest::Enable);
             let velocity = f64::from(moves) * 0.1;
-            let position = AxisTarget::Position(*position);
-            answer.target = Some(if mode == "csp" { position } else { AxisTarget::Velocity(velocity) });
+            let position = AxisTarget::Position(Radians(*position));
+            answer.target = Some(if *mode == CyclicMode::Position {
+                position
+            } else {
+                AxisTarget::Velocity(RadiansPerSecond(velocity))
+            });
         }
         turn.send();
     }
@@ -125,7 +131,7 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
             }
             for (axis, answer) in turn.request.axes.iter().zip(&mut turn.answer.axes).take(4) {
                 answer.request = Some(DriveRequest::Enable);
-                answer.target = Some(AxisTarget::Position(axis.target_position));
+                answer.target = Some(AxisTarget::Position(Radians(axis.target_position)));
             }
             turn.send();
         }

@@ -258,7 +258,9 @@ fn a_bad_command_line_is_not_a_diagnosis() {
         (&["--for", "2s"], "20us to 1s"),
         (&["--for", "1ms", "--probe-time", "0s"], "100ms"),
         (&["--for", "1ms", "--probe-time", "999h"], "168h"),
-        (&["--probe-time", "1m"], "--for"),
+        (&["--probe-time", "1min"], "--for"),
+        // As in the robot file and everywhere on the command line: `m` could be milli.
+        (&["--for", "1ms", "--probe-time", "1m"], "(ns, us, ms, s, min, h)"),
         (&["--for", "1ms", "--profile", "X"], "--profile"),
         (&["--profile", "PMCS"], "--for"),
         (&["--cpu", "one"], "--cpu"),

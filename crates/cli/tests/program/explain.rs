@@ -110,6 +110,8 @@ fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("300 cycles were later than 0.0 us; the worst:"), "{}", ran.stdout);
     assert!(ran.stdout.contains("lateness by cause"), "{}", ran.stdout);
+    let told = |line: &&str| line.starts_with("cycle ") && line.contains(" late");
+    assert!(ran.stderr.lines().any(|line| told(&line)), "as it happens, too: {}", ran.stderr);
     let files: Vec<_> =
         fs::read_dir(&folder).expect("the folder").map(|it| it.expect("a file").path()).collect();
     assert_eq!(files.len(), 10, "the worst ten");

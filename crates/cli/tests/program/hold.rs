@@ -19,14 +19,14 @@ fn each_letter_is_switched_by_name_and_told_in_json() {
     ] {
         let end = run(&[&["run", "--cycles", "50", "--json"], arguments].concat()).json();
         let profile = &end["profile"];
-        assert_eq!(profile["asked"], asked, "{arguments:?}");
+        assert_eq!(profile["requested"], asked, "{arguments:?}");
         let refused = profile["refusals"].as_array().unwrap().len();
         let granted = profile["granted"].as_str().unwrap().replace("none", "");
         assert_eq!(granted.len() + refused, asked.replace("none", "").len(), "{profile}");
         if granted.contains('S') {
             assert!(profile["spin_margin_ns"].as_u64().unwrap() >= 20_000, "{profile}");
         }
-        assert_eq!(end["conditions"]["profile"]["asked"], asked);
+        assert_eq!(end["conditions"]["profile"]["requested"], asked);
         assert_eq!(end["overrun"]["policy"], "skip");
     }
 }
@@ -64,12 +64,14 @@ fn an_overrun_ends_the_run_if_it_is_to() {
         thread::sleep(Duration::from_millis(10));
     }
     signal("-STOP");
-    thread::sleep(Duration::from_millis(100));
+    // Many cycles, and less than the SyncManager watchdogs of the drives (100 ms).
+    thread::sleep(Duration::from_millis(30));
     signal("-CONT");
     let output = child.wait_with_output().expect("output");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // Its axes were not heard of for as long: of several codes the highest counts.
-    assert!(matches!(output.status.code(), Some(1 | 3)), "{out}{said}");
+    // Its axes were not heard of for as long, or the machine slept on until a watchdog expired: of several
+    // codes the highest counts.
+    assert!(matches!(output.status.code(), Some(1 | 3 | 4)), "{out}{said}");
     let overran =
         |line: &str| line.starts_with("onbeat: cycle ") && line.contains("ran past the next release");
     assert!(said.lines().any(overran), "{said}");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::Client;
 use onbeat::ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
-use onbeat::ipc::state::{State, Stop};
+use onbeat::ipc::state::{State, StopReason};
 
 use crate::common::{Running, alone, await_cycles, file, onbeat};
 
@@ -64,7 +64,7 @@ impl Robot {
         await_cycles(running.id(), 1);
         let ipc = Client::open(&socket).expect("an IPC");
         let robot = Self { running, ipc, requests: 0 };
-        robot.until("enabled", |state| state.axes[0].drive_state == 5 && state.bus.stage == 7);
+        robot.until("enabled", |state| state.axes[0].drive_state == 5 && state.bus.phase == 7);
         robot
     }
 
@@ -156,7 +156,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
     let text = ROBOT.replace("method = 17, ", "method = 34, ");
     let mut robot = Robot::start("homing-error", &text);
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::Fault));
-    let state = robot.until("stopped", |state| state.axes[0].stop == Stop::HomingError as u8);
+    let state = robot.until("stopped", |state| state.axes[0].stop == StopReason::HomingError as u8);
     assert!(!state.axes[0].homed);
     assert_eq!(robot.ask(Action::ResetFaults), Ok(()));
     robot.until("going on", |state| state.axes[0].stop == 0);
@@ -166,7 +166,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
     let text = text.replace("zero_velocity = 0.5", "zero_velocity = 0.1");
     let mut robot = Robot::start("homing-late", &text);
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::TimedOut));
-    robot.until("stopped", |state| state.axes[0].stop == Stop::HomingTimedOut as u8);
+    robot.until("stopped", |state| state.axes[0].stop == StopReason::HomingTimedOut as u8);
     robot.interrupt_stopped();
 }
 

@@ -14,7 +14,7 @@ use onbeat::ipc::client::Client;
 use onbeat::ipc::diagnostics::Diagnostics;
 use onbeat::ipc::state::State;
 
-use crate::common::{Running, alone, await_cycles, file, finished, onbeat, run};
+use crate::common::{Ran, Running, alone, await_cycles, file, finished, onbeat, run};
 
 /// A run with its IPC in a folder of its own.
 struct Opened {
@@ -37,9 +37,13 @@ impl Opened {
     }
 
     fn interrupt(self) -> serde_json::Value {
+        self.end().json()
+    }
+
+    fn end(self) -> Ran {
         let number = self.running.id().to_string();
         assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
-        self.running.finish().json()
+        self.running.finish()
     }
 }
 
@@ -66,7 +70,7 @@ fn until(ipc: &Client, what: &str, is: impl Fn(&State) -> bool) -> State {
 const ENABLED: u8 = 5;
 
 fn all_enabled(state: &State) -> bool {
-    state.bus.stage == 7 && state.axes.iter().all(|axis| axis.drive_state == ENABLED)
+    state.bus.phase == 7 && state.axes.iter().all(|axis| axis.drive_state == ENABLED)
 }
 
 #[test]
@@ -93,7 +97,7 @@ fn another_program_sees_cycles_rise_and_axes_move_and_reads_how_the_run_goes() {
         std::thread::sleep(Duration::from_millis(20));
     };
     assert_eq!((told.process, told.tasks[0].name.as_str()), (run.running.id(), "cycle"));
-    assert!(told.tasks[0].response_ns.maximum > 0 && told.conditions.profile_asked == "PM", "{told:?}");
+    assert!(told.tasks[0].response_ns.maximum > 0 && told.conditions.profile_requested == "PM", "{told:?}");
     assert!(told.ports.iter().any(|port| port.name == "trajectory"));
     let socket = run.socket.clone();
     let end = run.interrupt();
@@ -202,7 +206,7 @@ fn await_word(child: &mut Child, word: &str) {
 // feature(ipc): a writer that is killed stops its axes, and the next one takes over
 #[test]
 fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
-    use onbeat::ipc::state::{Freshness, Stop};
+    use onbeat::ipc::state::{Freshness, StopReason};
     let _alone = alone();
     let text = include_str!("../../../../examples/six-axis.toml");
     let (bus, _) = text.split_once("[controller]").expect("the six-axis robot's controller");
@@ -223,7 +227,7 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     writer.kill().unwrap();
     let _ = (reader.wait(), writer.wait());
     let stale = until(&ipc, "stale", |state| state.command.freshness == Freshness::Stale);
-    assert!(stale.axes[0].stop == Stop::Stale as u8, "{stale:?}");
+    assert!(stale.axes[0].stop == StopReason::Stale as u8, "{stale:?}");
     let rest = until(&ipc, "at rest", |state| state.axes.iter().all(|axis| axis.velocity.abs() < 0.01));
     assert!(rest.axes.iter().all(|axis| axis.drive_state == ENABLED), "they hold: {rest:?}");
 
@@ -236,8 +240,15 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     assert_eq!(again.bus.broken_cycles, moving.bus.broken_cycles, "the cycle did not notice");
     next.kill().unwrap();
     let _ = next.wait();
-    let end = run.interrupt();
+    let stale = until(&ipc, "stale", |state| state.command.freshness == Freshness::Stale);
+    assert!(stale.axes[0].stop == StopReason::Stale as u8, "{stale:?}");
+    // Nobody has commanded the axes since: the run did not go well.
+    let ran = run.end();
+    let sentence = "onbeat: the command went stale while axes followed it";
+    assert!(ran.code == Some(3) && ran.stderr.contains(sentence), "{:?} {}", ran.code, ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert!(end["cycles"].as_u64().unwrap() > 0);
+    assert_eq!(end["findings"][0]["code"], 3, "{end}");
 }
 
 /// Not a model of the cycle: the program itself, with its bus, while programs of every kind die around it.
@@ -280,13 +291,14 @@ fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
     until(&ipc, "moving again", |state| state.axes[0].velocity.abs() > 0.05);
     writer.kill().unwrap();
     writer.wait().unwrap();
-    run.interrupt();
+    assert!(matches!(run.end().code, Some(0 | 3)), "with the command that was killed, or once it is stale");
 }
 
 #[test]
 #[ignore = "a part of the tests above, which start it as another process"]
 fn a_process_that_does_everything() {
     use onbeat::ipc::command::{AxisTarget, Command};
+    use onbeat::ipc::units::Radians;
     use std::io::Write;
     // Whatever is refused - the lease has one holder, a port one client - is tried again.
     let Ok(ipc) = Client::find() else { return };
@@ -297,7 +309,7 @@ fn a_process_that_does_everything() {
         writer = writer.or_else(|| ipc.command().ok());
         if let Some(writer) = &mut writer {
             let mut axes = vec![None; writer.axes()];
-            axes[0] = Some(AxisTarget::Position(if number / 64 % 2 == 0 { 1.0 } else { -1.0 }));
+            axes[0] = Some(AxisTarget::Position(Radians(if number / 64 % 2 == 0 { 1.0 } else { -1.0 })));
             let _ = writer.send(&Command { time_to_live_ns: 200_000_000, axes, ..Command::default() });
         }
         port = port.or_else(|| ipc.port("trajectory").ok());
@@ -313,13 +325,15 @@ fn a_process_that_does_everything() {
 #[ignore = "a part of the tests above, which start it as another process"]
 fn a_process_that_commands() {
     use onbeat::ipc::command::{AxisTarget, Command};
+    use onbeat::ipc::units::Radians;
     let ipc = Client::find().unwrap();
     let mut writer = ipc.command().unwrap();
     println!("commanding");
     for number in 0_u64.. {
-        let there = if number / 200 % 2 == 0 { 1.0 } else { -1.0 };
+        // Farther than it comes while a command holds: whoever kills it does so in motion.
+        let there = if number / 200 % 2 == 0 { 100.0 } else { -100.0 };
         let mut axes = vec![None; writer.axes()];
-        axes[0] = Some(AxisTarget::Position(there));
+        axes[0] = Some(AxisTarget::Position(Radians(there)));
         let command = Command { time_to_live_ns: 200_000_000, axes, ..Command::default() };
         writer.send(&command).unwrap();
         std::thread::sleep(Duration::from_millis(5));

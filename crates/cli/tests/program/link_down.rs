@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::Side;
 
 use crate::common::{Ran, Running, await_cycles, number, onbeat, six_axis_with};
+use crate::link::lacks;
 use crate::wire::{SIX_AXIS, Wire};
 
 /// Cycles that take longer than it takes to Op.
@@ -22,23 +23,33 @@ fn set(wire: &Wire, side: Side, state: &str) {
     ip(wire, side, &["set", side.interface(), state]);
 }
 
-/// A run, to which this happens once it is in Op.
-fn run(wire: &Wire, arguments: &[&str], happens: impl FnOnce(u32)) -> Ran {
+/// A run, to which this happens once it is in Op, and which ends with this code.
+fn run(wire: &Wire, arguments: &[&str], code: i32, happens: impl FnOnce(u32)) -> Ran {
     let mut run = onbeat();
     run.arg("run").args(arguments).args(["--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
     await_cycles(running.id(), IN_OP);
     happens(running.id());
     let ran = running.finish();
-    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(code), "{}{}", ran.stdout, ran.stderr);
     ran
 }
 
+/// Plays it by each link that has an interface of its own to tell of.
+fn by_every_link(play: impl Fn(&Wire, &str)) {
+    for link in ["packet", "xdp"] {
+        let Some(wire) = Wire::with(SIX_AXIS) else { return };
+        if !lacks(&wire, link) {
+            play(&wire, link);
+        }
+    }
+}
+
 /// The same with a robot that gives a lost bus 300 ms.
-fn run_to_the_loss(wire: &Wire, happens: impl FnOnce(u32)) -> Ran {
+fn run_to_the_loss(wire: &Wire, link: &str, happens: impl FnOnce(u32)) -> Ran {
     let robot =
         six_axis_with("down-loss.toml", "period = \"1ms\"", "period = \"1ms\"\nloss_time = \"300ms\"");
-    run(wire, &[robot.to_str().expect("UTF-8")], happens)
+    run(wire, &[robot.to_str().expect("UTF-8"), "--link", link], 4, happens)
 }
 
 /// The line with these words, which begins with its time and its cycle.
@@ -57,29 +68,32 @@ const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link s
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long() {
-    let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    let ran = run(&wire, &[SIX_AXIS, "--cycles", "5000"], |_| {
-        set(&wire, Side::Near, "down");
-        std::thread::sleep(Duration::from_millis(600));
-        set(&wire, Side::Near, "up");
+    by_every_link(|wire, link| {
+        let ran = run(wire, &[SIX_AXIS, "--cycles", "5000", "--link", link], 3, |_| {
+            set(wire, Side::Near, "down");
+            std::thread::sleep(Duration::from_millis(600));
+            set(wire, Side::Near, "up");
+        });
+        line(&ran, DOWN);
+        let lost = line(&ran, "no process data of all 6 SubDevices: ");
+        assert!(lost.ends_with(DOWN), "{lost}");
+        let again = line(&ran, "interface near: it takes frames again after ");
+        let (_, cycles) = again.split_once("again after ").expect("how many");
+        let cycles: u64 = cycles.split(' ').next().and_then(|it| it.parse().ok()).expect("cycles");
+        assert!(cycles > 100 && link_errors(&ran) >= cycles, "{cycles} {}", link_errors(&ran));
+        // It is over: the SubDevices are back, their drives in fault.
+        line(&ran, "SubDevice 5 \"drive-6\" is in Op again");
+        assert!(!ran.stderr.contains("expected Op"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ended in Fault: 0x7500"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("onbeat: the bus ended lost"), "{}", ran.stderr);
     });
-    line(&ran, DOWN);
-    let lost = line(&ran, "no process data of all 6 SubDevices: ");
-    assert!(lost.ends_with(DOWN), "{lost}");
-    let again = line(&ran, "interface near: it takes frames again after ");
-    let (_, cycles) = again.split_once("again after ").expect("how many");
-    let cycles: u64 = cycles.split(' ').next().and_then(|it| it.parse().ok()).expect("cycles");
-    assert!(cycles > 100 && link_errors(&ran) >= cycles, "{cycles} {}", link_errors(&ran));
-    // It is over: what is wrong at the end is another thing.
-    assert!(ran.stderr.contains("ended in SafeOp + error, expected Op"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("onbeat: the bus ended lost"), "{}", ran.stderr);
 }
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_stays_down_ends_the_run_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    let ran = run_to_the_loss(&wire, |_| set(&wire, Side::Near, "down"));
+    let ran = run_to_the_loss(&wire, "packet", |_| set(&wire, Side::Near, "down"));
     line(&ran, DOWN);
     let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
     assert!(sentence.is_some_and(|sentence| sentence.ends_with(DOWN)), "{}", ran.stderr);
@@ -90,19 +104,20 @@ fn an_interface_that_stays_down_ends_the_run_and_is_named() {
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn a_cable_without_carrier_is_named() {
-    let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    let ran = run_to_the_loss(&wire, |_| set(&wire, Side::Far, "down"));
-    let lost = line(&ran, "no process data of all 6 SubDevices: ");
-    assert!(lost.contains("interface near: no carrier; plug the cable"), "{lost}");
-    let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
-    assert!(sentence.is_some_and(|it| it.contains(": interface near: no carrier; ")), "{}", ran.stderr);
+    by_every_link(|wire, link| {
+        let ran = run_to_the_loss(wire, link, |_| set(wire, Side::Far, "down"));
+        let lost = line(&ran, "no process data of all 6 SubDevices: ");
+        assert!(lost.contains("interface near: no carrier; plug the cable"), "{lost}");
+        let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
+        assert!(sentence.is_some_and(|it| it.contains(": interface near: no carrier; ")), "{}", ran.stderr);
+    });
 }
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_was_renamed_is_told_by_its_new_name() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    let ran = run_to_the_loss(&wire, |_| {
+    let ran = run_to_the_loss(&wire, "packet", |_| {
         // Older kernels rename only what is down.
         for arguments in [["near", "down", "name", "later"].as_slice(), &["later", "up"]] {
             ip(&wire, Side::Near, &[&["set"], arguments].concat());
@@ -118,25 +133,31 @@ fn an_interface_that_was_renamed_is_told_by_its_new_name() {
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
-    let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    // A lost bus would be given 10 s.
-    let ran = run(&wire, &[SIX_AXIS], |_| ip(&wire, Side::Near, &["delete", "near"]));
-    line(&ran, "interface near: it is gone; ");
-    let sentence = ran.stderr.lines().find(|line| line.starts_with("onbeat: the bus ended lost after "));
-    let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.stderr));
-    assert!(
-        sentence.ends_with("interface near: it is gone; plug it in again, or name another"),
-        "{sentence}"
-    );
-    let after = sentence.split_once("after ").expect("a time").1;
-    assert!(after.split(' ').nth(1) == Some("ms"), "{sentence}");
+    by_every_link(|wire, link| {
+        // A lost bus would be given 10 s.
+        let ran = run(wire, &[SIX_AXIS, "--link", link], 4, |_| ip(wire, Side::Near, &["delete", "near"]));
+        line(&ran, "interface near: it is gone; ");
+        let sentence =
+            ran.stderr.lines().find(|line| line.starts_with("onbeat: the bus ended lost after "));
+        let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.stderr));
+        assert!(
+            sentence.ends_with("interface near: it is gone; plug it in again, or name another"),
+            "{sentence}"
+        );
+        let after = sentence.split_once("after ").expect("a time").1;
+        assert!(after.split(' ').nth(1) == Some("ms"), "{sentence}");
+    });
 }
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    let ran = run(&wire, &[SIX_AXIS, "--cycles", "5000"], |process| {
+    // They are left where they fell.
+    let clocks = "distributed_clocks = true";
+    let robot = six_axis_with("left-op.toml", clocks, &format!("{clocks}\nrecovery = false"));
+    let robot = robot.to_str().expect("UTF-8");
+    let ran = run(&wire, &[robot, "--cycles", "5000"], 4, |process| {
         // Their watchdogs expire meanwhile.
         let process = Pid::from_raw(process as i32).expect("a process");
         kill_process(process, Signal::STOP).expect("a signal");
@@ -146,5 +167,6 @@ fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
     let lost = line(&ran, "no process data of all 6 SubDevices: ");
     let why = "left Op for SafeOp + error, AL status code 0x001b: SyncManager watchdog expired";
     assert!(lost.contains(why), "{lost}");
+    assert!(!ran.stderr.contains("is in Op again"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
 }

@@ -51,7 +51,7 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
         assert_eq!(all["samples"].as_u64(), Some(samples));
         assert!(latency["low_99_999"].is_null(), "a thousand cycles have no such share");
         assert_eq!(cell["conditions"]["sub_devices"], 59);
-        assert_eq!(cell["conditions"]["profile"]["asked"], column);
+        assert_eq!(cell["conditions"]["profile"]["requested"], column);
         assert_eq!(cell["ended_loads"], ended_loads(cell), "{cell}");
     }
     let switches = cell(&report, "PM", "paper")["machine"]["context_switches"].as_u64();
@@ -135,7 +135,7 @@ fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
         "{}",
         ran.stderr
     );
-    let (ran, _) = measured("no-robot", &["servo", "--robot", "nowhere.toml", "--duration", "1s"]);
+    let (ran, _) = measured("no-robot", &["servo", "nowhere.toml", "--duration", "1s"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("nowhere.toml"), "{}", ran.stderr);
 }
@@ -155,4 +155,13 @@ fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn an_experiment_of_no_time_is_refused() {
+    let mut command = measure();
+    command.args(["servo", "--duration", "0s"]);
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("expected at least a period of the cycle, as 1ms"), "{}", ran.stderr);
 }

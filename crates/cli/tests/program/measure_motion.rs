@@ -60,7 +60,7 @@ fn an_omnidirectional_robot_follows_its_path_to_the_end() {
 
 #[test]
 fn a_robot_that_cannot_go_aside_is_refused() {
-    let (ran, _) = measured("omni-m4k", &["omni", "--robot", "examples/m4k.toml"]);
+    let (ran, _) = measured("omni-m4k", &["omni", "examples/m4k.toml"]);
     assert_eq!(ran.code, Some(1));
     assert!(
         ran.stderr.contains("expected a robot with a [base] of kind mecanum or omni"),

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use testkit::Side;
 
-use crate::common::{Ran, Running, await_cycles, finished, number, onbeat, undisturbed};
+use crate::common::{Ran, Running, SIMULATED, await_cycles, finished, number, onbeat, undisturbed};
 use crate::wire::Wire;
 
 const SIX_AXIS: &str = "examples/six-axis.toml";
@@ -35,6 +35,15 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
         through(wire.onbeat(&["scan"]), "drive-6");
         through(wire.onbeat(&["sdo", "read", "0", "0x1018:1"]), "4294904577");
         through(as_nobody(&wire, &["scan"]), "drive-6");
+        through(wire.onbeat(&["io", "list"]), "drive-6.");
+        // Without the interface it is another bus, and who asked is told so.
+        let own = near(&wire, &["sdo", "write", "drive-1", "0x2F00:1", "10"]);
+        assert!(own.code == Some(0) && own.stderr.starts_with(SIMULATED), "{:?} {}", own.code, own.stderr);
+        assert!(
+            own.stderr.contains("--cycle NAME") && own.stderr.contains("\"six-axis\""),
+            "{}",
+            own.stderr
+        );
         running.finish()
     });
     let axes = end["axes"].as_array().expect("axes");

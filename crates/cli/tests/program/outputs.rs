@@ -248,6 +248,8 @@ fn commands() -> Vec<Vec<String>> {
         "scan",
         "scan -v",
         "scan --json",
+        "diag",
+        "diag --json",
         "sdo list 0",
         "sdo read 0 0x1018:1",
         "analyse examples/six-axis.toml",

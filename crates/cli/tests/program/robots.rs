@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::channel::Channel;
 use onbeat::ipc::client::Client;
-use onbeat::ipc::command::{self, Pose, Twist};
+use onbeat::ipc::command::{self, ToolPose, Twist};
 use onbeat::ipc::message::trajectory::{
     self, Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Report, Tolerance,
 };
@@ -14,7 +14,7 @@ use onbeat::ipc::message::{Rows, control as requests};
 use onbeat::ipc::state::{Refusal, State, TrajectoryStatus};
 
 use crate::common::{Ran, Running, alone, await_cycles, onbeat};
-use motion::SerialArm;
+use motion::{Metres, SerialArm};
 
 /// A run of an example, with its IPC in a folder of its own.
 pub(crate) struct Robot {
@@ -73,7 +73,7 @@ impl Robot {
 }
 
 fn twist(x: f64, y: f64, yaw: f64) -> command::Command {
-    let twist = Some(Twist { x, y, yaw });
+    let twist = Some(Twist::new(x, y, yaw));
     command::Command { twist, time_to_live_ns: 500_000_000, ..command::Command::default() }
 }
 
@@ -104,7 +104,7 @@ fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
     let _alone = alone();
     let robot = Robot::start("m4k");
     let base = robot.ipc.description().base.clone().expect("a base");
-    assert_eq!((base.kind.as_str(), base.odometry_frame.as_str()), ("differential", "odom"));
+    assert_eq!((base.kind.name(), base.odometry_frame.as_str()), ("differential", "odom"));
     let state = drive(&robot, [0.4, 0.0, 0.5], |state| state.base.pose[2] > 0.5);
     assert!(state.command.accepted > 0 && state.command.refused == 0, "{:?}", state.command);
     // The client and its lease are gone; the last command goes stale.
@@ -115,7 +115,8 @@ fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
     assert!((yaw - (right - left) / 0.42).abs() < 1e-3, "{state:?}");
     let chord = 2.0 * ((left + right) / 2.0 / yaw) * (yaw / 2.0).sin();
     assert!((x.hypot(y) - chord).abs() < 0.02 && y > 0.05, "{x} {y}, chord {chord}");
-    robot.interrupt();
+    let ran = robot.end();
+    assert!(ran.code == Some(3) && ran.stderr.contains("the command went stale"), "{}", ran.stderr);
 }
 
 #[test]
@@ -256,7 +257,8 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
     let begin = place(&arm.ipc.state().read().expect("a state"));
     let mut writer = arm.ipc.command().expect("the only client");
     let mut go = |position: [f64; 3], is: &dyn Fn(&State) -> bool| {
-        let pose = Some(Pose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
+        let position = position.map(Metres);
+        let pose = Some(ToolPose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
         let asked = command::Command { pose, ..twist(0.0, 0.0, 0.0) };
         let asked = command::Command { twist: None, axes: vec![None; 6], ..asked };
         let started = Instant::now();
@@ -276,4 +278,62 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
     assert_eq!(state.command.last_refusal, Refusal::OutOfReach as u8);
     assert!(far(place(&state), there) < 0.01, "{:?}", place(&state));
     arm.interrupt();
+}
+
+// feature(program): two axes on one SubDevice: a fault of one leaves the others going, and is told by axis and SubDevice
+#[test]
+fn a_fault_of_one_of_two_axes_on_a_sub_device_leaves_the_other_going() {
+    let _alone = alone();
+    let table = Robot::start("xy-table");
+    beside(&table, &["sdo", "write", "left", "0x2f01:2", "0x2310", "--cycle", "SOCKET"]);
+    let phases = |state: &State| state.axes.iter().map(|axis| axis.phase).collect::<Vec<_>>();
+    let state = table.until("in fault", |state| state.axes[1].phase == 0);
+    assert_eq!(phases(&state), [2, 0, 2, 2]);
+    let history = beside(&table, &["sdo", "read", "left", "0x1003:1", "--cycle", "SOCKET"]);
+    let words = "74512 0x00012310, 0x2310: continuous overcurrent on the motor side";
+    assert_eq!(history.trim(), words);
+    let end = table.end();
+    for told in [
+        "axis \"left y\" at SubDevice 0 \"left\" is in fault: 0x2310: ",
+        "axis \"left y\" ended in Fault: 0x2310: ",
+    ] {
+        assert!(end.stderr.contains(told), "{told}: {}", end.stderr);
+    }
+    assert!(!end.stderr.contains("\"left x\""), "{}", end.stderr);
+}
+
+/// Standard output of a command beside a run, whose socket takes the place of SOCKET.
+fn beside(table: &Robot, arguments: &[&str]) -> String {
+    let socket = table.folder.join("robot.sock");
+    let socket = socket.to_str().expect("a path");
+    let mut command = onbeat();
+    command.args(arguments.iter().map(|&it| if it == "SOCKET" { socket } else { it }));
+    let ran = crate::common::finished(command);
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+    ran.stdout
+}
+
+// feature(program): several axes of a SubDevice and its touch probe in `top` and `io`
+#[test]
+fn a_touch_probe_is_armed_from_outside_and_tells_where_it_was() {
+    let _alone = alone();
+    let table = Robot::start("xy-table");
+    // Its shaft passes the touch, from 0.2 rad on, once in two seconds.
+    beside(&table, &["io", "set", "left probe", "17", "--for", "5s", "--cycle", "SOCKET"]);
+    let position = beside(&table, &["io", "get", "left probe position", "--cycle", "SOCKET"]);
+    let value: f64 = position.split_whitespace().next().and_then(|it| it.parse().ok()).expect("a number");
+    assert!((value - 0.2).abs() < 1e-3 && position.contains("rad"), "{position}");
+    let top = beside(&table, &["top", "--once", "SOCKET"]);
+    for axis in ["left x", "left y", "right 1", "right 2"] {
+        assert!(top.contains(axis), "{axis}: {top}");
+    }
+    let listed = beside(&table, &["io", "list", "--cycle", "SOCKET"]);
+    let line = |name: &str| listed.lines().find(|line| line.contains(name)).expect("a line").to_owned();
+    assert!(line("left.controlword y").contains("left y"), "{listed}");
+    assert!(
+        line("left outputs").contains("outside") && !line("left outputs").contains("left x"),
+        "{listed}"
+    );
+    let end = table.interrupt();
+    assert_eq!(end["axes"].as_array().map(Vec::len), Some(4), "{end}");
 }

@@ -69,6 +69,13 @@ fn a_cable_that_loses_everything_is_an_empty_bus() {
 }
 
 #[test]
+fn a_run_of_no_time_is_refused() {
+    let ran = run(&["run", "--for", "0s"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("expected at least a period of the cycle, as 1ms"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_run_stops_after_its_time() {
     let end = run(&["run", "--for", "300ms", "--json"]).json();
     assert_eq!(end["cycles"], 300);

@@ -1,6 +1,6 @@
 //! `onbeat sdo`: objects of a SubDevice, read, written and listed.
 
-use crate::common::run;
+use crate::common::{SIMULATED, run};
 
 // feature(program): `sdo read`, `write`, `list`
 #[test]
@@ -37,6 +37,10 @@ fn writing_is_answered_and_a_read_only_object_aborts() {
     assert!(ran.sentence().contains("0x06010002"), "{}", ran.stderr);
     let ran = run(&["sdo", "write", "drive-1", "0x6060", "300", "--type", "int8"]);
     assert!(ran.sentence().contains("300, expected a whole number from -128 to 127"), "{}", ran.stderr);
+    let ran = run(&["sdo", "write", "drive-1", "0x6060", "1e2", "--type", "int8"]);
+    let expected =
+        "found \"1e2\", expected a whole number from -128 to 127 (int8), without point or exponent";
+    assert!(ran.sentence().contains(expected), "{}", ran.stderr);
 }
 
 #[test]
@@ -74,4 +78,15 @@ fn an_unknown_sub_device_names_those_there_are() {
     assert!(ran.sentence().contains("\"drive-9\"") && ran.stderr.contains("drive-1"), "{}", ran.stderr);
     let ran = run(&["sdo", "read", "6", "0x1018:1"]);
     assert!(ran.sentence().contains("0 to 5"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_bus_that_is_simulated_for_the_command_alone_is_told_in_a_line() {
+    for arguments in
+        [&["scan"][..], &["sdo", "read", "0", "0x1018:1"], &["sdo", "write", "0", "0x2F00:1", "10"]]
+    {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with(SIMULATED) && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+    }
 }

@@ -280,6 +280,9 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
             &["force", "ready", "off", "--for", "1ns"],
             "--for 1ns, expected at least 1ms, the period of the cycle",
         ),
+        (&["watch", "--every", "0s"], "--every 0ns, expected at least 1ms, the period of the cycle"),
+        (&["set", "lamp red", "on", "--for", "0s"], "expected at least a period of the cycle"),
+        (&["force", "ready", "off", "--for", "10m"], "(ns, us, ms, s, min, h)"),
         (&["force", "ready", "off", "--for", "25h"], "for the signal \"ready\", expected up to 24 h"),
         (
             &["force", "pressure", "-12.5", "--for", "1s"],

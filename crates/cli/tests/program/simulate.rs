@@ -1,8 +1,9 @@
 //! `onbeat simulate`: what it says.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{self, Command};
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use testkit::{Side, Testbed};
 
@@ -13,6 +14,22 @@ fn without_an_interface_it_says_what_it_needs() {
     let ran = run(&["simulate"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--iface"), "{}", ran.stderr);
+}
+
+// feature(program): `simulate --sii` keeps SIIs over a restart
+#[test]
+fn a_kept_sii_that_is_broken_is_told() {
+    let folder = env::temp_dir().join(format!("onbeat-simulate-sii-{}", process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let broken = folder.join("drive-1.sii");
+    fs::write(&broken, "no SII").unwrap();
+    let ran = run(&["simulate", "--iface", "lo", "--sii", folder.to_str().unwrap()]);
+    let sentence = format!(
+        "onbeat: {}: SII image of 6 bytes, expected at least 128 (the header): remove the file to begin with a new SII\n",
+        broken.display()
+    );
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), sentence.as_str()));
 }
 
 /// A test network, or why there is none.

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Endpoints, Server};
-use ipc::state::{Axis, Bus, State};
+use ipc::state::{Axis, Bus, State, StopReason};
 
 use crate::common::{Running, finished, onbeat};
+use types::CyclicMode;
 
 /// A cycle of two axes in a folder of its own.
 struct Played {
@@ -23,7 +24,7 @@ impl Played {
         let folder = folder(name);
         let axis = |name: &str| AxisDescription {
             name: name.into(),
-            mode: "csp".into(),
+            mode: CyclicMode::Position,
             position_limits: None,
             velocity_limit: 1.0,
             effort_limit: 1.0,
@@ -38,7 +39,7 @@ impl Played {
         ipc.folder(&folder);
         let (ends, server) = ipc.open().expect("an IPC");
         let axis = Axis { drive_state: 5, fresh: true, position: 1.25, ..Axis::default() };
-        let bus = Bus { stage: 7, all_fresh: true, ..Bus::default() };
+        let bus = Bus { phase: 7, all_fresh: true, ..Bus::default() };
         Self {
             folder,
             ends,
@@ -76,7 +77,7 @@ fn folder(name: &str) -> PathBuf {
 
 fn top(ipc: &Path, arguments: &[&str]) -> Command {
     let mut command = onbeat();
-    command.arg("top").args(arguments).env("ONBEAT_IPC", ipc);
+    command.arg("top").args(arguments).env("ONBEAT_IPC", ipc).env_remove("COLUMNS");
     command
 }
 
@@ -93,13 +94,34 @@ fn once_prints_axes_bus_and_what_the_run_tells() {
     }
 }
 
+/// Without a terminal a line is as long as it is, or as `COLUMNS` says.
+#[test]
+fn once_into_a_pipe_cuts_no_line_unless_columns_says_so() {
+    let mut cycle = Played::new("whole");
+    cycle.state.axes[1].stop = StopReason::Step as u8;
+    cycle.step();
+    let warning = format!("{} and that is all of it", "this machine is like no other, ".repeat(20));
+    let diagnostics = serde_json::json!({ "warnings": [warning] }).to_string();
+    cycle.server().diagnostics(&diagnostics).expect("room");
+    let ran = finished(cycle.top(&["--once"]));
+    for part in [warning.as_str(), "step of the set-point"] {
+        assert!(ran.stdout.contains(part), "{part} in\n{}", ran.stdout);
+    }
+    for (columns, width) in [("90", 90), ("1", 80)] {
+        let mut command = cycle.top(&["--once"]);
+        command.env("COLUMNS", columns);
+        let longest = finished(command).stdout.lines().map(|line| line.chars().count()).max();
+        assert_eq!(longest, Some(width), "{columns}");
+    }
+}
+
 #[test]
 fn json_is_one_state_with_words_for_codes() {
     let mut cycle = Played::new("json");
     cycle.state.axes[1].stop = 5;
     cycle.step();
     let found = finished(cycle.top(&["--json"])).json();
-    assert_eq!((found["cycle"].as_u64(), found["bus"]["stage"].as_str()), (Some(1), Some("Op")));
+    assert_eq!((found["cycle"].as_u64(), found["bus"]["phase"].as_str()), (Some(1), Some("Op")));
     assert_eq!(found["axes"][0]["stop"], serde_json::Value::Null);
     assert_eq!(found["axes"][1]["stop"], "the axis did not follow");
     assert_eq!(found["description"]["axes"][1]["name"], "right");

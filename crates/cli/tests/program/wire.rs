@@ -20,6 +20,11 @@ pub(crate) struct Wire {
 impl Wire {
     /// `None`, with the reason on standard error, where test networks cannot be made.
     pub(crate) fn with(robot: &str) -> Option<Self> {
+        Self::simulating(robot, &[])
+    }
+
+    /// The same, with these arguments for the simulator.
+    pub(crate) fn simulating(robot: &str, arguments: &[&str]) -> Option<Self> {
         let alone = alone();
         let testbed = match Testbed::new() {
             Ok(testbed) => testbed,
@@ -29,7 +34,7 @@ impl Wire {
             }
         };
         let mut command = onbeat();
-        command.args(["simulate", robot, "--iface", Side::Far.interface()]);
+        command.args(["simulate", robot, "--iface", Side::Far.interface()]).args(arguments);
         let mut command = testbed.run_in(Side::Far, command);
         let simulator = command
             .stdin(Stdio::null())

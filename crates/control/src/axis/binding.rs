@@ -5,13 +5,14 @@ use std::time::Duration;
 use ethercat::cia402::object::{
     CONTROLWORD, ERROR_CODE, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE,
     STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE,
-    VELOCITY_ACTUAL_VALUE,
+    VELOCITY_ACTUAL_VALUE, of_axis,
 };
 use ethercat::cia402::{
     CyclicMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
     Statusword,
 };
-use ethercat::main_device::MainDevice;
+use ethercat::main_device::{MainDevice, SubDevice};
+use ethercat::pdo::PdoField;
 use motion::homing::Home;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
@@ -19,12 +20,13 @@ use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansP
 use super::safety::{AxisSafety, BrakeOutput, Sight};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
-use crate::field::Field32;
 
 /// One axis, bound.
 #[derive(Debug)]
 pub(super) struct Axis {
     sub_device: usize,
+    /// Place among the axes of its drive, from 0.
+    drive_axis: u8,
     scale: AxisScale,
     inputs: InputFields,
     outputs: OutputFields,
@@ -56,21 +58,21 @@ pub(super) struct Axis {
 
 #[derive(Debug)]
 struct InputFields {
-    statusword: Field32,
-    position: Field32,
-    velocity: Option<Field32>,
-    torque: Option<Field32>,
-    mode: Option<Field32>,
-    error_code: Option<Field32>,
+    statusword: PdoField,
+    position: PdoField,
+    velocity: Option<PdoField>,
+    torque: Option<PdoField>,
+    mode: Option<PdoField>,
+    error_code: Option<PdoField>,
 }
 
 #[derive(Debug)]
 struct OutputFields {
-    controlword: Field32,
-    position: Option<Field32>,
-    velocity: Option<Field32>,
-    torque: Option<Field32>,
-    mode: Option<Field32>,
+    controlword: PdoField,
+    position: Option<PdoField>,
+    velocity: Option<PdoField>,
+    torque: Option<PdoField>,
+    mode: Option<PdoField>,
 }
 
 impl Axis {
@@ -79,7 +81,8 @@ impl Axis {
         main_device: &MainDevice,
         period: Seconds,
     ) -> Result<Self, AxisError> {
-        let AxisConfiguration { name, sub_device: position, mode, scale, maximum_step, .. } = configuration;
+        let AxisConfiguration { name, sub_device: position, drive_axis, mode, scale, maximum_step, .. } =
+            configuration;
         let sub_devices = main_device.sub_devices();
         let sub_device = sub_devices.get(*position).ok_or_else(|| AxisError::NoSubDevice {
             axis: name.clone(),
@@ -88,13 +91,14 @@ impl Axis {
         })?;
         let (mapping, inputs, outputs) =
             (&sub_device.mapping, sub_device.input_bytes(), sub_device.output_bytes());
-        let input = |index| mapping.input(index, 0).and_then(|field| Field32::new(field, inputs));
-        let output = |index| mapping.output(index, 0).and_then(|field| Field32::new(field, outputs));
+        let own = |index| of_axis(index, *drive_axis);
+        let input = |index| mapping.input(own(index), 0).and_then(|field| field.within(32, inputs));
+        let output = |index| mapping.output(own(index), 0).and_then(|field| field.within(32, outputs));
         let missing = |(index, object), direction| AxisError::NotMapped {
             axis: name.clone(),
             sub_device: sub_device.name.clone(),
             object,
-            index,
+            index: own(index),
             direction,
         };
         let target = match mode {
@@ -117,6 +121,7 @@ impl Axis {
         }
         Ok(Self {
             sub_device: *position,
+            drive_axis: *drive_axis,
             scale: *scale,
             inputs: InputFields {
                 statusword: input(STATUSWORD)
@@ -154,6 +159,8 @@ impl Axis {
     }
 
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
+        let sub_device = main_device.sub_devices().get(self.sub_device);
+        report.absent = sub_device.is_some_and(SubDevice::is_absent);
         report.homed = self.home.is_homed();
         report.homing = self.drive.is_homing() || self.searching.is_some();
         self.unheard = self.unheard.saturating_add(moment.elapsed);
@@ -184,11 +191,14 @@ impl Axis {
 
     fn take_input(&mut self, image: &[u8], elapsed: Duration, report: &mut AxisReport) {
         let input = DriveInput {
-            statusword: Statusword(self.inputs.statusword.unsigned(image) as u16),
-            position: self.inputs.position.signed(image),
-            velocity: self.inputs.velocity.map_or(0, |field| field.signed(image)),
-            torque: self.inputs.torque.map_or(0, |field| field.signed(image) as i16),
-            mode: self.inputs.mode.map(|field| ModeOfOperation::from_number(field.signed(image) as i8)),
+            statusword: Statusword(self.inputs.statusword.read(image) as u16),
+            position: self.inputs.position.read_signed(image) as i32,
+            velocity: self.inputs.velocity.map_or(0, |field| field.read_signed(image) as i32),
+            torque: self.inputs.torque.map_or(0, |field| field.read_signed(image) as i16),
+            mode: self
+                .inputs
+                .mode
+                .map(|field| ModeOfOperation::from_number(field.read_signed(image) as i8)),
         };
         let before = self.counts;
         let counts = before.map_or(i64::from(input.position), |before| continued(before, input.position));
@@ -203,10 +213,11 @@ impl Axis {
             }
             (None, _) => RadiansPerSecond::ZERO,
         };
+        report.counts = Some((input.position, self.scale.counts_per_radian()));
         report.state = input.statusword.state();
         report.statusword = input.statusword;
         if let Some(code) = self.inputs.error_code {
-            report.error_code = code.unsigned(image) as u16;
+            report.error_code = code.read(image) as u16;
         } else if !report.state.is_some_and(State::is_faulted) {
             report.error_code = 0;
         }
@@ -266,6 +277,22 @@ impl Axis {
         };
     }
 
+    /// Its drive may have been without power: what it counts from is unknown, unless its encoder is absolute.
+    pub(super) fn forget_place(&mut self) {
+        if self.searching.take().is_some() {
+            self.drive.abort_homing();
+        }
+        self.home.forget();
+        (self.input, self.counts) = (None, None);
+        self.safety.anchor();
+        self.safety.lose_drive();
+    }
+
+    /// Its drive has left Op: back there, it is not enabled by itself.
+    pub(super) fn lose_drive(&mut self) {
+        self.safety.lose_drive();
+    }
+
     /// The drive is to find its home, where set-points go through to it and it stands.
     fn begin_homing(&mut self, request: Request) {
         let may = request == Request::Enable && self.stands && self.safety.is_open();
@@ -321,9 +348,9 @@ impl Axis {
             && output.target_velocity == 0
             && output.target_torque == 0;
         let image = main_device.outputs_mut(self.sub_device);
-        let mut write = |field: Option<Field32>, value: u32| {
+        let mut write = |field: Option<PdoField>, value: u32| {
             if let Some(field) = field {
-                field.write(image, value);
+                field.write(image, value.into());
             }
         };
         write(Some(self.outputs.controlword), output.controlword.0.into());
@@ -369,6 +396,11 @@ impl Axis {
         self.sub_device
     }
 
+    /// Index of its error code in the object dictionary of its drive.
+    pub(super) fn error_code(&self) -> u16 {
+        of_axis(ERROR_CODE, self.drive_axis)
+    }
+
     /// True if its error code is among the inputs.
     pub(super) fn maps_error_code(&self) -> bool {
         self.inputs.error_code.is_some()
@@ -409,7 +441,7 @@ impl Axis {
 
     /// As the drive counts it.
     fn drive_position(&self, counts: i64) -> Radians {
-        Radians(counts as f64 / self.scale.counts_per_radian())
+        self.scale.position(counts)
     }
 
     /// The target position the drive was last sent, next to `counts`.
@@ -420,9 +452,9 @@ impl Axis {
     /// The target as the drive counts, modulo 2^32 as positions are; `None` for one that is no number or
     /// half the way round from the axis.
     fn target_counts(&self, target: Radians) -> Option<i32> {
-        let target = self.home.drive_position(target).0 * self.scale.counts_per_radian();
-        let away = target - self.counts.unwrap_or(0) as f64;
-        (away.abs() < f64::from(i32::MAX)).then(|| target.round() as i64 as i32)
+        let target = self.scale.position_counts(self.home.drive_position(target)).ok()?;
+        let away = target.value.abs_diff(self.counts.unwrap_or(0));
+        (!target.saturated && away < i32::MAX as u64).then_some(target.value as i32)
     }
 }
 
@@ -433,7 +465,8 @@ fn continued(counts: i64, position: i32) -> i64 {
 
 /// At least one count; an endless step is no limit.
 fn step_in_counts(scale: &AxisScale, step: Radians) -> u32 {
-    ((step.0 * scale.counts_per_radian()).abs() as u32).max(1)
+    let counts = scale.position_counts(step).map_or(0, |step| step.value.unsigned_abs());
+    u32::try_from(counts).unwrap_or(u32::MAX).max(1)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! Why an axis cannot be run.
+//! Errors of an axis that cannot be run.
 
+use ethercat::cia402::object::axis_of;
 use motion::supervision::SettingsError;
 use thiserror::Error;
 
-/// Why an axis cannot be bound to its drive.
+/// Reason that an axis cannot be bound to its drive.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum AxisError {
     /// The drive is not there.
     #[error("axis \"{axis}\": SubDevice {position} is its drive, but the bus has {found} SubDevice{}", if *found == 1 { "" } else { "s" })]
@@ -16,10 +18,25 @@ pub enum AxisError {
         /// SubDevices there are.
         found: usize,
     },
+    /// Another axis has it.
+    #[error(
+        "axis \"{axis}\": axis {} of SubDevice {position} is that of axis \"{other}\"; give it another drive_axis",
+        drive_axis + 1
+    )]
+    Taken {
+        /// Name of the axis.
+        axis: String,
+        /// Name of the other.
+        other: String,
+        /// Place of the drive, from 0.
+        position: usize,
+        /// Axis of the drive, from 0.
+        drive_axis: u8,
+    },
     /// An object its mode needs is not in the process data.
     #[error(
         "axis \"{axis}\": {object} ({index:#06x}) is not among the {direction} of SubDevice \"{sub_device}\"; map \
-         it there"
+         it there{}", if axis_of(*index).is_some_and(|axis| axis > 0) { ", or correct drive_axis" } else { "" }
     )]
     NotMapped {
         /// Name of the axis.

@@ -1,22 +1,23 @@
 //! Error codes of drives in fault: asked for by SDO while the cycle runs.
 
 use ethercat::cia402::State;
-use ethercat::cia402::object::ERROR_CODE;
 use ethercat::main_device::{MailboxOutcome, MailboxRequest, MailboxService, MainDevice};
 
 use super::Axes;
+use super::binding::Axis;
 
-/// Asks each drive once for object 0x603F when it goes into fault. Its buffers are made beforehand: nothing is
+/// Asks each axis's drive once for its object 0x603F when it goes into fault. Its buffers are made beforehand: nothing is
 /// allocated or freed in the cycle.
 #[derive(Debug, Default)]
 pub(crate) struct FaultCodes {
-    drives: Vec<FaultCode>,
+    axes: Vec<FaultCode>,
 }
 
 #[derive(Debug)]
 struct FaultCode {
     /// Place of the drive, from 0.
     position: u16,
+    service: MailboxService,
     /// Room for the answer; away while it is asked.
     buffer: Option<Vec<u8>>,
     /// It was asked for in this fault.
@@ -24,54 +25,56 @@ struct FaultCode {
 }
 
 impl FaultCodes {
-    /// For the drives of `axes` that do not map the object.
+    /// For the axes that do not map the object.
     pub(crate) fn of(axes: &Axes) -> Self {
-        let unmapped = axes.axes.iter().map(|axis| (!axis.maps_error_code()).then(|| axis.sub_device()));
-        let code = |position: Option<usize>| FaultCode {
-            position: position.and_then(|it| u16::try_from(it).ok()).unwrap_or(u16::MAX),
-            buffer: position.map(|_| Vec::with_capacity(LENGTH)),
+        let code = |axis: &Axis| FaultCode {
+            // Of one that maps it nobody here asks: another's question is not its own.
+            position: if axis.maps_error_code() { u16::MAX } else { axis.sub_device() as u16 },
+            service: MailboxService::Upload {
+                index: axis.error_code(),
+                sub_index: 0,
+                complete_access: false,
+            },
+            buffer: (!axis.maps_error_code()).then(|| Vec::with_capacity(LENGTH)),
             asked: false,
         };
-        Self { drives: unmapped.map(code).collect() }
+        Self { axes: axes.axes.iter().map(code).collect() }
     }
 
-    /// Asks the drives that have gone into fault.
+    /// Asks for those of axes whose drives have gone into fault.
     pub(crate) fn ask(&mut self, axes: &Axes, main_device: &mut MainDevice) {
-        for (drive, report) in self.drives.iter_mut().zip(axes.reports()) {
+        for (axis, report) in self.axes.iter_mut().zip(axes.reports()) {
             let fault = report.state == Some(State::Fault);
-            drive.asked &= fault;
-            if !fault || drive.asked || !report.feedback.fresh {
+            axis.asked &= fault;
+            if !fault || axis.asked || !report.feedback.fresh {
                 continue;
             }
-            let Some(data) = drive.buffer.take() else { continue };
-            drive.asked = true;
-            let request = MailboxRequest { position: drive.position, service: SERVICE, data };
+            let Some(data) = axis.buffer.take() else { continue };
+            axis.asked = true;
+            let request = MailboxRequest { position: axis.position, service: axis.service, data };
             if let Err(refused) = main_device.submit(request) {
-                drive.buffer = Some(refused.request.data);
+                axis.buffer = Some(refused.request.data);
             }
         }
     }
 
-    /// The answer to one of these questions: the place of the drive and its error code. Any other outcome comes back.
+    /// The answer to one of these questions: the axis and its error code. Any other outcome comes back.
     pub(crate) fn take(&mut self, outcome: MailboxOutcome) -> Result<Option<(usize, u16)>, MailboxOutcome> {
         let MailboxRequest { position, service, .. } = outcome.request;
-        let ours = |drive: &&mut FaultCode| {
-            drive.position == position && drive.buffer.is_none() && service == SERVICE
+        let ours = |axis: &FaultCode| {
+            axis.position == position && axis.buffer.is_none() && service == axis.service
         };
-        let Some(drive) = self.drives.iter_mut().find(ours) else { return Err(outcome) };
+        let Some(place) = self.axes.iter().position(ours) else { return Err(outcome) };
         let mut data = outcome.request.data;
         let code = match (&outcome.result, data.as_slice()) {
-            (Ok(()), &[low, high, ..]) => Some((usize::from(position), u16::from_le_bytes([low, high]))),
+            (Ok(()), &[low, high, ..]) => Some((place, u16::from_le_bytes([low, high]))),
             _ => None,
         };
         data.clear();
-        drive.buffer = Some(data);
+        self.axes[place].buffer = Some(data);
         Ok(code)
     }
 }
-
-const SERVICE: MailboxService =
-    MailboxService::Upload { index: ERROR_CODE, sub_index: 0, complete_access: false };
 
 /// Bytes of the answer; the object has two.
 const LENGTH: usize = 16;

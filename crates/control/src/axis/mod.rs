@@ -10,7 +10,7 @@ mod safety;
 
 use std::time::Duration;
 
-use ethercat::cia402::{CyclicMode, Request};
+use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::main_device::MainDevice;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
@@ -42,6 +42,8 @@ pub struct AxisConfiguration {
     pub name: String,
     /// Place of its drive in the segment, from 0.
     pub sub_device: usize,
+    /// Place among the axes of that drive, from 0: its objects are so many times 0x800 behind those of the first.
+    pub drive_axis: u8,
     /// The mode its drive works in.
     pub mode: CyclicMode,
     /// From the drive's numbers to SI units and back.
@@ -63,6 +65,7 @@ impl AxisConfiguration {
         Self {
             name: name.to_owned(),
             sub_device,
+            drive_axis: 0,
             mode,
             scale,
             maximum_step: step,
@@ -73,7 +76,7 @@ impl AxisConfiguration {
     }
 }
 
-/// Checks that every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
+/// Checks that every axis finds its objects in the process data of its drive, and that no two are the same one. [`crate::cycle::Cycle::new`] asks
 /// the same; ask here first to still have the bus in hand if the answer is no.
 ///
 /// # Errors
@@ -97,6 +100,20 @@ impl Axes {
         main_device: &MainDevice,
         period: Duration,
     ) -> Result<Self, AxisError> {
+        for (number, it) in configurations.iter().enumerate() {
+            let same = |other: &&AxisConfiguration| {
+                (other.sub_device, other.drive_axis) == (it.sub_device, it.drive_axis)
+            };
+            if let Some(other) = configurations[..number].iter().find(same) {
+                let (axis, other) = (it.name.clone(), other.name.clone());
+                return Err(AxisError::Taken {
+                    axis,
+                    other,
+                    position: it.sub_device,
+                    drive_axis: it.drive_axis,
+                });
+            }
+        }
         let period = Seconds(period.as_secs_f64());
         let bind = |configuration| Axis::bind(configuration, main_device, period);
         let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
@@ -170,13 +187,40 @@ impl Axes {
         Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)
     }
 
-    /// Tells the axes at the drive at this place its error code.
-    pub(crate) fn note_error_code(&mut self, sub_device: usize, code: u16) {
-        for (axis, report) in self.axes.iter().zip(&mut self.reports) {
-            if axis.sub_device() == sub_device && !axis.maps_error_code() {
+    /// Place of an axis's drive, from 0.
+    pub(crate) fn sub_device(&self, axis: usize) -> usize {
+        self.axes.get(axis).map_or(usize::MAX, Axis::sub_device)
+    }
+
+    /// An axis has told its error code.
+    pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
+        if let Some(report) = self.reports.get_mut(axis) {
+            report.error_code = code;
+        }
+    }
+
+    /// The drive at this place has sent an error code: it is that of its axis, or of those of its axes that are in fault and
+    /// have told none.
+    pub(crate) fn note_emergency(&mut self, sub_device: usize, code: u16) {
+        let of_drive = |axis: &&Axis| axis.sub_device() == sub_device;
+        let alone = self.axes.iter().filter(of_drive).count() == 1;
+        for (axis, report) in self.axes.iter().zip(&mut self.reports).filter(|(axis, _)| of_drive(axis)) {
+            let untold = report.state.is_some_and(State::is_faulted) && report.error_code == 0;
+            if !axis.maps_error_code() && (alone || untold) {
                 report.error_code = code;
             }
         }
+    }
+
+    /// The drive at this place may have been without power: its axes are where they were when it was switched on, as far as it
+    /// knows.
+    pub(crate) fn forget_place(&mut self, sub_device: usize) {
+        self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::forget_place);
+    }
+
+    /// The drive at this place has left Op.
+    pub(crate) fn lose_drive(&mut self, sub_device: usize) {
+        self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_drive);
     }
 
     /// Takes axes that their drives home back, to come to rest.

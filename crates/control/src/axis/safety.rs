@@ -1,7 +1,8 @@
 //! Between what the controller asks of an axis and what its drive gets: supervision and brake.
 
-use ethercat::cia402::{self, Request, State};
+use ethercat::cia402::{Request, State};
 use ethercat::main_device::MainDevice;
+use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
     BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, Seen, Settings, StopReason,
@@ -11,7 +12,6 @@ use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, S
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
-use crate::field::Field32;
 
 /// Supervision and brake of one axis.
 #[derive(Debug)]
@@ -194,6 +194,13 @@ impl AxisSafety {
         }
     }
 
+    /// Its drive has left Op, or was without power.
+    pub(super) fn lose_drive(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.lose_drive();
+        }
+    }
+
     /// The position of the axis has jumped: where it stands has another name.
     pub(super) fn anchor(&mut self) {
         self.anchored = 2;
@@ -209,9 +216,6 @@ impl AxisSafety {
         }
     }
 }
-
-/// Supervision and the drive's own care let set-points go on for as long.
-const _: () = assert!(cia402::BLIND_CYCLES as u64 == BLIND_CYCLES);
 
 /// Time a quick stop is given that nobody sees.
 const QUICK_STOP_TIME: Seconds = Seconds(0.4);
@@ -235,7 +239,7 @@ fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BrakeOutput {
     sub_device: usize,
-    field: Field32,
+    field: PdoField,
 }
 
 impl BrakeOutput {
@@ -248,7 +252,7 @@ impl BrakeOutput {
         let sub_device = main_device.sub_devices().get(position);
         let field = sub_device.and_then(|it| {
             let field = it.mapping.digital_outputs().nth(channel.checked_sub(1)?)?;
-            Field32::new(field, it.output_bytes())
+            field.within(32, it.output_bytes())
         });
         let missing = || AxisError::NoBrakeOutput {
             axis: configuration.name.clone(),

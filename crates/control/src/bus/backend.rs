@@ -3,16 +3,23 @@
 use std::collections::VecDeque;
 
 use ethercat::cia402::State;
-use ethercat::main_device::{ErrorCounters, MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
+use ethercat::main_device::{
+    ErrorCounters, LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService,
+    SubDevice,
+};
+use ethercat::register::DlStatus;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ipc::bus::{
-    Backend, BusStatus, Bytes, LONGEST_OBJECT, Outcome, PortErrorCounters, Service, SubDeviceErrorCounters,
-    SubDeviceStatus, Ticket, WorkingCounter,
+    Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortErrorCounters,
+    PortLink, RingStatus, Service, SubDeviceErrorCounters, SubDeviceStatus, Ticket, WorkingCounter,
+    WorkingCounterChange, WorkingCounterHistory,
 };
 use rtrb::{Consumer, Producer};
 use serde_json::Value;
+use types::LockState;
 
 use super::SLOTS;
+use super::events::ring_end;
 use super::guard::Guard;
 use super::picture::{Picture, Pictured};
 use super::queue::{Answer, Ask};
@@ -34,6 +41,10 @@ pub struct BusBackend {
     picture: Option<Box<Picture>>,
     /// Client that waits for it.
     pictured: Option<Ticket>,
+    /// Client that waits for the error counters to be cleared.
+    clearing: Option<Ticket>,
+    /// Client that waits for the latch inputs of a SubDevice, and which.
+    latching: Option<(Ticket, u16)>,
     done: VecDeque<(Ticket, Outcome)>,
 }
 
@@ -63,6 +74,8 @@ impl BusBackend {
             buffers: (0..SLOTS).map(|_| buffer()).collect(),
             picture: Some(Box::new(Picture::new(sub_devices))),
             pictured: None,
+            clearing: None,
+            latching: None,
             done: VecDeque::new(),
         }
     }
@@ -99,7 +112,33 @@ impl BusBackend {
         true
     }
 
-    /// Why this download is not made, if it is not.
+    fn ask_clear(&mut self, ticket: Ticket) -> bool {
+        if self.clearing.is_some() || self.asks.push(Ask::Clear).is_err() {
+            return false;
+        }
+        self.clearing = Some(ticket);
+        true
+    }
+
+    fn ask_latches(&mut self, ticket: Ticket, position: u16) -> bool {
+        if self.latching.is_some() || self.asks.push(Ask::Latches { position }).is_err() {
+            return false;
+        }
+        self.latching = Some((ticket, position));
+        true
+    }
+
+    fn latched(&mut self, latches: Option<Latches>) -> Option<(Ticket, Outcome)> {
+        let (ticket, position) = self.latching.take()?;
+        let none = || {
+            Outcome::error(format_args!(
+                "SubDevice {position} tells no latch times: it is not there or does not answer, or has no distributed clock"
+            ))
+        };
+        Some((ticket, latches.map_or_else(none, |it| Outcome::Latches(latch_inputs(it)))))
+    }
+
+    /// Refusal of this download, if it is refused.
     fn refusal(
         &self,
         position: u16,
@@ -150,7 +189,8 @@ impl BusBackend {
     /// A request that the cycle has left behind.
     fn left(&mut self) -> Option<(Ticket, Outcome)> {
         let left = self.slots.iter_mut().find_map(Option::take).map(|it| it.ticket);
-        let left = left.or_else(|| self.pictured.take());
+        let left = left.or_else(|| self.pictured.take()).or_else(|| self.clearing.take());
+        let left = left.or_else(|| self.latching.take().map(|(ticket, _)| ticket));
         left.map(|ticket| (ticket, Outcome::error(ENDED)))
     }
 }
@@ -189,6 +229,14 @@ impl Backend for BusBackend {
                 self.ask(read, position, service, &[])
             }
             Service::Status { errors } => self.ask_picture(ticket, errors),
+            Service::ClearErrors => match reads_only {
+                Some(why) => self.refuse(ticket, why),
+                None => self.ask_clear(ticket),
+            },
+            Service::Latches { position } => match reads_only {
+                Some(why) => self.refuse(ticket, why),
+                None => self.ask_latches(ticket, position),
+            },
             Service::Describe => {
                 self.done.push_back((ticket, Outcome::SubDevices(self.description.clone())));
                 true
@@ -207,6 +255,12 @@ impl Backend for BusBackend {
             let outcome = match answer {
                 Answer::Mailbox { slot, outcome } => self.answered(slot, outcome),
                 Answer::Picture(picture) => self.shown(picture),
+                Answer::Latches(latches) => self.latched(latches),
+                Answer::Cleared(done) => self.clearing.take().map(|ticket| {
+                    let not_yet =
+                        || Outcome::error("the SubDevices do not answer: the bus is down, or coming up");
+                    (ticket, if done { Outcome::Done(true) } else { not_yet() })
+                }),
             };
             if outcome.is_some() {
                 return outcome;
@@ -214,6 +268,20 @@ impl Backend for BusBackend {
         }
         if is_over { self.left() } else { None }
     }
+}
+
+/// Latch inputs as other programs are told of them.
+#[must_use]
+pub fn latch_inputs(latches: Latches) -> [LatchInput; 2] {
+    let edge = |it: LatchEdge| ipc::bus::LatchEdge {
+        time_ns: (it.time != 0).then_some(it.time),
+        is_new: it.is_new,
+    };
+    latches.inputs.map(|it| LatchInput {
+        high: it.high,
+        rising: edge(it.rising),
+        falling: edge(it.falling),
+    })
 }
 
 /// A buffer whose every page is present before the cycle writes to it.
@@ -227,9 +295,23 @@ fn has_power(state: State) -> bool {
     matches!(state, SwitchedOn | OperationEnabled | QuickStopActive | FaultReactionActive)
 }
 
-fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
-    let sub_device = |(it, pictured): (&crate::status::SubDeviceStatus, &Pictured)| SubDeviceStatus {
-        state: it.al_status.to_string(),
+/// A SubDevice of a bus without cycles as other programs are told of it.
+#[must_use]
+pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
+    let status = crate::status::SubDeviceStatus {
+        al_status: it.al_status,
+        al_status_code: it.al_status_code,
+        absent: it.is_absent(),
+        ..crate::status::SubDeviceStatus::default()
+    };
+    let pictured =
+        Pictured { clock_difference: it.clock_difference, errors: it.error_counters, links: it.links };
+    described(&status, &pictured)
+}
+
+fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDeviceStatus {
+    SubDeviceStatus {
+        state: if it.absent { SubDeviceStatus::ABSENT.to_owned() } else { it.al_status.to_string() },
         al_status_code: it.al_status_code.0,
         al_status_text: if it.al_status_code.0 == 0 {
             String::new()
@@ -240,20 +322,67 @@ fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
         missed: it.missed,
         clock_difference_ns: pictured.clock_difference,
         errors: pictured.errors.map(errors),
-    };
+        links: pictured.links.map(links),
+    }
+}
+
+fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
     let counters = picture.working_counters.iter();
+    let change = |it: super::working_counters::Change| WorkingCounterChange {
+        cycle: it.cycle,
+        short: it.short,
+        datagram: it.datagram,
+        expected: it.expected,
+        received: it.received,
+    };
     BusStatus {
         cycle: status.cycle,
-        stage: format!("{:?}", status.stage),
+        phase: format!("{:?}", status.phase),
         frames_sent: status.reception.sent,
         frames_answered: status.reception.accepted,
         frames_lost: status.reception.lost,
         working_counters: counters
             .map(|it| WorkingCounter { expected: it.expected, received: it.received })
             .collect(),
+        working_counter_history: WorkingCounterHistory {
+            short_cycles: picture.history.short_cycles,
+            short_since: picture.history.short_since,
+            changes: picture.history.changes().map(change).collect(),
+        },
         reference_clock: picture.reference_clock,
-        sub_devices: status.sub_devices.iter().zip(&picture.sub_devices).map(sub_device).collect(),
+        clock: clock(status),
+        ring: status
+            .ring
+            .map(|it| RingStatus { open: it.open.map(|ends| ends.map(ring_end)), since: it.since }),
+        sub_devices: status
+            .sub_devices
+            .iter()
+            .zip(&picture.sub_devices)
+            .map(|(it, pictured)| described(it, pictured))
+            .collect(),
     }
+}
+
+fn clock(status: &Status) -> Option<ClockStatus> {
+    let Status { lock, reference, .. } = status;
+    let is_known = reference.heard || reference.frame_phase_ns != 0 || lock.state != LockState::Off;
+    is_known.then(|| ClockStatus {
+        lock: lock.state.name().to_owned(),
+        difference_ns: reference.difference_ns,
+        frame_phase_ns: reference.frame_phase_ns,
+        phase_error_ns: lock.phase_error_ns,
+        drift_ppb: lock.drift_ppb,
+        outliers: lock.outliers,
+        losses: lock.losses,
+    })
+}
+
+fn links(found: DlStatus) -> [PortLink; 4] {
+    std::array::from_fn(|port| PortLink {
+        link: found.link[port],
+        loop_closed: found.loop_closed[port],
+        communication: found.communication[port],
+    })
 }
 
 fn errors(found: ErrorCounters) -> SubDeviceErrorCounters {

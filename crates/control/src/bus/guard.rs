@@ -8,8 +8,8 @@ use ethercat::main_device::MainDevice;
 pub struct Guard {
     /// Entries that the process data writes, for each SubDevice.
     outputs: Vec<Vec<(u16, u8)>>,
-    /// Place of the drive of each axis.
-    drives: Vec<usize>,
+    /// Place of the drive of each axis, and its place among the axes of that drive.
+    drives: Vec<(usize, u8)>,
 }
 
 /// Reason why an object is not written.
@@ -43,9 +43,9 @@ pub(super) enum Guarded {
 }
 
 impl Guard {
-    /// For a bus in PreOp; `drives` are the places of the drives of the axes, in their order.
+    /// For a bus in PreOp; `drives` are the places of the axes' drives, and theirs among the axes of these, in their order.
     #[must_use]
-    pub fn new(main_device: &MainDevice, drives: Vec<usize>) -> Self {
+    pub fn new(main_device: &MainDevice, drives: Vec<(usize, u8)>) -> Self {
         let written = |sub_device: &ethercat::main_device::SubDevice| {
             let entries = sub_device.mapping.outputs.iter().flat_map(|pdo| &pdo.entries);
             entries.filter(|it| it.index != 0).map(|it| (it.index, it.sub_index)).collect()
@@ -63,8 +63,12 @@ impl Guard {
         has_power: impl Fn(usize) -> bool,
     ) -> Result<(), Guarded> {
         let Some(guarded) = self.guarded(position, index, sub_index) else { return Ok(()) };
-        let of_drive = |(axis, &drive): (usize, &usize)| drive == position && has_power(axis);
-        let powered = self.drives.iter().enumerate().any(of_drive);
+        let known = object::axis_of(index).filter(|&axis| self.drives.contains(&(position, axis)));
+        // An object of none of its axes may concern any of them.
+        let concerned = |&(_, &(drive, axis)): &(usize, &(usize, u8))| {
+            drive == position && known.is_none_or(|known| known == axis)
+        };
+        let powered = self.drives.iter().enumerate().filter(concerned).any(|(axis, _)| has_power(axis));
         match (guarded, force) {
             (Guarded::Limit, _) if force || !powered => Ok(()),
             (_, false) => Err(guarded),
@@ -77,7 +81,7 @@ impl Guard {
         if matches!(index, 0x1600..=0x17FF | 0x1A00..=0x1BFF | 0x1C10..=0x1C2F) {
             return Some(Guarded::Mapping);
         }
-        let has_axis = self.drives.contains(&position);
+        let has_axis = self.drives.iter().any(|(drive, _)| *drive == position);
         if has_axis && object::moves(index) {
             return Some(Guarded::Axis);
         }
@@ -99,8 +103,10 @@ mod tests {
     // feature(running-bus): what the cycle relies on is refused; without power by force only, with power not at all
     #[test]
     fn what_a_running_cycle_depends_on_is_refused_and_the_rest_is_not() {
-        let guard =
-            Guard { outputs: vec![vec![(0x6040, 0), (0x607A, 0)], vec![(0x7000, 1)]], drives: vec![0] };
+        let guard = Guard {
+            outputs: vec![vec![(0x6040, 0), (0x607A, 0)], vec![(0x7000, 1)]],
+            drives: vec![(0, 0)],
+        };
         let check = |position, index, sub_index, force| {
             guard.check(position, (index, Some(sub_index)), force, |_| false)
         };
@@ -118,6 +124,13 @@ mod tests {
             let powered = |force| guard.check(0, (index, Some(0)), force, |axis| axis == 0);
             assert_eq!((powered(false), powered(true)), (Err(Guarded::Limit), Ok(())), "{index:#06x}");
             assert_eq!(check(0, index, 0, false), Ok(()), "{index:#06x}");
+        }
+        // Of two axes of a drive only the one with power is concerned; what is neither's concerns both.
+        let double = Guard { outputs: vec![vec![]], drives: vec![(0, 0), (0, 1)] };
+        let force = |index| double.check(0, (index, Some(0)), true, |axis| axis == 1);
+        assert_eq!(force(0x6060), Ok(()));
+        for index in [0x6860, 0x7060] {
+            assert_eq!(force(index), Err(Guarded::Powered), "{index:#06x}");
         }
         assert_eq!(check(1, 0x7000, 1, false), Err(Guarded::Output));
         assert_eq!(

@@ -1,12 +1,16 @@
 //! The bus in one cycle, as far as its status does not tell.
 
 use ethercat::main_device::{ErrorCounters, MainDevice, WorkingCounter};
+use ethercat::register::DlStatus;
+
+use super::working_counters::History;
 
 /// Buffer that the cycle fills in: made by the ordinary thread, for as many SubDevices as there are.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) reference_clock: Option<u16>,
     pub(super) working_counters: Vec<WorkingCounter>,
+    pub(super) history: History,
     pub(super) sub_devices: Vec<Pictured>,
 }
 
@@ -15,6 +19,7 @@ pub(super) struct Picture {
 pub(super) struct Pictured {
     pub(super) clock_difference: Option<i32>,
     pub(super) errors: Option<ErrorCounters>,
+    pub(super) links: Option<DlStatus>,
 }
 
 impl Picture {
@@ -23,19 +28,24 @@ impl Picture {
         let mut working_counters =
             vec![WorkingCounter { expected: 1, received: None }; 4 * sub_devices + 64];
         working_counters.clear();
-        let sub_devices = vec![Pictured { clock_difference: Some(1), errors: None }; sub_devices];
-        Self { reference_clock: None, working_counters, sub_devices }
+        let sub_devices =
+            vec![Pictured { clock_difference: Some(1), errors: None, links: None }; sub_devices];
+        Self { reference_clock: None, working_counters, history: History::default(), sub_devices }
     }
 
     /// Takes the bus as it is now, as far as there is room; with the error counters, if they were asked for.
-    pub(super) fn fill(&mut self, main_device: &MainDevice, errors: bool) {
+    pub(super) fn fill(&mut self, main_device: &MainDevice, history: &History, errors: bool) {
+        self.history = *history;
         self.reference_clock = main_device.clock().reference;
         let room = self.working_counters.capacity();
         self.working_counters.clear();
         self.working_counters.extend(main_device.working_counters().take(room));
         for (pictured, it) in self.sub_devices.iter_mut().zip(main_device.sub_devices()) {
-            let errors = it.error_counters.filter(|_| errors);
-            *pictured = Pictured { clock_difference: it.clock_difference, errors };
+            *pictured = Pictured {
+                clock_difference: it.clock_difference,
+                errors: it.error_counters.filter(|_| errors),
+                links: it.links.filter(|_| errors),
+            };
         }
     }
 }

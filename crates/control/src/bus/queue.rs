@@ -1,10 +1,11 @@
 //! The cycle's end of the requests: bounded, nothing is allocated or freed.
 
-use ethercat::main_device::{MailboxOutcome, MailboxRequest, MailboxService, MainDevice};
+use ethercat::main_device::{Latches, MailboxOutcome, MailboxRequest, MailboxService, MainDevice};
 use rtrb::{Consumer, Producer};
 
 use super::SLOTS;
 use super::picture::Picture;
+use super::working_counters::History;
 
 /// Request to the cycle.
 #[derive(Debug)]
@@ -13,13 +14,24 @@ pub(super) enum Ask {
     Mailbox { slot: usize, request: MailboxRequest },
     /// The bus as it is, with the error counters read first if `errors`.
     Picture { picture: Box<Picture>, errors: bool },
+    /// Clear the error counters.
+    Clear,
+    /// Latch inputs of a SubDevice.
+    Latches { position: u16 },
 }
 
 /// Answer of the cycle.
 #[derive(Debug)]
 pub(super) enum Answer {
-    Mailbox { slot: usize, outcome: MailboxOutcome },
+    Mailbox {
+        slot: usize,
+        outcome: MailboxOutcome,
+    },
     Picture(Box<Picture>),
+    /// Latch inputs, if the SubDevice told them.
+    Latches(Option<Latches>),
+    /// True if the error counters were cleared at all SubDevices that answer.
+    Cleared(bool),
 }
 
 /// The cycle's end of the requests to its bus: for [`crate::cycle::Cycle::with_bus`].
@@ -31,15 +43,46 @@ pub struct BusRequests {
     under_way: Vec<(usize, u16, MailboxService)>,
     /// A picture whose error counters are being read, and for how many cycles.
     picture: Option<(Box<Picture>, u32)>,
+    /// Cycles since the error counters are being cleared.
+    clearing: Option<u32>,
+    /// SubDevice whose latch inputs are being read, and for how many cycles.
+    latching: Option<(usize, u32)>,
+    history: History,
 }
 
 impl BusRequests {
     pub(super) fn new(asks: Consumer<Ask>, answers: Producer<Answer>) -> Self {
-        Self { asks, answers, under_way: Vec::with_capacity(SLOTS), picture: None }
+        Self {
+            asks,
+            answers,
+            under_way: Vec::with_capacity(SLOTS),
+            picture: None,
+            clearing: None,
+            latching: None,
+            history: History::default(),
+        }
     }
 
     /// Hands new requests to the MainDevice, a few in each cycle.
-    pub(crate) fn look(&mut self, main_device: &mut MainDevice) {
+    pub(crate) fn look(&mut self, cycle: u64, main_device: &mut MainDevice) {
+        self.history.note(cycle, main_device.working_counters());
+        if let Some(waited) = self.clearing.take() {
+            let is_done = !main_device.reads_error_counters();
+            if is_done || waited == LONGEST_READING {
+                self.answer(Answer::Cleared(is_done));
+            } else {
+                self.clearing = Some(waited + 1);
+            }
+        }
+        if let Some((position, waited)) = self.latching.take() {
+            let is_done = !main_device.reads_latches(position);
+            if is_done || waited == LONGEST_READING {
+                let it = main_device.sub_devices().get(position).filter(|_| is_done);
+                self.answer(Answer::Latches(it.and_then(|it| it.latches)));
+            } else {
+                self.latching = Some((position, waited + 1));
+            }
+        }
         if let Some((picture, waited)) = self.picture.take() {
             if main_device.reads_error_counters() && waited < LONGEST_READING {
                 self.picture = Some((picture, waited + 1));
@@ -55,6 +98,14 @@ impl BusRequests {
                     main_device.read_error_counters();
                     self.picture = Some((picture, 0));
                 }
+                Ok(Ask::Clear) => {
+                    main_device.clear_error_counters();
+                    self.clearing = Some(0);
+                }
+                Ok(Ask::Latches { position }) => {
+                    main_device.read_latches(position.into());
+                    self.latching = Some((position.into(), 0));
+                }
                 Ok(Ask::Picture { picture, errors: false }) => self.show(picture, main_device, false),
             }
         }
@@ -69,7 +120,7 @@ impl BusRequests {
     }
 
     fn show(&mut self, mut picture: Box<Picture>, main_device: &MainDevice, errors: bool) {
-        picture.fill(main_device, errors);
+        picture.fill(main_device, &self.history, errors);
         self.answer(Answer::Picture(picture));
     }
 

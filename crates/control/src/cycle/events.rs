@@ -17,9 +17,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             }
             Event::Mailbox(outcome) => match self.fault_codes.take(outcome) {
                 Ok(None) => {}
-                Ok(Some((position, code))) => {
-                    self.axes.note_error_code(position, code);
-                    self.tell(cycle, Happening::DriveFault { position, code });
+                Ok(Some((axis, code))) => {
+                    self.axes.note_error_code(axis, code);
+                    let position = self.axes.sub_device(axis);
+                    self.tell(cycle, Happening::DriveFault { axis, position, code });
                 }
                 Err(outcome) => {
                     let others = match &mut self.bus {
@@ -32,7 +33,16 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 }
             },
             Event::Emergency { position, error_code, .. } => {
-                self.axes.note_error_code(usize::from(position), error_code);
+                self.axes.note_emergency(usize::from(position), error_code);
+                self.tell(cycle, Happening::Bus(event));
+            }
+            // It is not there to be lost later, and is not enabled by itself when it comes.
+            Event::StateChanged { position, .. } | Event::Absent { position } => {
+                self.axes.lose_drive(usize::from(position));
+                self.tell(cycle, Happening::Bus(event));
+            }
+            Event::Reconfiguring { position } => {
+                self.axes.forget_place(usize::from(position));
                 self.tell(cycle, Happening::Bus(event));
             }
             event => self.tell(cycle, Happening::Bus(event)),
@@ -51,12 +61,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub(super) fn watch_link(&mut self, cycle: u64) {
         let at = self.now();
         let publisher = &mut self.publisher;
-        self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
+        let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
+        self.watch.look_at_link(&mut tell);
+        let (ring, status) = (self.link.ring(), &mut self.status.ring);
+        self.watch.look_at_ring(cycle, ring, &self.main_device, status, &mut tell);
     }
 
     /// States of the axes, and their changes.
     pub(super) fn watch_axes(&mut self, cycle: u64) {
-        if self.status.stage != BringUpPhase::Op {
+        if self.status.phase != BringUpPhase::Op {
             // On the way up there is nothing to tell of axes that cannot be enabled yet.
             return;
         }

@@ -2,7 +2,7 @@
 
 use ethercat::cia402::{CyclicMode, Request};
 use ipc::command::AxisTarget;
-use ipc::controller::{AxisAnswer, DriveRequest, Wrong};
+use ipc::controller::{AxisAnswer, Wrong};
 use ipc::state;
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
@@ -34,17 +34,21 @@ impl Course {
     /// Takes the answer to a cycle.
     pub(super) fn take(&mut self, cycle: u64, answer: &AxisAnswer) {
         if let Some(request) = answer.request {
-            self.request = asked(request);
+            self.request = request;
         }
         self.home = answer.home;
         let (at, moves) = match answer.target {
-            Some(AxisTarget::Position(at)) => (at, true),
-            Some(AxisTarget::Velocity(at) | AxisTarget::Effort(at)) => (at, false),
+            Some(target) => (target.number(), matches!(target, AxisTarget::Position(_))),
             None => (self.at, false),
         };
         let cycles = cycle.saturating_sub(self.of);
         self.step = if moves && cycles > 0 { (at - self.at) / cycles as f64 } else { 0.0 };
         (self.at, self.of) = (at, cycle);
+    }
+
+    /// True unless its drive was last asked to be disabled, or never asked for anything.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.request != Request::Disable
     }
 
     /// Set-points stay where they are, for answers are missing.
@@ -127,25 +131,11 @@ pub(super) fn check(answer: &AxisAnswer, settings: Option<&ExternalAxis>) -> Res
                 | (CyclicMode::Torque, AxisTarget::Effort(_))
         ),
     };
-    let is_finite = answer.target.is_none_or(|target| {
-        let (AxisTarget::Position(number) | AxisTarget::Velocity(number) | AxisTarget::Effort(number)) =
-            target;
-        number.is_finite()
-    });
+    let is_finite = answer.target.is_none_or(|target| target.number().is_finite());
     match (is_right, is_finite) {
         (true, true) => Ok(()),
         (true, false) => Err(Wrong::NotFinite),
         (false, _) => Err(Wrong::Axis),
-    }
-}
-
-fn asked(request: DriveRequest) -> Request {
-    match request {
-        DriveRequest::Disable => Request::Disable,
-        DriveRequest::Enable => Request::Enable,
-        DriveRequest::QuickStop => Request::QuickStop,
-        DriveRequest::Halt => Request::Halt,
-        DriveRequest::FaultReset => Request::FaultReset,
     }
 }
 
@@ -163,7 +153,7 @@ mod tests {
     }
 
     fn to(position: f64) -> AxisAnswer {
-        AxisAnswer { target: Some(AxisTarget::Position(position)), ..AxisAnswer::default() }
+        AxisAnswer { target: Some(AxisTarget::Position(Radians(position))), ..AxisAnswer::default() }
     }
 
     // feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
@@ -194,7 +184,7 @@ mod tests {
     fn a_request_stays_until_another_one_and_home_is_asked_once() {
         let mut course = Course::default();
         let answer = |request| AxisAnswer { request, home: true, target: None };
-        course.take(1, &answer(Some(DriveRequest::FaultReset)));
+        course.take(1, &answer(Some(Request::FaultReset)));
         let mut command = AxisCommand::default();
         course.command(1, &CSP, &mut command);
         assert_eq!((command.request, command.home), (Request::FaultReset, true));
@@ -213,8 +203,12 @@ mod tests {
         let csv = ExternalAxis { mode: CyclicMode::Velocity, ..CSP };
         let cst = ExternalAxis { mode: CyclicMode::Torque, ..CSP };
         let answer = |target| AxisAnswer { target: Some(target), ..AxisAnswer::default() };
-        let targets =
-            [AxisTarget::Position(1.0), AxisTarget::Velocity(1.0), AxisTarget::Effort(1.0)].map(answer);
+        let targets = [
+            AxisTarget::Position(Radians(1.0)),
+            AxisTarget::Velocity(RadiansPerSecond(1.0)),
+            AxisTarget::Effort(NewtonMetres(1.0)),
+        ]
+        .map(answer);
         for (own, settings) in [CSP, csv, cst].iter().enumerate() {
             for (kind, answer) in targets.iter().enumerate() {
                 let expected = if own == kind { Ok(()) } else { Err(Wrong::Axis) };

@@ -5,15 +5,16 @@ use std::time::Duration;
 use ethercat::cia402::CyclicMode;
 use ethercat::time::Instant;
 use ipc::command::AxisTarget;
-use ipc::controller::{Answer, AxisAnswer, DriveRequest, Request};
+use ipc::controller::{Answer, AxisAnswer, Request};
 use ipc::description::Description;
 use ipc::state;
 use motion::AxisSetpoint;
 use thiserror::Error;
 
-use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
-use crate::ipc::{hear, report};
+use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
+use crate::ipc::report;
 use crate::signal::{Io, SignalError, Signals};
+use types::ControllerKind;
 
 /// A [`Controller`] that answers requests. Beside the thread it runs on it sees no difference to the cycle's: `init` once,
 /// then `command`, `update` and `output` for each request. Values of outputs that cannot be are clamped or refused, and counted,
@@ -26,7 +27,6 @@ pub struct ControllerProcess<C> {
     modes: Vec<Option<CyclicMode>>,
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
-    command: ExternalCommand,
 }
 
 /// Reason for which a controller cannot run in a process of its own.
@@ -36,30 +36,24 @@ pub enum ProcessError {
     /// [`Controller::init`] has refused.
     #[error("the controller cannot start: {0}")]
     Signal(#[from] SignalError),
-    /// The cycle is one of another version.
-    #[error(
-        "{0}, which this version does not know: use programs of the same version of Onbeat on both sides"
-    )]
-    Description(String),
 }
 
 impl<C: Controller> ControllerProcess<C> {
     /// A controller for the cycle of this description.
     ///
     /// # Errors
-    /// The controller does not find its signals, or the description is of another version.
+    /// The controller does not find its signals.
     pub fn new(description: &Description, mut controller: C) -> Result<Self, ProcessError> {
-        let signals = Signals::described(&description.signals).map_err(ProcessError::Description)?;
+        let signals = Signals::described(&description.signals);
         controller.init(&signals)?;
         let axes = description.axes.len();
-        let modes = (0..axes).map(|axis| mode(description, axis)).collect::<Result<_, _>>()?;
+        let modes = (0..axes).map(|axis| mode(description, axis)).collect();
         Ok(Self {
             controller,
             signals,
             modes,
             reports: vec![AxisReport::default(); axes],
             commands: vec![AxisCommand::default(); axes],
-            command: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
         })
     }
 
@@ -67,25 +61,24 @@ impl<C: Controller> ControllerProcess<C> {
     ///
     /// Allocates nothing, as long as the controller does not.
     pub fn answer(&mut self, request: &Request, stopping: bool, answer: &mut Answer) {
-        let Self { controller, signals, modes, reports, commands, command } = self;
-        hear(command, &request.command);
-        signals.show(&request.signals, command.freshness);
+        let Self { controller, signals, modes, reports, commands } = self;
+        signals.show(&request.signals, request.command.freshness);
         for ((shown, axis), drive) in reports.iter_mut().zip(&request.axes).zip(&request.drives) {
             *shown = report(axis, drive);
         }
-        controller.command(command);
+        controller.command(&request.command);
         controller.update(info(request, stopping), &mut Io::new(signals, reports, commands));
-        let told = controller.output();
+        let output = controller.output();
         answer.cycle = request.cycle;
-        answer.commanded = told.commanded;
-        answer.refused = told.refused;
+        answer.commanded = output.commanded;
+        (answer.refused, answer.clamped) = (output.refused, output.clamped);
         answer.base = state::Base {
-            pose: [told.pose.x.0, told.pose.y.0, told.pose.yaw.0],
-            twist: [told.twist.x.0, told.twist.y.0, told.twist.yaw.0],
+            pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],
+            twist: [output.twist.x.0, output.twist.y.0, output.twist.yaw.0],
         };
         for ((axis, command), mode) in answer.axes.iter_mut().zip(commands).zip(modes) {
             *axis = mode.map_or_else(AxisAnswer::default, |mode| AxisAnswer {
-                request: Some(asked(command.request)),
+                request: Some(command.request),
                 home: std::mem::take(&mut command.home),
                 target: Some(target(mode, &command.setpoint)),
             });
@@ -112,40 +105,19 @@ fn info(request: &Request, stopping: bool) -> CycleInfo {
 }
 
 /// Mode of an axis, if it is one of the controller process.
-fn mode(description: &Description, axis: usize) -> Result<Option<CyclicMode>, ProcessError> {
-    let external = description.controllers.iter().find(|it| it.kind == KIND);
+fn mode(description: &Description, axis: usize) -> Option<CyclicMode> {
+    let external = description.controllers.iter().find(|it| it.kind == Some(ControllerKind::External));
     if external.is_some_and(|it| !it.axes.contains(&axis)) {
-        return Ok(None);
+        return None;
     }
-    let described = &description.axes[axis];
-    let modes = [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque];
-    modes.into_iter().find(|mode| mode.name() == described.mode).map(Some).ok_or_else(|| {
-        ProcessError::Description(format!(
-            "axis \"{}\" is in the mode \"{}\"",
-            described.name, described.mode
-        ))
-    })
+    Some(description.axes[axis].mode)
 }
 
 /// Set-point of the mode. One that is not finite makes the answer wrong, and the cycle stops the axes.
 fn target(mode: CyclicMode, setpoint: &AxisSetpoint) -> AxisTarget {
     match mode {
-        CyclicMode::Position => AxisTarget::Position(setpoint.position.0),
-        CyclicMode::Velocity => AxisTarget::Velocity(setpoint.velocity.0),
-        CyclicMode::Torque => AxisTarget::Effort(setpoint.torque.0),
+        CyclicMode::Position => AxisTarget::Position(setpoint.position),
+        CyclicMode::Velocity => AxisTarget::Velocity(setpoint.velocity),
+        CyclicMode::Torque => AxisTarget::Effort(setpoint.torque),
     }
 }
-
-fn asked(request: ethercat::cia402::Request) -> DriveRequest {
-    use ethercat::cia402::Request;
-    match request {
-        Request::Disable => DriveRequest::Disable,
-        Request::Enable => DriveRequest::Enable,
-        Request::QuickStop => DriveRequest::QuickStop,
-        Request::Halt => DriveRequest::Halt,
-        Request::FaultReset => DriveRequest::FaultReset,
-    }
-}
-
-/// Kind of a controller process in a description.
-const KIND: &str = "external";

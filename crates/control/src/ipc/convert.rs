@@ -1,97 +1,58 @@
-//! Numbers of other processes as quantities, and the other way round.
+//! Axes as other processes see them, and the other way round.
 
-use ethercat::cia402::{self, Statusword};
-use ipc::command::{self, Pose};
-use ipc::controller::{Commanded, Drive};
-use ipc::state;
-use motion::base::Twist;
-use motion::kinematics::ToolPose;
-use motion::{AxisFeedback, AxisPhase, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use ethercat::cia402::Statusword;
+use ipc::controller::Drive;
+use ipc::state::{self, DrivePhase, DriveState, StopReason};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
-use crate::controller::{AxisReport, AxisTarget, ExternalCommand, Freshness};
-use crate::status::stop_reason;
+use crate::controller::AxisReport;
 
-/// Puts the targets of a command in place of those before; allocates nothing.
-pub(super) fn targets(
-    asked: &mut ExternalCommand,
-    twist: Option<command::Twist>,
-    pose: Option<Pose>,
-    axes: &[Option<command::AxisTarget>],
-) {
-    asked.twist = twist.map(|twist| Twist {
-        x: MetresPerSecond(twist.x),
-        y: MetresPerSecond(twist.y),
-        yaw: RadiansPerSecond(twist.yaw),
-    });
-    asked.pose =
-        pose.map(|pose| ToolPose { position: pose.position.map(Metres), orientation: pose.orientation });
-    for (asked, target) in asked.axes.iter_mut().zip(axes) {
-        *asked = target.map(|target| match target {
-            command::AxisTarget::Position(position) => AxisTarget::Position(Radians(position)),
-            command::AxisTarget::Velocity(velocity) => AxisTarget::Velocity(RadiansPerSecond(velocity)),
-            command::AxisTarget::Effort(effort) => AxisTarget::Effort(NewtonMetres(effort)),
-        });
-    }
-}
-
-/// A command as it is shown to a controller process; allocates nothing.
-pub(crate) fn told(asked: &ExternalCommand, shown: &mut Commanded) {
-    shown.freshness = freshness(asked.freshness);
-    shown.twist = asked.twist.map(|twist| command::Twist { x: twist.x.0, y: twist.y.0, yaw: twist.yaw.0 });
-    shown.pose = asked
-        .pose
-        .map(|pose| Pose { position: pose.position.map(|it| it.0), orientation: pose.orientation });
-    for (shown, target) in shown.axes.iter_mut().zip(&asked.axes) {
-        *shown = target.map(|target| match target {
-            AxisTarget::Position(position) => command::AxisTarget::Position(position.0),
-            AxisTarget::Velocity(velocity) => command::AxisTarget::Velocity(velocity.0),
-            AxisTarget::Effort(effort) => command::AxisTarget::Effort(effort.0),
-        });
-    }
-}
-
-/// The same command in that process.
-pub(crate) fn hear(asked: &mut ExternalCommand, shown: &Commanded) {
-    asked.freshness = match shown.freshness {
-        state::Freshness::Never => Freshness::Never,
-        state::Freshness::Fresh => Freshness::Fresh,
-        state::Freshness::Stale => Freshness::Stale,
-    };
-    targets(asked, shown.twist, shown.pose, &shown.axes);
-}
-
-pub(super) fn freshness(freshness: Freshness) -> state::Freshness {
-    match freshness {
-        Freshness::Never => state::Freshness::Never,
-        Freshness::Fresh => state::Freshness::Fresh,
-        Freshness::Stale => state::Freshness::Stale,
+/// An axis as readers see it.
+pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
+    state::Axis {
+        drive_state: report.state.map_or(0, |state| state as u8),
+        phase: match report.feedback.phase {
+            AxisPhase::NotEnabled => DrivePhase::NotEnabled,
+            AxisPhase::HoldingAt(_) => DrivePhase::Holding,
+            AxisPhase::Following => DrivePhase::Following,
+        } as u8,
+        fresh: report.feedback.fresh,
+        homed: report.homed,
+        stop: report.stop.map_or(0, |stop| stop as u8),
+        position: report.feedback.position.0,
+        velocity: report.feedback.velocity.0,
+        effort: report.feedback.torque.0,
+        target_position: sent.position.0,
+        target_velocity: sent.velocity.0,
+        target_effort: sent.torque.0,
     }
 }
 
 /// Report of an axis that is shown to a controller process.
 pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
-    let Drive { statusword, error_code, homing, was_enabled, missed, waits } = *drive;
-    let state = usize::from(axis.drive_state).checked_sub(1);
+    let Drive { statusword, error_code, homing, was_enabled, missed, waits, counts } = *drive;
     AxisReport {
-        state: state.and_then(|index| cia402::State::ALL.get(index).copied()),
+        state: DriveState::from_code(axis.drive_state),
         feedback: AxisFeedback {
             position: Radians(axis.position),
             velocity: RadiansPerSecond(axis.velocity),
             torque: NewtonMetres(axis.effort),
-            phase: match axis.phase {
-                1 => AxisPhase::HoldingAt(Radians(axis.target_position)),
-                2 => AxisPhase::Following,
-                _ => AxisPhase::NotEnabled,
+            phase: match DrivePhase::from_code(axis.phase) {
+                Some(DrivePhase::Holding) => AxisPhase::HoldingAt(Radians(axis.target_position)),
+                Some(DrivePhase::Following) => AxisPhase::Following,
+                Some(DrivePhase::NotEnabled) | None => AxisPhase::NotEnabled,
             },
             fresh: axis.fresh,
         },
         homed: axis.homed,
         homing,
-        stop: stop_reason(axis.stop),
+        stop: StopReason::from_code(axis.stop),
         statusword: Statusword(statusword),
         error_code,
         missed,
         waits,
         was_enabled,
+        counts,
+        absent: false,
     }
 }

@@ -1,10 +1,10 @@
 //! Figures of the cycle and its bus in a state, gathered cycle by cycle.
 
 use ethercat::main_device::ReceptionCounters;
-use ipc::state::{Bus, Spread, Timing};
+use ipc::state::{Bus, Clock, Spread, Timing};
 use record::CycleRecord;
 
-use crate::status::{Status, stage_number};
+use crate::status::Status;
 
 /// The timing of the cycle since its first cycle in Op.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Figures {
     pub(super) fn bus(&self, status: &Status) -> Bus {
         let ReceptionCounters { sent, accepted, lost, .. } = status.reception;
         Bus {
-            stage: stage_number(status.stage),
+            phase: status.phase as u8,
             all_fresh: status.report.all_fresh,
             working_counter_errors: status.report.working_counter_errors,
             frames_sent: sent,
@@ -67,9 +67,23 @@ impl Figures {
             frames_lost: lost,
             frames_rejected: status.reception.dropped(),
             broken_cycles: self.broken_cycles,
-            clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
+            clock_difference_ns: types::time::nanoseconds(status.clock_difference),
             link_errors: status.link_errors,
         }
+    }
+}
+
+/// The reference clock, and the cycle against it.
+pub(super) fn clock(status: &Status) -> Clock {
+    let Status { lock, reference, .. } = status;
+    Clock {
+        lock: lock.state as u8,
+        heard: reference.heard,
+        difference_ns: reference.difference_ns,
+        frame_phase_ns: reference.frame_phase_ns,
+        phase_error_ns: lock.phase_error_ns,
+        drift_ppb: lock.drift_ppb,
+        losses: lock.losses,
     }
 }
 

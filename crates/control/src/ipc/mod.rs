@@ -9,23 +9,22 @@ mod rules;
 
 use std::time::Duration;
 
-use ethercat::cia402;
 use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
 use ipc::command::{Command, Read};
 use ipc::server::Endpoints;
 use ipc::state::{self, CommandState, Refusal, State};
-use motion::{AxisPhase, AxisSetpoint};
+use motion::AxisSetpoint;
 use record::CycleRecord;
 
-use crate::controller::{AxisReport, ControllerOutput, ExternalCommand, Freshness};
+use crate::controller::{AxisReport, Clamped, ControllerOutput, ExternalCommand, Freshness};
 use crate::signal::{Counters, Governing, SignalState, Signals};
-use crate::status::{Status, stop_code};
+use crate::status::Status;
 use figures::Figures;
 use rules::Refused;
 
-pub(crate) use convert::{hear, report, told};
-pub use rules::{AxisRules, BaseRules, Commanded, Rules, Takes};
+pub(crate) use convert::{report, shown};
+pub use rules::{BaseRules, Commanded, Rules, Takes};
 
 /// The cycle's end of the IPC.
 #[derive(Debug)]
@@ -39,6 +38,8 @@ pub struct Ipc {
     /// Until when the last command holds.
     holds_until: Option<Instant>,
     command: CommandState,
+    /// Commands taken as of the last one that is counted as clamped.
+    clamped_of: u64,
     figures: Figures,
     state: State,
 }
@@ -56,8 +57,10 @@ impl Ipc {
             command: CommandState {
                 last_refused_axis: u16::MAX,
                 last_refused_signal: u16::MAX,
+                last_clamped_axis: u16::MAX,
                 ..CommandState::default()
             },
+            clamped_of: 0,
             figures: Figures::default(),
             state: ends.state.blank(),
             ends,
@@ -67,7 +70,7 @@ impl Ipc {
 
     /// The same for a cycle of this period.
     pub(crate) fn with_period(self, period: Duration) -> Self {
-        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let period = types::time::nanoseconds(period);
         Self { figures: Figures::new(period), ..self }
     }
 
@@ -111,16 +114,26 @@ impl Ipc {
         self.command.stamp_ns = *stamp_ns;
         self.command.accepted += 1;
         self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
-        convert::targets(&mut self.external_command, *twist, *pose, axes);
+        (self.external_command.twist, self.external_command.pose) = (*twist, *pose);
+        self.external_command.axes.clone_from(axes);
     }
 
     /// Counts a refusal; the command taken before stays.
     fn refuse(&mut self, refused: Refused) {
         self.command.refused += 1;
         self.command.last_refusal = refused.why as u8;
-        let place = |place: Option<usize>| place.and_then(|it| u16::try_from(it).ok()).unwrap_or(u16::MAX);
         self.command.last_refused_axis = place(refused.axis);
         self.command.last_refused_signal = place(refused.signal);
+    }
+
+    /// Counts a clamp, once a command however long that holds.
+    fn note_clamp(&mut self, clamped: Clamped) {
+        if self.clamped_of != self.command.accepted {
+            self.clamped_of = self.command.accepted;
+            self.command.clamped += 1;
+        }
+        self.command.last_clamp = clamped.limit as u8;
+        self.command.last_clamped_axis = place(clamped.axis);
     }
 
     /// Puts the state of this cycle before all readers. Its timing is that of the cycles before: this one is not over.
@@ -135,13 +148,16 @@ impl Ipc {
         if let Some(why) = output.refused {
             self.refuse(Refused::whole(why));
         }
+        if let Some(clamped) = output.clamped {
+            self.note_clamp(clamped);
+        }
         let state = &mut self.state;
         state.cycle = status.cycle;
         state.release_ns = release.as_nanos();
         state.bus = self.figures.bus(status);
+        state.clock = figures::clock(status);
         state.timing = self.figures.timing();
-        state.command =
-            CommandState { freshness: convert::freshness(self.external_command.freshness), ..self.command };
+        state.command = CommandState { freshness: self.external_command.freshness, ..self.command };
         state.control = output.control;
         state.base = state::Base {
             pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],
@@ -160,37 +176,20 @@ impl Ipc {
     }
 
     /// The cycle is over.
-    pub(crate) fn record(&mut self, record: &CycleRecord, stage: BringUpPhase) {
-        if stage == BringUpPhase::Op {
+    pub(crate) fn record(&mut self, record: &CycleRecord, phase: BringUpPhase) {
+        if phase == BringUpPhase::Op {
             self.figures.record(record);
         }
     }
 }
 
+/// Index as the state has it.
+fn place(index: Option<usize>) -> u16 {
+    index.and_then(|index| u16::try_from(index).ok()).unwrap_or(u16::MAX)
+}
+
 /// Forces heard in one cycle; the others wait.
 const FORCES: usize = 8;
-
-/// An axis as readers see it.
-pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
-    let drive_state = |state| cia402::State::ALL.iter().position(|&other| other == state);
-    state::Axis {
-        drive_state: report.state.and_then(drive_state).map_or(0, |index| index as u8 + 1),
-        phase: match report.feedback.phase {
-            AxisPhase::NotEnabled => 0,
-            AxisPhase::HoldingAt(_) => 1,
-            AxisPhase::Following => 2,
-        },
-        fresh: report.feedback.fresh,
-        homed: report.homed,
-        stop: report.stop.map_or(0, |stop| stop_code(stop) as u8),
-        position: report.feedback.position.0,
-        velocity: report.feedback.velocity.0,
-        effort: report.feedback.torque.0,
-        target_position: sent.position.0,
-        target_velocity: sent.velocity.0,
-        target_effort: sent.torque.0,
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,18 @@
-//! Rules for commands from outside: a command is taken whole, or not at all.
+//! Commands that a robot takes from outside, whole or not at all: what is finite, of this robot, and of a kind that it
+//! follows. Beyond a limit is none of it: the controller that follows a target clamps it, and reports that.
 
 use std::time::Duration;
 
-use ipc::command::{AxisTarget, Command, Pose, Twist};
+use ipc::command::{AxisTarget, Command, ToolPose, Twist};
 use ipc::state::Refusal;
-use motion::kinematics::ToolPose;
-use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use motion::MetresPerSecond;
 use types::{Signal, Value};
 
-/// Limits of a robot.
+/// Rules of a robot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// The axes, in their order.
-    pub axes: Vec<AxisRules>,
+    pub axes: Vec<Takes>,
     /// Its base, if it moves about.
     pub base: Option<BaseRules>,
     /// Some controller brings the tool of an arm to poses.
@@ -21,19 +21,6 @@ pub struct Rules {
     pub signals: Vec<Commanded>,
     /// A command may hold no longer than this.
     pub longest_time_to_live: Duration,
-}
-
-/// Limits of an axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AxisRules {
-    /// Which kinds of targets some controller of the robot can follow.
-    pub takes: Takes,
-    /// Lowest and highest position; `None` for an axis that turns for ever.
-    pub position: Option<(Radians, Radians)>,
-    /// Highest speed either way.
-    pub velocity: RadiansPerSecond,
-    /// Highest torque either way.
-    pub effort: NewtonMetres,
 }
 
 /// An output that is set from outside.
@@ -63,7 +50,7 @@ impl Commanded {
     }
 }
 
-/// Kinds of targets.
+/// Kinds of targets of an axis that some controller of the robot can follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Takes {
     /// Positions.
@@ -79,13 +66,9 @@ pub struct Takes {
 pub struct BaseRules {
     /// It can move to its side.
     pub sideways: bool,
-    /// Highest speed, whichever way.
-    pub velocity: MetresPerSecond,
-    /// Highest yaw rate either way.
-    pub yaw: RadiansPerSecond,
 }
 
-/// Why a command is not taken.
+/// Reason that a command is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) why: Refusal,
@@ -105,7 +88,7 @@ impl Rules {
     /// Checks every number of `command`, read at `now_ns`.
     pub(super) fn check(&self, command: &Command, now_ns: u64) -> Result<(), Refused> {
         let whole = Refused::whole;
-        let longest = u64::try_from(self.longest_time_to_live.as_nanos()).unwrap_or(u64::MAX);
+        let longest = types::time::nanoseconds(self.longest_time_to_live);
         if command.stamp_ns > now_ns || !(1..=longest).contains(&command.time_to_live_ns) {
             return Err(whole(Refusal::Time));
         }
@@ -121,8 +104,8 @@ impl Rules {
         if let Some(pose) = command.pose {
             self.check_pose(pose).map_err(whole)?;
         }
-        for (index, (rules, target)) in self.axes.iter().zip(&command.axes).enumerate() {
-            let checked = target.map_or(Ok(()), |target| rules.check(target));
+        for (index, (takes, target)) in self.axes.iter().zip(&command.axes).enumerate() {
+            let checked = target.map_or(Ok(()), |target| takes.check(target));
             checked.map_err(|why| Refused { axis: Some(index), ..whole(why) })?;
         }
         for (commanded, value) in self.signals.iter().zip(&command.signals) {
@@ -133,22 +116,19 @@ impl Rules {
     }
 
     fn check_twist(&self, twist: Twist) -> Result<(), Refusal> {
-        let Twist { x, y, yaw } = twist;
-        if !(x.is_finite() && y.is_finite() && yaw.is_finite()) {
+        if !twist.is_finite() {
             return Err(Refusal::NotFinite);
         }
         match self.base {
             None => Err(Refusal::Mode),
-            Some(base) if y != 0.0 && !base.sideways => Err(Refusal::Mode),
-            Some(base) if x.hypot(y) > base.velocity.0 * ROUNDED || yaw.abs() > base.yaw.0 * ROUNDED => {
-                Err(Refusal::VelocityLimit)
-            }
+            Some(base) if twist.y != MetresPerSecond::ZERO && !base.sideways => Err(Refusal::Mode),
             Some(_) => Ok(()),
         }
     }
 
-    fn check_pose(&self, Pose { position, orientation }: Pose) -> Result<(), Refusal> {
-        if !position.iter().chain(&orientation).all(|number| number.is_finite()) {
+    fn check_pose(&self, ToolPose { position, orientation }: ToolPose) -> Result<(), Refusal> {
+        let finite = position.iter().all(|metres| metres.is_finite());
+        if !(finite && orientation.iter().all(|number| number.is_finite())) {
             return Err(Refusal::NotFinite);
         }
         let length = orientation.iter().fold(0.0, |length: f64, part| length.hypot(*part));
@@ -160,65 +140,38 @@ impl Rules {
     }
 }
 
-impl AxisRules {
-    fn check(&self, target: AxisTarget) -> Result<(), Refusal> {
-        let (AxisTarget::Position(number) | AxisTarget::Velocity(number) | AxisTarget::Effort(number)) =
-            target;
-        if !number.is_finite() {
-            return Err(Refusal::NotFinite);
-        }
-        let (taken, within, beyond) = match target {
-            AxisTarget::Position(position) => {
-                let within = self
-                    .position
-                    .is_none_or(|(lowest, highest)| (lowest.0..=highest.0).contains(&position));
-                (self.takes.position, within, Refusal::PositionLimit)
-            }
-            AxisTarget::Velocity(velocity) => {
-                let within = velocity.abs() <= self.velocity.0 * ROUNDED;
-                (self.takes.velocity, within, Refusal::VelocityLimit)
-            }
-            AxisTarget::Effort(effort) => {
-                let within = effort.abs() <= self.effort.0 * ROUNDED;
-                (self.takes.effort, within, Refusal::EffortLimit)
-            }
+impl Takes {
+    fn check(self, target: AxisTarget) -> Result<(), Refusal> {
+        let taken = match target {
+            AxisTarget::Position(_) => self.position,
+            AxisTarget::Velocity(_) => self.velocity,
+            AxisTarget::Effort(_) => self.effort,
         };
-        match (taken, within) {
-            (false, _) => Err(Refusal::Mode),
-            (true, false) => Err(beyond),
+        match (target.number().is_finite(), taken) {
+            (false, _) => Err(Refusal::NotFinite),
+            (true, false) => Err(Refusal::Mode),
             (true, true) => Ok(()),
         }
     }
 }
-
-/// A speed of exactly the limit may have been rounded up on its way through other units.
-const ROUNDED: f64 = 1.0 + 1e-9;
 
 #[cfg(test)]
 mod tests {
     use types::ValueType;
     use types::signal::{Flow, OutputBehaviour, Writer};
 
+    use motion::{Metres, NewtonMetres, Radians, RadiansPerSecond};
+
     use super::*;
 
     const NOW: u64 = 10_000_000_000;
 
     fn rules() -> Rules {
-        let axis = |takes| AxisRules {
-            takes,
-            position: Some((Radians(-1.0), Radians(2.0))),
-            velocity: RadiansPerSecond(3.0),
-            effort: NewtonMetres(4.0),
-        };
         let position = Takes { position: true, velocity: true, effort: false };
         let torque = Takes { effort: true, ..Takes::default() };
         Rules {
-            axes: vec![axis(position), axis(torque)],
-            base: Some(BaseRules {
-                sideways: false,
-                velocity: MetresPerSecond(1.0),
-                yaw: RadiansPerSecond(2.0),
-            }),
+            axes: vec![position, torque],
+            base: Some(BaseRules { sideways: false }),
             pose: true,
             signals: Commanded::of(&signals()),
             longest_time_to_live: Duration::from_secs(1),
@@ -230,9 +183,15 @@ mod tests {
             sequence: 1,
             stamp_ns: NOW,
             time_to_live_ns: 100_000_000,
-            twist: Some(Twist { x: -1.0, y: 0.0, yaw: 2.0 }),
-            pose: Some(Pose { position: [0.1, 0.2, 0.3], orientation: [0.6, 0.0, -0.8, 0.0] }),
-            axes: vec![Some(AxisTarget::Position(2.0)), Some(AxisTarget::Effort(-4.0))],
+            twist: Some(Twist::new(-1.0, 0.0, 2.0)),
+            pose: Some(ToolPose {
+                position: [0.1, 0.2, 0.3].map(Metres),
+                orientation: [0.6, 0.0, -0.8, 0.0],
+            }),
+            axes: vec![
+                Some(AxisTarget::Position(Radians(2.0))),
+                Some(AxisTarget::Effort(NewtonMetres(-4.0))),
+            ],
             signals: vec![Some(Value::Bool(true)), Some(Value::Real(9.5))],
         }
     }
@@ -264,11 +223,19 @@ mod tests {
     }
 
     #[test]
-    fn a_command_within_every_limit_is_taken() {
+    fn a_command_the_robot_can_follow_is_taken_however_far_beyond_its_limits() {
         assert_eq!(refused(|_| ()), None);
         assert_eq!(refused(|command| command.axes = vec![None, None]), None);
         assert_eq!(refused(|command| command.time_to_live_ns = 1_000_000_000), None);
-        assert_eq!(refused(|command| command.axes[0] = Some(AxisTarget::Velocity(-3.0))), None);
+        assert_eq!(
+            refused(|command| command.axes[0] = Some(AxisTarget::Velocity(RadiansPerSecond(-3e300)))),
+            None
+        );
+        assert_eq!(
+            refused(|command| command.axes[1] = Some(AxisTarget::Effort(NewtonMetres(f64::MAX)))),
+            None
+        );
+        assert_eq!(refused(|command| command.twist = Some(Twist::new(1e9, 0.0, -1e9))), None);
     }
 
     #[test]
@@ -316,16 +283,12 @@ mod tests {
     fn each_axis_has_its_own_reason() {
         use AxisTarget::{Effort, Position, Velocity};
         let rows = [
-            (0, Position(2.000_001), Refusal::PositionLimit),
-            (0, Position(-1.1), Refusal::PositionLimit),
-            (0, Position(f64::NAN), Refusal::NotFinite),
-            (0, Velocity(3.1), Refusal::VelocityLimit),
-            (0, Velocity(f64::NEG_INFINITY), Refusal::NotFinite),
-            (0, Effort(0.0), Refusal::Mode),
-            (1, Position(0.0), Refusal::Mode),
-            (1, Velocity(0.0), Refusal::Mode),
-            (1, Effort(4.1), Refusal::EffortLimit),
-            (1, Effort(f64::NAN), Refusal::NotFinite),
+            (0, Position(Radians(f64::NAN)), Refusal::NotFinite),
+            (0, Velocity(RadiansPerSecond(f64::NEG_INFINITY)), Refusal::NotFinite),
+            (0, Effort(NewtonMetres(0.0)), Refusal::Mode),
+            (1, Position(Radians(0.0)), Refusal::Mode),
+            (1, Velocity(RadiansPerSecond(0.0)), Refusal::Mode),
+            (1, Effort(NewtonMetres(f64::NAN)), Refusal::NotFinite),
         ];
         for (axis, target, why) in rows {
             let found = refused(|command| command.axes[axis] = Some(target));
@@ -336,21 +299,18 @@ mod tests {
     #[test]
     fn a_twist_the_base_cannot_do_is_refused() {
         let rows = [
-            ((1.1, 0.0, 0.0), Refusal::VelocityLimit),
             ((0.0, 0.1, 0.0), Refusal::Mode),
-            ((0.0, 0.0, -2.1), Refusal::VelocityLimit),
+            ((0.0, 0.0, f64::NEG_INFINITY), Refusal::NotFinite),
             ((f64::NAN, 0.0, 0.0), Refusal::NotFinite),
             ((0.0, f64::INFINITY, 0.0), Refusal::NotFinite),
         ];
         for ((x, y, yaw), why) in rows {
-            assert_eq!(refused(|command| command.twist = Some(Twist { x, y, yaw })), Some((why, None)));
+            assert_eq!(refused(|command| command.twist = Some(Twist::new(x, y, yaw))), Some((why, None)));
         }
         let mut rules = rules();
-        rules.base = Some(BaseRules { sideways: true, ..rules.base.unwrap() });
-        let both = |speed| Command { twist: Some(Twist { x: speed, y: -speed, yaw: 0.0 }), ..good() };
-        assert_eq!(rules.check(&both(0.7), NOW), Ok(()));
-        let refused = rules.check(&both(0.8), NOW).unwrap_err();
-        assert_eq!(refused.why, Refusal::VelocityLimit, "ahead and aside together are faster than 1 m/s");
+        rules.base = Some(BaseRules { sideways: true });
+        let sideways = Command { twist: Some(Twist::new(0.7, -0.7, 0.0)), ..good() };
+        assert_eq!(rules.check(&sideways, NOW), Ok(()));
         rules.base = None;
         let refused = rules.check(&good(), NOW).unwrap_err();
         assert_eq!((refused.why, refused.axis), (Refusal::Mode, None));
@@ -359,7 +319,10 @@ mod tests {
     // feature(axes): `cartesian`: poses that are none are refused at the IPC
     #[test]
     fn a_pose_is_finite_and_turned_by_a_unit_quaternion() {
-        let pose = |position, orientation| refused(|it| it.pose = Some(Pose { position, orientation }));
+        let pose = |position: [f64; 3], orientation| {
+            let position = position.map(Metres);
+            refused(|it| it.pose = Some(ToolPose { position, orientation }))
+        };
         assert_eq!(pose([9.0; 3], [0.5, 0.5, -0.5, 0.5004]), None);
         let rows = [
             ([0.0; 3], [0.0; 4], Refusal::Orientation),
@@ -375,9 +338,9 @@ mod tests {
         assert_eq!(rules.check(&good(), NOW), Err(Refused::whole(Refusal::Mode)));
     }
 
-    // feature(ipc): any bits in a command: only numbers within the limits are taken
+    // feature(ipc): any bits in a command: only finite numbers are taken, of kinds that the robot follows
     #[test]
-    fn whatever_bits_a_peer_writes_only_numbers_within_the_limits_are_taken() {
+    fn whatever_bits_a_peer_writes_only_finite_numbers_of_known_kinds_are_taken() {
         let mut random = fastrand::Rng::with_seed(11);
         let (mut taken, rules) = (0, rules());
         for _ in 0..200_000 {
@@ -389,11 +352,11 @@ mod tests {
             let numbers = [number(), number(), number(), number(), number()];
             let target = |kind: u8, number| match kind {
                 0 => None,
-                1 => Some(AxisTarget::Position(number)),
-                2 => Some(AxisTarget::Velocity(number)),
-                _ => Some(AxisTarget::Effort(number)),
+                1 => Some(AxisTarget::Position(Radians(number))),
+                2 => Some(AxisTarget::Velocity(RadiansPerSecond(number))),
+                _ => Some(AxisTarget::Effort(NewtonMetres(number))),
             };
-            let twist = Twist { x: numbers[2], y: 0.0, yaw: numbers[4] };
+            let twist = Twist::new(numbers[2], 0.0, numbers[4]);
             let command = Command {
                 twist: random.bool().then_some(twist),
                 axes: vec![target(random.u8(..4), numbers[0]), target(random.u8(..4), numbers[1])],
@@ -401,14 +364,12 @@ mod tests {
             };
             if rules.check(&command, NOW).is_ok() {
                 taken += 1;
-                for target in command.axes.iter().flatten() {
-                    match *target {
-                        AxisTarget::Position(position) => assert!((-1.0..=2.0).contains(&position)),
-                        AxisTarget::Velocity(velocity) => assert!(velocity.abs() < 3.001),
-                        AxisTarget::Effort(effort) => assert!(effort.abs() < 4.001),
-                    }
-                }
-                assert!(command.twist.is_none_or(|twist| twist.x.abs() < 1.001 && twist.yaw.abs() < 2.001));
+                assert!(match command.axes[0] {
+                    Some(AxisTarget::Effort(_)) => false,
+                    target => target.is_none_or(|target| target.number().is_finite()),
+                });
+                assert!(command.axes[1].is_none_or(|target| matches!(target, AxisTarget::Effort(_))));
+                assert!(command.twist.is_none_or(|twist| twist.x.is_finite() && twist.yaw.is_finite()));
             }
         }
         assert!(taken > 1_000, "{taken}");

@@ -3,16 +3,16 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use ethercat::cia402;
 use ipc::client::Client;
-use ipc::command;
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Server};
 use ipc::service::protocol::Request;
-use ipc::state::{Control, TrajectoryStatus};
-use motion::base::{Pose, Twist};
+use ipc::state::{Control, Limit, TrajectoryStatus};
+use motion::base::Pose;
 use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
-use motion::{AxisFeedback, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use motion::{AxisFeedback, AxisPhase, Metres, NewtonMetres, Radians, RadiansPerSecond};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -24,6 +24,7 @@ use rustix::net::{
 use super::*;
 use crate::clock::{Clock, MonotonicClock};
 use crate::controller::AxisTarget;
+use types::CyclicMode;
 
 /// The cycle's end of an IPC for one axis and a base, in a folder of the test's own.
 struct Bench {
@@ -37,7 +38,7 @@ impl Bench {
         let folder = std::env::temp_dir().join(format!("onbeat-ipc-{test}-{}", std::process::id()));
         let axis = AxisDescription {
             name: "axis".into(),
-            mode: "csp".into(),
+            mode: CyclicMode::Position,
             position_limits: None,
             velocity_limit: 1.0,
             effort_limit: 1.0,
@@ -47,12 +48,9 @@ impl Bench {
         builder.folder(&folder);
         let (ends, server) = builder.open().unwrap();
         let takes = Takes { position: true, velocity: true, effort: true };
-        let axis =
-            AxisRules { takes, position: None, velocity: RadiansPerSecond(1.0), effort: NewtonMetres(1.0) };
-        let base = BaseRules { sideways: true, velocity: MetresPerSecond(5.0), yaw: RadiansPerSecond(5.0) };
         let rules = Rules {
-            axes: vec![axis],
-            base: Some(base),
+            axes: vec![takes],
+            base: Some(BaseRules { sideways: true }),
             pose: true,
             signals: vec![],
             longest_time_to_live: Duration::from_secs(3600),
@@ -93,15 +91,14 @@ fn now() -> Instant {
 fn a_twist_is_heard_as_it_was_asked() {
     let mut bench = Bench::new("twist");
     let mut writer = bench.attach().command().unwrap();
-    let twist = Some(command::Twist { x: 1.0, y: -2.0, yaw: 3.0 });
+    let twist = Some(motion::base::Twist::new(1.0, -2.0, 3.0));
     let asked = Command { time_to_live_ns: 3_600_000_000_000, twist, ..Command::default() };
     writer.send(&asked).unwrap();
     bench.ipc.command(now);
     let heard = bench.ipc.external_command();
-    let twist = Twist { x: MetresPerSecond(1.0), y: MetresPerSecond(-2.0), yaw: RadiansPerSecond(3.0) };
-    assert_eq!((heard.twist, heard.freshness), (Some(twist), Freshness::Fresh));
+    assert_eq!((heard.twist, heard.freshness), (twist, Freshness::Fresh));
     // The next one asks nothing of the base: what was asked before is over.
-    let axes = vec![Some(command::AxisTarget::Velocity(0.5))];
+    let axes = vec![Some(AxisTarget::Velocity(RadiansPerSecond(0.5)))];
     writer.send(&Command { twist: None, axes, ..asked }).unwrap();
     bench.ipc.command(now);
     let heard = bench.ipc.external_command();
@@ -114,11 +111,10 @@ fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() 
     let mut bench = Bench::new("pose");
     let mut writer = bench.attach().command().unwrap();
     let (position, orientation) = ([1.0, -2.0, 3.0], [0.0, 0.6, 0.0, 0.8]);
-    let pose = Some(command::Pose { position, orientation });
+    let pose = Some(ToolPose { position: position.map(Metres), orientation });
     writer.send(&Command { time_to_live_ns: 3_600_000_000_000, pose, ..Command::default() }).unwrap();
     bench.ipc.command(now);
-    let heard = ToolPose { position: position.map(Metres), orientation };
-    assert_eq!(bench.ipc.external_command().pose, Some(heard));
+    assert_eq!(bench.ipc.external_command().pose, pose);
     let state = bench.shown(AxisReport::default(), &ControllerOutput::default());
     assert_eq!((state.command.accepted, state.command.refused), (1, 0));
     let output = ControllerOutput { refused: Some(Refusal::OutOfReach), ..ControllerOutput::default() };
@@ -126,6 +122,30 @@ fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() 
     assert_eq!((state.command.refused, state.command.last_refusal), (1, Refusal::OutOfReach as u8));
     let state = bench.shown(AxisReport::default(), &ControllerOutput::default());
     assert_eq!(state.command.refused, 1, "once");
+}
+
+// feature(ipc): targets beyond a limit are clamped by the controller, counted once a command, with limit and axis
+#[test]
+fn a_clamped_command_is_counted_once_with_its_limit_and_axis() {
+    let mut bench = Bench::new("clamped");
+    let mut writer = bench.attach().command().unwrap();
+    let output = |limit, axis| ControllerOutput {
+        clamped: Some(Clamped { limit, axis }),
+        ..ControllerOutput::default()
+    };
+    let none = bench.shown(AxisReport::default(), &ControllerOutput::default()).command;
+    assert_eq!((none.clamped, none.last_clamp, none.last_clamped_axis), (0, 0, u16::MAX));
+    let rows =
+        [(Limit::Velocity, None, u16::MAX), (Limit::Effort, Some(0), 0), (Limit::Position, Some(0), 0)];
+    for (number, (limit, axis, place)) in rows.into_iter().enumerate() {
+        writer.send(&Command { time_to_live_ns: HOUR, ..Command::default() }).unwrap();
+        bench.ipc.command(now);
+        for _ in 0..3 {
+            let command = bench.shown(AxisReport::default(), &output(limit, axis)).command;
+            assert_eq!((command.clamped, command.refused), (number as u64 + 1, 0));
+            assert_eq!((command.last_clamp, command.last_clamped_axis), (limit as u8, place));
+        }
+    }
 }
 
 /// The descriptor that the server gives to who holds the lease, and the line that holds it.
@@ -158,7 +178,7 @@ fn a_region_without_a_whole_command_is_refused_and_counted_once() {
     let command = bench.shown(AxisReport::default(), &ControllerOutput::default()).command;
     assert_eq!((command.refused, command.accepted), (1, 0));
     assert_eq!((command.last_refusal, command.last_refused_axis), (Refusal::Torn as u8, u16::MAX));
-    assert_eq!(command.freshness, state::Freshness::Never);
+    assert_eq!(command.freshness, Freshness::Never);
 }
 
 #[test]
@@ -174,10 +194,12 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
     let output = ControllerOutput {
         control,
         pose: Pose { x: Metres(1.0), y: Metres(2.0), yaw: Radians(3.0) },
-        twist: Twist { x: MetresPerSecond(4.0), y: MetresPerSecond(5.0), yaw: RadiansPerSecond(6.0) },
+        twist: motion::base::Twist::new(4.0, 5.0, 6.0),
         commanded: true,
         refused: None,
+        clamped: None,
         lost: false,
+        left_in_use: false,
     };
     let feedback = AxisFeedback {
         position: Radians(0.1),
@@ -199,7 +221,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
     assert_eq!((state.base.pose, state.base.twist), ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]));
     let axis = state.axes[0];
     assert!(axis.homed && axis.fresh);
-    assert_eq!((axis.drive_state, axis.phase, axis.stop), (5, 1, state::Stop::Step as u8));
+    assert_eq!((axis.drive_state, axis.phase, axis.stop), (5, 1, StopReason::Step as u8));
     assert_eq!((axis.position, axis.velocity, axis.effort), (0.1, 0.2, 0.3));
 }
 
@@ -260,7 +282,7 @@ fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes
     }
 }
 
-/// A number as a peer might write it: mostly within the limits, or just beyond.
+/// A number as a peer might write it.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => -1.2..1.2_f64,
@@ -305,14 +327,9 @@ fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> boo
     let [has_twist, x, y, yaw, count, kind, target, _] = words;
     let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);
     let of_now = stamp <= 0 && (1..=HOUR).contains(&time_to_live);
-    let slow = |speed: f64, limit: f64| speed.abs() <= limit * (1.0 + 1e-9);
-    let twist = has_twist == 0 || has_twist == 1 && slow(x.hypot(y), 5.0) && slow(yaw, 5.0);
-    let axis = match kind {
-        0 => true,
-        1 => target.is_finite(),
-        2 | 3 => slow(target, 1.0),
-        _ => false,
-    };
+    let finite = [x, y, yaw].iter().all(|it| it.is_finite());
+    let twist = has_twist == 0 || has_twist == 1 && finite;
+    let axis = kind == 0 || kind <= 3 && target.is_finite();
     let [has_pose, numbers @ ..] = pose;
     let numbers = numbers.map(f64::from_bits);
     let length = numbers[3..].iter().map(|it| it * it).sum::<f64>().sqrt();
@@ -321,7 +338,7 @@ fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> boo
     of_now && twist && pose && count == 1 && axis
 }
 
-// feature(ipc): any bits in a command: only numbers within the limits are taken
+// feature(ipc): any bits in a command: only finite numbers are taken, of kinds that the robot follows
 #[test]
 fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
     let mut bench = Bench::new("any-words");

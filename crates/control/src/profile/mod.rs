@@ -12,99 +12,55 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | `grant` | the answers, and their undoing |
+//! | `grant` | the answers |
 //! | `refusal` | reasons of the system, and remedies |
 
 mod grant;
 mod refusal;
 
+use std::fmt;
+use std::io;
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
 
 use machine::cpus::Cpus;
 use machine::shield::Shield;
 use machine::task;
+use rt::scheduling::{self, Attributes};
 
-pub use grant::{Grant, Granted, Grants};
-pub use rt::scheduling::Scheduling;
+pub use grant::{Grant, Grants, Scheduled};
+pub use types::{RealTimeProfile, Residency, Scheduling};
 
-use crate::always_on;
+use crate::always_on::{self, Held};
 use crate::sys::memory;
-pub use grant::Scheduled;
-use grant::Undo;
-use rt::scheduling;
 
-/// Requests of a thread before it runs a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RealTimeProfile {
-    /// P: how it is scheduled; `None` keeps the ordinary policy.
-    pub scheduling: Option<Scheduling>,
-    /// M: lock all memory and pre-fault stack and heap.
-    pub memory: Option<Residency>,
-    /// C: move everything else away from `cpu`, or from the highest CPU this thread may use where `cpu` says none.
-    pub shield: bool,
-    /// S: how long before a release to wake up and spin.
-    pub spin: Option<Duration>,
-    /// The one CPU to run on.
-    pub cpu: Option<usize>,
+/// Grants to the calling thread, as long as this lives. It belongs to that thread.
+#[derive(Debug)]
+pub struct Granted {
+    grants: Grants,
+    undo: Undo,
+    thread: PhantomData<*const ()>,
 }
 
-/// M: memory that is there before the first cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Residency {
-    /// Heap to make resident, in bytes.
-    pub heap: usize,
-    /// Stack to make resident, in bytes, as far as the thread's stack goes.
-    pub stack: usize,
-}
-
-impl Default for Residency {
-    /// 1 MiB of heap, 128 KiB of stack.
-    fn default() -> Self {
-        Self { heap: 1 << 20, stack: 128 << 10 }
-    }
-}
-
-/// Time before a release at which a spinning sleep wakes up unless it is told otherwise.
-pub const SPIN_MARGIN: Duration = Duration::from_micros(50);
-
-impl Default for RealTimeProfile {
-    /// PM: SCHED_FIFO 80, memory locked, any CPU.
-    fn default() -> Self {
-        let scheduling = Some(Scheduling::Fifo { priority: 80 });
-        Self { scheduling, memory: Some(Residency::default()), ..Self::ORDINARY }
-    }
-}
-
-impl RealTimeProfile {
-    /// Asks for nothing.
-    pub const ORDINARY: Self =
-        Self { scheduling: None, memory: None, shield: false, spin: None, cpu: None };
-
-    /// The letters asked for, in the order PMCS; "none" if there are none.
-    #[must_use]
-    pub fn letters(&self) -> String {
-        let Self { scheduling, memory, shield, spin, cpu: _ } = self;
-        letters([scheduling.is_some(), memory.is_some(), *shield, spin.is_some()])
-    }
-
+impl Granted {
     /// Asks for all of it, and for what is [always on](crate::always_on), for the calling thread, and says what was
     /// granted. All of it is given back when the answer is dropped.
-    pub fn apply(&self) -> Granted {
+    pub fn ask(profile: &RealTimeProfile) -> Self {
         let found = scheduling::attributes().ok();
         let (always_on, held) = always_on::hold();
         let mut undo = Undo::new(held);
-        let (cpu, shield, shield_report) = self.place(&mut undo);
-        let memory = Grant::ask(self.memory, |Residency { heap, stack }| {
+        let (cpu, shield, shield_report) = place(profile, &mut undo);
+        let memory = Grant::ask(profile.memory, |Residency { heap, stack }| {
             // Pre-fault even when the lock is refused: the pages are at least there.
             memory::prefault_heap(heap);
             memory::prefault_stack(stack);
             undo.lock_memory().map_err(|error| refusal::memory_lock(&error))
         });
-        let scheduling = Grant::ask(self.scheduling, |scheduling| {
+        let scheduling = Grant::ask(profile.scheduling, |scheduling| {
             undo.schedule(scheduling).map_err(|error| refusal::scheduling(scheduling, &error))
         });
-        let spin = Grant::ask(self.spin, |margin| match self.scheduling {
+        let spin = Grant::ask(profile.spin, |margin| match profile.scheduling {
             Some(Scheduling::Deadline { runtime, .. }) if margin >= runtime => {
                 Err(format!("the reserved {runtime:?} would be spun away: reserve more, or spin less"))
             }
@@ -113,39 +69,139 @@ impl RealTimeProfile {
         // What the kernel says, not what it was asked: the policy may come from outside.
         let scheduled = Scheduled::new(found, scheduling::attributes().ok());
         let grants = Grants { scheduling, scheduled, memory, cpu, shield, spin, always_on, shield_report };
-        Granted { grants, undo, thread: PhantomData }
+        Self { grants, undo, thread: PhantomData }
     }
 
-    /// C, or the CPU alone.
-    fn place(
-        &self,
-        undo: &mut Undo,
-    ) -> (Grant<usize>, Grant<usize>, Option<machine::shield::ShieldReport>) {
-        let cpu = self.cpu.or_else(|| self.shield.then(default_cpu).flatten());
-        let mut report = None;
-        let shield = Grant::ask(cpu.filter(|_| self.shield), |cpu| {
-            let shield = Shield::raise(cpu).map_err(|error| error.to_string())?;
-            report = Some(shield.report().clone());
-            undo.shield = Some(shield);
-            Ok(())
-        });
-        let cpu = match shield.is_granted() {
-            true => Grant::Granted(shield.asked().unwrap_or_default()),
-            false => Grant::ask(cpu, |cpu| undo.bind(cpu).map_err(|error| refusal::cpu(&error))),
-        };
-        (cpu, shield, report)
+    /// The answers alone, to be told to others.
+    #[must_use]
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Gives everything back; what could not be put back, each a sentence.
+    #[must_use]
+    pub fn release(mut self) -> Vec<String> {
+        self.undo.undo()
     }
 }
+
+impl Deref for Granted {
+    type Target = Grants;
+
+    fn deref(&self) -> &Grants {
+        &self.grants
+    }
+}
+
+impl fmt::Display for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.grants.fmt(f)
+    }
+}
+
+/// The one CPU to run on, if it is one: with C the highest that the calling thread may use, unless `cpu` says which.
+#[must_use]
+pub fn cpu(profile: &RealTimeProfile) -> Option<usize> {
+    profile.cpu.or_else(|| profile.shield.then(default_cpu).flatten())
+}
+
+/// C, or the CPU alone.
+fn place(
+    profile: &RealTimeProfile,
+    undo: &mut Undo,
+) -> (Grant<usize>, Grant<usize>, Option<machine::shield::ShieldReport>) {
+    let cpu = cpu(profile);
+    let mut report = None;
+    let shield = Grant::ask(cpu.filter(|_| profile.shield), |cpu| {
+        let shield = Shield::raise(cpu).map_err(|error| error.to_string())?;
+        report = Some(shield.report().clone());
+        undo.shield = Some(shield);
+        Ok(())
+    });
+    let cpu = match shield.is_granted() {
+        true => Grant::Granted(shield.requested().unwrap_or_default()),
+        false => Grant::ask(cpu, |cpu| undo.bind(cpu).map_err(|error| refusal::cpu(&error))),
+    };
+    (cpu, shield, report)
+}
+
+/// Undoing of every grant.
+#[derive(Debug)]
+struct Undo {
+    shield: Option<Shield>,
+    scheduling: Option<Attributes>,
+    affinity: Option<Cpus>,
+    memory: bool,
+    _always_on: Option<Held>,
+}
+
+impl Undo {
+    fn new(held: Held) -> Self {
+        Self { shield: None, scheduling: None, affinity: None, memory: false, _always_on: Some(held) }
+    }
+
+    fn lock_memory(&mut self) -> io::Result<()> {
+        let mut holders = MEMORY_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        memory::lock_all()?;
+        *holders += 1;
+        self.memory = true;
+        Ok(())
+    }
+
+    fn bind(&mut self, cpu: usize) -> io::Result<()> {
+        let before = task::affinity(task::current())?;
+        scheduling::set_cpu(cpu)?;
+        self.affinity = Some(before);
+        Ok(())
+    }
+
+    fn schedule(&mut self, asked: Scheduling) -> io::Result<()> {
+        let before = scheduling::attributes()?;
+        scheduling::schedule(asked)?;
+        self.scheduling = Some(before);
+        Ok(())
+    }
+
+    fn undo(&mut self) -> Vec<String> {
+        let mut failures = Vec::new();
+        let mut put_back = |what: &str, done: io::Result<()>| {
+            if let Err(error) = done {
+                failures.push(format!("{what} could not be put back: {error}"));
+            }
+        };
+        if let Some(before) = self.scheduling.take() {
+            put_back("the scheduling policy", before.apply());
+        }
+        if let Some(before) = self.affinity.take() {
+            put_back("the CPUs of the cycle's thread", task::set_affinity(task::current(), &before));
+        }
+        if std::mem::take(&mut self.memory) {
+            let mut holders = MEMORY_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+            *holders -= 1;
+            if *holders == 0 {
+                put_back("the memory lock", memory::unlock_all());
+            }
+        }
+        if let Some(shield) = self.shield.take() {
+            failures.extend(shield.lower().iter().map(ToString::to_string));
+        }
+        self._always_on = None;
+        failures
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        self.undo();
+    }
+}
+
+/// Threads of this process that asked for the memory lock, which is the process's.
+static MEMORY_HOLDERS: Mutex<usize> = Mutex::new(0);
 
 /// The highest CPU the calling thread may use: interrupts and old habits gather on the lowest.
 fn default_cpu() -> Option<usize> {
     task::affinity(task::current()).unwrap_or_else(|_| Cpus::online()).last()
-}
-
-fn letters(has: [bool; 4]) -> String {
-    let letters: String =
-        "PMCS".chars().zip(has).filter(|(_, has)| *has).map(|(letter, _)| letter).collect();
-    if letters.is_empty() { "none".to_owned() } else { letters }
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-//! Why the system said no, and what to do.
+//! Reasons that the system said no, and what to do.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use machine::task;
+use machine::{capability, task};
 
 use super::Scheduling;
-use super::grant::may_schedule;
 use crate::sys::memory;
 use rt::scheduling::priority_limit;
 
@@ -107,6 +106,12 @@ pub(super) fn memory_lock(error: &io::Error) -> String {
 pub(super) fn cpu(error: &io::Error) -> String {
     let allowed = task::affinity(task::current()).unwrap_or_default();
     format!("{}: this process may use CPUs {allowed}", symbol(error))
+}
+
+/// True if the thread may change policies of others, whatever limits it has: CAP_SYS_NICE.
+fn may_schedule() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    capability::is_effective(&status, capability::CAP_SYS_NICE)
 }
 
 fn symbol(error: &io::Error) -> String {

@@ -1,6 +1,14 @@
 //! Profiles on this machine, with whatever privilege the test has.
 
+use std::time::Duration;
+
+use types::Profile;
+
 use super::*;
+
+fn letters(letters: &str) -> Profile {
+    letters.parse().unwrap()
+}
 
 /// Policy and affinity stay with the thread they were given.
 fn on_a_thread_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> T {
@@ -10,10 +18,10 @@ fn on_a_thread_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn asking_for_nothing_changes_nothing_and_says_so() {
     on_a_thread_of_its_own(|| {
-        let granted = RealTimeProfile::ORDINARY.apply();
+        let granted = Granted::ask(&RealTimeProfile::ORDINARY);
         assert_eq!(granted.to_string(), "SCHED_OTHER, memory not locked, any CPU");
         assert_eq!(granted.refusals().count(), 0);
-        assert_eq!((granted.asked(), granted.letters()), ("none".to_owned(), "none".to_owned()));
+        assert_eq!((granted.requested(), granted.letters()), (Profile::NONE, Profile::NONE));
         assert_eq!(granted.release(), Vec::<String>::new());
     });
 }
@@ -23,13 +31,13 @@ fn what_cannot_be_granted_is_refused_with_a_reason_and_the_rest_still_holds() {
     on_a_thread_of_its_own(|| {
         let scheduling = Some(Scheduling::Fifo { priority: 100 });
         let profile = RealTimeProfile { scheduling, cpu: Some(1_000_000), ..RealTimeProfile::ORDINARY };
-        let granted = profile.apply();
-        assert_eq!(granted.scheduling.asked(), scheduling);
+        let granted = Granted::ask(&profile);
+        assert_eq!(granted.scheduling.requested(), scheduling);
         let text = granted.to_string();
         assert!(text.contains("SCHED_FIFO 100 refused (EINVAL: priorities are 1 to 99)"), "{text}");
         assert!(text.contains("CPU 1000000 refused (EINVAL: this process may use CPUs "), "{text}");
         assert_eq!(granted.refusals().count(), 2);
-        assert_eq!((granted.asked(), granted.letters()), ("P".to_owned(), "none".to_owned()));
+        assert_eq!((granted.requested(), granted.letters()), (letters("P"), Profile::NONE));
     });
 }
 
@@ -41,14 +49,14 @@ fn each_letter_is_asked_for_alone() {
         scheduling: fifo,
         memory: Some(Residency::default()),
         shield: true,
-        spin: Some(SPIN_MARGIN),
+        spin: Some(Profile::SPIN_MARGIN),
         cpu: None,
     };
-    assert_eq!(all.letters(), "PMCS");
-    assert_eq!(RealTimeProfile { scheduling: None, ..all }.letters(), "MCS");
-    assert_eq!(RealTimeProfile { memory: None, ..all }.letters(), "PCS");
-    assert_eq!(RealTimeProfile { shield: false, ..all }.letters(), "PMS");
-    assert_eq!(RealTimeProfile { spin: None, ..all }.letters(), "PMC");
+    assert_eq!(all.letters(), letters("PMCS"));
+    assert_eq!(RealTimeProfile { scheduling: None, ..all }.letters(), letters("MCS"));
+    assert_eq!(RealTimeProfile { memory: None, ..all }.letters(), letters("PCS"));
+    assert_eq!(RealTimeProfile { shield: false, ..all }.letters(), letters("PMS"));
+    assert_eq!(RealTimeProfile { spin: None, ..all }.letters(), letters("PMC"));
 }
 
 // feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
@@ -57,7 +65,7 @@ fn what_was_granted_is_given_back() {
     on_a_thread_of_its_own(|| {
         let before = (scheduling::attributes().unwrap(), task::affinity(task::current()).unwrap());
         let cpu = before.1.last();
-        let granted = RealTimeProfile { cpu, ..RealTimeProfile::default() }.apply();
+        let granted = Granted::ask(&RealTimeProfile { cpu, ..RealTimeProfile::default() });
         if granted.scheduling.is_granted() {
             assert_ne!(scheduling::attributes().unwrap(), before.0);
         } else {
@@ -76,8 +84,9 @@ fn a_spin_longer_than_the_reservation_is_refused() {
     on_a_thread_of_its_own(|| {
         let (runtime, period) = (Duration::from_micros(40), Duration::from_millis(1));
         let scheduling = Some(Scheduling::Deadline { runtime, deadline: period, period });
-        let profile = RealTimeProfile { scheduling, spin: Some(SPIN_MARGIN), ..RealTimeProfile::ORDINARY };
-        let granted = profile.apply();
+        let profile =
+            RealTimeProfile { scheduling, spin: Some(Profile::SPIN_MARGIN), ..RealTimeProfile::ORDINARY };
+        let granted = Granted::ask(&profile);
         assert!(granted.spin.refusal().unwrap().1.contains("40µs would be spun away"), "{granted}");
         assert_eq!(granted.spin_margin(), Duration::ZERO);
     });
@@ -90,7 +99,7 @@ fn a_reservation_is_granted_or_says_why_not() {
         let (runtime, period) = (Duration::from_micros(100), Duration::from_millis(10));
         let scheduling = Scheduling::Deadline { runtime, deadline: period, period };
         let profile = RealTimeProfile { scheduling: Some(scheduling), ..RealTimeProfile::ORDINARY };
-        let granted = profile.apply();
+        let granted = Granted::ask(&profile);
         match granted.scheduling.refusal() {
             None => assert!(granted.to_string().starts_with("SCHED_DEADLINE 100µs in 10ms"), "{granted}"),
             Some((asked, why)) => {
@@ -106,10 +115,10 @@ fn a_reservation_is_granted_or_says_why_not() {
 fn a_policy_from_outside_is_read_back_and_told() {
     on_a_thread_of_its_own(|| {
         let outside = Scheduling::Fifo { priority: 50 };
-        if let Err(error) = outside.apply() {
+        if let Err(error) = scheduling::schedule(outside) {
             return eprintln!("skipped: {}", refusal::scheduling(outside, &error));
         }
-        let kept = RealTimeProfile::ORDINARY.apply();
+        let kept = Granted::ask(&RealTimeProfile::ORDINARY);
         assert!(kept.to_string().starts_with("SCHED_FIFO 50, memory"), "{kept}");
         let notes: Vec<_> = kept.notes().collect();
         assert!(
@@ -119,14 +128,15 @@ fn a_policy_from_outside_is_read_back_and_told() {
         assert_eq!(kept.release(), Vec::<String>::new());
 
         let scheduling = Some(Scheduling::Fifo { priority: 79 });
-        let changed = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY }.apply();
+        let changed = Granted::ask(&RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY });
         let text = changed.to_string();
         assert!(text.starts_with("SCHED_FIFO 79 (it was started with SCHED_FIFO 50), memory"), "{text}");
         assert!(changed.notes().any(|it| it.contains("instead of SCHED_FIFO 50")));
         assert_eq!(changed.release(), Vec::<String>::new());
 
         let scheduling = Some(Scheduling::Fifo { priority: 100 });
-        let refused = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY }.apply().to_string();
+        let refused =
+            Granted::ask(&RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY }).to_string();
         assert!(refused.contains("1 to 99), SCHED_FIFO 50 instead,"), "{refused}");
     });
 }

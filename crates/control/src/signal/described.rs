@@ -4,19 +4,20 @@ use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
 use ipc::description::{OUTSIDE, SignalDescription};
 use ipc::state;
-use types::signal::{Flow, OutputBehaviour, Scaling, Signal, Writer};
+use types::signal::{Direction, Flow, OutputBehaviour, Scaling, Signal, Writer};
 use types::{Value, ValueType};
 
 use super::{Forced, Signals, State};
 use crate::controller::Freshness;
 
 impl Signals {
-    /// Signals as the cycle describes them; [`Signals::show`] gives them values. The error is a type that is unknown here.
-    pub(crate) fn described(descriptions: &[SignalDescription]) -> Result<Self, String> {
-        let signals: Vec<Signal> = descriptions.iter().map(signal).collect::<Result<_, _>>()?;
+    /// Signals as the cycle describes them; [`Signals::show`] gives them values.
+    pub(crate) fn described(descriptions: &[SignalDescription]) -> Self {
+        let signals: Vec<Signal> = descriptions.iter().map(signal).collect();
         let state = State {
             field: PdoField { bit_offset: 0, bit_length: 0 },
             raw: UNKNOWN,
+            before: UNKNOWN,
             forced: None,
             written: UNKNOWN,
             fresh: false,
@@ -24,7 +25,7 @@ impl Signals {
             missed: 0,
             closed: false,
         };
-        Ok(Self { states: vec![state; signals.len()], signals, ..Self::default() })
+        Self { states: vec![state; signals.len()], signals, ..Self::default() }
     }
 
     /// Takes over the values of one cycle. The value beneath a force is the last that was seen.
@@ -52,20 +53,18 @@ impl Signals {
     }
 }
 
-fn signal(described: &SignalDescription) -> Result<Signal, String> {
+fn signal(described: &SignalDescription) -> Signal {
     let SignalDescription { name, value_type, direction, unit, range, scaling, writer, .. } = described;
-    let value_type: ValueType =
-        value_type.parse().map_err(|_| format!("signal \"{name}\" is of the type \"{value_type}\""))?;
     let output = |writer| Flow::Output(OutputBehaviour { writer, ..OutputBehaviour::default() });
     let flow = match writer.as_deref() {
-        _ if direction == "input" => Flow::Input,
+        _ if *direction == Direction::Input => Flow::Input,
         Some(OUTSIDE) => output(Writer::Outside),
         Some("controller") | None => output(Writer::Controller),
         Some(part) => Flow::Taken(part.to_owned()),
     };
     let scaling = scaling.map(|(scale, offset)| Scaling { scale, offset });
-    let (name, unit) = (name.clone(), unit.clone());
-    Ok(Signal { name, sub_device: 0, bit_offset: 0, value_type, unit, scaling, range: *range, flow })
+    let (name, unit, value_type, range) = (name.clone(), unit.clone(), *value_type, *range);
+    Signal { name, sub_device: 0, bit_offset: 0, value_type, unit, scaling, range, flow }
 }
 
 /// Bits of the entry that have this value, which may be beyond the range and not finite.

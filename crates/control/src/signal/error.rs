@@ -1,22 +1,23 @@
 //! Errors of signals.
 
-use strsim::sorensen_dice;
 use thiserror::Error;
 use types::ValueType;
+
+use super::near::Near;
 
 /// Reason for which a controller cannot have a signal.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SignalError {
     /// No signal has this name.
-    #[error("no {} is called \"{name}\"{}", direction(*input), listed(near))]
+    #[error("no {} is called \"{name}\"; {near}", direction(*input))]
     Unknown {
         /// Name asked for.
         name: String,
         /// True if an input was asked for, false for an output.
         input: bool,
-        /// Names like it, the nearest first.
-        near: Vec<String>,
+        /// Names in its place.
+        near: Near,
     },
     /// It goes the other way.
     #[error("signal \"{name}\" is an {}, expected an {}", direction(!input), direction(*input))]
@@ -105,14 +106,6 @@ fn counted(elements: usize) -> String {
     }
 }
 
-fn listed(near: &[String]) -> String {
-    let quoted: Vec<String> = near.iter().map(|name| format!("\"{name}\"")).collect();
-    match quoted.is_empty() {
-        true => "; there is none".to_owned(),
-        false => format!("; near it: {}", quoted.join(", ")),
-    }
-}
-
 /// Types that take a signal.
 fn fitting(value_type: ValueType, scaled: bool) -> String {
     let bits = value_type.bits().next_power_of_two().max(8);
@@ -125,17 +118,3 @@ fn fitting(value_type: ValueType, scaled: bool) -> String {
         ValueType::Double => "f64".to_owned(),
     }
 }
-
-/// The names with the most pairs of letters in common with this one, the nearest first; all of a few.
-#[must_use]
-pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let wanted = name.to_lowercase();
-    let mut near: Vec<(f64, &str)> =
-        names.map(|name| (sorensen_dice(&wanted, &name.to_lowercase()), name)).collect();
-    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    near.truncate(NEAR);
-    near.into_iter().map(|(_, name)| name.to_owned()).collect()
-}
-
-/// Names shown where another was asked for.
-const NEAR: usize = 5;

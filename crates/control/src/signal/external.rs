@@ -1,13 +1,13 @@
 //! Signals by their place, for a controller in another process.
 
-use types::Value;
 use types::signal::Flow;
+use types::{Value, ValueKind};
 
 use super::{Io, SignalState, Signals};
 
 impl Signals {
     /// Kind of the value of each output that a controller may set; `None` of all other signals.
-    pub(crate) fn output_kinds(&self) -> impl Iterator<Item = Option<&'static str>> + '_ {
+    pub(crate) fn output_kinds(&self) -> impl Iterator<Item = Option<ValueKind>> + '_ {
         self.signals.iter().map(|signal| {
             let settable = matches!(signal.flow, Flow::Output(_)) && !signal.is_commanded();
             settable.then(|| signal.kind())

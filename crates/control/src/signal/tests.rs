@@ -20,6 +20,7 @@ fn output(behaviour: OutputBehaviour) -> Signals {
     let state = State {
         field,
         raw: 100,
+        before: 100,
         forced: None,
         written: 100,
         fresh: true,
@@ -35,10 +36,18 @@ fn value(signals: &Signals) -> u64 {
     signals.states[0].shown()
 }
 
-/// Of a controller that lives on the command.
 fn governing(stale: bool, stopping: bool) -> Governing {
     let freshness = if stale { Freshness::Stale } else { Freshness::Fresh };
-    Governing { freshness, abandoned: stale, stopping, now: Instant::EPOCH }
+    Governing { freshness, stopping, now: Instant::EPOCH }
+}
+
+/// A cycle of a controller that lives on the command, and sets its output.
+fn set(signals: &mut Signals, governing: Governing, value: u64) {
+    signals.govern(governing);
+    signals.set(0, Value::Unsigned(value));
+    if governing.freshness == Freshness::Stale {
+        signals.abandon();
+    }
 }
 
 fn at(ms: u64) -> Instant {
@@ -54,15 +63,12 @@ fn hold(value: u64) -> Force {
 fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again() {
     for (on_stale, stale) in [(None, 120), (Some(OnStale::Hold), 100), (Some(OnStale::Bits(7)), 7)] {
         let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
-        signals.govern(governing(true, false));
-        signals.set(0, Value::Unsigned(120));
+        set(&mut signals, governing(true, false), 120);
         assert_eq!(value(&signals), stale, "{on_stale:?}");
-        signals.govern(governing(false, false));
-        signals.set(0, Value::Unsigned(130));
+        set(&mut signals, governing(false, false), 130);
         assert_eq!(value(&signals), 130, "{on_stale:?}");
         // The end decides over it.
-        signals.govern(governing(true, true));
-        signals.set(0, Value::Unsigned(120));
+        set(&mut signals, governing(true, true), 120);
         assert_eq!(value(&signals), 0, "{on_stale:?}");
     }
 }
@@ -73,27 +79,26 @@ fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_contro
     let on_stale = Some(OnStale::Bits(12));
     let behaviour = OutputBehaviour { writer: Writer::Outside, on_stale, ..OutputBehaviour::default() };
     let mut signals = output(behaviour);
-    let own = |stale, stopping| Governing { abandoned: false, ..governing(stale, stopping) };
-    signals.govern(own(false, false));
+    signals.govern(governing(false, false));
     signals.command(&[None, Some(Value::Unsigned(1))]);
     assert_eq!(value(&signals), 100, "nothing is asked of it");
     signals.command(&[Some(Value::Unsigned(120))]);
     assert_eq!(value(&signals), 120);
     signals.set(0, Value::Unsigned(90));
     assert_eq!((value(&signals), signals.counters.refused), (120, 1), "no controller sets it");
-    signals.govern(own(true, false));
+    signals.govern(governing(true, false));
     signals.command(&[Some(Value::Unsigned(130))]);
     assert_eq!(value(&signals), 12, "its time is over before it is read");
-    signals.govern(own(false, false));
+    signals.govern(governing(false, false));
     assert_eq!(value(&signals), 12, "until it is commanded again");
     signals.command(&[Some(Value::Unsigned(140))]);
     assert_eq!(value(&signals), 140);
-    signals.govern(own(false, true));
+    signals.govern(governing(false, true));
     signals.command(&[Some(Value::Unsigned(150))]);
     assert_eq!(value(&signals), 0);
     // That of a controller with a mind of its own goes on.
     let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
-    signals.govern(own(true, false));
+    signals.govern(governing(true, false));
     signals.set(0, Value::Unsigned(120));
     signals.command(&[Some(Value::Unsigned(130))]);
     assert_eq!(value(&signals), 120, "nobody else sets it");
@@ -104,8 +109,7 @@ fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_contro
 fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
     let behaviour = || OutputBehaviour { on_stale: Some(OnStale::Bits(7)), ..OutputBehaviour::default() };
     let run = |signals: &mut Signals, ms: u64, stale: bool, stopping: bool| {
-        signals.govern(Governing { now: at(ms), ..governing(stale, stopping) });
-        signals.set(0, Value::Unsigned(120));
+        set(signals, Governing { now: at(ms), ..governing(stale, stopping) }, 120);
         (value(signals), signals.value(0).unwrap().forced)
     };
     let mut signals = output(behaviour());

@@ -49,7 +49,7 @@ use thiserror::Error;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::pacer::{OverrunPolicy, Overruns};
-use crate::profile::{Grants, RealTimeProfile, Residency, Scheduling};
+use crate::profile::{Granted, Grants, RealTimeProfile, Residency, Scheduling};
 
 pub use live::{Live, LiveReader};
 pub use periods::{Job, Periods, Records};
@@ -91,13 +91,6 @@ impl Settings {
     #[must_use]
     pub fn with_priority(mut self, priority: u8) -> Self {
         self.profile.scheduling = Some(Scheduling::Fifo { priority });
-        self
-    }
-
-    /// The same with SCHED_DEADLINE: `runtime` in every period, before `deadline` from the release.
-    #[must_use]
-    pub fn with_deadline(mut self, runtime: Duration, deadline: Duration) -> Self {
-        self.profile.scheduling = Some(Scheduling::Deadline { runtime, deadline, period: self.period });
         self
     }
 
@@ -205,7 +198,7 @@ fn run<T>(
     granted: &mpsc::Sender<(i32, Grants)>,
     body: impl FnOnce(&mut Periods) -> T,
 ) -> Finished<T> {
-    let mine = profile.apply();
+    let mine = Granted::ask(profile);
     // Whoever creates the task waits for this.
     let _ = granted.send((machine::task::current(), mine.grants().clone()));
     periods.set_spin(mine.spin_margin());
@@ -374,8 +367,9 @@ pub struct Ended<T> {
     pub not_put_back: Vec<String>,
 }
 
-/// Why there is no task.
+/// Reason that there is no task.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CreateError {
     /// No thread can be like this.
     #[error("task `{name}`: {what}")]

@@ -39,7 +39,7 @@ impl<P: Process> Remote for Fake<P> {
         Question {
             axes: vec![ipc::state::Axis::default(); DRIVES],
             drives: vec![ipc::controller::Drive::default(); DRIVES],
-            command: ipc::controller::Commanded { axes: vec![None; DRIVES], ..Default::default() },
+            command: ipc::controller::ExternalCommand { axes: vec![None; DRIVES], ..Default::default() },
             ..Question::default()
         }
     }

@@ -14,6 +14,7 @@ use ethercat::time::Instant;
 use fake::{BACK_AFTER, Coming, Fake, Process};
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, AxisAnswer, ControllerCounters, DriveRequest, Request as Question, Wrong};
+use ipc::units::{Radians, RadiansPerSecond};
 use motion::supervision::StopReason;
 use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo};
@@ -152,7 +153,7 @@ impl Turner {
                 2 => {}
                 _ => *position = axis.target_position,
             }
-            let target = Some(AxisTarget::Position(*position));
+            let target = Some(AxisTarget::Position(Radians(*position)));
             AxisAnswer { request: Some(DriveRequest::Enable), home: false, target }
         });
         Answer { cycle: request.cycle, axes: axes.collect(), ..Answer::default() }
@@ -174,7 +175,7 @@ fn never_beyond_the_deadline(played: &Played) {
     }
     assert_eq!(played.counters.worst_overstay_ns, 0);
     assert_eq!(played.ended.overruns.count, 0);
-    assert_eq!(played.ended.before_stop.stage, BringUpPhase::Op);
+    assert_eq!(played.ended.before_stop.phase, BringUpPhase::Op);
 }
 
 /// Set-points sent to the first axis never leave its limits, 10 rad/s.
@@ -201,7 +202,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
         let answers: std::collections::BTreeMap<_, _> = told.try_iter().collect();
         let mut moved = 0;
         for it in following(&played.seen).filter(|it| !it.stopping) {
-            let wanted = AxisTarget::Position(it.commands[0].setpoint.position.0);
+            let wanted = AxisTarget::Position(Radians(it.commands[0].setpoint.position.0));
             assert_eq!(answers[&it.cycle], Some(wanted), "{it:?}");
             moved += 1;
         }
@@ -278,10 +279,10 @@ impl End {
         match self {
             Self::Gone => return None,
             Self::Hangs => return Some(Vec::new()),
-            Self::NotFinite => answer.axes[1].target = Some(AxisTarget::Position(f64::NAN)),
+            Self::NotFinite => answer.axes[1].target = Some(AxisTarget::Position(Radians(f64::NAN))),
             Self::OtherCycle => answer.cycle += 1,
             Self::Again => answer.cycle = 1,
-            Self::WrongKind => answer.axes[0].target = Some(AxisTarget::Velocity(0.0)),
+            Self::WrongKind => answer.axes[0].target = Some(AxisTarget::Velocity(RadiansPerSecond(0.0))),
             Self::UnknownCode => return Some(vec![(AT_ONCE, Err(Wrong::Code))]),
             Self::Torn => return Some(vec![(AT_ONCE, Err(Wrong::Torn))]),
         }
@@ -391,6 +392,35 @@ fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
     }
 }
 
+// feature(ipc): a controller process that has disabled its axes, or never enabled one, may go: the run ends well
+#[test]
+fn a_process_that_has_disabled_its_axes_may_go_and_one_that_has_not_is_missed() {
+    for order in ORDERS {
+        let requests = [
+            (DriveRequest::Enable, DriveRequest::Disable, false),
+            (DriveRequest::Disable, DriveRequest::Disable, false),
+            (DriveRequest::Enable, DriveRequest::Enable, true),
+        ];
+        for (first, last, missed) in requests {
+            let mut turner = Turner::new(0.0);
+            let mut asked = 0;
+            let played = play(order, 500, move |request: &Question| {
+                asked += 1;
+                let mut answer = turner.answer(request);
+                let request = Some(if asked < 250 { first } else { last });
+                answer.axes.iter_mut().for_each(|axis| axis.request = request);
+                (asked < 400).then(|| vec![(AT_ONCE, Ok(answer))])
+            });
+            never_beyond_the_deadline(&played);
+            assert!(played.seen.iter().any(|it| it.lost), "it went");
+            assert_eq!(played.ended.controller_lost, missed, "{first:?} {last:?}");
+            assert_eq!(played.counters.stops, u64::from(missed), "{first:?} {last:?}");
+            let stop = played.ended.before_stop.axes[0].stop;
+            assert_eq!(stop.is_some(), missed, "{first:?} {last:?} {stop:?}");
+        }
+    }
+}
+
 /// Anything finite, any request, any time.
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
@@ -408,8 +438,8 @@ fn a_wild_process_moves_no_axis_beyond_its_limits_and_holds_up_no_cycle() {
                 for axis in &mut answer.axes {
                     let Some(AxisTarget::Position(position)) = &mut axis.target else { continue };
                     match random.u8(..8) {
-                        0 => *position = (random.f64() - 0.5) * 10_f64.powi(random.i32(-3..12)),
-                        1 => *position += random.f64() - 0.5,
+                        0 => position.0 = (random.f64() - 0.5) * 10_f64.powi(random.i32(-3..12)),
+                        1 => position.0 += random.f64() - 0.5,
                         _ => {}
                     }
                     let reset = random.u8(..3) == 0;

@@ -6,6 +6,21 @@ pub(crate) struct Cell {
     pub(crate) phase: Phase,
     pub(crate) fault: Fault,
     pub(crate) seed: u64,
+    /// The cause of a fault that would last for good goes away again.
+    pub(crate) heals: bool,
+}
+
+impl Cell {
+    pub(crate) fn new(phase: Phase, fault: Fault, seed: u64) -> Self {
+        Self { phase, fault, seed, heals: false }
+    }
+
+    /// True if everybody can be in Op again once the cause has gone: the bus was there before, nobody else has taken it, and the
+    /// interface is still one.
+    pub(crate) fn can_recover(self) -> bool {
+        matches!(self.phase, Phase::Op | Phase::Homing)
+            && !matches!(self.fault, Fault::Swapped | Fault::InterfaceGone | Fault::SecondMaster)
+    }
 }
 
 /// When the fault begins.

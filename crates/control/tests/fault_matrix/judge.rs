@@ -26,9 +26,9 @@ const VELOCITY: f64 = 10.0;
 const LONGEST: Duration = Duration::from_secs(25);
 
 /// A run that is over.
-pub(crate) struct Run<'a> {
+pub(crate) struct Run {
     pub(crate) ended: Ended<Wire>,
-    pub(crate) records: &'a [ServoRecord],
+    pub(crate) records: Vec<ServoRecord>,
     pub(crate) reports: Vec<Report>,
     /// It told of another MainDevice.
     pub(crate) told: bool,
@@ -74,7 +74,7 @@ impl Outcome {
     }
 
     /// A cycle that is over.
-    pub(crate) fn of(cell: Cell, run: &Run<'_>) -> Self {
+    pub(crate) fn of(cell: Cell, run: &Run) -> Self {
         let Run { ended, records, reports, told, took } = run;
         assert!(*took < LONGEST, "{took:?} {cell:?}");
         assert!(ended.link.went_wrong(), "nothing went wrong {cell:?}");
@@ -108,7 +108,7 @@ fn others(told: bool, wire: &Wire) -> String {
 
 /// An exit code that tells: 0 only if each drive was enabled, stayed so until the run was to stop, came to rest without a
 /// quick stop or a fault, and its SubDevice was brought to Init. Judged by what drives and SubDevices went through.
-fn check_exit_code(cell: Cell, exit_code: u8, run: &Run<'_>, taken: &[Vec<Taken>]) {
+fn check_exit_code(cell: Cell, exit_code: u8, run: &Run, taken: &[Vec<Taken>]) {
     let stop = run.reports.iter().find(|it| it.stopping).map(|it| it.now);
     let segment = run.ended.link.segment();
     let hurt: Vec<String> = (0..taken.len())
@@ -166,7 +166,7 @@ fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire)
     let was_first = cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster;
     assert_eq!(refused, was_first, "{cell:?}");
     if refused {
-        assert_eq!(wire.second().unwrap().stage(), BringUpPhase::Op);
+        assert_eq!(wire.second().unwrap().phase(), BringUpPhase::Op);
         for it in wire.segment().sub_devices() {
             assert_eq!(it.al_status(), AlStatus::in_state(AlState::Op));
         }
@@ -215,6 +215,19 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     }
 }
 
+/// Judges a run in which the cause of the fault goes away: nobody comes back with a jump, and a drive that had no power is not
+/// enabled again by itself, though its controller asks for it all the time.
+pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
+    let taken: Vec<_> = run.records.iter().map(ServoRecord::taken).collect();
+    check_set_points(cell, &taken, &run.reports);
+    let healed = run.ended.link.healed();
+    let Some(healed) = healed.filter(|_| cell.fault == Fault::PowerLoss) else { return };
+    let mut since = taken[2].iter().filter(|it| it.now > healed);
+    let enabled =
+        since.find(|it| it.controlword.enables_operation() || it.state == State::OperationEnabled);
+    assert!(enabled.is_none(), "{enabled:?} {cell:?}");
+}
+
 fn word(finding: &Finding) -> String {
     match finding {
         Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
@@ -229,6 +242,7 @@ fn word(finding: &Finding) -> String {
         Finding::Silent { position, .. } => format!("SubDevice {position} lost"),
         Finding::OutsideOp { position, status, .. } => format!("SubDevice {position} in {status}"),
         Finding::ControllerLost => "controller process lost".to_owned(),
+        Finding::CommandLost => "command lost".to_owned(),
         Finding::LostInTheStop { position, .. } => format!("SubDevice {position} lost in the stop"),
     }
 }

@@ -32,7 +32,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 
 use crate::cell::{Cell, Fault, Phase};
 use crate::exchange::{Counting, Exchange, Newest, Shown};
-use crate::judge::{Outcome, Run};
+use crate::judge::{self, Outcome, Run};
 use crate::support::{PERIOD, supervised};
 use crate::wire::{Progress, Wire};
 
@@ -55,6 +55,18 @@ pub(crate) struct Report {
 
 /// One run of the cell, judged. It listens, brings the bus up, and runs, as the program does.
 pub(crate) fn run(cell: Cell) -> Outcome {
+    play(cell).map_or_else(|outcome| outcome, |run| Outcome::of(cell, &run))
+}
+
+/// The bus once the cause of the fault has gone: when all were in Op again, for good.
+pub(crate) fn afterwards(cell: Cell) -> Option<Duration> {
+    let run = play(Cell { heals: true, ..cell }).ok()?;
+    judge::check_the_way_back(cell, &run);
+    run.ended.link.back_after()
+}
+
+/// A run, or the outcome of a bus that did not come up.
+fn play(cell: Cell) -> Result<Run, Outcome> {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let (progress, newest) = (Progress::default(), Newest::default());
@@ -72,14 +84,14 @@ pub(crate) fn run(cell: Cell) -> Outcome {
         })
     });
     if let Err(error) = up {
-        return Outcome::not_up(cell, &error, &wire, told, clock.now().since(begin));
+        return Err(Outcome::not_up(cell, &error, &wire, told, clock.now().since(begin)));
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
     let homes = cell.phase == Phase::Homing;
     let controller = Sway { homes, progress, newest, see, cycles: 0, times: [None; 3] };
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
-        cycles: Some(2_500),
+        cycles: Some(if cell.heals { 5_000 } else { 2_500 }),
         loss: Some(Duration::from_secs(1)),
         ..CycleConfiguration::every(PERIOD)
     };
@@ -89,7 +101,7 @@ pub(crate) fn run(cell: Cell) -> Outcome {
     let took = clock.now().since(begin);
     let other = |event: CycleEvent| matches!(event.what, Happening::Bus(Event::OtherMainDevice { .. }));
     told |= std::iter::from_fn(|| observer.next_event()).any(other);
-    Outcome::of(cell, &Run { ended, records: &records, reports: seen.try_iter().collect(), told, took })
+    Ok(Run { ended, records, reports: seen.try_iter().collect(), told, took })
 }
 
 fn identity(number: u32) -> Identity {

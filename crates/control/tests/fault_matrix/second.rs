@@ -39,8 +39,8 @@ impl SecondMaster {
         }
     }
 
-    pub(crate) fn stage(&self) -> BringUpPhase {
-        self.main_device.stage()
+    pub(crate) fn phase(&self) -> BringUpPhase {
+        self.main_device.phase()
     }
 
     /// The farthest it came on the way up.
@@ -76,8 +76,8 @@ impl SecondMaster {
                 reply(self.now + ROUND_TRIP, &buffer[..length]);
             }
         }
-        if self.stage() <= BringUpPhase::Op {
-            self.came_to = self.came_to.max(self.stage());
+        if self.phase() <= BringUpPhase::Op {
+            self.came_to = self.came_to.max(self.phase());
         }
         while let Some(event) = self.main_device.poll_event() {
             if let Event::Failed(_) = event {
@@ -87,7 +87,7 @@ impl SecondMaster {
     }
 
     fn begin_cycle(&mut self) {
-        let cycles = (BringUpPhase::PreOp..BringUpPhase::Down).contains(&self.main_device.stage());
+        let cycles = (BringUpPhase::PreOp..BringUpPhase::Down).contains(&self.main_device.phase());
         if cycles && self.cycle.is_none_or(|due| due <= self.now) {
             self.main_device.end_cycle(self.now);
             self.main_device.begin_cycle(self.now);

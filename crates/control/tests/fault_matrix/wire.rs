@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ethercat::al::{AlControl, AlState};
+use ethercat::al::{AlControl, AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::link::Segment as _;
 use ethercat::register;
@@ -22,6 +22,9 @@ use crate::second::SecondMaster;
 
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
+
+/// Time after which the cause of a fault goes away that does not by itself.
+const HEALS: Duration = Duration::from_millis(500);
 
 /// By then another MainDevice that began has its bus in Op.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -67,6 +70,10 @@ pub(crate) struct Wire {
     /// Effects of the fault: frames lost or changed on their way, and what happened once.
     spoilt: u64,
     second: Option<SecondMaster>,
+    /// When the cause went away.
+    healed: Option<Instant>,
+    /// Since when all SubDevices have been in Op.
+    in_op_since: Option<Instant>,
 }
 
 impl Wire {
@@ -95,6 +102,8 @@ impl Wire {
             // These change places before they have power.
             spoilt: u64::from(cell.fault == Fault::Swapped),
             second: None,
+            healed: None,
+            in_op_since: None,
         };
         if cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster {
             wire.begin();
@@ -185,9 +194,43 @@ impl Wire {
         self.spoilt += 1;
     }
 
+    /// Takes the cause away when its time is over, and looks who is in Op, until the cycle stops.
+    fn heal(&mut self, now: Instant) {
+        let Some(began) = self.began.filter(|_| self.cell.heals && !self.progress.has(Progress::STOPPING))
+        else {
+            return;
+        };
+        let last = self.segment.sub_devices().len() - 1;
+        if self.healed.is_none() && now.since(began) >= HEALS {
+            self.healed = Some(now);
+            match self.cell.fault {
+                Fault::PowerLoss => assert!(self.segment.power_on(last)),
+                Fault::CableBreak => assert!(self.segment.connect(0, 1)),
+                Fault::StuckMailbox => self.segment.sub_device_mut(1).unwrap().set_mailbox_runs(true),
+                Fault::RefusedState => self.segment.sub_device_mut(1).unwrap().refuse_state(None),
+                _ => {}
+            }
+        }
+        let op = AlStatus::in_state(AlState::Op);
+        let all = (0..=last)
+            .all(|it| self.segment.is_powered(it) && self.segment.sub_devices()[it].al_status() == op);
+        self.in_op_since = if all { self.in_op_since.or(Some(now)) } else { None };
+    }
+
+    /// When the cause went away.
+    pub(crate) fn healed(&self) -> Option<Instant> {
+        self.healed
+    }
+
+    /// Time from when the cause went away until all SubDevices were in Op for good; `None` if they were not.
+    pub(crate) fn back_after(&self) -> Option<Duration> {
+        Some(self.in_op_since?.since(self.healed?))
+    }
+
     /// Those of whom a frame that leaves now gets inputs, if it gets to them.
     fn readable(&self) -> [Option<&Shown>; 3] {
         let cut = match self.cell.fault {
+            _ if self.healed.is_some() => 3,
             Fault::PowerLoss if self.began.is_some() => 2,
             Fault::CableBreak if self.began.is_some() => 1,
             _ => 3,
@@ -305,6 +348,7 @@ impl Link for Wire {
         self.watch(frame);
         let now = self.clock.now();
         self.segment.advance(now);
+        self.heal(now);
         self.newest.leaves(frame, now, [None; 3]);
         if let Some(result) = self.lost_on_the_way() {
             self.spoilt += 1;

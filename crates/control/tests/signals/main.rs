@@ -1,22 +1,18 @@
 //! Process data by name, down to simulated terminals and a drive, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod axes;
+mod names;
 mod rig;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ethercat::cia402::Request;
-use ipc::state::{self, Refusal};
-use onbeat_control::controller::{Controller, CycleInfo, Freshness};
-use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_control::signal::{Input, Io, Output, SignalError, Signals};
-use onbeat_control::stop::StopHandle;
-use rig::{ANALOGUE, Act, Handles, LAMPS, configured, cycle, lamp, play, play_outside, signal, signals};
-use simulator::application::servo::default_mapping;
-use support::{PERIOD, supervised};
+use ipc::state::Refusal;
+use onbeat_control::controller::Freshness;
+use rig::{Act, Handles, LAMPS, lamp, play, play_outside, signal, signals};
 use types::signal::{Flow, OnStale, OutputBehaviour, Writer as Setter};
 use types::{Signal, Value, ValueType};
 
@@ -178,7 +174,7 @@ fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
         }
     });
     let told: Vec<_> = told.try_iter().collect();
-    assert_eq!(told, [1, 0, 1].map(|word| (word, state::Freshness::Fresh)));
+    assert_eq!(told, [1, 0, 1].map(|word| (word, Freshness::Fresh)));
 }
 
 // feature(signals): values from outside that cannot be are refused with the signal and the reason
@@ -209,7 +205,7 @@ fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason
     for (command, turn, why, place) in told {
         assert_eq!((command.refused, command.accepted), (turn + 1, 0));
         assert_eq!((command.last_refusal, command.last_refused_signal), (why as u8, place), "{command:?}");
-        assert_eq!((command.last_refused_axis, command.freshness), (u16::MAX, state::Freshness::Never));
+        assert_eq!((command.last_refused_axis, command.freshness), (u16::MAX, Freshness::Never));
     }
     assert_eq!(played.levels, [0], "nothing moves");
 }
@@ -272,192 +268,4 @@ fn a_forced_input_is_what_the_controller_sees_and_shows() {
     let free = (false, -19.0, true, [false; 2]);
     assert_eq!(told, [free, (true, 7.25, true, [true; 2]), free]);
     assert_eq!(played.levels, [0, 1, 0]);
-}
-
-/// Two lamps and two levels by one name each.
-fn arrays() -> Vec<Signal> {
-    let output = || Flow::Output(OutputBehaviour::default());
-    let level = |name, bit| signal(name, ANALOGUE, bit, ValueType::Signed(16), Flow::Input);
-    vec![
-        signal("lamps[0]", LAMPS, 0, ValueType::Bool, output()),
-        signal("lamps[1]", LAMPS, 1, ValueType::Bool, output()),
-        level("levels.first", 16),
-        level("levels.second", 48),
-    ]
-}
-
-struct Arrays {
-    lamps: Option<[Output<bool>; 2]>,
-    levels: Option<[Input<i16>; 2]>,
-    seen: Sender<[i16; 2]>,
-}
-
-impl Controller for Arrays {
-    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
-        (self.lamps, self.levels) = (Some(signals.outputs("lamps")?), Some(signals.inputs("levels")?));
-        Ok(())
-    }
-
-    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
-        io.set_all(self.lamps.unwrap(), [false, true]);
-        self.seen.send(io.get_all(self.levels.unwrap())).unwrap();
-    }
-}
-
-// feature(signals): arrays and byte strings: signals of several elements, read and set as one
-#[test]
-fn an_array_is_read_and_set_as_one() {
-    let (seen, told) = channel();
-    let (cycle, levels) =
-        cycle(arrays(), &[], 60, |_, _| Box::new(Arrays { lamps: None, levels: None, seen }));
-    assert_eq!(cycle.unwrap().run(&StopHandle::new()).failure, None);
-    assert_eq!(told.try_iter().last(), Some([100, -2000]));
-    assert_eq!(*levels.lock().unwrap(), [0, 2, 0]);
-}
-
-// feature(signals): outputs with the number of the cycle, for observers outside
-#[test]
-fn an_output_counts_the_cycles() {
-    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
-        let number = signal("number", LAMPS, 0, ValueType::Unsigned(8), Flow::Cycle);
-        let read_only: Ask = |it| {
-            let refused = it.output::<u8>("number").unwrap_err().to_string();
-            assert_eq!(refused, "output \"number\" is written by the cycle: it can be read only");
-            Ok(())
-        };
-        let cycles = 60;
-        let configuration =
-            CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
-        let (cycle, levels) =
-            configured(configuration, vec![number], &[], |_, _| Box::new(Asking(read_only)));
-        let ended = cycle.unwrap().run(&StopHandle::new());
-        assert_eq!(ended.failure, None);
-        // The four lamps are its lowest bits; they are low before Op, and after it.
-        let levels = levels.lock().unwrap();
-        let counted = &levels[1..levels.len() - 1];
-        assert!(counted.len() as u64 >= cycles, "{order:?}: {levels:?}");
-        assert!(counted.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 16), "{order:?}: {levels:?}");
-        let (_, last) = &ended.signals[0];
-        assert!(matches!(last.value, Value::Unsigned(60..=255)) && last.fresh, "{last:?}");
-    }
-}
-
-type Ask = fn(&Signals) -> Result<(), SignalError>;
-
-/// Asks for signals as it is told.
-struct Asking(Ask);
-
-impl Controller for Asking {
-    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
-        (self.0)(signals)
-    }
-}
-
-// feature(signals): outputs with `writer = "outside"`, one writer each
-// feature(signals): a wrong name or type at the start, with the near ones
-#[test]
-fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
-    let asked: [(Ask, &str); 7] = [
-        (
-            |it| it.input::<bool>("door_close").map(drop),
-            "no input is called \"door_close\"; near it: \"door closed\", \"pressure\", \"level\"",
-        ),
-        (
-            |it| it.output::<bool>("lamp").map(drop),
-            "no output is called \"lamp\"; near it: \"lamp 1\", \"lamp 2\", \"lamp 3\"",
-        ),
-        (
-            |it| it.output::<bool>("door closed").map(drop),
-            "signal \"door closed\" is an input, expected an output",
-        ),
-        (
-            |it| it.input::<u16>("level").map(drop),
-            "signal \"level\" is int16, which u16 does not take; read and write it as i16 or f64",
-        ),
-        (
-            |it| it.input::<i16>("pressure").map(drop),
-            "signal \"pressure\" is int16 with a scale, which i16 does not take; read and write it as f64",
-        ),
-        (
-            |it| it.output::<i32>("speed").map(drop),
-            "output \"speed\" is written by axis \"x\": it can be read only",
-        ),
-        (
-            |it| it.output::<bool>("lamp 3").map(drop),
-            "output \"lamp 3\" is commanded from outside: leave it to that, or remove writer = \"outside\"",
-        ),
-    ];
-    for (ask, sentence) in asked {
-        let (cycle, _) = cycle(with_outside(), &[], 1, |_, _| Box::new(Asking(ask)));
-        let error = cycle.map(drop).unwrap_err().to_string();
-        assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
-    }
-    let asked: [(Ask, &str); 4] = [
-        (|it| it.inputs::<i16, 3>("levels").map(drop), "signal \"levels\" has 2 elements, expected 3"),
-        (
-            |it| it.inputs::<i16, 2>("level").map(drop),
-            "no input is called \"level\"; near it: \"levels.first\"",
-        ),
-        (
-            |it| it.inputs::<i16, 1>("levels.first").map(drop),
-            "signal \"levels.first\" has no elements, expected 1",
-        ),
-        (
-            |it| it.inputs::<u16, 2>("levels").map(drop),
-            "signal \"levels.first\" is int16, which u16 does not take",
-        ),
-    ];
-    for (ask, sentence) in asked {
-        let (cycle, _) = cycle(arrays(), &[], 1, |_, _| Box::new(Asking(ask)));
-        let error = cycle.map(drop).unwrap_err().to_string();
-        assert!(error.contains(sentence), "{error}");
-    }
-    let outside = vec![signal("far", LAMPS, 8, ValueType::Bool, Flow::Output(OutputBehaviour::default()))];
-    let (cycle, _) = cycle(outside, &[], 1, |_, _| Box::new(Asking(|_| Ok(()))));
-    let error = cycle.map(drop).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "signal \"far\" ends at bit 9 of SubDevice 3, expected at most 8 bits: correct its place"
-    );
-}
-
-/// Enables the axis and watches its controlword.
-struct Mover {
-    word: Option<Input<u16>>,
-    seen: Sender<bool>,
-}
-
-impl Controller for Mover {
-    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
-        self.word = Some(signals.input("statusword")?);
-        Ok(())
-    }
-
-    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
-        let report = *io.axis(0).unwrap();
-        let command = io.command(0).unwrap();
-        command.request = if info.stopping { Request::Disable } else { Request::Enable };
-        command.setpoint.position = report.feedback.position;
-        let word = io.get(self.word.unwrap());
-        self.seen.send(io.is_fresh(self.word.unwrap()) && word == report.statusword.0).unwrap();
-    }
-}
-
-// feature(signals): inputs and outputs by name in a controller, with axes or without
-#[test]
-fn a_controller_of_signals_moves_axes_too() {
-    let mapping = default_mapping();
-    let at = mapping.input(0x6041, 0).unwrap().bit_offset;
-    let to = mapping.output(0x6040, 0).unwrap().bit_offset;
-    let word = |name, at, flow| signal(name, 0, at, ValueType::Unsigned(16), flow);
-    let taken = Flow::Taken("axis \"axis-0\"".to_owned());
-    let signals = vec![word("statusword", at, Flow::Input), word("controlword", to, taken)];
-    let (seen, told) = channel();
-    let (cycle, _) = cycle(signals, &supervised(1), 400, |_, _| Box::new(Mover { word: None, seen }));
-    let ended = cycle.unwrap().run(&StopHandle::new());
-    assert_eq!(ended.before_stop.axes[0].state, Some(ethercat::cia402::State::OperationEnabled));
-    // Enable operation, as the axis wrote it.
-    assert_eq!(ended.signals[1].1.value, Value::Unsigned(0x0F));
-    let seen: Vec<bool> = told.try_iter().collect();
-    assert!(seen.iter().filter(|&&same| same).count() > 300, "{seen:?}");
 }

@@ -8,6 +8,7 @@ use ipc::command::AxisTarget;
 use ipc::controller::{Controller, CycleEnd, DriveRequest};
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Endpoints, Server};
+use ipc::units::Radians;
 use onbeat_control::external::{ExternalAxis, Settings};
 
 use super::IpcFolder;
@@ -16,7 +17,7 @@ use super::IpcFolder;
 pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
-        mode: "csp".to_owned(),
+        mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 10.0,
         effort_limit: 10.0,
@@ -39,20 +40,20 @@ pub fn settings(drives: usize, deadline: Duration, max_late: u32) -> Settings {
     Settings { deadline, max_late, axes: vec![Some(axis); drives] }
 }
 
-/// Turns every axis at 2 rad/s from where it holds, until the cycle ends.
+/// Turns every axis at 2 rad/s from where it holds, or where supervision brought it, until the cycle ends.
 pub fn turn(controller: &mut Controller, drives: usize) {
     let mut positions = vec![0.0; drives];
     while let Some(turn) = controller.wait() {
         let elapsed = turn.request.period_ns as f64 * 1e-9 * turn.request.periods as f64;
         let axes = turn.request.axes.iter().zip(&mut turn.answer.axes);
         for ((axis, answer), position) in axes.zip(&mut positions) {
-            match axis.phase {
-                2 if !turn.request.stopping => *position += 2.0 * elapsed,
-                2 => {}
+            match (axis.phase, axis.stop) {
+                (2, 0) if !turn.request.stopping => *position += 2.0 * elapsed,
+                (2, 0) => {}
                 _ => *position = axis.target_position,
             }
             answer.request = Some(DriveRequest::Enable);
-            answer.target = Some(AxisTarget::Position(*position));
+            answer.target = Some(AxisTarget::Position(Radians(*position)));
         }
         turn.send();
     }

@@ -31,7 +31,7 @@ use onbeat_control::controller::{
     AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use onbeat_control::cycle::{Cycle, CycleConfiguration};
-use onbeat_control::ipc::{AxisRules, Commanded, Ipc, Rules, Takes};
+use onbeat_control::ipc::{Commanded, Ipc, Rules, Takes};
 use onbeat_control::link::Link;
 use onbeat_control::observer::Observer;
 use onbeat_control::signal::Io;
@@ -185,7 +185,7 @@ pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
 pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> (Ipc, Server, Client) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
-        mode: "csp".to_owned(),
+        mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,
@@ -193,7 +193,7 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
     let axes = (0..rules.axes.len()).map(axis).collect();
     let described = |signal: &types::Signal| SignalDescription {
         name: signal.name.clone(),
-        kind: signal.kind().to_owned(),
+        kind: signal.kind(),
         writer: signal.is_commanded().then(|| OUTSIDE.to_owned()),
         ..SignalDescription::default()
     };
@@ -206,16 +206,11 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
     (Ipc::new(ends, Rules { signals: Commanded::of(signals), ..rules }), server, client)
 }
 
-/// Takes anything within wide limits.
+/// Takes targets of every kind.
 pub fn rules(axes: usize) -> Rules {
-    let axis = AxisRules {
-        takes: Takes { position: true, velocity: true, effort: true },
-        position: None,
-        velocity: RadiansPerSecond(10.0),
-        effort: NewtonMetres(10.0),
-    };
+    let takes = Takes { position: true, velocity: true, effort: true };
     let longest_time_to_live = Duration::from_secs(3600);
-    Rules { axes: vec![axis; axes], base: None, pose: false, signals: Vec::new(), longest_time_to_live }
+    Rules { axes: vec![takes; axes], base: None, pose: false, signals: Vec::new(), longest_time_to_live }
 }
 
 /// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.
@@ -320,9 +315,9 @@ impl Peers {
             let mut sent = 0;
             while send_on() {
                 let target = match sent % 5 {
-                    0 => ipc::command::AxisTarget::Position(f64::NAN),
-                    1 => ipc::command::AxisTarget::Velocity(99.0),
-                    _ => ipc::command::AxisTarget::Position(if sent % 2 == 0 { 1.0 } else { -1.0 }),
+                    0 => AxisTarget::Position(Radians(f64::NAN)),
+                    1 => AxisTarget::Velocity(RadiansPerSecond(f64::INFINITY)),
+                    _ => AxisTarget::Position(Radians(if sent % 2 == 0 { 1.0 } else { -1.0 })),
                 };
                 let command = Command {
                     // Now and then none comes in time.

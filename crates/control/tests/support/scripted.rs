@@ -12,7 +12,6 @@ use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
-use simulator::Segment;
 
 use super::{PERIOD, cycle_of};
 
@@ -30,7 +29,7 @@ pub struct Scene<'a> {
 /// Enables the first axis and holds it where it stands; from then on `script` moves it. What `look` made of each cycle,
 /// where it made something of it.
 pub fn play<S: Send + 'static>(
-    segment: Segment,
+    segment: impl ethercat::link::Segment + 'static,
     axes: &[AxisConfiguration],
     cycles: u64,
     script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,

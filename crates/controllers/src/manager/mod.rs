@@ -11,9 +11,8 @@
 //!   stale: a joystick that still says "ahead" moves nothing.
 //! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
 
-mod jobs;
-mod member;
 mod orders;
+mod requests;
 
 use control::controller::{
     AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
@@ -21,15 +20,17 @@ use control::controller::{
 use control::signal::{Io, SignalError, Signals};
 use ethercat::cia402::{CyclicMode, Request, State};
 use ipc::message::MOST_AXES;
-use ipc::message::control::{self as requests, Action, Refusal, Reply, Request as Asking};
+use ipc::message::control::Refusal;
 use ipc::message::trajectory;
-use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::supervision::STANDS;
+use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
-use self::jobs::{Doing, Job};
-pub use self::member::{Member, MemberKind};
+use self::requests::{Doing, Job};
 use crate::axis::elapsed;
+use crate::base::BaseController;
 use crate::hold::hold;
 use crate::port::Port;
+use crate::trajectory::JointTrajectory;
 
 /// Axis settings that a switch needs in advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +62,8 @@ pub struct ControllerManager {
     /// True until the first cycle of the active controller.
     entering: bool,
     enabled: bool,
+    /// The active controller wants no axis enabled.
+    unwanted: bool,
     job: Option<Job>,
     control: Option<Box<dyn Port>>,
     trajectory: Option<Box<dyn Port>>,
@@ -91,6 +94,7 @@ impl ControllerManager {
             active: 0,
             entering: false,
             enabled: enable,
+            unwanted: false,
             job: None,
             control: None,
             trajectory: None,
@@ -110,97 +114,6 @@ impl ControllerManager {
     #[must_use]
     pub fn with_ports(self, control: Box<dyn Port>, trajectory: Box<dyn Port>) -> Self {
         Self { control: Some(control), trajectory: Some(trajectory), ..self }
-    }
-
-    /// Takes requests from port `control`.
-    fn take_requests(&mut self, info: &CycleInfo, commands: &[AxisCommand]) {
-        let mut buffer = [0; requests::SIZE + 1];
-        for _ in 0..REQUESTS_A_CYCLE {
-            let Some(port) = &mut self.control else { return };
-            let Some(length) = port.receive(&mut buffer) else { return };
-            let bytes = &buffer[..length.min(buffer.len())];
-            match Asking::decode(bytes) {
-                Ok(request) => {
-                    if let Some(outcome) = self.begin(request, info, commands) {
-                        self.reply(request.id, outcome);
-                    }
-                }
-                Err(_) => self.reply(id_of(bytes), Err(Refusal::Malformed)),
-            }
-        }
-    }
-
-    fn reply(&mut self, id: u64, outcome: Result<(), Refusal>) {
-        let mut buffer = [0; requests::SIZE];
-        if let (Some(port), Ok(length)) = (&mut self.control, Reply { id, outcome }.encode(&mut buffer)) {
-            // A full port counts the message; no client reads it.
-            let _ = port.send(&buffer[..length]);
-        }
-    }
-
-    /// Starts a request; returns the reply, if it is due at once.
-    fn begin(
-        &mut self,
-        Asking { id, what }: Asking,
-        cycle: &CycleInfo,
-        commands: &[AxisCommand],
-    ) -> Option<Result<(), Refusal>> {
-        if cycle.stopping {
-            return Some(Err(Refusal::Stopping));
-        }
-        let doing = match what {
-            Action::Stop => Doing::Stopping,
-            Action::Disable => Doing::Disabling,
-            Action::SwitchController(index) if index as usize >= self.members.len() => {
-                return Some(Err(Refusal::NoSuchController));
-            }
-            Action::Home(axis) if axis as usize >= self.axes.len() => {
-                return Some(Err(Refusal::NoSuchAxis));
-            }
-            _ if self.job.is_some() => return Some(Err(Refusal::Busy)),
-            Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
-            Action::Enable => Doing::Enabling,
-            Action::ResetFaults => Doing::Resetting,
-            Action::SwitchController(index) => return Some(self.switch_to(index as usize, commands)),
-            Action::Home(axis) if self.axes[axis as usize].homing == HomedBy::Nobody => {
-                return Some(Err(Refusal::NotPossible));
-            }
-            Action::Home(axis) if self.is_powerless(axis as usize) => {
-                return Some(Err(Refusal::NotEnabled));
-            }
-            Action::Home(_) if !self.stands() => return Some(Err(Refusal::Moving)),
-            Action::Home(axis) => Doing::Homing { axis: axis as usize, begun: false },
-        };
-        if let Some(job) = self.job.take() {
-            self.reply(job.id, Err(Refusal::Replaced));
-        }
-        if doing == Doing::Enabling {
-            self.enabled = true;
-        }
-        self.job = Some(Job { id, doing, cycles: 0, since: Seconds::ZERO });
-        None
-    }
-
-    fn switch_to(&mut self, index: usize, commands: &[AxisCommand]) -> Result<(), Refusal> {
-        if index == self.active {
-            return Ok(());
-        }
-        if !self.stands() {
-            return Err(Refusal::Moving);
-        }
-        self.leave_trajectory();
-        for (last, command) in self.last.iter_mut().zip(commands) {
-            *last = command.setpoint;
-        }
-        self.active = index;
-        self.entering = true;
-        Ok(())
-    }
-
-    /// True if an axis is homed by its drive and that drive is powerless.
-    fn is_powerless(&self, axis: usize) -> bool {
-        let enabled = self.enabled && self.shown[axis].state == Some(State::OperationEnabled);
-        self.axes[axis].homing == HomedBy::Drive && !enabled
     }
 
     fn stands(&self) -> bool {
@@ -237,6 +150,7 @@ impl ControllerManager {
             };
             command.request = wanted;
         }
+        self.unwanted = !commands.is_empty() && commands.iter().all(|it| it.request == Request::Disable);
         if let Some(Job { doing: Doing::Homing { axis, .. }, cycles: 0, .. }) = self.job {
             if let Some(command) = commands.get_mut(axis) {
                 command.home = true;
@@ -327,7 +241,7 @@ impl Controller for ControllerManager {
     fn output(&self) -> ControllerOutput {
         let mut output = self.members.get(self.active).map(Member::output).unwrap_or_default();
         output.control.active = self.active as u16;
-        output.control.enabled = self.enabled;
+        output.control.enabled = self.enabled && !self.unwanted;
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
             (output.pose, output.twist) = (base.pose, base.twist);
@@ -345,6 +259,68 @@ impl std::fmt::Debug for ControllerManager {
     }
 }
 
+/// A controller, and its axes.
+pub struct Member {
+    kind: MemberKind,
+    axes: Vec<usize>,
+}
+
+/// Kinds of controllers.
+pub enum MemberKind {
+    /// Any other controller.
+    Plain(Box<dyn Controller>),
+    /// Follows trajectories from port `trajectory`.
+    Trajectory(Box<JointTrajectory>),
+    /// Drives a base: its odometry continues while another controller is active.
+    Base(Box<BaseController>),
+}
+
+impl Member {
+    /// A controller of the axes with these indices; the switch holds the others.
+    #[must_use]
+    pub fn new(kind: MemberKind, axes: &[usize]) -> Self {
+        Self { kind, axes: axes.to_vec() }
+    }
+
+    fn moves(&self, axis: usize) -> bool {
+        self.axes.contains(&axis)
+    }
+
+    fn controller(&mut self) -> &mut dyn Controller {
+        match &mut self.kind {
+            MemberKind::Plain(controller) => &mut **controller,
+            MemberKind::Trajectory(controller) => &mut **controller,
+            MemberKind::Base(controller) => &mut **controller,
+        }
+    }
+
+    fn output(&self) -> ControllerOutput {
+        match &self.kind {
+            MemberKind::Plain(controller) => controller.output(),
+            MemberKind::Trajectory(controller) => controller.output(),
+            MemberKind::Base(controller) => controller.output(),
+        }
+    }
+
+    fn drive(&self) -> Option<&BaseController> {
+        match &self.kind {
+            MemberKind::Base(drive) => Some(drive),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member").field("axes", &self.axes).finish_non_exhaustive()
+    }
+}
+
+/// Id of a message that cannot be read, as far as it goes.
+fn id_of(bytes: &[u8]) -> u64 {
+    bytes.get(8..16).and_then(<[u8]>::first_chunk).map_or(0, |id| u64::from_le_bytes(*id))
+}
+
 fn is_in_fault(report: &AxisReport) -> bool {
     report.state.is_some_and(State::is_faulted)
 }
@@ -355,19 +331,8 @@ fn is_latched(report: &AxisReport) -> bool {
     stopped && report.stop.is_some_and(|stop| stop.is_latched())
 }
 
-/// Id of a message that cannot be read, as far as it goes.
-fn id_of(bytes: &[u8]) -> u64 {
-    bytes.get(8..16).and_then(<[u8]>::first_chunk).map_or(0, |id| u64::from_le_bytes(*id))
-}
-
-/// Requests taken in one cycle.
-const REQUESTS_A_CYCLE: usize = 4;
-
 /// Cycles without motion after which axes are at rest.
 const STANDING_CYCLES: u32 = 10;
-
-/// Share of the highest speed below which an axis is at rest.
-const STANDS: f64 = 0.01;
 
 /// Set-points nearer than this are the same.
 const SAME_PLACE: Radians = Radians(1e-9);

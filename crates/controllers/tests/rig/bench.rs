@@ -1,17 +1,17 @@
 //! A controller manager with hand-played axes, for cases that simulated drives show too seldom, or never.
 
+use std::ops::{Deref, DerefMut};
+
 use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
 use control::signal::Io;
 use control::signal::Signals;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
-use ipc::message::control::{Action, Refusal, Request as Asking};
-use ipc::message::trajectory::{Begin, Order, Outcome, Point, Report};
 use motion::{AxisPhase, Radians, RadiansPerSecond};
 use onbeat_controllers::{ControllerManager, HomedBy, ManagedAxis, Member};
 
-use super::ports::Pipe;
-use super::{CYCLE, PERIOD, VELOCITY};
+use super::ports::Client;
+use super::{CYCLE, PERIOD, VELOCITY, hardest};
 
 /// Fault of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,16 +40,24 @@ pub struct Bench {
     pub troubles: Vec<Trouble>,
     pub stopping: bool,
     pub cycle: u64,
-    /// Replies, oldest first.
-    pub replies: Vec<(u64, Result<(), Refusal>)>,
-    /// Reports on trajectories, oldest first.
-    pub trajectory: Vec<Report>,
     /// Set-points of every cycle.
     pub positions: Vec<Vec<f64>>,
     modes: Vec<CyclicMode>,
-    requests: Pipe,
-    orders: Pipe,
-    next_id: u64,
+    client: Client,
+}
+
+impl Deref for Bench {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Bench {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
 }
 
 impl Bench {
@@ -58,9 +66,9 @@ impl Bench {
         let axis =
             |&mode| ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
         let axes: Vec<_> = modes.iter().map(axis).collect();
-        let (requests, orders) = (Pipe::default(), Pipe::default());
-        let manager = ControllerManager::new(&axes, members, true)
-            .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
+        let client = Client::default();
+        let (requests, orders) = client.ports();
+        let manager = ControllerManager::new(&axes, members, true).with_ports(requests, orders);
         let mut report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
         report.feedback.fresh = true;
         let mut bench = Self {
@@ -71,13 +79,9 @@ impl Bench {
             troubles: vec![Trouble::None; axes.len()],
             stopping: false,
             cycle: 0,
-            replies: Vec::new(),
-            trajectory: Vec::new(),
             positions: Vec::new(),
             modes: modes.to_vec(),
-            requests,
-            orders,
-            next_id: 0,
+            client,
         };
         bench.run(50);
         bench
@@ -100,8 +104,7 @@ impl Bench {
             self.manager.command(&self.command);
             self.manager
                 .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
-            self.replies.extend(self.requests.taken_replies());
-            self.trajectory.extend(self.orders.taken_reports());
+            self.client.collect();
             self.positions.push(self.commands.iter().map(|command| command.setpoint.position.0).collect());
         }
     }
@@ -111,40 +114,9 @@ impl Bench {
         1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64
     }
 
-    /// Sends a request; returns its id.
-    pub fn request(&mut self, what: Action) -> u64 {
-        self.next_id += 1;
-        self.requests.put_request(Asking { id: self.next_id, what });
-        self.next_id
-    }
-
-    /// Reply to a request.
-    pub fn reply(&self, id: u64) -> Option<Result<(), Refusal>> {
-        self.replies.iter().find(|reply| reply.0 == id).map(|reply| reply.1)
-    }
-
-    pub fn order(&self, order: &Order) {
-        self.orders.put_order(order);
-    }
-
-    /// Sends a whole trajectory.
-    pub fn send(&self, begin: &Begin, points: &[Point]) {
-        self.order(&Order::Begin(*begin));
-        points.iter().for_each(|point| self.order(&Order::Point(*point)));
-        self.order(&Order::Commit { id: begin.id });
-    }
-
-    pub fn outcomes(&self, id: u64) -> Vec<Outcome> {
-        self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
-    }
-
     /// Largest change of velocity per second in the set-points of an axis since `from`.
     pub fn hardest(&self, axis: usize, from: usize) -> f64 {
-        let positions: Vec<f64> = self.positions[from..].iter().map(|row| row[axis]).collect();
-        positions
-            .windows(3)
-            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs())
-            .fold(0.0, f64::max)
+        hardest(self.positions[from..].iter().map(|row| row[axis]))
     }
 
     /// Feedback of an axis in this cycle to its set-point of the previous one.

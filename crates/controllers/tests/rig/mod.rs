@@ -7,6 +7,7 @@ pub mod bench;
 pub mod ports;
 pub mod way;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,8 +26,8 @@ use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, State};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
-use ipc::message::control::{Action, Refusal, Request};
-use ipc::message::trajectory::{Begin, Order, Outcome, Point, Report};
+use ipc::message::control::Refusal;
+use ipc::message::trajectory::Report;
 use motion::base::Twist;
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits, OnStale, Outage, Settings};
@@ -40,7 +41,7 @@ use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 
-use ports::Pipe;
+use ports::Client;
 
 pub const PERIOD: Duration = Duration::from_millis(1);
 pub const CYCLE: f64 = 1e-3;
@@ -75,9 +76,9 @@ impl Rig {
     /// Runs `script` once per cycle until it ends; returns the log of every cycle.
     pub fn run(self, members: Vec<Member>, script: impl FnMut(&mut World) -> Flow + Send + 'static) -> Log {
         let axes: Vec<_> = self.modes.iter().map(|mode| switch_axis(*mode, self.homing)).collect();
-        let (requests, orders) = (Pipe::default(), Pipe::default());
-        let manager = ControllerManager::new(&axes, members, self.enable)
-            .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
+        let client = Client::default();
+        let (requests, orders) = client.ports();
+        let manager = ControllerManager::new(&axes, members, self.enable).with_ports(requests, orders);
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));
         let stop = StopHandle::new();
@@ -89,11 +90,7 @@ impl Rig {
             setpoints: Vec::new(),
             output: ControllerOutput::default(),
             command: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
-            replies: Vec::new(),
-            trajectory: Vec::new(),
-            requests,
-            orders,
-            next_id: 0,
+            client,
         };
         let staged = Staged {
             manager,
@@ -211,51 +208,24 @@ pub struct World {
     pub output: ControllerOutput,
     /// Command; stays until it is changed.
     pub command: ExternalCommand,
-    /// Replies so far.
-    pub replies: Vec<(u64, Result<(), Refusal>)>,
-    /// Reports on trajectories so far.
-    pub trajectory: Vec<Report>,
-    requests: Pipe,
-    orders: Pipe,
-    next_id: u64,
+    client: Client,
+}
+
+impl Deref for World {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
 }
 
 impl World {
-    /// Sends a request; returns its id.
-    pub fn request(&mut self, what: Action) -> u64 {
-        self.next_id += 1;
-        self.requests.put_request(Request { id: self.next_id, what });
-        self.next_id
-    }
-
-    pub fn reply(&self, id: u64) -> Option<Result<(), Refusal>> {
-        self.replies.iter().find(|reply| reply.0 == id).map(|reply| reply.1)
-    }
-
-    pub fn raw_request(&self, bytes: &[u8]) {
-        self.requests.put(bytes);
-    }
-
-    pub fn order(&self, order: &Order) {
-        self.orders.put_order(order);
-    }
-
-    pub fn raw_order(&self, bytes: &[u8]) {
-        self.orders.put(bytes);
-    }
-
-    /// Sends a whole trajectory.
-    pub fn send(&self, begin: &Begin, points: &[Point]) {
-        self.order(&Order::Begin(*begin));
-        points.iter().for_each(|point| self.order(&Order::Point(*point)));
-        self.order(&Order::Commit { id: begin.id });
-    }
-
-    /// Outcomes of a trajectory, in order.
-    pub fn outcomes(&self, id: u64) -> Vec<Outcome> {
-        self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
-    }
-
     pub fn twist(&mut self, x: f64, y: f64, yaw: f64) {
         let (x, y) = (MetresPerSecond(x), MetresPerSecond(y));
         self.command.freshness = Freshness::Fresh;
@@ -295,11 +265,7 @@ pub struct Seen {
 impl Log {
     /// Largest change of velocity per second in the position set-points of an axis.
     pub fn hardest(&self, axis: usize) -> f64 {
-        let positions: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].position.0).collect();
-        positions
-            .windows(3)
-            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs())
-            .fold(0.0, f64::max)
+        hardest(self.cycles.iter().map(|seen| seen.setpoints[axis].position.0))
     }
 
     /// Highest speed of the position set-points of an axis.
@@ -313,6 +279,13 @@ impl Log {
         let velocities: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].velocity.0).collect();
         velocities.windows(2).map(|it| ((it[1] - it[0]) / CYCLE).abs()).fold(0.0, f64::max)
     }
+}
+
+/// Largest change of velocity per second from one of these positions, a cycle each, to the next.
+pub fn hardest(positions: impl Iterator<Item = f64>) -> f64 {
+    let positions: Vec<f64> = positions.collect();
+    let change = |it: &[f64]| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs();
+    positions.windows(3).map(change).fold(0.0, f64::max)
 }
 
 type Script = dyn FnMut(&mut World) -> Flow + Send;
@@ -333,8 +306,7 @@ impl Controller for Staged {
         let world = &mut self.world;
         world.reports = io.axes().to_vec();
         world.now_ns = info.release.as_nanos();
-        world.replies.extend(world.requests.taken_replies());
-        world.trajectory.extend(world.orders.taken_reports());
+        world.client.collect();
         let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
         let begun = enabled || world.cycles > 0 || !self.manager.output().control.enabled;
         world.cycles += u64::from(begun);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
 use ipc::state::{ReadError, Reader, State};
+use ipc::units::RadiansPerSecond;
 
 use crate::pair::{DeviceError, Driver};
 use crate::task::actuators::{Feedback, Velocities};
@@ -131,7 +132,7 @@ impl Drives for OfCycle {
     fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError> {
         let held = self.held.as_mut().ok_or_else(|| DeviceError("it is not open".into()))?;
         for (&place, velocity) in held.places.iter().zip(velocities) {
-            held.command.axes[place] = Some(AxisTarget::Velocity(velocity));
+            held.command.axes[place] = Some(AxisTarget::Velocity(RadiansPerSecond(velocity)));
         }
         held.writer.send(&held.command).map_err(|error| DeviceError::new("commanding", error))?;
         held.state = match held.reader.read() {

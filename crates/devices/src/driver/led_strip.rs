@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use spidev::{SpiModeFlags, Spidev, SpidevOptions};
+use types::LedChip;
 
 use crate::clock::now_ns;
-use crate::led::Chip;
+use crate::led;
 use crate::pair::{DeviceError, Driver};
 use crate::task::led_strip::{Frame, Taken};
 
@@ -84,7 +85,7 @@ impl Wire for Spi {
 #[derive(Debug)]
 pub struct LedStrip<W> {
     wire: W,
-    chip: Chip,
+    chip: LedChip,
     brightness: u8,
     bytes: Vec<u8>,
 }
@@ -92,7 +93,7 @@ pub struct LedStrip<W> {
 impl<W: Wire> LedStrip<W> {
     /// Creates a driver on this wire, with this brightness out of 31.
     #[must_use]
-    pub fn new(wire: W, chip: Chip, brightness: u8) -> Self {
+    pub fn new(wire: W, chip: LedChip, brightness: u8) -> Self {
         Self { wire, chip, brightness, bytes: Vec::new() }
     }
 }
@@ -107,8 +108,9 @@ impl<W: Wire> Driver for LedStrip<W> {
     }
 
     fn open(&mut self) -> Result<String, DeviceError> {
-        self.wire.open(self.chip.speed())?;
-        Ok(format!("an SPI bus for {:?} at {} bit/s", self.chip, self.chip.speed()))
+        let speed = led::speed(self.chip);
+        self.wire.open(speed)?;
+        Ok(format!("an SPI bus for {:?} at {speed} bit/s", self.chip))
     }
 
     fn exchange(
@@ -117,7 +119,7 @@ impl<W: Wire> Driver for LedStrip<W> {
         sample: &mut Taken,
         _patience: Duration,
     ) -> Result<bool, DeviceError> {
-        self.chip.encode(&request.leds[..request.count], self.brightness, &mut self.bytes);
+        led::encode(self.chip, &request.leds[..request.count], self.brightness, &mut self.bytes);
         self.wire.send(&self.bytes)?;
         sample.stamp_ns = now_ns();
         Ok(true)

@@ -138,6 +138,7 @@ pub struct Parameters {
 
 /// Reason for an invalid reply.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ReplyError {
     /// The reply does not begin with a command.
     #[error("expected a command's echo, found \"{}\"", found.escape_ascii())]

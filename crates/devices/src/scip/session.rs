@@ -60,6 +60,7 @@ pub struct Scanned {
 
 /// Reason for a failed session.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum SessionError {
     /// No reply came in time.
     #[error("no reply to {command} for {} ms: is it the right port, powered, and not in use by another program?", patience.as_millis())]

@@ -95,7 +95,7 @@ pub(crate) fn ordinary() -> Vec<Peripheral> {
 
 /// A robot with one device.
 pub(crate) fn only(kind: Kind) -> Vec<Peripheral> {
-    let (name, port) = (kind.word().to_owned(), kind.usual_port().to_owned());
+    let (name, port) = (kind.bare().name().to_owned(), kind.bare().port().to_owned());
     let period = Duration::from_millis(20);
     vec![Peripheral { name, port, period, profile: RealTimeProfile::ORDINARY, kind }]
 }

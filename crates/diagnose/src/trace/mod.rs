@@ -19,3 +19,4 @@ pub mod tracefs;
 pub use decoder::Decoder;
 pub use event::{Name, Task, TraceEvent, What};
 pub use recorder::Recorder;
+pub use symbols::Symbols;

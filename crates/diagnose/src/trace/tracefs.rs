@@ -18,6 +18,7 @@ use thiserror::Error;
 
 /// Reason why the kernel's trace cannot be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Unavailable {
     /// tracefs does not exist, or may not be opened.
     #[error(

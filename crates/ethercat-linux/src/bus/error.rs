@@ -1,4 +1,4 @@
-//! Why a bus does not do what it is asked for.
+//! Errors of a bus that does not do as asked.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::bring_up::BringUpError;
 use crate::link::OpenError;
 
-/// Why a bus does not do what it is asked for; [`Error::sub_device`] and [`Error::al_status_code`] look into it.
+/// Reason that a bus does not do as asked; [`Error::sub_device`] and [`Error::al_status_code`] look into it.
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum Error {
@@ -74,7 +74,7 @@ pub enum Error {
     },
 }
 
-/// Why an SDO cannot be read or written.
+/// Reason that an SDO cannot be read or written.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum SdoError {

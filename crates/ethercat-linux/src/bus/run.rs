@@ -126,6 +126,12 @@ impl Io<'_> {
         self.main_device.submit(request)
     }
 
+    /// Has the latch inputs of a SubDevice read beside process data, into [`SubDevice::latches`](ethercat::main_device::SubDevice::latches);
+    /// false where it has none. See [`MainDevice::read_latches`].
+    pub fn read_latches(&mut self, position: usize) -> bool {
+        self.main_device.read_latches(position)
+    }
+
     /// The MainDevice itself: states, working counters, clocks.
     #[must_use]
     pub fn main_device(&self) -> &MainDevice {
@@ -165,12 +171,12 @@ impl<'a> Running<'a> {
     fn until_asked(&mut self, control: &mut impl FnMut(&mut Io<'_>)) -> Result<(), Error> {
         let begun = MonotonicClock.now();
         let mut in_op = false;
-        while !self.bus.stop.is_asked() {
+        while !self.bus.stop.is_requested() {
             let release = self.pacer.wait();
             let cycle = self.receive(release.instant);
             self.take_events()?;
             let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
-            if main_device.stage() == BringUpPhase::Op {
+            if main_device.phase() == BringUpPhase::Op {
                 if !std::mem::replace(&mut in_op, true) {
                     // On the way up there is time for everything.
                     self.report = RunReport::default();
@@ -184,9 +190,9 @@ impl<'a> Running<'a> {
                     return Ok(());
                 }
             } else if MonotonicClock.now().since(begun) > BRING_UP_PATIENCE {
-                let (stage, awaited) = (main_device.stage(), main_device.awaited());
+                let (phase, awaited) = (main_device.phase(), main_device.awaited());
                 let patience = BRING_UP_PATIENCE;
-                return Err(BringUpError::TimedOut { stage, patience, awaited }.into());
+                return Err(BringUpError::TimedOut { phase, patience, awaited }.into());
             }
             self.transmit();
             self.check_lost(cycle)?;
@@ -270,7 +276,7 @@ impl<'a> Running<'a> {
             self.transmit();
             let release = self.pacer.wait();
             self.receive(release.instant);
-            if self.bus.main_device.as_ref().is_none_or(|it| it.stage() == BringUpPhase::Down) {
+            if self.bus.main_device.as_ref().is_none_or(|it| it.phase() == BringUpPhase::Down) {
                 return;
             }
         }
@@ -279,7 +285,7 @@ impl<'a> Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if self.bus.main_device.as_ref().is_some_and(|it| it.stage() == BringUpPhase::Op) {
+        if self.bus.main_device.as_ref().is_some_and(|it| it.phase() == BringUpPhase::Op) {
             self.make_safe();
         }
         self.take_down();

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::redundancy::Ring;
 use rtrb::{Consumer, Producer, RingBuffer};
 use thiserror::Error;
 
@@ -211,6 +212,10 @@ impl<L: Link> Link for Capture<L> {
             self.record(Direction::Inbound, &buffer[..length]);
         }
         Ok(received)
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        self.link.ring()
     }
 }
 

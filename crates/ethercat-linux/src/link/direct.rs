@@ -1,9 +1,10 @@
 //! A segment on the caller's own thread: with a virtual clock, whole systems run in no time at all.
 
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
 use ethercat::time::Instant;
 
 use super::Link;
@@ -22,7 +23,28 @@ pub struct DirectLink<S, C> {
     segment: S,
     clock: C,
     round_trip: Duration,
-    /// A ring: replies in the order they were sent.
+    replies: Replies,
+}
+
+/// One end of a ring on the caller's own thread, as [`DirectLink`]; made by [`DirectEnd::ring`].
+#[derive(Debug)]
+pub struct DirectEnd<S, C> {
+    shared: Arc<Mutex<Shared<S>>>,
+    end: End,
+    clock: C,
+    round_trip: Duration,
+}
+
+/// Parts that both ends of a ring have in common.
+#[derive(Debug)]
+struct Shared<S> {
+    segment: S,
+    replies: [Replies; 2],
+}
+
+/// A ring: replies in the order they were sent.
+#[derive(Debug)]
+struct Replies {
     replies: Vec<Reply>,
     first: usize,
     count: usize,
@@ -35,20 +57,47 @@ struct Reply {
     bytes: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
+impl Replies {
+    fn new() -> Self {
+        let reply = Reply { due: Instant::EPOCH, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] };
+        Self { replies: vec![reply; FRAMES], first: 0, count: 0 }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        (self.count > 0).then(|| self.replies[self.first].due)
+    }
+
+    /// Appends a frame that is due then, where there is room.
+    fn push(&mut self, frame: &[u8], due: Instant) {
+        let reply = &mut self.replies[(self.first + self.count) % FRAMES];
+        reply.bytes[..frame.len()].copy_from_slice(frame);
+        (reply.length, reply.due) = (frame.len(), due);
+        self.count += 1;
+    }
+
+    fn pop(&mut self, buffer: &mut [u8]) -> usize {
+        let reply = &self.replies[self.first];
+        let length = reply.length.min(buffer.len());
+        buffer[..length].copy_from_slice(&reply.bytes[..length]);
+        self.first = (self.first + 1) % FRAMES;
+        self.count -= 1;
+        length
+    }
+
+    fn is_full(&self) -> bool {
+        self.count == FRAMES
+    }
+}
+
 impl<S: Segment, C: Clock> DirectLink<S, C> {
     /// A link to `segment` with this time from transmit to reply.
     pub fn new(segment: S, clock: C, round_trip: Duration) -> Self {
-        let reply = Reply { due: Instant::EPOCH, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] };
-        Self { segment, clock, round_trip, replies: vec![reply; FRAMES], first: 0, count: 0 }
+        Self { segment, clock, round_trip, replies: Replies::new() }
     }
 
     /// The segment.
     pub fn segment(&mut self) -> &mut S {
         &mut self.segment
-    }
-
-    fn next_due(&self) -> Option<Instant> {
-        (self.count > 0).then(|| self.replies[self.first].due)
     }
 }
 
@@ -56,39 +105,82 @@ impl<S: Segment, C: Clock> Link for DirectLink<S, C> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let now = self.clock.now();
         self.segment.advance(now);
-        if self.count == FRAMES {
-            return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
-        }
-        let reply = &mut self.replies[(self.first + self.count) % FRAMES];
-        let Some(bytes) = reply.bytes.get_mut(..frame.len()) else {
-            return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
-        };
-        bytes.copy_from_slice(frame);
+        let mut bytes = copy(frame, self.replies.is_full())?;
+        let bytes = &mut bytes[..frame.len()];
         if self.segment.process_frame(now, bytes) {
-            reply.length = frame.len();
-            reply.due = now + self.round_trip;
-            self.count += 1;
+            self.replies.push(bytes, now + self.round_trip);
         }
         Ok(())
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        let end = self.clock.now() + timeout;
-        let due = self.next_due().filter(|due| *due <= end);
-        if !timeout.is_zero() {
-            self.clock.sleep_until(due.unwrap_or(end));
-        }
+        let due = wait(&self.clock, self.replies.next_due(), timeout);
         self.segment.advance(self.clock.now());
-        if due.is_none() {
-            return Ok(None);
-        }
-        let reply = &self.replies[self.first];
-        let length = reply.length.min(buffer.len());
-        buffer[..length].copy_from_slice(&reply.bytes[..length]);
-        self.first = (self.first + 1) % FRAMES;
-        self.count -= 1;
-        Ok(Some(length))
+        Ok(due.then(|| self.replies.pop(buffer)))
     }
+}
+
+impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
+    /// Both ends of `segment`, a ring, with this time from transmit to reply.
+    pub fn ring(segment: S, clock: C, round_trip: Duration) -> [Self; 2] {
+        let shared = Shared { segment, replies: [Replies::new(), Replies::new()] };
+        let shared = Arc::new(Mutex::new(shared));
+        End::ALL.map(|end| Self { shared: Arc::clone(&shared), end, clock: clock.clone(), round_trip })
+    }
+
+    /// Runs `call` on the segment.
+    pub fn with_segment<R>(&self, call: impl FnOnce(&mut S) -> R) -> R {
+        call(&mut self.shared().segment)
+    }
+}
+
+impl<S, C> DirectEnd<S, C> {
+    fn shared(&self) -> MutexGuard<'_, Shared<S>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Segment, C: Clock> Link for DirectEnd<S, C> {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        let now = self.clock.now();
+        let mut shared = self.shared();
+        shared.segment.advance(now);
+        let mut bytes = copy(frame, shared.replies.iter().any(Replies::is_full))?;
+        let bytes = &mut bytes[..frame.len()];
+        if let Some(end) = shared.segment.process_frame_at(self.end, now, bytes) {
+            shared.replies[end as usize].push(bytes, now + self.round_trip);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        let next = self.shared().replies[self.end as usize].next_due();
+        let due = wait(&self.clock, next, timeout);
+        let mut shared = self.shared();
+        shared.segment.advance(self.clock.now());
+        Ok(due.then(|| shared.replies[self.end as usize].pop(buffer)))
+    }
+}
+
+/// A copy of `frame` to be changed, unless it is too long or there is no room for its reply.
+fn copy(frame: &[u8], is_full: bool) -> io::Result<[u8; MAXIMUM_FRAME_LENGTH]> {
+    if is_full {
+        return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+    }
+    let mut bytes = [0; MAXIMUM_FRAME_LENGTH];
+    let copy = bytes.get_mut(..frame.len()).ok_or_else(|| io::Error::from_raw_os_error(libc::EMSGSIZE))?;
+    copy.copy_from_slice(frame);
+    Ok(bytes)
+}
+
+/// Waits for a reply that is due `next`, for `timeout` at most; true if it is due then.
+fn wait<C: Clock>(clock: &C, next: Option<Instant>, timeout: Duration) -> bool {
+    let end = clock.now() + timeout;
+    let due = next.filter(|due| *due <= end);
+    if !timeout.is_zero() {
+        clock.sleep_until(due.unwrap_or(end));
+    }
+    due.is_some()
 }
 
 #[cfg(test)]

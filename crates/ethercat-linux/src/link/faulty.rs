@@ -1,16 +1,21 @@
 //! Faults of a bad cable, a slow card or a busy machine, on purpose and repeatably.
 
+mod control;
+mod lane;
+
 use std::io;
 use std::time::Duration;
 
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
 
 use super::Link;
+use control::Change;
+use lane::Lane;
 use rt::clock::{Clock, MonotonicClock};
 
-/// Frames one direction can hold back at once; when all places are taken a frame passes unharmed.
-const HELD: usize = 64;
+pub use control::{FaultChanges, FaultControl};
 
 /// Faults for the frames of one direction. Probabilities are 0 to 1 for each frame on its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,8 +70,13 @@ pub struct FaultCounts {
 pub struct Faulty<L, C = MonotonicClock> {
     link: L,
     clock: C,
+    /// Frames transmitted.
     requests: Lane,
+    /// Frames received.
     replies: Lane,
+    changes: Option<FaultChanges>,
+    /// True at the SubDevices' end of the cable, where requests are received.
+    is_far_end: bool,
 }
 
 impl<L: Link> Faulty<L> {
@@ -75,29 +85,39 @@ impl<L: Link> Faulty<L> {
     pub fn new(link: L, faults: Faults) -> Self {
         Self::with_clock(link, faults, MonotonicClock)
     }
+
+    /// Wraps the SubDevices' end of a cable, without faults until there are `changes`.
+    pub(crate) fn at_far_end(link: L, changes: Option<FaultChanges>) -> Self {
+        Self { changes, is_far_end: true, ..Self::new(link, Faults::default()) }
+    }
 }
 
 impl<L: Link, C: Clock> Faulty<L, C> {
     /// Wraps a link that lives by another clock.
     #[must_use]
     pub fn with_clock(link: L, faults: Faults, clock: C) -> Self {
-        // Two generators, so that the faults of one direction do not depend on the traffic of the other.
-        let mut random = fastrand::Rng::with_seed(faults.seed);
-        let requests = Lane::new(faults.requests, random.fork());
-        let replies = Lane::new(faults.replies, random.fork());
-        Self { link, clock, requests, replies }
+        let [of_requests, of_replies] = chances(faults.seed);
+        let requests = Lane::new(faults.requests, of_requests);
+        let replies = Lane::new(faults.replies, of_replies);
+        Self { link, clock, requests, replies, changes: None, is_far_end: false }
+    }
+
+    /// Lets its faults be changed while it runs.
+    #[must_use]
+    pub fn changed_by(self, changes: FaultChanges) -> Self {
+        Self { changes: Some(changes), ..self }
     }
 
     /// Faults done to frames on their way to the segment.
     #[must_use]
     pub fn requests(&self) -> FaultCounts {
-        self.requests.counts
+        self.requests.counts()
     }
 
     /// Faults done to frames on their way back.
     #[must_use]
     pub fn replies(&self) -> FaultCounts {
-        self.replies.counts
+        self.replies.counts()
     }
 
     /// The link inside.
@@ -106,14 +126,45 @@ impl<L: Link, C: Clock> Faulty<L, C> {
         self.link
     }
 
+    pub(crate) fn inner(&self) -> &L {
+        &self.link
+    }
+
+    /// When the first of the frames is due that are held back.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        [self.requests.next_due(), self.replies.next_due()].into_iter().flatten().min()
+    }
+
+    /// Takes the changes that have come, and sends the frames that are due.
     fn send_due_requests(&mut self) -> io::Result<()> {
+        self.change();
         let now = self.clock.now();
-        while let Some(slot) = self.requests.due(now) {
-            let held = &mut self.requests.held[slot];
-            held.release = Hold::Free;
-            self.link.transmit(&held.bytes[..held.length])?;
+        while let Some(frame) = self.requests.release_due(now) {
+            self.link.transmit(frame)?;
         }
         Ok(())
+    }
+
+    fn change(&mut self) {
+        let Some(changes) = &mut self.changes else { return };
+        let (requests, replies) = match self.is_far_end {
+            false => (&mut self.requests, &mut self.replies),
+            true => (&mut self.replies, &mut self.requests),
+        };
+        while let Some(change) = changes.next() {
+            match change {
+                Change::Rates(faults) => {
+                    requests.set_rates(faults.requests);
+                    replies.set_rates(faults.replies);
+                }
+                Change::LoseNext(count) => requests.lose_next(count),
+                Change::Seed(seed) => {
+                    let [of_requests, of_replies] = chances(seed);
+                    requests.set_chance(of_requests);
+                    replies.set_chance(of_replies);
+                }
+            }
+        }
     }
 
     /// A frame that can be received now without waiting.
@@ -157,8 +208,7 @@ impl<L: Link, C: Clock> Link for Faulty<L, C> {
                 return Ok(None);
             }
             // Sleep in the link below, but not past the moment a held frame is due.
-            let next = [self.requests.next_due(), self.replies.next_due(), Some(end)];
-            let wake = next.into_iter().flatten().min().unwrap_or(end);
+            let wake = self.next_due().map_or(end, |due| due.min(end));
             let Some(length) = self.link.receive(buffer, wake.since(now).max(Duration::from_nanos(1)))?
             else {
                 continue;
@@ -168,132 +218,17 @@ impl<L: Link, C: Clock> Link for Faulty<L, C> {
             }
         }
     }
-}
 
-/// One direction: its rates, its chance, and the frames it holds back.
-#[derive(Debug)]
-struct Lane {
-    rates: FaultRates,
-    random: fastrand::Rng,
-    counts: FaultCounts,
-    held: Vec<Held>,
-}
-
-/// A place for a frame that is held back.
-#[derive(Debug)]
-struct Held {
-    release: Hold,
-    length: usize,
-    bytes: [u8; MAXIMUM_FRAME_LENGTH],
-}
-
-/// Until when a frame is held back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Hold {
-    Free,
-    /// Until this instant.
-    Until(Instant),
-    /// Until the next frame has passed, at the latest until this instant.
-    UntilPassed(Instant),
-}
-
-impl Lane {
-    fn new(rates: FaultRates, random: fastrand::Rng) -> Self {
-        let held = (0..HELD)
-            .map(|_| Held { release: Hold::Free, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] })
-            .collect();
-        Self { rates, random, counts: FaultCounts::default(), held }
-    }
-
-    /// Decides a frame's fate; whether it goes on now, perhaps changed.
-    fn passes(&mut self, now: Instant, frame: &mut [u8]) -> bool {
-        // Every frame draws the same number of times: the fate of one does not shift the others'.
-        let [lost, corrupted, duplicated, delayed, reordered] = [
-            self.rates.loss,
-            self.rates.corrupt,
-            self.rates.duplicate,
-            self.rates.delay,
-            self.rates.reorder,
-        ]
-        .map(|probability| self.random.f64() < probability);
-        let bit = self.random.u32(..) as usize;
-
-        self.counts.frames += 1;
-        // Those that let this frame pass may follow it.
-        self.release_passed(now);
-        if lost {
-            self.counts.lost += 1;
-            return false;
-        }
-        if corrupted && frame.len() > ETHERNET_HEADER {
-            let bits = (frame.len() - ETHERNET_HEADER) * 8;
-            frame[ETHERNET_HEADER + bit % bits / 8] ^= 1 << (bit % 8);
-            self.counts.corrupted += 1;
-        }
-        if duplicated && self.hold(Hold::Until(now), frame) {
-            self.counts.duplicated += 1;
-        }
-        if delayed && self.hold(Hold::Until(now + self.rates.delay_by), frame) {
-            self.counts.delayed += 1;
-            return false;
-        }
-        let latest = now + self.rates.delay_by.max(Duration::from_millis(2));
-        if reordered && self.hold(Hold::UntilPassed(latest), frame) {
-            self.counts.reordered += 1;
-            return false;
-        }
-        true
-    }
-
-    fn release_passed(&mut self, now: Instant) {
-        for held in &mut self.held {
-            if matches!(held.release, Hold::UntilPassed(_)) {
-                held.release = Hold::Until(now);
-            }
-        }
-    }
-
-    /// Keeps a copy; false if all places are taken.
-    fn hold(&mut self, release: Hold, frame: &[u8]) -> bool {
-        let Some(held) = self.held.iter_mut().find(|held| held.release == Hold::Free) else { return false };
-        let Some(bytes) = held.bytes.get_mut(..frame.len()) else { return false };
-        bytes.copy_from_slice(frame);
-        held.length = frame.len();
-        held.release = release;
-        true
-    }
-
-    /// The place of the frame that has been due longest.
-    fn due(&self, now: Instant) -> Option<usize> {
-        let due = self.held.iter().enumerate().filter_map(|(slot, held)| Some((held.due()?, slot)));
-        due.min().filter(|(due, _)| *due <= now).map(|(_, slot)| slot)
-    }
-
-    fn next_due(&self) -> Option<Instant> {
-        self.held.iter().filter_map(Held::due).min()
-    }
-
-    fn take_due(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
-        let slot = self.due(now)?;
-        let held = &mut self.held[slot];
-        held.release = Hold::Free;
-        let length = held.length.min(buffer.len());
-        buffer[..length].copy_from_slice(&held.bytes[..length]);
-        Some(length)
+    fn ring(&self) -> Option<Ring> {
+        self.link.ring()
     }
 }
 
-impl Held {
-    fn due(&self) -> Option<Instant> {
-        match self.release {
-            Hold::Free => None,
-            Hold::Until(instant) | Hold::UntilPassed(instant) => Some(instant),
-        }
-    }
+/// Chances of requests and replies: two, so that the faults of one direction do not depend on the traffic of the other.
+fn chances(seed: u64) -> [fastrand::Rng; 2] {
+    let mut random = fastrand::Rng::with_seed(seed);
+    [random.fork(), random.fork()]
 }
-
-/// Destination, source, EtherType.
-const ETHERNET_HEADER: usize = 14;
 
 #[cfg(test)]
 mod tests {
@@ -424,6 +359,73 @@ mod tests {
         }
         assert_eq!(hit.iter().position(|&hit| hit), Some(14));
         assert!(hit[14..].iter().all(|&hit| hit));
+    }
+
+    /// Frames of a link whose faults change after every ten: numbers of those that come back.
+    fn changed(far_end: bool) -> Vec<u8> {
+        let (mut control, changes) = FaultControl::pair();
+        let mut link = match far_end {
+            false => Faulty::new(Loopback::default(), Faults::default()).changed_by(changes),
+            true => Faulty::at_far_end(Loopback::default(), Some(changes)),
+        };
+        let mut back = Vec::new();
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        for number in 0..40 {
+            match number {
+                10 => control.lose_next(3),
+                20 => control.set_rates(replies(FaultRates { loss: 1.0, ..FaultRates::default() })),
+                30 => control.set_rates(Faults::default()),
+                _ => {}
+            }
+            link.transmit(&[number; 60]).unwrap();
+            while link.receive(&mut buffer, Duration::ZERO).unwrap().is_some() {
+                back.push(buffer[0]);
+            }
+        }
+        let counts =
+            if far_end { [link.replies(), link.requests()] } else { [link.requests(), link.replies()] };
+        assert_eq!(counts.map(|counts| counts.lost), [3, 10], "each in its direction");
+        back
+    }
+
+    // feature(cycle): faults of a link that change while it runs, seen from either end
+    #[test]
+    fn faults_change_between_two_frames_at_either_end() {
+        let expected: Vec<u8> = (0..10).chain(13..20).chain(30..40).collect();
+        assert_eq!(changed(false), expected);
+        assert_eq!(changed(true), expected);
+    }
+
+    #[test]
+    fn a_seed_begins_chance_anew() {
+        let (mut control, changes) = FaultControl::pair();
+        let rates = FaultRates { loss: 0.5, ..FaultRates::default() };
+        let mut link = Faulty::new(Loopback::default(), replies(rates)).changed_by(changes);
+        let mut fates = || {
+            control.set_seed(7);
+            let mut buffer = [0; 60];
+            [(); 64].map(|()| {
+                link.transmit(&[1; 60]).unwrap();
+                link.receive(&mut buffer, Duration::ZERO).unwrap().is_some()
+            })
+        };
+        assert_eq!(fates(), fates());
+    }
+
+    #[test]
+    fn changes_for_which_there_is_no_room_wait() {
+        let (mut control, changes) = FaultControl::pair();
+        for loss in 0..=100 {
+            let rates = FaultRates { loss: f64::from(100 - loss), ..FaultRates::default() };
+            control.set_rates(replies(rates));
+        }
+        let mut link = Faulty::new(Loopback::default(), Faults::default()).changed_by(changes);
+        let mut lost = || {
+            control.flush();
+            link.transmit(&[1; 60]).unwrap();
+            link.receive(&mut [0; 60], Duration::ZERO).unwrap().is_none()
+        };
+        assert_eq!([lost(), lost()], [true, false], "the last one comes when there is room");
     }
 
     #[test]

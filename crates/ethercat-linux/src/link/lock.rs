@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 
+use crate::sys::packet_socket::interface_index;
 use crate::sys::peer::peer;
 
 /// The interface is ours until this is dropped or the process ends.
@@ -67,6 +68,15 @@ pub(crate) fn take(index: u32, own: u64, doing: &str) -> io::Result<Taken> {
         thread::sleep(Duration::from_millis(10));
     }
     Ok(judge(Owner::default(), ethercat_sockets(index, own)))
+}
+
+/// The program that has the name of this interface, if there is one. Its rights are not looked at: those are judged when the name is taken.
+///
+/// # Errors
+/// No such interface, or the operating system refuses to say.
+pub fn owner(interface: &str) -> io::Result<Option<Owner>> {
+    let index = interface_index(interface).ok_or(io::ErrorKind::NotFound)?;
+    ask(index)
 }
 
 /// Whom to believe: `sockets` are the users of all other EtherCAT sockets on the interface, if the kernel lists them.

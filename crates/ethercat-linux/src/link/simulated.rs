@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::Link;
@@ -20,7 +20,7 @@ use rt::scheduling::{self, Scheduling};
 const FRAMES: usize = 256;
 
 /// The longest a segment goes without being told the time.
-const ADVANCE_EVERY: Duration = Duration::from_micros(250);
+pub(crate) const ADVANCE_EVERY: Duration = Duration::from_micros(250);
 
 /// A link whose far end is a [`Segment`] on its own thread.
 ///
@@ -30,6 +30,7 @@ const ADVANCE_EVERY: Duration = Duration::from_micros(250);
 pub struct SimulatedLink<S> {
     outgoing: Producer<Box<Buffer>>,
     incoming: Consumer<Box<Buffer>>,
+    end: End,
     #[expect(clippy::vec_box, reason = "the boxes move through the rings")]
     free: Vec<Box<Buffer>>,
     shared: Arc<Shared>,
@@ -50,24 +51,26 @@ impl<S: Segment + 'static> SimulatedLink<S> {
     /// Starts the segment's thread with this policy; one that is refused is left out.
     #[must_use]
     pub fn with_scheduling(segment: S, scheduling: Option<Scheduling>) -> Self {
-        let (outgoing, requests) = RingBuffer::new(FRAMES);
-        let (replies, incoming) = RingBuffer::new(FRAMES);
-        let (sender, calls) = mpsc::channel();
-        let shared = Arc::new(Shared::default());
-        let control = SegmentControl { sender: Arc::new(Mutex::new(sender)), shared: Arc::clone(&shared) };
-        let wire = Wire { segment, requests, replies, calls, shared: Arc::clone(&shared) };
-        let thread = thread::Builder::new()
-            .name("segment".into())
-            .spawn(move || {
-                // Ignored: there is no privilege needed to leave a real-time policy.
-                let _ = scheduling::set_ordinary();
-                let _ = scheduling.map(Scheduling::apply);
-                scheduling::set_timer_slack(1);
-                wire.run()
-            })
-            .ok();
-        let free = (0..FRAMES).map(|_| Box::default()).collect();
-        Self { outgoing, incoming, free, shared, control, thread }
+        let (near, far) = pipe();
+        let (control, thread) = start(segment, scheduling, vec![far]);
+        Self::of(near, End::First, control, thread)
+    }
+
+    /// The same for both ends of a ring; dropping either stops the thread. A frame that comes out at the other end takes its
+    /// buffer along, so that both are to be sent alike.
+    #[must_use]
+    pub fn ring(segment: S, scheduling: Option<Scheduling>) -> (Self, Self) {
+        let ((first, far_first), (second, far_second)) = (pipe(), pipe());
+        let (control, thread) = start(segment, scheduling, vec![far_first, far_second]);
+        let second = Self::of(second, End::Second, control.clone(), None);
+        (Self::of(first, End::First, control, thread), second)
+    }
+
+    fn of(near: Near, end: End, control: SegmentControl<S>, thread: Option<JoinHandle<S>>) -> Self {
+        let mut free = Vec::with_capacity(2 * FRAMES);
+        free.extend((0..FRAMES).map(|_| Box::default()));
+        let (shared, Near { outgoing, incoming }) = (Arc::clone(&control.shared), near);
+        Self { outgoing, incoming, end, free, shared, control, thread }
     }
 
     /// A handle to reach the segment while the link is in use elsewhere.
@@ -148,7 +151,7 @@ impl<S> Link for SimulatedLink<S> {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.shared.reply.wait(left, || !self.incoming.is_empty());
+            self.shared.replies[self.end as usize].wait(left, || !self.incoming.is_empty());
             if let Some(length) = self.take(buffer) {
                 return Ok(Some(length));
             }
@@ -212,36 +215,92 @@ impl Default for Buffer {
 struct Shared {
     /// Rung for the segment's thread: a frame, a call, or the end.
     request: Doorbell,
-    /// Rung for the receiver: a reply.
-    reply: Doorbell,
+    /// Rung for the receiver at each end: a reply.
+    replies: [Doorbell; 2],
     stop: AtomicBool,
 }
 
-/// The segment's side of the rings.
-struct Wire<S> {
-    segment: S,
+/// The link's side of the rings of one end.
+struct Near {
+    outgoing: Producer<Box<Buffer>>,
+    incoming: Consumer<Box<Buffer>>,
+}
+
+/// The segment's side of them.
+struct Far {
     requests: Consumer<Box<Buffer>>,
     replies: Producer<Box<Buffer>>,
+}
+
+/// Rings for the buffers of both ends of a ring of SubDevices, wherever they are.
+fn pipe() -> (Near, Far) {
+    let (outgoing, requests) = RingBuffer::new(2 * FRAMES);
+    let (replies, incoming) = RingBuffer::new(2 * FRAMES);
+    (Near { outgoing, incoming }, Far { requests, replies })
+}
+
+fn start<S: Segment + 'static>(
+    segment: S,
+    scheduling: Option<Scheduling>,
+    ends: Vec<Far>,
+) -> (SegmentControl<S>, Option<JoinHandle<S>>) {
+    let (sender, calls) = mpsc::channel();
+    let shared = Arc::new(Shared::default());
+    let wire = Wire { segment, ends, calls, shared: Arc::clone(&shared) };
+    let thread = thread::Builder::new()
+        .name("segment".into())
+        .spawn(move || {
+            // Ignored: there is no privilege needed to leave a real-time policy.
+            let _ = scheduling::set_ordinary();
+            let _ = scheduling.map(scheduling::schedule);
+            scheduling::set_timer_slack(1);
+            wire.run()
+        })
+        .ok();
+    (SegmentControl { sender: Arc::new(Mutex::new(sender)), shared }, thread)
+}
+
+/// The segment's thread.
+struct Wire<S> {
+    segment: S,
+    ends: Vec<Far>,
     calls: mpsc::Receiver<Call<S>>,
     shared: Arc<Shared>,
 }
 
 impl<S: Segment> Wire<S> {
+    /// Passes the frames that wait at `end`; true if there were any.
+    fn pass(&mut self, end: End, clock: MonotonicClock) -> bool {
+        let mut any = false;
+        while let Some(mut buffer) = self.ends.get_mut(end as usize).and_then(|far| far.requests.pop().ok())
+        {
+            let length = buffer.length;
+            let out = self.segment.process_frame_at(end, clock.now(), &mut buffer.bytes[..length]);
+            let out = out.filter(|&out| self.ends.len() > out as usize);
+            if out.is_none() {
+                buffer.length = 0;
+            }
+            let out = out.unwrap_or(end);
+            // As many places as buffers: never full.
+            let _ = self.ends[out as usize].replies.push(buffer);
+            self.shared.replies[out as usize].ring();
+            any = true;
+        }
+        any
+    }
+
+    fn has_requests(&self) -> bool {
+        self.ends.iter().any(|far| !far.requests.is_empty())
+    }
+
     fn run(mut self) -> S {
         let clock = MonotonicClock;
         let mut advanced = clock.now();
         // Relaxed: nothing but the flag itself is passed through it.
         while !self.shared.stop.load(Ordering::Relaxed) {
             let mut busy = false;
-            while let Ok(mut buffer) = self.requests.pop() {
-                let length = buffer.length;
-                if !self.segment.process_frame(clock.now(), &mut buffer.bytes[..length]) {
-                    buffer.length = 0;
-                }
-                // As many places as buffers: never full.
-                let _ = self.replies.push(buffer);
-                self.shared.reply.ring();
-                busy = true;
+            for end in End::ALL {
+                busy |= self.pass(end, clock);
             }
             while let Ok(call) = self.calls.try_recv() {
                 call(&mut self.segment);
@@ -258,7 +317,7 @@ impl<S: Segment> Wire<S> {
                 // races with this wait is served at the next advance.
                 self.shared
                     .request
-                    .wait(left, || !self.requests.is_empty() || self.shared.stop.load(Ordering::Relaxed));
+                    .wait(left, || self.has_requests() || self.shared.stop.load(Ordering::Relaxed));
             }
         }
         self.segment

@@ -3,14 +3,14 @@
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
-use rt::clock::timespec;
+use super::poll::ppoll;
 
 /// EtherType of EtherCAT (ETG.1000.4, 5.1).
-const ETHERTYPE: u16 = 0x88A4;
+pub(super) const ETHERTYPE: u16 = 0x88A4;
 
 /// An interface's number, if there is one of this name.
 pub(crate) fn interface_index(name: &str) -> Option<u32> {
@@ -234,18 +234,10 @@ impl PacketSocket {
 
     /// Waits until a frame is there or `timeout` has passed; a signal ends it early.
     pub(crate) fn wait(&self, timeout: Duration) -> io::Result<()> {
-        let mut poll = libc::pollfd { fd: self.raw(), events: libc::POLLIN, revents: 0 };
-        let timeout = timespec(timeout);
-        // SAFETY: one valid pollfd and a timespec, both outliving the call; a null mask changes none.
-        let ready = unsafe { libc::ppoll(&mut poll, 1, &timeout, ptr::null()) };
-        if ready >= 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+        ppoll(&mut [libc::pollfd { fd: self.raw(), events: libc::POLLIN, revents: 0 }], timeout)
     }
 
-    fn set_option<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
+    pub(super) fn set_option<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
         // SAFETY: pointer and length are those of a live value of the option's own type, which the
         // kernel only reads.
@@ -262,5 +254,21 @@ impl PacketSocket {
 
     fn raw(&self) -> libc::c_int {
         self.descriptor.as_raw_fd()
+    }
+}
+
+/// Waits until a frame is there at any of these or `timeout` has passed; a signal ends it early.
+pub(crate) fn wait_for_any<'a>(
+    sockets: impl Iterator<Item = &'a PacketSocket>,
+    timeout: Duration,
+) -> io::Result<()> {
+    let entry = |it: &PacketSocket| libc::pollfd { fd: it.raw(), events: libc::POLLIN, revents: 0 };
+    let mut entries: Vec<_> = sockets.map(entry).collect();
+    ppoll(&mut entries, timeout)
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 }

@@ -2,9 +2,12 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use onbeat_ethercat_linux::ethercat::link::MAXIMUM_FRAME_LENGTH;
 use onbeat_ethercat_linux::ethercat::sii::Identity;
 use onbeat_ethercat_linux::ethercat::time::Instant;
+use onbeat_ethercat_linux::link::Link;
 use simulator::application::servo::default_mapping;
 use simulator::application::sii::{coupler, digital_inputs, digital_outputs, with_coe};
 use simulator::application::{
@@ -76,4 +79,13 @@ pub(crate) fn recorder_of(product_code: u32, count: u8) -> (SubDevice, Outputs) 
 
 pub(crate) fn segment(devices: Vec<SubDevice>) -> Segment {
     Segment::new(devices)
+}
+
+/// Waits for a frame that does not come: as long as it is told to, and no longer.
+pub(crate) fn waits_as_long_as_it_is_told(link: &mut impl Link, patience: Duration) {
+    let begin = std::time::Instant::now();
+    let received = link.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::from_millis(5)).unwrap();
+    let elapsed = begin.elapsed();
+    assert_eq!(received, None);
+    assert!(elapsed >= Duration::from_millis(5) && elapsed < patience, "{elapsed:?}");
 }

@@ -2,26 +2,12 @@
 
 use super::homing::{Homing, HomingProgress};
 use types::CyclicMode;
+pub use types::cycle::BLIND_CYCLES;
+pub use types::state::{DrivePhase as Phase, DriveRequest as Request};
 
 use super::mode::ModeOfOperation;
 use super::state::State;
 use super::word::{Controlword, Statusword};
-
-/// Request of the controller to a drive, made on every cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// No torque: step down to Switch on disabled. Cuts a running quick stop short.
-    #[default]
-    Disable,
-    /// Step up to Operation enabled and follow the targets. Never resets a fault.
-    Enable,
-    /// Stop as the quick stop option code 0x605A says, and stay disabled after it.
-    QuickStop,
-    /// Stand still with torque: the halt bit is set and the target held. Enables nothing by itself.
-    Halt,
-    /// Reset a fault; in any other state as [`Request::Disable`].
-    FaultReset,
-}
 
 /// Feedback of a drive, in its own units; fields that are not mapped stay 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,17 +50,6 @@ pub struct DriveOutput {
     pub target_torque: i16,
 }
 
-/// Whose target the drive gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Not in Operation enabled: CSP sends back the actual position, CSV and CST zero.
-    NotEnabled,
-    /// In Operation enabled and standing at [`Drive::holds_at`]: a controller starts its set-points there.
-    Holding,
-    /// The controller's targets go through.
-    Following,
-}
-
 /// One drive, as the MainDevice guides it: called once a cycle, no I/O, no allocation.
 ///
 /// **No jump.** Until Operation enabled is seen, a CSP target is the actual position of the same cycle. On the
@@ -94,9 +69,17 @@ pub enum Phase {
 /// **Homing** ([`Drive::home`]) gives the axis to the drive. Until it has it back - the cyclic mode is shown again - the
 /// targets are the actual position and zero, and the phase is [`Phase::Holding`]; it begins anew where the axis stands then,
 /// whatever its position is called. Any request but [`Request::Enable`] interrupts it.
+///
+/// **Another mode** ([`Drive::change_mode`]) may be asked for while the axis moves. Until 0x6061 shows it nobody knows which of the
+/// two the drive works in, so it is sent the controller's targets of both; a position of a mode that was not one of positions
+/// has to lie within the maximum step of the actual one.
 #[derive(Clone, Debug)]
 pub struct Drive {
     mode: CyclicMode,
+    /// Positions go to mode 7 instead of 8.
+    interpolated: bool,
+    /// Mode of before, until the drive shows another.
+    before: Option<CyclicMode>,
     maximum_step: u32,
     output: DriveOutput,
     last_input: Option<DriveInput>,
@@ -114,10 +97,7 @@ pub struct Drive {
 }
 
 /// Cycles in a row for which a position has to stay the same to be at rest.
-const REST_CYCLES: u32 = 8;
-
-/// Cycles in a row without input for which targets go on.
-pub const BLIND_CYCLES: u32 = 2;
+pub(super) const REST_CYCLES: u32 = 8;
 
 /// Cycles for which each level of the fault reset bit is held, so that a drive sampling the controlword more
 /// slowly than the bus, or one answering a cycle late, sees the edge.
@@ -130,6 +110,8 @@ impl Drive {
     pub fn new(mode: CyclicMode, maximum_step: u32) -> Self {
         Self {
             mode,
+            interpolated: false,
+            before: None,
             maximum_step,
             output: DriveOutput::default(),
             last_input: None,
@@ -146,6 +128,33 @@ impl Drive {
         }
     }
 
+    /// A drive in interpolated position mode (7): [`DriveOutput::target_position`] goes to 0x60C1:1, and everything else is as in
+    /// CSP.
+    #[must_use]
+    pub fn interpolated(maximum_step: u32) -> Self {
+        Self { interpolated: true, ..Self::new(CyclicMode::Position, maximum_step) }
+    }
+
+    /// Has the drive work in another mode, also while it is enabled and moves. [`Drive::mode_of_operation`] asks for it; it has to
+    /// be sent, and the mode in effect to be among the inputs: where it is not, it is taken to be the one asked for. Nothing
+    /// is changed, and `false` returned, while its drive has the axis to find its home.
+    pub fn change_mode(&mut self, mode: CyclicMode) -> bool {
+        if self.homing.is_active() {
+            return false;
+        }
+        if mode != self.mode || self.interpolated {
+            self.before.get_or_insert(self.mode);
+            (self.mode, self.interpolated) = (mode, false);
+        }
+        true
+    }
+
+    /// True until the drive shows the mode that was asked for last.
+    #[must_use]
+    pub const fn is_changing_mode(&self) -> bool {
+        self.before.is_some()
+    }
+
     /// One cycle: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
     pub fn update(&mut self, input: Option<DriveInput>, command: DriveCommand) -> DriveOutput {
         self.just_enabled = false;
@@ -157,6 +166,9 @@ impl Drive {
         let stands = self.last_input.is_some_and(|last| last.position == input.position);
         self.standing = if stands { self.standing.saturating_add(1) } else { 0 };
         self.output.controlword = self.controlword(input, command.request);
+        if input.mode.is_none_or(|mode| mode == self.own_mode()) {
+            self.before = None;
+        }
         if self.state == Some(State::OperationEnabled) {
             if self.homing.is_active() {
                 self.update_homing(input, command.request);
@@ -182,13 +194,18 @@ impl Drive {
     /// Value of 0x6060.
     #[must_use]
     pub fn mode_of_operation(&self) -> ModeOfOperation {
-        self.homing.mode(self.mode.into())
+        self.homing.mode(self.own_mode())
+    }
+
+    /// The mode it takes set-points in.
+    fn own_mode(&self) -> ModeOfOperation {
+        if self.interpolated { ModeOfOperation::InterpolatedPosition } else { self.mode.into() }
     }
 
     /// The drive is to find its home by itself, as its objects 0x6098 ff. say. Heard only in Operation enabled, and not
-    /// while it does so already; `false` where it is not heard.
+    /// while it does so already or changes its mode; `false` where it is not heard.
     pub fn home(&mut self) -> bool {
-        let heard = self.phase != Phase::NotEnabled && !self.homing.is_active();
+        let heard = self.phase != Phase::NotEnabled && !self.homing.is_active() && self.before.is_none();
         if heard {
             self.homing.begin();
         }
@@ -262,12 +279,17 @@ impl Drive {
     }
 
     fn update_enabled(&mut self, input: DriveInput, command: DriveCommand) {
+        if self.interpolated && command.request == Request::Enable {
+            self.output.controlword.0 |= Controlword::ENABLE_INTERPOLATION;
+        }
         if self.phase == Phase::NotEnabled {
             self.just_enabled = true;
             self.stand(Phase::Holding, input.position);
         } else if command.request == Request::Enable {
             let resumes = core::mem::take(&mut self.halted);
-            if resumes && self.mode == CyclicMode::Position && self.is_too_far(input.position) {
+            if let Some(before) = self.before {
+                self.follow_both(before, input, command);
+            } else if resumes && self.mode == CyclicMode::Position && self.is_too_far(input.position) {
                 // The drive stopped along its own ramp, away from the held target: begin where it stands.
                 self.stand(Phase::Holding, input.position);
             } else {
@@ -291,22 +313,18 @@ impl Drive {
             self.output.target_torque = 0;
             return;
         }
-        let goes_on = self.missed_in_a_row <= BLIND_CYCLES;
+        let goes_on = u64::from(self.missed_in_a_row) <= BLIND_CYCLES;
         let DriveCommand { target_position, target_velocity, target_torque, .. } = command;
-        match self.mode {
-            CyclicMode::Position if goes_on && !self.is_too_far(target_position) => {
-                self.output.target_position = target_position;
-            }
-            CyclicMode::Position => {}
-            CyclicMode::Velocity if goes_on => self.output.target_velocity = target_velocity,
-            CyclicMode::Velocity => {
-                self.output.target_velocity = fallen(self.output.target_velocity, target_velocity);
-            }
-            CyclicMode::Torque if goes_on => self.output.target_torque = target_torque,
-            CyclicMode::Torque => {
-                let (last, asked) = (self.output.target_torque.into(), target_torque.into());
-                self.output.target_torque = fallen(last, asked) as i16;
-            }
+        if self.may_work_in(CyclicMode::Position) && goes_on && !self.is_too_far(target_position) {
+            self.output.target_position = target_position;
+        }
+        if self.may_work_in(CyclicMode::Velocity) {
+            let fallen = fallen(self.output.target_velocity, target_velocity);
+            self.output.target_velocity = if goes_on { target_velocity } else { fallen };
+        }
+        if self.may_work_in(CyclicMode::Torque) {
+            let fallen = fallen(self.output.target_torque.into(), target_torque.into()) as i16;
+            self.output.target_torque = if goes_on { target_torque } else { fallen };
         }
     }
 
@@ -324,10 +342,30 @@ impl Drive {
 
     fn update_homing(&mut self, input: DriveInput, request: Request) {
         let rests = self.last_input.is_some_and(|last| last.position == input.position);
-        let bits = self.homing.step(&input, request, self.mode.into(), rests);
+        let bits = self.homing.step(&input, request, self.own_mode(), rests);
         self.output.controlword.0 |= bits;
         self.halted = false;
         self.stand(Phase::Holding, input.position);
+    }
+
+    /// Sends the targets of the mode asked for and of that of before: the drive may work in either.
+    fn follow_both(&mut self, before: CyclicMode, input: DriveInput, command: DriveCommand) {
+        let position = self.may_work_in(CyclicMode::Position);
+        let (velocity, torque) =
+            (self.may_work_in(CyclicMode::Velocity), self.may_work_in(CyclicMode::Torque));
+        self.phase = Phase::Following;
+        if before != CyclicMode::Position {
+            // No position was followed: the target begins where the axis is.
+            self.output.target_position = input.position;
+        }
+        if position && self.is_too_far(command.target_position) {
+            self.refused_targets += 1;
+            self.phase = Phase::Holding;
+        } else if position {
+            self.output.target_position = command.target_position;
+        }
+        self.output.target_velocity = if velocity { command.target_velocity } else { 0 };
+        self.output.target_torque = if torque { command.target_torque } else { 0 };
     }
 
     fn follow(&mut self, input: DriveInput, command: DriveCommand) {
@@ -344,6 +382,12 @@ impl Drive {
         if self.mode != CyclicMode::Position {
             self.output.target_position = input.position;
         }
+        if self.mode != CyclicMode::Velocity {
+            self.output.target_velocity = 0;
+        }
+        if self.mode != CyclicMode::Torque {
+            self.output.target_torque = 0;
+        }
     }
 
     fn stand(&mut self, phase: Phase, position: i32) {
@@ -351,6 +395,10 @@ impl Drive {
         self.output.target_position = position;
         self.output.target_velocity = 0;
         self.output.target_torque = 0;
+    }
+
+    fn may_work_in(&self, mode: CyclicMode) -> bool {
+        self.mode == mode || self.before == Some(mode)
     }
 
     fn is_too_far(&self, position: i32) -> bool {
@@ -415,7 +463,7 @@ impl Drive {
 }
 
 /// `asked`, if it lies between `last` and 0; else `last`, or 0.
-fn fallen(last: i32, asked: i32) -> i32 {
+pub(super) fn fallen(last: i32, asked: i32) -> i32 {
     asked.clamp(last.min(0), last.max(0))
 }
 

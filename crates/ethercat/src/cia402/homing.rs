@@ -5,7 +5,7 @@
 //! how it goes; then 0x6060 asks for the cyclic mode again. Both modes have to be in the process data: nothing here waits
 //! for a mailbox.
 
-use super::drive::{DriveInput, Request};
+use super::drive::{DriveInput, REST_CYCLES, Request};
 use super::mode::ModeOfOperation;
 use super::word::{Controlword, Statusword};
 
@@ -49,9 +49,6 @@ enum Stage {
 /// Cycles after which a statusword that has not changed since the start is taken for the answer to it: an earlier homing
 /// may have left the same bits, and the drive may sample the controlword more slowly than the bus.
 pub const ANSWER_CYCLES: u32 = 32;
-
-/// Cycles an axis has to rest after homing was given up before the drive gets set-points again.
-const REST_CYCLES: u32 = 8;
 
 /// The bits of the statusword that homing gives a meaning.
 const BITS: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED | Statusword::HOMING_ERROR;

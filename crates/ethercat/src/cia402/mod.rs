@@ -10,6 +10,8 @@
 //! | [`mode`] | modes of operation and their bits |
 //! | [`drive`] | the MainDevice's side: enables without a jump, holds, stops, resets faults |
 //! | [`homing`] | the MainDevice's side of homing by the drive |
+//! | [`touch_probe`] | the MainDevice's side of touch probes |
+//! | [`profile`] | the MainDevice's side of profile position, velocity and torque |
 //!
 //! Numbers are the drive's own here (counts, counts per second, 0.1 % of rated torque); units of the
 //! outside world live elsewhere.
@@ -19,15 +21,19 @@ pub mod error_code;
 pub mod homing;
 pub mod mode;
 pub mod object;
+pub mod profile;
 pub mod state;
 pub mod state_machine;
+pub mod touch_probe;
 pub mod word;
 
 pub use drive::{BLIND_CYCLES, Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
 pub use error_code::ErrorCode;
 pub use homing::HomingProgress;
 pub use mode::{ModeOfOperation, SupportedModes};
+pub use profile::{Change, ProfileDrive, ProfileMode, ProfilePosition, SetPoint, SetPointProgress};
 pub use state::{Command, State, Transition};
 pub use state_machine::{StateMachine, Surroundings};
+pub use touch_probe::{ProbeProgress, ProbeSource, ProbeTrigger, TouchProbe};
 pub use types::CyclicMode;
 pub use word::{Controlword, Statusword};

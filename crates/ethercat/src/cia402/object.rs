@@ -1,4 +1,6 @@
 //! Indices of the objects of CiA 402 (IEC 61800-7-201, object dictionary). All are at sub-index 0 unless said.
+//!
+//! A device may have up to [`MOST_AXES`] axes. Those of the second and later ones are 0x800 apart ([`of_axis`]).
 
 /// Error code of the last fault, UNSIGNED16.
 pub const ERROR_CODE: u16 = 0x603F;
@@ -32,6 +34,14 @@ pub const POSITION_WINDOW: u16 = 0x6067;
 pub const POSITION_WINDOW_TIME: u16 = 0x6068;
 /// Velocity actual value, INTEGER32, velocity units (commonly counts per second).
 pub const VELOCITY_ACTUAL_VALUE: u16 = 0x606C;
+/// Velocity window around the target, UNSIGNED16, velocity units.
+pub const VELOCITY_WINDOW: u16 = 0x606D;
+/// Velocity window time, UNSIGNED16, milliseconds.
+pub const VELOCITY_WINDOW_TIME: u16 = 0x606E;
+/// Velocity threshold, UNSIGNED16, velocity units: the speed is zero up to it.
+pub const VELOCITY_THRESHOLD: u16 = 0x606F;
+/// Velocity threshold time, UNSIGNED16, milliseconds.
+pub const VELOCITY_THRESHOLD_TIME: u16 = 0x6070;
 /// Target torque, INTEGER16, 0.1 % of the rated torque.
 pub const TARGET_TORQUE: u16 = 0x6071;
 /// Maximum torque, UNSIGNED16, 0.1 % of the rated torque.
@@ -58,12 +68,22 @@ pub const POLARITY: u16 = 0x607E;
 pub const MAXIMUM_PROFILE_VELOCITY: u16 = 0x607F;
 /// Profile velocity, UNSIGNED32, velocity units.
 pub const PROFILE_VELOCITY: u16 = 0x6081;
+/// End velocity of a profile, UNSIGNED32, velocity units: the speed at the target position.
+pub const END_VELOCITY: u16 = 0x6082;
 /// Profile acceleration, UNSIGNED32, acceleration units.
 pub const PROFILE_ACCELERATION: u16 = 0x6083;
 /// Profile deceleration, UNSIGNED32, acceleration units.
 pub const PROFILE_DECELERATION: u16 = 0x6084;
 /// Quick stop deceleration, UNSIGNED32, acceleration units.
 pub const QUICK_STOP_DECELERATION: u16 = 0x6085;
+/// Torque slope, UNSIGNED32, 0.1 % of the rated torque per second.
+pub const TORQUE_SLOPE: u16 = 0x6087;
+/// Position encoder resolution; sub-index 1 encoder increments, 2 motor revolutions, UNSIGNED32.
+pub const POSITION_ENCODER_RESOLUTION: u16 = 0x608F;
+/// Gear ratio; sub-index 1 motor shaft revolutions, 2 driving shaft revolutions, UNSIGNED32.
+pub const GEAR_RATIO: u16 = 0x6091;
+/// Feed constant; sub-index 1 feed in position units, 2 driving shaft revolutions, UNSIGNED32.
+pub const FEED_CONSTANT: u16 = 0x6092;
 /// Homing method, INTEGER8.
 pub const HOMING_METHOD: u16 = 0x6098;
 /// Homing speeds, UNSIGNED32; sub-index 1 towards the switch, 2 towards zero.
@@ -76,6 +96,16 @@ pub const POSITION_OFFSET: u16 = 0x60B0;
 pub const VELOCITY_OFFSET: u16 = 0x60B1;
 /// Torque offset (feed-forward), INTEGER16, 0.1 % of the rated torque.
 pub const TORQUE_OFFSET: u16 = 0x60B2;
+/// Touch probe function, UNSIGNED16: what probes 1 (low byte) and 2 (high byte) wait for.
+pub const TOUCH_PROBE_FUNCTION: u16 = 0x60B8;
+/// Touch probe status, UNSIGNED16: which probes wait, and which positions are stored.
+pub const TOUCH_PROBE_STATUS: u16 = 0x60B9;
+/// Position at the positive edge of touch probe 1, INTEGER32, counts; the negative edge and probe 2 follow, up to 0x60BD.
+pub const TOUCH_PROBE_POSITION: u16 = 0x60BA;
+/// Interpolation sub mode select, INTEGER16: 0 is linear.
+pub const INTERPOLATION_SUB_MODE: u16 = 0x60C0;
+/// Interpolation data record; sub-index 1 the set-point, INTEGER32, counts.
+pub const INTERPOLATION_DATA_RECORD: u16 = 0x60C1;
 /// Interpolation time period; sub-index 1 UNSIGNED8 value, 2 INTEGER8 power of ten in seconds.
 pub const INTERPOLATION_TIME_PERIOD: u16 = 0x60C2;
 /// Following error actual value, INTEGER32, counts.
@@ -101,9 +131,9 @@ pub const fn moves(index: u16) -> bool {
             | TARGET_POSITION
             | HOME_OFFSET
             | POLARITY
-            | 0x608F..=0x6092
+            | POSITION_ENCODER_RESOLUTION..=FEED_CONSTANT
             | POSITION_OFFSET..=TORQUE_OFFSET
-            | 0x60C1
+            | INTERPOLATION_DATA_RECORD
             | DIGITAL_OUTPUTS
             | TARGET_VELOCITY
     )
@@ -120,7 +150,7 @@ pub const fn limits(index: u16) -> bool {
             | MAXIMUM_TORQUE
             | MAXIMUM_CURRENT
             | SOFTWARE_POSITION_LIMIT
-            | MAXIMUM_PROFILE_VELOCITY..=0x6086
+            | MAXIMUM_PROFILE_VELOCITY..=TORQUE_SLOPE
             | HOMING_METHOD..=HOMING_ACCELERATION
             | 0x60C5
             | 0x60C6
@@ -129,7 +159,48 @@ pub const fn limits(index: u16) -> bool {
     )
 }
 
-/// Index of the same object of a device's first axis: those of others are 0x800 apart (ETG.6010, 4.3).
-const fn of_first_axis(index: u16) -> u16 {
-    if index < 0x6000 || index > 0x9FFF { index } else { 0x6000 + (index - 0x6000) % 0x800 }
+/// Most axes of one device (IEC 61800-7-201, 0x6000 to 0x9FFF).
+pub const MOST_AXES: u8 = 8;
+
+/// Distance between the same objects of two axes of a device (ETG.6010, 4.3).
+const AXIS_OFFSET: u16 = 0x800;
+
+/// Index of the same object of another axis of the device, which is counted from 0; `index` is that of the first axis.
+#[must_use]
+pub const fn of_axis(index: u16, axis: u8) -> u16 {
+    index.wrapping_add(AXIS_OFFSET.wrapping_mul(axis as u16))
+}
+
+/// Axis that an object of the profile belongs to, counted from 0; `None` for an object that is no axis's.
+#[must_use]
+pub const fn axis_of(index: u16) -> Option<u8> {
+    if index < 0x6000 || index > 0x9FFF { None } else { Some(((index - 0x6000) / AXIS_OFFSET) as u8) }
+}
+
+/// Index of the same object of the device's first axis.
+#[must_use]
+pub const fn of_first_axis(index: u16) -> u16 {
+    match axis_of(index) {
+        Some(axis) => index - AXIS_OFFSET * axis as u16,
+        None => index,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_axes_are_0x800_apart() {
+        for (axis, index) in
+            (0..MOST_AXES).zip([0x6041, 0x6841, 0x7041, 0x7841, 0x8041, 0x8841, 0x9041, 0x9841])
+        {
+            assert_eq!(of_axis(STATUSWORD, axis), index);
+            assert_eq!((axis_of(index), of_first_axis(index)), (Some(axis), STATUSWORD));
+            assert!(moves(of_axis(CONTROLWORD, axis)) && limits(of_axis(SOFTWARE_POSITION_LIMIT, axis)));
+        }
+        for index in [0x1003, 0x5FFF, 0xA000, 0xFFFF] {
+            assert_eq!((axis_of(index), of_first_axis(index)), (None, index));
+        }
+    }
 }

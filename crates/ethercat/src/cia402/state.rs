@@ -1,105 +1,8 @@
 //! The states, commands and transitions of a power drive system (IEC 61800-7-201, finite state automaton).
 
-use core::fmt;
+pub use types::state::DriveState as State;
 
-use super::word::{Controlword, Statusword};
-
-/// A state of the power drive system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
-    /// The drive starts up or tests itself.
-    NotReadyToSwitchOn,
-    /// Ready for parameters; high-level power may be absent.
-    SwitchOnDisabled,
-    /// High-level power may be applied.
-    ReadyToSwitchOn,
-    /// High-level power is applied, no torque.
-    SwitchedOn,
-    /// The axis follows its set-points.
-    OperationEnabled,
-    /// The axis stops, or holds after it.
-    QuickStopActive,
-    /// The axis reacts to a fault that has just come.
-    FaultReactionActive,
-    /// The reaction has ended, no torque until the fault is reset.
-    Fault,
-}
-
-impl State {
-    /// All eight, in the standard's order.
-    pub const ALL: [Self; 8] = [
-        Self::NotReadyToSwitchOn,
-        Self::SwitchOnDisabled,
-        Self::ReadyToSwitchOn,
-        Self::SwitchedOn,
-        Self::OperationEnabled,
-        Self::QuickStopActive,
-        Self::FaultReactionActive,
-        Self::Fault,
-    ];
-
-    /// The state a statusword shows (IEC 61800-7-201, state coding: `x0xx 0000` to `x0xx 1000` of the low byte),
-    /// or `None` for a pattern without one.
-    #[must_use]
-    pub const fn from_statusword(statusword: Statusword) -> Option<Self> {
-        match statusword.0 & 0x4F {
-            0x00 => return Some(Self::NotReadyToSwitchOn),
-            0x40 => return Some(Self::SwitchOnDisabled),
-            0x0F => return Some(Self::FaultReactionActive),
-            0x08 => return Some(Self::Fault),
-            _ => {}
-        }
-        match statusword.0 & 0x6F {
-            0x21 => Some(Self::ReadyToSwitchOn),
-            0x23 => Some(Self::SwitchedOn),
-            0x27 => Some(Self::OperationEnabled),
-            0x07 => Some(Self::QuickStopActive),
-            _ => None,
-        }
-    }
-
-    /// The statusword that shows this state and nothing else.
-    #[must_use]
-    pub const fn statusword(self) -> Statusword {
-        Statusword(match self {
-            Self::NotReadyToSwitchOn => 0x00,
-            Self::SwitchOnDisabled => 0x40,
-            Self::ReadyToSwitchOn => 0x21,
-            Self::SwitchedOn => 0x23,
-            Self::OperationEnabled => 0x27,
-            Self::QuickStopActive => 0x07,
-            Self::FaultReactionActive => 0x0F,
-            Self::Fault => 0x08,
-        })
-    }
-
-    /// True if the drive is in fault, or on its way there.
-    #[must_use]
-    pub const fn is_faulted(self) -> bool {
-        matches!(self, Self::FaultReactionActive | Self::Fault)
-    }
-
-    /// True if the power stage may drive the motor in this state.
-    #[must_use]
-    pub const fn is_powered(self) -> bool {
-        matches!(self, Self::OperationEnabled | Self::QuickStopActive | Self::FaultReactionActive)
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::NotReadyToSwitchOn => "Not ready to switch on",
-            Self::SwitchOnDisabled => "Switch on disabled",
-            Self::ReadyToSwitchOn => "Ready to switch on",
-            Self::SwitchedOn => "Switched on",
-            Self::OperationEnabled => "Operation enabled",
-            Self::QuickStopActive => "Quick stop active",
-            Self::FaultReactionActive => "Fault reaction active",
-            Self::Fault => "Fault",
-        })
-    }
-}
+use super::word::Controlword;
 
 /// Command in a controlword (IEC 61800-7-201, command coding).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +100,7 @@ impl Transition {
 
 #[cfg(test)]
 mod tests {
+    use super::super::word::Statusword;
     use super::*;
 
     /// The state coding as the standard prints it, low byte, `x` for either; read independently of the code.
@@ -229,7 +133,7 @@ mod tests {
         let mut shown = 0;
         for bits in 0..=u16::MAX {
             let want = by_low_byte[usize::from(bits & 0xFF)];
-            assert_eq!(State::from_statusword(Statusword(bits)), want, "0x{bits:04X}");
+            assert_eq!(State::from_statusword(bits), want, "0x{bits:04X}");
             shown += u32::from(want.is_some());
         }
         // Beside the free high byte: four patterns with three free bits, four with two.
@@ -239,7 +143,7 @@ mod tests {
     #[test]
     fn a_states_own_statusword_shows_it() {
         for state in State::ALL {
-            assert_eq!(state.statusword().state(), Some(state));
+            assert_eq!(Statusword(state.statusword()).state(), Some(state));
         }
     }
 

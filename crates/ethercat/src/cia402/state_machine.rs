@@ -83,7 +83,7 @@ impl StateMachine {
     #[must_use]
     pub const fn statusword(&self, power: bool) -> Statusword {
         let voltage = if power { Statusword::VOLTAGE_ENABLED } else { 0 };
-        Statusword(self.state.statusword().0 | Statusword::REMOTE | voltage)
+        Statusword(self.state.statusword() | Statusword::REMOTE | voltage)
     }
 }
 

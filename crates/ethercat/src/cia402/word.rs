@@ -28,6 +28,8 @@ impl Statusword {
 
     /// Bit 12 in profile position: the set-point was acknowledged.
     pub const SET_POINT_ACKNOWLEDGE: u16 = 1 << 12;
+    /// Bit 12 in interpolated position: the drive follows the set-points.
+    pub const INTERPOLATION_ACTIVE: u16 = 1 << 12;
     /// Bit 12 in profile velocity: the speed is zero.
     pub const SPEED_IS_ZERO: u16 = 1 << 12;
     /// Bit 12 in homing: a home position was found.
@@ -38,7 +40,7 @@ impl Statusword {
     /// The state it shows, or `None` for a pattern the standard gives no state.
     #[must_use]
     pub const fn state(self) -> Option<State> {
-        State::from_statusword(self)
+        State::from_statusword(self.0)
     }
 
     /// The power stage is fed (bit 4).
@@ -77,6 +79,12 @@ impl Statusword {
         self.has(Self::DRIVE_FOLLOWS_COMMAND)
     }
 
+    /// The set-point was acknowledged (bit 12; profile position mode only).
+    #[must_use]
+    pub const fn set_point_acknowledged(self) -> bool {
+        self.has(Self::SET_POINT_ACKNOWLEDGE)
+    }
+
     /// The following error left its window (bit 13; position modes only).
     #[must_use]
     pub const fn following_error(self) -> bool {
@@ -112,6 +120,10 @@ impl Controlword {
     pub const CHANGE_SET_IMMEDIATELY: u16 = 1 << 5;
     /// Bit 6 in profile position: the target is relative.
     pub const RELATIVE: u16 = 1 << 6;
+    /// Bit 9 in profile position: the running set-point is passed at profile velocity where another waits.
+    pub const CHANGE_ON_SET_POINT: u16 = 1 << 9;
+    /// Bit 4 in interpolated position: the drive follows the set-points.
+    pub const ENABLE_INTERPOLATION: u16 = 1 << 4;
     /// Bit 4 in homing: homing starts.
     pub const HOMING_OPERATION_START: u16 = 1 << 4;
 
@@ -151,24 +163,83 @@ impl Controlword {
     /// True if the halt bit is set.
     #[must_use]
     pub const fn halt(self) -> bool {
-        self.0 & Self::HALT_BIT != 0
+        self.has(Self::HALT_BIT)
     }
 
     /// True if the start bit of homing is set (bit 4; homing mode only).
     #[must_use]
     pub const fn homing_start(self) -> bool {
-        self.0 & Self::HOMING_OPERATION_START != 0
+        self.has(Self::HOMING_OPERATION_START)
+    }
+
+    /// True if a new set-point is handed over (bit 4, its level; profile position mode only).
+    #[must_use]
+    pub const fn new_set_point(self) -> bool {
+        self.has(Self::NEW_SET_POINT)
+    }
+
+    /// True if a new set-point replaces the running one (bit 5; profile position mode only).
+    #[must_use]
+    pub const fn changes_set_immediately(self) -> bool {
+        self.has(Self::CHANGE_SET_IMMEDIATELY)
+    }
+
+    /// True if a new set-point counts from the one before (bit 6; profile position mode only).
+    #[must_use]
+    pub const fn is_relative(self) -> bool {
+        self.has(Self::RELATIVE)
+    }
+
+    /// True if the running set-point is passed at profile velocity (bit 9; profile position mode only).
+    #[must_use]
+    pub const fn changes_on_set_point(self) -> bool {
+        self.has(Self::CHANGE_ON_SET_POINT)
+    }
+
+    /// True if the drive is to follow its set-points (bit 4; interpolated position mode only).
+    #[must_use]
+    pub const fn enables_interpolation(self) -> bool {
+        self.has(Self::ENABLE_INTERPOLATION)
     }
 
     /// True if the fault reset bit is set (its level; the command is its rising edge).
     #[must_use]
     pub const fn fault_reset(self) -> bool {
-        self.0 & Self::FAULT_RESET_BIT != 0
+        self.has(Self::FAULT_RESET_BIT)
+    }
+
+    const fn has(self, bit: u16) -> bool {
+        self.0 & bit != 0
     }
 }
 
 impl fmt::Display for Controlword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x{:04X}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bit_of_the_statusword_is_read_from_its_place() {
+        let read = |bit: u16| {
+            let word = Statusword(1 << bit);
+            [
+                word.voltage_enabled(),
+                word.warning(),
+                word.remote(),
+                word.target_reached(),
+                word.internal_limit_active(),
+                word.drive_follows_command(),
+                word.following_error(),
+            ]
+        };
+        let places = [4, 7, 9, 10, 11, 12, 13];
+        for bit in 0..16 {
+            assert_eq!(read(bit), places.map(|place| place == bit), "bit {bit}");
+        }
     }
 }

@@ -4,17 +4,17 @@ use alloc::vec::Vec;
 
 use crate::al::{AlControl, AlState};
 use crate::register::{self, FmmuDirection, SyncManager, dc, sii_interface};
-use crate::sii::{MailboxProtocols, SiiSyncManager, SyncManagerUse};
+use crate::sii::{self, MailboxProtocols, SiiSyncManager, SyncManagerUse};
 use crate::wire::{Address, Command};
 
 use super::clock::{self, ClockNode};
 use super::coe_mapping::Directions;
 use super::configuration::{
-    ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, SubDeviceConfiguration,
+    ExpectedIdentity, MAXIMUM_SUB_DEVICES, Presence, ProcessDataSource, SubDeviceConfiguration,
 };
 use super::error::{BusError, SubDeviceError};
 use super::exchange::{Outgoing, Owner};
-use super::layout::{Layout, Share};
+use super::layout::{CHUNK_CAPACITY, Layout, Share};
 use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox, SubDevice};
 use super::topology;
 use super::watchdogs;
@@ -115,15 +115,7 @@ pub(super) fn verify(
     found: &mut [SubDevice],
     expected: Option<&[SubDeviceConfiguration]>,
 ) -> Result<(), BusError> {
-    if found.len() > MAXIMUM_SUB_DEVICES {
-        return Err(BusError::TooMany { found: found.len(), maximum: MAXIMUM_SUB_DEVICES });
-    }
-    for sub_device in found.iter_mut() {
-        if let Some(name) = sub_device.sii.as_ref().map(crate::sii::Image::name).filter(|it| !it.is_empty())
-        {
-            sub_device.name = name;
-        }
-    }
+    name(found)?;
     let Some(expected) = expected else { return Ok(()) };
     for (sub_device, expected) in found.iter_mut().zip(expected) {
         if !expected.name.is_empty() {
@@ -145,6 +137,19 @@ pub(super) fn verify(
             identity: unexpected.identity,
         }),
     }
+}
+
+/// Gives those found the names that their SIIs have for them.
+pub(super) fn name(found: &mut [SubDevice]) -> Result<(), BusError> {
+    if found.len() > MAXIMUM_SUB_DEVICES {
+        return Err(BusError::TooMany { found: found.len(), maximum: MAXIMUM_SUB_DEVICES });
+    }
+    for sub_device in found.iter_mut() {
+        if let Some(name) = sub_device.sii.as_ref().map(sii::Image::name).filter(|it| !it.is_empty()) {
+            sub_device.name = name;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses SubDevices whose configuration needs an SII that cannot be read.
@@ -190,8 +195,16 @@ pub(super) fn at(sub_device: &SubDevice, error: SubDeviceError) -> BusError {
 /// The mailbox a SubDevice's SII declares.
 pub(super) fn mailbox(sub_device: &SubDevice) -> Result<Option<Mailbox>, SubDeviceError> {
     let Some(sii) = &sub_device.sii else { return Ok(None) };
-    let Some(declared) = sii.header.mailbox() else { return Ok(None) };
-    let coe = sii.header.mailbox_protocols().contains(MailboxProtocols::COE);
+    declared(sii.header.mailbox(), sii.header.mailbox_protocols())
+}
+
+/// The mailbox that an SII declares, if it does.
+pub(super) fn declared(
+    mailbox: Option<sii::Mailbox>,
+    protocols: MailboxProtocols,
+) -> Result<Option<Mailbox>, SubDeviceError> {
+    let Some(declared) = mailbox else { return Ok(None) };
+    let coe = protocols.contains(MailboxProtocols::COE);
     let (out, r#in) =
         ((declared.receive_offset, declared.receive_size), (declared.send_offset, declared.send_size));
     for (address, found) in [out, r#in] {
@@ -216,6 +229,7 @@ pub(super) fn needs_coe(configuration: &SubDeviceConfiguration) -> bool {
 /// The SyncManagers that carry a SubDevice's process data, and each one's share.
 pub(super) fn sync_managers(
     sub_device: &SubDevice,
+    configuration: &SubDeviceConfiguration,
 ) -> Result<Vec<(u8, SyncManager, Share)>, SubDeviceError> {
     let declared = sub_device.sii.as_ref().map_or(&[][..], |sii| sii.sync_managers());
     let mut found: Vec<(u8, SyncManager, Share)> = Vec::new();
@@ -241,7 +255,9 @@ pub(super) fn sync_managers(
                         direction,
                         physical_address: record.physical_address,
                         bits: pdo.bit_length(),
-                        refuses_lrw: refuses_lrw(sub_device),
+                        refuses_lrw: configuration.separate || refuses_lrw(sub_device),
+                        is_loose: sub_device.mark.presence != Presence::Required,
+                        every: configuration.every.max(1),
                     };
                     let mut sync_manager = SyncManager {
                         physical_address: record.physical_address,
@@ -249,7 +265,7 @@ pub(super) fn sync_managers(
                         control: record.control,
                         active: true,
                     };
-                    sync_manager.control = watchdogs::control(sub_device, &sync_manager);
+                    sync_manager.control = watchdogs::control(sub_device.wanted_watchdog, &sync_manager);
                     found.push((number, sync_manager, share));
                 }
             }
@@ -257,6 +273,14 @@ pub(super) fn sync_managers(
     }
     for (_, sync_manager, share) in &mut found {
         sync_manager.length = u16::try_from(share.bits.div_ceil(8)).unwrap_or(u16::MAX);
+    }
+    let count = sub_device.information.sync_manager_count;
+    if let Some(&(number, ..)) = found.iter().find(|(number, ..)| *number >= count) {
+        return Err(SubDeviceError::SyncManagers { number, found: count });
+    }
+    let bytes: usize = found.iter().map(|(.., share)| share.bits.div_ceil(8)).sum();
+    if configuration.every > 1 && bytes > CHUNK_CAPACITY {
+        return Err(SubDeviceError::TooLargeToWait { every: configuration.every, found: bytes });
     }
     let fmmus = sub_device.information.fmmu_count;
     if found.len() > usize::from(fmmus) {
@@ -340,16 +364,21 @@ pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
     (sub_device.outputs, sub_device.inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
 }
 
-/// Everybody's clock, from what was latched.
-pub(super) fn set_clocks(sub_devices: &mut [SubDevice], system_time: u64) -> Option<u16> {
+/// Everybody's clock, from what was latched; strangers count as cable.
+pub(super) fn set_clocks(
+    sub_devices: &mut [SubDevice],
+    system_time: u64,
+    is_stranger: impl Fn(usize) -> bool,
+) -> Option<u16> {
     let nodes: Vec<_> = sub_devices
         .iter()
-        .map(|it| ClockNode {
+        .enumerate()
+        .map(|(place, it)| ClockNode {
             status: it.dl_status,
             entry: it.entry_port,
             processed: it.processed,
             upstream: it.upstream,
-            latched: it.latched(),
+            latched: it.latched().filter(|_| !is_stranger(place)),
         })
         .collect();
     for (sub_device, setting) in sub_devices.iter_mut().zip(clock::settings(&nodes, system_time)) {

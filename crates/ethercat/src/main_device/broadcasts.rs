@@ -122,7 +122,7 @@ impl MainDevice {
         }
     }
 
-    /// Why no broadcast was answered.
+    /// Reason that no broadcast was answered.
     fn nobody(&self) -> BusError {
         match (self.exchange.unchanged_source, self.exchange.reflected) {
             (found @ 1.., _) if !self.exchange.takes_unchanged_source => {

@@ -101,6 +101,17 @@ fn twice_to_the_entry(
     0
 }
 
+/// Delay of a SubDevice that frames pass next after another, whose delay is known: half of what they were away from that one and not
+/// behind this one. Where it does not hang on that one, but further up, that one's delay is all that is known of it. Both are entered at
+/// port 0.
+pub(super) fn delay_behind(before: (DlStatus, [u32; PORTS], u32), own: (DlStatus, [u32; PORTS])) -> u32 {
+    let (status, times, delay) = before;
+    let Some(port) = walk(0).skip(1).find(|&port| status.is_open(port)) else { return delay };
+    let last = walk(0).filter(|&port| port == 0 || own.0.is_open(port)).last().unwrap_or(0);
+    let (away, inside) = (times[port].wrapping_sub(times[0]), own.1[last].wrapping_sub(own.1[0]));
+    delay.saturating_add(away.saturating_sub(inside).div_ceil(2))
+}
+
 /// Time the frame spent behind a SubDevice: from its entry to its return from the last open port.
 fn time_beyond(node: &ClockNode, latched: &LatchedTimes) -> u32 {
     let entry = usize::from(node.entry);

@@ -1,15 +1,20 @@
 //! Settings of the MainDevice before it starts.
 
+mod check;
+
+pub use check::ConfigurationError;
+pub(super) use check::check_period;
+
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use thiserror::Error;
-
 use crate::al::AlState;
-use crate::pdo::{Pdo, PdoMapping};
+use crate::pdo::PdoMapping;
+use crate::register::dc::LATCH_INPUTS;
 use crate::wire::MacAddress;
 
 use super::limits;
@@ -25,6 +30,8 @@ pub struct Configuration {
     pub period: Duration,
     /// True if clocks are measured, set and kept together where SubDevices have them.
     pub distributed_clocks: bool,
+    /// True if the reference clock is steered after this host's: it is told the time in every cycle.
+    pub steers_reference: bool,
     /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
     pub source: MacAddress,
     /// Source address that tells replies from frames on their way out.
@@ -38,6 +45,8 @@ pub struct Configuration {
     /// Time a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
     /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
+    /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+    pub recovery: bool,
     /// Time a SubDevice may take for a change of state. ETG.1020 suggests 3 s to PreOp and 10 s to SafeOp and Op; the default
     /// stays a second below, so that nothing is waited for in vain for 10 s. 500 ms more, and a SubDevice that gets no further
     /// with anything else is given up too.
@@ -58,11 +67,13 @@ impl Default for Configuration {
             target: AlState::PreOp,
             period: Duration::from_millis(1),
             distributed_clocks: true,
+            steers_reference: false,
             source: MacAddress::MAIN_DEVICE,
             replies: Replies::ProcessedSource,
             system_time_at_epoch: 0,
             first_generation: 0,
             reply_timeout: limits::REPLY,
+            recovery: true,
             state_timeout: limits::STATE,
             mailbox_timeout: limits::MAILBOX,
             transfer_timeout: limits::TRANSFER,
@@ -95,13 +106,47 @@ pub struct SubDeviceConfiguration {
     pub startup: Vec<StartupSdo>,
     /// Its SYNC0 pulse, or `None` for free run.
     pub sync0: Option<Sync0>,
+    /// Its SYNC1 pulse, which depends on SYNC0; `None`: none is generated.
+    pub sync1: Option<Sync1>,
+    /// Edges that its two latch inputs hold; `None` leaves them as they are, which after power-on is the newest edge of each.
+    pub latches: Option<[LatchMode; LATCH_INPUTS]>,
+    /// Cycles from one exchange of its process data to the next; 0 and 1: in every cycle. In the cycles between its inputs are fresh if those of
+    /// the last exchange were; an exchange that fails is made again in the next cycle.
+    pub every: u16,
+    /// True if outputs and inputs are sent in datagrams of their own (LWR and LRD), also where one for both (LRW) would do.
+    pub separate: bool,
     /// SubDevices of the same group stand and fall together, such as two drives of one gantry beam: where one of
     /// them is missing, the inputs of none are fresh and the outputs of none count as taken. `None`: it stands alone.
     pub group: Option<String>,
+    /// True if the bus may be without it. Of a group of [`Presence::HotConnect`], which is plugged as a whole, the first is known by its
+    /// alias or identity, and the others by standing behind it.
+    pub presence: Presence,
     /// Time its outputs may stay away before it leaves Op by itself.
     pub process_data_watchdog: Watchdog,
     /// Time its application may be silent towards its ESC; `None` leaves 100 ms, what ESCs start with.
     pub pdi_watchdog: Option<Watchdog>,
+}
+
+/// Need of a bus for a SubDevice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// The bus is not brought up without it.
+    #[default]
+    Required,
+    /// It may be absent, then and later; its place in the order of the cable is its own.
+    Optional,
+    /// It may be absent, and may be plugged at any place: it is known by its alias, or by its identity where no other has it.
+    HotConnect,
+}
+
+impl fmt::Display for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Required => "required",
+            Self::Optional => "optional",
+            Self::HotConnect => "hot_connect",
+        })
+    }
 }
 
 /// A watchdog of an ESC (ETG.1000.4, 6.8).
@@ -177,79 +222,37 @@ pub struct Sync0 {
     pub shift: Duration,
 }
 
-/// Why a configuration cannot be run.
-#[non_exhaustive]
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConfigurationError {
-    /// The period is out of range.
-    #[error("period {found:?}, expected 50 us to 1 s")]
-    Period {
-        /// Value given.
-        found: Duration,
-    },
-    /// The period cannot change any more.
-    #[error("the period cannot change while process data flows: set it in PreOp")]
-    Running,
-    /// The source address looks like a reply's.
-    #[error("source address {found} has bit 1 of its first byte set, which marks replies: clear it")]
-    Source {
-        /// Value given.
-        found: MacAddress,
-    },
-    /// More SubDevices than station addresses.
-    #[error("{found} SubDevices, expected at most {maximum}")]
-    TooManySubDevices {
-        /// Number given.
-        found: usize,
-        /// Number possible.
-        maximum: usize,
-    },
-    /// A SYNC0 cycle is out of range.
-    #[error("SubDevice {position} \"{name}\": SYNC0 cycle {found:?}, expected 1 us to 4 s")]
-    Sync0 {
-        /// Place in the segment, from 0.
-        position: usize,
-        /// Its name.
-        name: String,
-        /// Value given.
-        found: Duration,
-    },
-    /// A watchdog's time is out of range.
-    #[error("SubDevice {position} \"{name}\": watchdog of {found:?}, expected 1 us to 2 min, or none")]
-    Watchdog {
-        /// Place in the segment, from 0.
-        position: usize,
-        /// Its name.
-        name: String,
-        /// Value given.
-        found: Duration,
-    },
-    /// A PDO's size cannot be mapped.
-    #[error(
-        "SubDevice {position} \"{name}\": PDO {index:#06x} has {found} bits and {entries} entries, expected at most \
-         {maximum} bits and 254 entries"
-    )]
-    Pdo {
-        /// Place in the segment, from 0.
-        position: usize,
-        /// Its name.
-        name: String,
-        /// Index of the PDO.
-        index: u16,
-        /// Its bits.
-        found: usize,
-        /// Its entries.
-        entries: usize,
-        /// Bits a PDO may have.
-        maximum: usize,
-    },
+/// A SYNC1 pulse: it depends on SYNC0 (ESC data sheet, section I, 9.2.3.5; register 0x09A4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sync1 {
+    /// Time between two pulses: a multiple of SYNC0's; 4 s at most.
+    pub cycle: Duration,
+    /// Time from a SYNC0 pulse to it, less than SYNC0's cycle: it comes at the multiples of its cycle in the time of the bus, plus SYNC0's shift,
+    /// plus this.
+    pub delay: Duration,
+}
+
+/// Edges that a latch input holds (registers 0x09A8, 0x09A9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatchMode {
+    /// Of rising edges the first one, until its time is read; else the newest.
+    pub single_rising: bool,
+    /// The same of falling edges.
+    pub single_falling: bool,
+}
+
+impl LatchMode {
+    /// Of rising and falling edges the first one each, until its time is read.
+    pub const SINGLE: Self = Self { single_rising: true, single_falling: true };
+
+    pub(super) const fn register(self) -> u8 {
+        self.single_rising as u8 | (self.single_falling as u8) << 1
+    }
 }
 
 /// SubDevices at most: station addresses are handed out from 0x1001 on, and a working counter of 16 bits
 /// counts three for each.
 pub const MAXIMUM_SUB_DEVICES: usize = 4096;
-
-const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
     /// Periods that a bus is run at.
@@ -260,29 +263,6 @@ impl Configuration {
     pub fn scan() -> Self {
         Self::default()
     }
-
-    /// Checks what can be checked without a bus.
-    ///
-    /// # Errors
-    /// The first thing that cannot be run, with its place.
-    pub fn check(&self) -> Result<(), ConfigurationError> {
-        check_period(self.period)?;
-        if self.source.is_processed() {
-            return Err(ConfigurationError::Source { found: self.source });
-        }
-        let sub_devices = self.sub_devices.as_deref().unwrap_or_default();
-        if sub_devices.len() > MAXIMUM_SUB_DEVICES {
-            let found = sub_devices.len();
-            return Err(ConfigurationError::TooManySubDevices { found, maximum: MAXIMUM_SUB_DEVICES });
-        }
-        sub_devices.iter().enumerate().try_for_each(|(position, sub_device)| sub_device.check(position))
-    }
-}
-
-/// Refuses periods that no bus is run at.
-pub(super) fn check_period(found: Duration) -> Result<(), ConfigurationError> {
-    let possible = Configuration::PERIODS.contains(&found);
-    if possible { Ok(()) } else { Err(ConfigurationError::Period { found }) }
 }
 
 impl Configuration {
@@ -300,37 +280,18 @@ impl Configuration {
         }
         groups
     }
+
+    /// The SubDevices described, where the bus may be without some of them.
+    pub(super) fn may_lack(&self) -> Option<&[SubDeviceConfiguration]> {
+        let described = self.sub_devices.as_deref()?;
+        described.iter().any(|it| it.presence != Presence::Required).then_some(described)
+    }
 }
 
 impl SubDeviceConfiguration {
-    fn check(&self, position: usize) -> Result<(), ConfigurationError> {
-        let name = || self.name.clone();
-        if let Some(Sync0 { cycle, .. }) = self.sync0 {
-            if !(Duration::from_micros(1)..=Duration::from_secs(4)).contains(&cycle) {
-                return Err(ConfigurationError::Sync0 { position, name: name(), found: cycle });
-            }
-        }
-        let watchdogs = [Some(self.process_data_watchdog), self.pdi_watchdog];
-        let mut times = watchdogs.into_iter().flatten().filter_map(Watchdog::time);
-        if let Some(found) =
-            times.find(|time| !(Duration::from_micros(1)..=LONGEST_WATCHDOG).contains(time))
-        {
-            return Err(ConfigurationError::Watchdog { position, name: name(), found });
-        }
-        let ProcessDataSource::Explicit(mapping) = &self.process_data else {
-            return Ok(());
-        };
-        let fits = |pdo: &Pdo| pdo.bit_length() <= MAXIMUM_PDO_BITS && pdo.entries.len() <= 254;
-        match mapping.outputs.iter().chain(&mapping.inputs).find(|pdo| !fits(pdo)) {
-            None => Ok(()),
-            Some(pdo) => Err(ConfigurationError::Pdo {
-                position,
-                name: name(),
-                index: pdo.index,
-                found: pdo.bit_length(),
-                entries: pdo.entries.len(),
-                maximum: MAXIMUM_PDO_BITS,
-            }),
-        }
+    /// True if it and `before`, the one described before it, are of one hot-connect group.
+    pub(super) fn is_plugged_with(&self, before: &Self) -> bool {
+        let is_hot = [self, before].iter().all(|it| it.presence == Presence::HotConnect);
+        is_hot && self.group.is_some() && self.group == before.group
     }
 }

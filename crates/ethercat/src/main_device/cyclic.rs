@@ -36,6 +36,12 @@ pub(super) struct Cyclic {
     all: Option<bool>,
     /// Some inputs take more than one datagram.
     has_cut: bool,
+    /// Some process data is not exchanged in every cycle.
+    has_slow: bool,
+    /// Number of the cycle.
+    number: u64,
+    /// Chunks that are exchanged in this cycle, if not all are.
+    due: Vec<bool>,
     /// Of each group: inputs of all fresh, outputs of all taken.
     groups: Vec<[bool; 2]>,
     /// Cycles are being made.
@@ -48,6 +54,10 @@ pub(super) struct Cyclic {
     pub(super) services: u16,
     /// Cycles in a row, of one layout, with every working counter right.
     whole_cycles: u32,
+    /// Members that are not counted.
+    absent: usize,
+    /// Somebody who is not counted yet is about to take part: others share no datagram with it meanwhile.
+    pub(super) joining: bool,
     /// Whose diagnosis rides along next.
     diagnosed: u16,
     cut: CutInputs,
@@ -57,6 +67,10 @@ pub(super) struct Cyclic {
 #[derive(Clone, Debug, Default)]
 struct Member {
     group: Option<u16>,
+    /// It is not on the bus, and need not be: it is not counted.
+    is_absent: bool,
+    /// Cycles from one exchange to the next.
+    every: u16,
     has_outputs: bool,
     has_inputs: bool,
     /// Its inputs take more than one datagram.
@@ -103,12 +117,43 @@ impl Cyclic {
             let is_output = share.direction == FmmuDirection::Write;
             member.has_outputs |= is_output;
             member.has_inputs |= !is_output;
+            member.every = share.every;
             member.is_cut |= !is_output && share.bits > CHUNK_CAPACITY * 8;
         }
+        self.absent = 0;
         self.datagrams = [&layout.chunks, &layout.spread].map(|it| it.iter().flat_map(parts).count());
         self.has_cut = self.members.iter().any(|it| it.is_cut);
+        self.has_slow = self.members.iter().any(|it| it.every > 1);
+        self.due = vec![true; self.received.len()];
         self.groups = vec![[false; 2]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
+    }
+
+    /// Counts the SubDevice at `position` in, or leaves it out: its part in working counters, and in cycles that are whole.
+    pub(super) fn count(&mut self, position: u16, is_there: bool) {
+        let Some(member) = self.members.get_mut(usize::from(position)) else { return };
+        if member.is_absent != is_there {
+            return;
+        }
+        member.is_absent = !is_there;
+        self.absent = if is_there { self.absent - 1 } else { self.absent + 1 };
+        // Between its positions a datagram may have SubDevices that others carry.
+        let every = member.every;
+        let carries = |it: &Chunk| it.every == every && it.positions.contains(&position);
+        let Layout { chunks, spread, .. } = &mut self.layout;
+        for chunk in chunks.iter_mut().chain(spread).filter(|it| carries(it)) {
+            let writes = u16::from(member.has_outputs && !chunk.outputs.is_empty());
+            let reads = u16::from(member.has_inputs && !chunk.inputs.is_empty());
+            (chunk.writers, chunk.readers) = match is_there {
+                true => (chunk.writers + writes, chunk.readers + reads),
+                false => (chunk.writers - writes, chunk.readers - reads),
+            };
+        }
+        if is_there {
+            // What came in before it was counted was not taken: it is fresh from the next exchange on.
+            let chunks = self.layout.chunks(self.spread).iter().zip(&mut self.received);
+            chunks.filter(|(it, _)| carries(it)).for_each(|(_, received)| *received = [None; 2]);
+        }
     }
 
     /// A process data datagram came back. Inputs count only if everybody in it put theirs in.
@@ -167,7 +212,7 @@ impl Cyclic {
 
     fn begin(&mut self) {
         self.running = true;
-        self.spread = self.spread_next;
+        let is_other = core::mem::replace(&mut self.spread, self.spread_next) != self.spread_next;
         self.riders_due = true;
         self.next_datagram = (0, ChunkPart::Both);
         self.frames_sent = 0;
@@ -179,21 +224,41 @@ impl Cyclic {
             member.is_complete = false;
         }
         self.cut = CutInputs::default();
-        self.received.fill([None; 2]);
+        if is_other || !self.has_slow {
+            self.received.fill([None; 2]);
+        }
+        if self.has_slow {
+            self.find_due();
+        }
+    }
+
+    /// Chunks of this cycle: those whose turn it is, and those whose last exchange was not whole. Of the others it stays what came back last.
+    fn find_due(&mut self) {
+        self.number = self.number.wrapping_add(1);
+        let chunks = self.layout.chunks(self.spread).iter();
+        for ((chunk, received), due) in chunks.zip(&mut self.received).zip(&mut self.due) {
+            let came = |part| received[usize::from(part == ChunkPart::Inputs)];
+            let is_whole = parts(chunk).all(|part| came(part) == Some(expected(chunk, part)));
+            *due = !is_whole || self.number % u64::from(chunk.every) == 0;
+            if *due {
+                *received = [None; 2];
+            }
+        }
     }
 
     /// Closes the books of a cycle: whose data has come back, and the layout of the next cycle.
     fn end(&mut self, report: &mut CycleReport, may_spread: bool) {
         report.spread = self.spread;
         // What most cycles are, told without looking at anybody. Cut inputs are another matter.
-        let is_whole = !self.has_cut && self.whole_datagrams == self.datagrams[usize::from(self.spread)];
+        let each_for_itself = self.has_cut || self.has_slow || self.absent > 0;
+        let is_whole = !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)];
         self.all = is_whole.then_some(true);
         let all = is_whole || self.end_of_each(report);
         report.all_fresh = all && report.frames_lost == 0;
         self.whole_cycles = if report.all_fresh { self.whole_cycles.saturating_add(1) } else { 0 };
         self.spread_next = match self.spread {
-            true => self.whole_cycles < WHOLE_AGAIN,
-            false => may_spread && report.working_counter_errors > 0,
+            true => self.joining || self.whole_cycles < WHOLE_AGAIN,
+            false => may_spread && (self.joining || report.working_counter_errors > 0),
         };
         if self.spread_next != self.spread {
             self.whole_cycles = 0;
@@ -204,36 +269,40 @@ impl Cyclic {
     fn end_of_each(&mut self, report: &mut CycleReport) -> bool {
         let undisturbed = !self.cut.disturbed;
         for member in &mut self.members {
-            (member.is_complete, member.taken) = (true, true);
+            (member.is_complete, member.taken) = (!member.is_absent, !member.is_absent);
         }
-        for (chunk, received) in self.layout.chunks(self.spread).iter().zip(&self.received) {
+        let chunks = self.layout.chunks(self.spread).iter().zip(&self.received);
+        for (chunk, received) in chunks {
             for part in parts(chunk) {
                 let received = received[usize::from(part == ChunkPart::Inputs)];
                 if received == Some(expected(chunk, part)) {
                     continue;
                 }
-                report.working_counter_errors += u16::from(received.is_some());
                 let positions = usize::from(chunk.positions.start)..usize::from(chunk.positions.end);
-                for member in &mut self.members[positions] {
+                let members = &mut self.members[positions];
+                // Of those who are not counted it is not known how far they are.
+                let is_missed = members.iter().any(|it| it.every == chunk.every && !it.is_absent);
+                report.working_counter_errors += u16::from(received.is_some() && is_missed);
+                for member in members.iter_mut().filter(|it| it.every == chunk.every) {
                     member.is_complete &= part == ChunkPart::Outputs || !member.has_inputs;
                     member.taken &= part == ChunkPart::Inputs || !member.has_outputs;
                 }
             }
         }
         self.groups.fill([true; 2]);
+        let mut all = true;
         for it in &mut self.members {
             it.fresh = it.is_complete && (!it.is_cut || it.closed_before && undisturbed);
+            all &= it.is_absent || it.fresh && it.taken;
             if let Some(group) = it.group {
                 let [fresh, taken] = &mut self.groups[usize::from(group)];
                 (*fresh, *taken) = (*fresh && it.fresh, *taken && it.taken);
             }
         }
-        let mut all = true;
         for it in &mut self.members {
             if let Some(group) = it.group {
                 [it.fresh, it.taken] = self.groups[usize::from(group)];
             }
-            all &= it.fresh && it.taken;
         }
         all
     }
@@ -246,6 +315,10 @@ impl Cyclic {
     fn emit(&mut self, outgoing: &mut Outgoing<'_>) {
         while let Some(chunk) = self.layout.chunks(self.spread).get(self.next_datagram.0) {
             let number = self.next_datagram.0;
+            if self.has_slow && !self.due[number] {
+                self.next_datagram = (number + 1, ChunkPart::Both);
+                continue;
+            }
             let owner = |part| Owner::Chunk(number as u16, part);
             let part = match self.next_datagram.1 {
                 ChunkPart::Both => first_part(chunk),
@@ -310,6 +383,7 @@ impl MainDevice {
         }
         // On the way to Op the layout is the one that must become whole.
         let target_is_op = self.configuration.target == AlState::Op;
+        self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
         self.cycle.end(&mut report, self.phase.is_towards_op() || !target_is_op);
         report
     }
@@ -322,9 +396,15 @@ impl MainDevice {
         let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
-            if let Some(reference) = self.reference {
+            if let Some(reference) = self.reference.filter(|_| self.reference_hands_on) {
                 let station = self.sub_devices[usize::from(reference)].station_address;
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
+                if self.configuration.steers_reference {
+                    let time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
+                    if let Some(data) = outgoing.push(Command::Fpwr, address, 8, Owner::HostTime) {
+                        data.copy_from_slice(&time.to_le_bytes());
+                    }
+                }
                 outgoing.push(Command::Frmw, address, 8, Owner::ReferenceTime);
             }
             let address = Address::Broadcast { register: register::AL_STATUS };

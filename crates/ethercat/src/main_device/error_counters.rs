@@ -1,10 +1,18 @@
 //! Error counters of an ESC (ETG.1000.4, 6.7): each stays at 255 and is cleared by a write.
+//!
+//! A write to any of 0x0300 to 0x030B clears these twelve, one to 0x030C or 0x030D that one, one to any of 0x0310 to 0x0313
+//! these four (ESC data sheet, section II, 2.9). A write of all of them clears all.
+
+use crate::register::dl::PORTS;
+
+use super::MainDevice;
+use super::worker::Worker;
 
 /// Error counters of a SubDevice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ErrorCounters {
     /// Of ports 0 to 3.
-    pub ports: [PortErrors; 4],
+    pub ports: [PortErrors; PORTS],
     /// Frames with an error that the processing unit noticed.
     pub processing_unit: u8,
     /// Errors of the interface to the application.
@@ -24,7 +32,42 @@ pub struct PortErrors {
     pub lost_links: u8,
 }
 
+impl PortErrors {
+    /// Errors counted since `before`.
+    fn since(self, before: Self) -> Self {
+        Self {
+            invalid_frames: counted(self.invalid_frames, before.invalid_frames),
+            receive_errors: counted(self.receive_errors, before.receive_errors),
+            forwarded: counted(self.forwarded, before.forwarded),
+            lost_links: counted(self.lost_links, before.lost_links),
+        }
+    }
+}
+
+/// Errors counted since a counter stood at `before`; where it stands lower now it was cleared, or lost its power.
+fn counted(now: u8, before: u8) -> u8 {
+    now.checked_sub(before).unwrap_or(now)
+}
+
 impl ErrorCounters {
+    /// Errors counted since `before`. A counter that stood at 255 counts none.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            ports: core::array::from_fn(|port| self.ports[port].since(before.ports[port])),
+            processing_unit: counted(self.processing_unit, before.processing_unit),
+            pdi: counted(self.pdi, before.pdi),
+        }
+    }
+
+    /// True if a counter stands at 255, where it stays.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let of_port = |it: &PortErrors| [it.invalid_frames, it.receive_errors, it.forwarded, it.lost_links];
+        let of_ports = self.ports.iter().flat_map(of_port);
+        of_ports.chain([self.processing_unit, self.pdi]).any(|count| count == FULL)
+    }
+
     /// Bytes from register 0x0300 on.
     pub(super) const LENGTH: usize = 0x14;
 
@@ -40,6 +83,36 @@ impl ErrorCounters {
     }
 }
 
+/// Count that a counter stays at.
+pub(super) const FULL: u8 = u8::MAX;
+
+impl MainDevice {
+    /// Has the error counters and links of all SubDevices read, in service frames, into [`SubDevice::error_counters`](super::SubDevice::error_counters) and
+    /// [`SubDevice::links`](super::SubDevice::links); both are `None` where a SubDevice is being brought up.
+    pub fn read_error_counters(&mut self) {
+        self.look_at_errors(false);
+    }
+
+    /// The same, once the counters were cleared.
+    pub fn clear_error_counters(&mut self) {
+        self.look_at_errors(true);
+    }
+
+    fn look_at_errors(&mut self, clear: bool) {
+        for (worker, it) in self.workers.iter_mut().zip(&mut self.sub_devices) {
+            if !worker.look_at_errors(clear) {
+                (it.error_counters, it.links) = (None, None);
+            }
+        }
+    }
+
+    /// True until all of them have been read, or do not answer.
+    #[must_use]
+    pub fn reads_error_counters(&self) -> bool {
+        self.workers.iter().any(Worker::looks_at_errors)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +125,19 @@ mod tests {
         let port = PortErrors { invalid_frames: 4, receive_errors: 5, forwarded: 10, lost_links: 18 };
         assert_eq!((found.ports[2], found.processing_unit, found.pdi), (port, 12, 13));
         assert_eq!(ErrorCounters::parse(&data[1..]), None);
+    }
+
+    #[test]
+    fn counts_since_another_look_are_differences_unless_they_were_cleared_between() {
+        let at = |invalid_frames, lost_links| {
+            let port = PortErrors { invalid_frames, lost_links, ..PortErrors::default() };
+            ErrorCounters {
+                ports: [PortErrors::default(), port, PortErrors::default(), PortErrors::default()],
+                ..ErrorCounters::default()
+            }
+        };
+        assert_eq!(at(9, 255).since(at(4, 255)), at(5, 0));
+        assert_eq!(at(3, 0).since(at(200, 1)), at(3, 0));
+        assert!(at(9, 255).is_full() && !at(254, 0).is_full());
     }
 }

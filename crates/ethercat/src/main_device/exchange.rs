@@ -47,6 +47,8 @@ pub(super) enum Owner {
     Chunk(u16, ChunkPart),
     /// The reference clock's system time, handed on to the others.
     ReferenceTime,
+    /// This host's time, for the reference clock.
+    HostTime,
     /// AL status of all SubDevices.
     BusStatus,
     /// System time difference of the SubDevice at this position.
@@ -55,6 +57,10 @@ pub(super) enum Owner {
     MailboxStatus(u16),
     /// The bus-wide part of bring-up.
     Bus,
+    /// The survey of station addresses: this place, in the order in which frames are processed.
+    Survey(u16),
+    /// The visit of a SubDevice without an address.
+    Visit,
     /// The worker of the SubDevice at this position.
     Worker(u16),
 }
@@ -320,6 +326,11 @@ impl Exchange {
     }
 
     /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
+    /// When the frame in this slot was sent.
+    pub(super) fn sent_at(&self, index: usize) -> Instant {
+        self.slots[index].sent_at
+    }
+
     pub(super) fn take_datagrams(&mut self, index: usize) -> Vec<Sent> {
         core::mem::take(&mut self.slots[index].datagrams)
     }

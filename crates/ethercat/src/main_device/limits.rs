@@ -45,7 +45,13 @@ pub(super) const UNANSWERED: RetryBudget =
 pub(super) const PAUSE: Duration = Duration::from_micros(500);
 
 /// Pause between two looks at SubDevices that left their state.
+/// Time after which a reference clock is looked for again: by then it is known who is gone.
+pub(super) const REFERENCE_PAUSE: Duration = Duration::from_millis(100);
+
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Starts of SYNC0 whose time had passed when they arrived, or that were not taken, after which it is given up.
+pub(super) const SYNC_STARTS: u32 = 5;
 
 /// Looks, a pause apart, at an error that was acknowledged and does not go.
 pub(super) const ACKNOWLEDGE_LOOKS: u32 = 20;

@@ -1,7 +1,6 @@
 //! The client that carries a mailbox request through a SubDevice's SyncManagers 0 and 1
 //! (ETG.1000.4, 6.10; ETG.1000.6, 5.6).
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -19,7 +18,7 @@ use super::exchange::{Outgoing, Owner};
 use super::limits;
 use super::request::{MailboxError, MailboxOutcome, MailboxRequest};
 use super::sdo_transfer::{Reaction, SdoTransfer};
-use super::sub_device::Mailbox;
+use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox};
 
 /// Result of a reply to the client's datagram.
 #[derive(Debug)]
@@ -109,7 +108,19 @@ impl MailboxClient {
     /// The mailbox is set up and empty.
     pub(super) fn open(&mut self, mailbox: Option<Mailbox>) {
         self.mailbox = mailbox;
-        self.out = vec![0; mailbox.map_or(0, |mailbox| usize::from(mailbox.out_length))];
+        self.out.clear();
+        self.out.resize(mailbox.map_or(0, |mailbox| usize::from(mailbox.out_length)), 0);
+    }
+
+    /// Makes room for any mailbox, of which no more is known yet.
+    pub(super) fn reserve(&mut self) {
+        self.out.reserve_exact(usize::from(MAXIMUM_MAILBOX_LENGTH));
+    }
+
+    /// The mailbox is set up anew, and empty, on the other side.
+    pub(super) fn reset(&mut self) {
+        (self.counter_out, self.counter_in) = (0, 0);
+        (self.repeat, self.awaits_repeat) = (false, false);
     }
 
     pub(super) fn is_idle(&self) -> bool {

@@ -16,28 +16,40 @@
 //! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
 //! | `limits`, `retry` | tries and times after which a SubDevice that does not answer is given up |
 //! | `phase`, `broadcasts`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
+//! | `recovery` | the way back of those who leave Op while the bus is there |
+//! | `presence`, `absent`, `late`, `outline` | SubDevices that the bus may lack, and what is learnt of one that comes late |
 //! | `services` | the frames of all but process data |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
-//! | `topology`, `clock` | the tree, and the time in it |
+//! | `topology`, `clock`, `reference`, `latches` | the tree, and the time in it |
+//! | `error_counters`, `diagnosis` | errors that SubDevices count, and where the fault is |
 //! | `watchdogs` | their settings, and a check that these were taken |
 //! | `layout`, `cyclic`, `process_data` | places of process data, its way to and fro, its values by type |
 
+mod absent;
+mod awaited;
 mod bring_up;
 mod broadcasts;
 mod clock;
 mod coe_mapping;
 mod configuration;
 mod cyclic;
+mod diagnosis;
 mod error;
 mod error_counters;
 mod exchange;
+mod latches;
+mod late;
 mod layout;
 mod limits;
 mod mailbox;
 mod others;
+mod outline;
 mod phase;
 mod plan;
+mod presence;
 mod process_data;
+mod recovery;
+mod reference;
 mod report;
 mod request;
 mod retry;
@@ -58,6 +70,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
+use crate::sii::Identity;
 use crate::time::Instant;
 use crate::wire::frame;
 
@@ -66,25 +79,33 @@ use cyclic::Cyclic;
 use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Phase, Plans};
+use recovery::Recovery;
 use worker::{Outcome, Worker, Workers};
 
+pub use awaited::{Awaited, AwaitedAction};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
-    Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, MAXIMUM_SUB_DEVICES,
-    ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
+    Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, LatchMode, MAXIMUM_SUB_DEVICES,
+    Presence, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Sync1, Watchdog,
 };
+pub use diagnosis::{Examined, Fault, Finding, FindingEnd, judge, ring_break};
 pub use error::{BusError, SubDeviceError};
 pub use error_counters::{ErrorCounters, PortErrors};
+pub use latches::{LatchEdge, LatchInput, Latches};
 pub use process_data::{Input, Output};
 pub use report::{
     BringUpPhase, ClockReport, CycleReport, Event, Reception, ReceptionCounters, WorkingCounter,
 };
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
+pub use sync0::SyncMiss;
 pub use topology::{Place, Shown, Upstream, places};
 
 /// Events kept until they are polled; further ones are dropped and counted.
 const EVENTS: usize = 256;
+
+/// The same for each SubDevice, where there are many: what becomes of their axes hangs on them.
+const EVENTS_EACH: usize = 4;
 
 /// Mailbox requests that can wait.
 const REQUESTS: usize = 64;
@@ -101,6 +122,10 @@ pub struct MainDevice {
     phase_since: Instant,
     broadcasts: Broadcasts,
     sub_devices: Vec<SubDevice>,
+    /// Positions of those found, until they have their addresses; `None` for strangers.
+    assigned: Vec<Option<u16>>,
+    /// Strangers found on the way up, by their places in the order of processing.
+    strangers: Vec<(u16, Identity)>,
     workers: Workers,
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
@@ -109,8 +134,17 @@ pub struct MainDevice {
     /// AL status of all SubDevices together where each is as it was brought up.
     status_in_op: AlStatus,
     reference: Option<u16>,
+    /// False while its time is not handed on to the others.
+    reference_hands_on: bool,
+    /// When it was gone; until another is elected.
+    reference_lost: Option<Instant>,
+    recovery: Recovery,
     /// System time read last, and when it came.
     reference_time: Option<(u64, Instant)>,
+    /// The same, and when its frame was sent; until it is taken.
+    reference_sample: Option<(u64, Instant)>,
+    /// When the frame whose reply is being taken was sent.
+    answered_sent_at: Instant,
     requests: VecDeque<MailboxRequest>,
     events: VecDeque<Event>,
     events_dropped: u64,
@@ -133,13 +167,20 @@ impl MainDevice {
             phase_since: Instant::EPOCH,
             broadcasts: Broadcasts::new(&bring_up::OPEN_PORTS),
             sub_devices: Vec::new(),
+            assigned: Vec::new(),
+            strangers: Vec::new(),
             workers: Workers::default(),
             plans: Vec::new(),
             next_worker: 0,
             cycle: Cyclic::default(),
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
+            reference_hands_on: true,
+            reference_lost: None,
+            recovery: Recovery::default(),
             reference_time: None,
+            reference_sample: None,
+            answered_sent_at: Instant::EPOCH,
             requests: VecDeque::with_capacity(REQUESTS),
             events: VecDeque::with_capacity(EVENTS),
             events_dropped: 0,
@@ -180,6 +221,7 @@ impl MainDevice {
             }
         };
         let sent = self.exchange.take_datagrams(index);
+        self.answered_sent_at = self.exchange.sent_at(index);
         for sent in &sent {
             let (data, working_counter) = sent.answer(bytes);
             self.deliver(now, sent.owner, data, working_counter);
@@ -203,13 +245,13 @@ impl MainDevice {
         let expiry =
             self.exchange.oldest(Purpose::Service).map(|sent| sent + self.configuration.reply_timeout);
         let due = self.workers.iter().filter_map(Worker::due).min();
-        [expiry, due, self.broadcasts.due()].into_iter().flatten().min()
+        [expiry, due, self.broadcasts.due(), self.recovery.due()].into_iter().flatten().min()
     }
 
     /// Phase of the bus.
     #[must_use]
-    pub fn stage(&self) -> BringUpPhase {
-        self.phase.stage()
+    pub fn phase(&self) -> BringUpPhase {
+        self.phase.bring_up_phase()
     }
 
     /// Asks for another state: [`AlState::Init`] takes the bus down from wherever it is; a higher state is
@@ -228,14 +270,14 @@ impl MainDevice {
     /// A period that cannot be run, or process data that flows already.
     pub fn set_period(&mut self, period: Duration) -> Result<(), ConfigurationError> {
         configuration::check_period(period)?;
-        if self.cycle.running || self.stage() > BringUpPhase::PreOp {
+        if self.cycle.running || self.phase() > BringUpPhase::PreOp {
             return Err(ConfigurationError::Running);
         }
         self.configuration.period = period;
         self.workers.iter_mut().for_each(|worker| worker.set_period(period));
         let groups = self.configuration.groups(self.sub_devices.len());
         let layout = self.cycle.layout.fitted(&groups, period);
-        self.cycle.set_layout(layout, &groups);
+        self.lay_out(layout, &groups);
         Ok(())
     }
 
@@ -346,7 +388,7 @@ impl MainDevice {
     /// Queues a mailbox request; its outcome comes as [`Event::Mailbox`].
     ///
     /// # Errors
-    /// The request, if there is no such SubDevice or mailbox, the bus is not in PreOp or above, or too many
+    /// The request, if there is no such SubDevice or mailbox, it does not answer ([`MailboxError::Gone`]), the bus is not in PreOp or above, or too many
     /// requests wait (also [`MailboxError::NotReady`]).
     pub fn submit(&mut self, request: MailboxRequest) -> Result<(), MailboxOutcome> {
         let refuse = |request, error| Err(MailboxOutcome { request, result: Err(error) });
@@ -357,6 +399,7 @@ impl MainDevice {
                 refuse(request, MailboxError::NotReady)
             }
             None => refuse(request, MailboxError::NoSubDevice { position, count }),
+            Some(_) if self.is_gone(position) => refuse(request, MailboxError::Gone),
             Some(it) if !it.mailbox.is_some_and(|mailbox| mailbox.coe) => {
                 refuse(request, MailboxError::NoCoe)
             }
@@ -367,31 +410,12 @@ impl MainDevice {
         }
     }
 
-    /// Has the error counters of all SubDevices read, in service frames, into [`SubDevice::error_counters`]; while a bus
-    /// is brought up they are left as they are.
-    pub fn read_error_counters(&mut self) {
-        self.workers.iter_mut().for_each(Worker::look_at_errors);
-    }
-
-    /// True until all of them have been read, or do not answer.
-    #[must_use]
-    pub fn reads_error_counters(&self) -> bool {
-        self.workers.iter().any(Worker::looks_at_errors)
-    }
-
-    /// About what the reference clock shows now, even if frames were lost for a while.
-    fn reference_time_at(&self, now: Instant) -> Option<u64> {
-        let elapsed = |since| u64::try_from(now.since(since).as_nanos()).unwrap_or(u64::MAX);
-        self.reference_time.map(|(time, at)| time.wrapping_add(elapsed(at)))
-    }
-
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
-            Owner::ReferenceTime if working_counter > 0 => {
-                self.reference_time = crate::wire::read_u64(data, 0).map(|time| (time, now));
+            Owner::ReferenceTime => {
+                self.take_reference_time(now, crate::wire::read_u64(data, 0).unwrap_or(0))
             }
-            Owner::ReferenceTime => {}
             Owner::BusStatus => {
                 let status = AlStatus::from_bits(crate::wire::read_u16(data, 0).unwrap_or(0));
                 self.watch_states(now, status, working_counter);
@@ -408,28 +432,34 @@ impl MainDevice {
                     self.workers[place].mailbox.fetch_mail(now);
                 }
             }
-            Owner::ClockDifference(_) | Owner::MailboxStatus(_) => {}
+            Owner::ClockDifference(_) | Owner::MailboxStatus(_) | Owner::HostTime => {}
             Owner::Bus => self.broadcast_answered(working_counter),
+            Owner::Survey(place) => self.survey_answered(now, place, data, working_counter),
+            Owner::Visit => self.visit_answered(now, data, working_counter),
             Owner::Worker(position) => {
                 let place = usize::from(position);
                 let before = self.sub_devices[place].al_status;
                 let outcome =
                     self.workers[place].reply(now, data, working_counter, &mut self.sub_devices[place]);
-                self.handle_outcome(position, outcome);
-                self.report_change(position, before);
+                match outcome {
+                    Outcome::Looked => self.note_state(now, position, before),
+                    outcome => self.handle_outcome(now, position, outcome),
+                }
             }
         }
     }
 
-    fn handle_outcome(&mut self, position: u16, outcome: Outcome) {
+    fn handle_outcome(&mut self, now: Instant, position: u16, outcome: Outcome) {
         match outcome {
-            Outcome::Nothing => {}
+            Outcome::Nothing | Outcome::Looked => {}
             Outcome::Failed(error) => {
+                let Some(error) = self.recovery_failed(now, position, error) else { return };
                 let error = bring_up::at(&self.sub_devices[usize::from(position)], error);
                 self.fail(error);
             }
             Outcome::Mailbox(outcome) => self.tell(Event::Mailbox(outcome)),
-            Outcome::Unreachable => self.tell(Event::Unreachable { position }),
+            Outcome::Unreachable => self.note_unreachable(now, position),
+            Outcome::SyncMissed(miss) => self.tell(Event::SyncMissed { position, miss }),
             Outcome::Emergency(emergency) => {
                 self.sub_devices[usize::from(position)].emergencies += 1;
                 self.tell(Event::Emergency {
@@ -443,7 +473,7 @@ impl MainDevice {
     }
 
     fn tell(&mut self, event: Event) {
-        if self.events.len() == EVENTS {
+        if self.events.len() == EVENTS.max(EVENTS_EACH * self.sub_devices.len()) {
             self.events_dropped += 1;
         } else {
             self.events.push_back(event);

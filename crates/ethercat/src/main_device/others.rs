@@ -9,12 +9,16 @@ const FRAMES: u32 = 10;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
+/// Time without a frame of another after which it has gone.
+pub(super) const GONE: Duration = Duration::from_secs(5);
+
 /// Says once that another MainDevice is on the wire.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     since: Option<Instant>,
     frames: u32,
     told: bool,
+    last: Option<Instant>,
 }
 
 impl Others {
@@ -24,10 +28,16 @@ impl Others {
             self.since = Some(now);
             self.frames = 0;
         }
+        self.last = Some(now);
         self.frames = self.frames.saturating_add(1);
         let tell = !self.told && self.frames >= FRAMES;
         self.told |= tell;
         tell
+    }
+
+    /// True while another MainDevice is on the wire.
+    pub(super) fn are_there(&self, now: Instant) -> bool {
+        self.told && self.last.is_some_and(|last| now.since(last) < GONE)
     }
 }
 
@@ -41,6 +51,8 @@ mod tests {
         let mut told = |number: u64| others.heard(Instant::from_nanos(number * 50_000_000));
         let told: Vec<u64> = (0..1000).filter(|&number| told(number)).collect();
         assert_eq!(told, [9]);
+        let last = Instant::from_nanos(999 * 50_000_000);
+        assert!(others.are_there(last) && !others.are_there(last + GONE));
     }
 
     #[test]

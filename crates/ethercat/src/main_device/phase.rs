@@ -1,17 +1,20 @@
 //! The way up and the way down: phases that all SubDevices go through together.
 
+mod process_data;
+
 use alloc::vec::Vec;
 
 use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
 
 use super::MainDevice;
-use super::bring_up::{self};
+use super::bring_up;
+use super::configuration::Presence;
 use super::error::{BusError, SubDeviceError};
-use super::exchange::{Purpose, SLOTS};
-use super::layout::Layout;
+use super::exchange::Purpose;
 use super::limits::{self, Limits};
 use super::plan::{self, Action};
+use super::presence;
 use super::report::{BringUpPhase, Event};
 use super::sub_device::SubDevice;
 use super::worker::{Worker, Workers};
@@ -24,6 +27,7 @@ pub(super) enum Phase {
     Identify,
     Latch,
     ReadLatched,
+    Address,
     SetClocks,
     PreOp,
     ProcessData,
@@ -38,11 +42,14 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    pub(super) fn stage(self) -> BringUpPhase {
+    pub(super) fn bring_up_phase(self) -> BringUpPhase {
         match self {
-            Self::OpenPorts | Self::Reset | Self::Identify | Self::Latch | Self::ReadLatched => {
-                BringUpPhase::Scan
-            }
+            Self::OpenPorts
+            | Self::Reset
+            | Self::Identify
+            | Self::Latch
+            | Self::ReadLatched
+            | Self::Address => BringUpPhase::Scan,
             Self::SetClocks => BringUpPhase::Clocks,
             Self::PreOp | Self::ProcessData => BringUpPhase::Configuration,
             Self::Ready => BringUpPhase::PreOp,
@@ -79,6 +86,10 @@ pub(super) struct Plans {
     safe_op: Vec<Action>,
     op: Vec<Action>,
     init: Vec<Action>,
+    /// Back to Op from SafeOp.
+    pub(super) short: Vec<Action>,
+    /// Back to Op from whatever there is.
+    pub(super) anew: Vec<Action>,
 }
 
 impl MainDevice {
@@ -88,12 +99,14 @@ impl MainDevice {
             && self.requests.is_empty()
             && self.exchange.in_flight(Purpose::Service) == 0
             && self.broadcasts.is_done()
+            && self.recovery.is_idle()
             && self.workers.are_at_rest()
     }
 
     /// Goes on to the next phase while everybody is done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
         self.serve_requests(now);
+        self.recover(now);
         if matches!(self.phase, Phase::Running | Phase::Down) {
             return;
         }
@@ -111,11 +124,11 @@ impl MainDevice {
             if self.phase == before {
                 return;
             }
-            let (old, stage) = (before.stage(), self.phase.stage());
+            let (old, phase) = (before.bring_up_phase(), self.phase.bring_up_phase());
             self.phase_since = now;
             self.broadcasts.since = None;
-            if old != stage {
-                self.tell(Event::BringUpPhase { stage, at: now });
+            if old != phase {
+                self.tell(Event::BringUpPhase { phase, at: now });
             }
         }
     }
@@ -148,6 +161,7 @@ impl MainDevice {
                 Ok(())
             }
             Phase::ReadLatched => self.arrange(now),
+            Phase::Address => self.put_in_places(),
             Phase::SetClocks => self.begin_pre_op(),
             Phase::PreOp => self.begin_process_data(),
             Phase::ProcessData => {
@@ -177,6 +191,7 @@ impl MainDevice {
                     self.status_in_op.state |= AlState::Init.number();
                 }
                 self.phase = Phase::Running;
+                self.tell_who_is_absent();
                 Ok(())
             }
             Phase::ToInit => {
@@ -214,12 +229,15 @@ impl MainDevice {
     }
 
     /// A worker without a plan for every SubDevice.
-    fn make_workers(&mut self) {
+    pub(super) fn make_workers(&mut self) {
         let limits = Limits::of(&self.configuration);
         let workers = self.sub_devices.iter().map(|it| Worker::new(it, limits));
         self.workers = Workers::new(workers.collect());
-        self.plans =
-            self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
+        self.plans = self
+            .sub_devices
+            .iter()
+            .map(|_| Plans { init: plan::init(false), ..Plans::default() })
+            .collect();
     }
 
     /// All have said who they are and where frames pass them: puts them into the order of the cable, compares
@@ -229,14 +247,39 @@ impl MainDevice {
         // From here on it is known whether somebody marks frames: otherwise they came round a broken ring.
         let marks = |it: &SubDevice| it.entry_port != 0 && !it.dl_status.is_open(0);
         self.exchange.takes_circulating = self.sub_devices.iter().any(marks);
+        if let Some(described) = self.configuration.may_lack() {
+            bring_up::name(&mut self.sub_devices)?;
+            self.assigned = presence::assign(&self.sub_devices, described)?;
+            self.measure_clocks(now);
+            return self.begin_addresses();
+        }
         self.make_workers();
         bring_up::verify(&mut self.sub_devices, self.configuration.sub_devices.as_deref())?;
         self.check_siis()?;
+        self.measure_clocks(now);
+        // Their addresses count the order of processing, which differs from that of the cable here.
+        if self.sub_devices.iter().all(|it| it.processed == it.position) {
+            return self.begin_clocks();
+        }
+        self.assigned = self.sub_devices.iter().map(|it| Some(it.position)).collect();
+        self.begin_addresses()
+    }
+
+    /// Works out the delays and offsets of all clocks, where there are any.
+    fn measure_clocks(&mut self, now: Instant) {
         if !self.configuration.distributed_clocks || !self.sub_devices.iter().any(SubDevice::has_clock) {
-            return self.begin_pre_op();
+            return;
         }
         let system_time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
-        self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time);
+        let assigned = &self.assigned;
+        let is_stranger = |place: usize| assigned.get(place).is_some_and(Option::is_none);
+        self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time, is_stranger);
+    }
+
+    pub(super) fn begin_clocks(&mut self) -> Result<(), BusError> {
+        if self.sub_devices.iter().all(|it| it.clock.is_none()) {
+            return self.begin_pre_op();
+        }
         for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
             if let Some(setting) = sub_device.clock {
                 worker.start(&mut plan::set_clock(setting));
@@ -247,7 +290,7 @@ impl MainDevice {
     }
 
     /// Tools may look at a SubDevice without an SII; who runs the bus may need it.
-    fn check_siis(&self) -> Result<(), BusError> {
+    pub(super) fn check_siis(&self) -> Result<(), BusError> {
         match self.configuration.target > AlState::PreOp {
             true => bring_up::check_siis(&self.sub_devices, self.configuration.sub_devices.as_deref()),
             false => Ok(()),
@@ -261,12 +304,21 @@ impl MainDevice {
                 // Nothing is known of it, and its ESC has not been configured: it stays in Init.
                 continue;
             }
+            let is_absent = sub_device.is_absent;
             let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
             let configuration = configured.unwrap_or(&default);
             let fail = |sub_device: &SubDevice, error| Err(bring_up::at(sub_device, error));
             sub_device.wanted_watchdog = configuration.process_data_watchdog;
             sub_device.wanted_pdi_watchdog = configuration.pdi_watchdog;
             bring_up::mapping(sub_device, configuration);
+            if sub_device.is_absent || sub_device.mark.presence == Presence::HotConnect {
+                self.workers[position].mailbox.reserve();
+            }
+            if is_absent && (configuration.sync0.is_none() || self.configuration.distributed_clocks) {
+                let init = plan::init(configuration.sync0.is_some());
+                self.plans[position] = Plans { init, ..Plans::default() };
+                continue;
+            }
             sub_device.mailbox = match bring_up::mailbox(sub_device) {
                 Ok(mailbox) => mailbox,
                 Err(error) => return fail(sub_device, error),
@@ -282,10 +334,14 @@ impl MainDevice {
                 };
                 return fail(sub_device, error);
             }
+            if configuration.latches.is_some() && !sub_device.has_clock() {
+                return fail(sub_device, SubDeviceError::NoLatches);
+            }
             self.plans[position] = Plans {
-                safe_op: plan::safe_op(configuration.sync0),
+                safe_op: plan::safe_op(configuration),
                 op: plan::op(),
-                init: plan::init(configuration.sync0),
+                init: plan::init(configuration.sync0.is_some()),
+                ..Plans::default()
             };
             let worker = &mut self.workers[position];
             worker.mailbox.open(sub_device.mailbox);
@@ -294,46 +350,6 @@ impl MainDevice {
         }
         self.phase = Phase::PreOp;
         Ok(())
-    }
-
-    fn begin_process_data(&mut self) -> Result<(), BusError> {
-        let mut in_use = Vec::with_capacity(self.sub_devices.len());
-        for sub_device in &self.sub_devices {
-            in_use.push(
-                bring_up::sync_managers(sub_device).map_err(|error| bring_up::at(sub_device, error))?,
-            );
-        }
-        let shares: Vec<_> = in_use.iter().flatten().map(|(.., share)| *share).collect();
-        let groups = self.configuration.groups(self.sub_devices.len());
-        let layout = Layout::new(&shares).fitted(&groups, self.configuration.period);
-        if layout.chunks.len() > SLOTS / 2 {
-            return Err(BusError::ProcessDataTooLarge { found: layout.chunks.len(), maximum: SLOTS / 2 });
-        }
-        for ((worker, sub_device), in_use) in
-            self.workers.iter_mut().zip(&mut self.sub_devices).zip(&in_use)
-        {
-            bring_up::place(sub_device, &layout);
-            let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
-            let is_own = |piece: &&super::layout::Piece| piece.share.position == sub_device.position;
-            let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
-            let watchdogs = sub_device.want_watchdogs();
-            worker.start(&mut plan::process_data(watchdogs, &sync_managers, &pieces));
-        }
-        self.cycle.set_layout(layout, &groups);
-        self.phase = Phase::ProcessData;
-        Ok(())
-    }
-
-    fn await_whole_cycles(&mut self, now: Instant) -> Result<(), BusError> {
-        if self.configuration.target < AlState::Op {
-            return Ok(());
-        }
-        if self.cycle.has_been_whole(limits::WHOLE_CYCLES) {
-            self.start_plans(|plans| &mut plans.op);
-            self.phase = Phase::Op;
-            return Ok(());
-        }
-        if self.is_late(now) { Err(self.incomplete_process_data(now)) } else { Ok(()) }
     }
 
     /// True if this phase has taken the time of a change of state.
@@ -351,6 +367,9 @@ impl MainDevice {
 
     fn start_plans(&mut self, select: impl Fn(&mut Plans) -> &mut Vec<Action>) {
         for position in 0..self.workers.len() {
+            if self.sub_devices[position].is_absent {
+                continue;
+            }
             let dropped = self.workers[position].start(select(&mut self.plans[position]));
             if let Some(outcome) = dropped {
                 self.tell(Event::Mailbox(outcome));
@@ -392,19 +411,19 @@ impl MainDevice {
     /// In Op: has everybody looked at when somebody is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         let settled = matches!(self.phase, Phase::Running);
-        let fine = combined == self.status_in_op && usize::from(working_counter) == self.workers.len();
+        let fine = combined == self.status_in_op
+            && usize::from(working_counter) + self.recovery.absent() == self.workers.len()
+            && self.recovery.is_idle();
+        if settled {
+            self.recovery.note_answering(working_counter);
+            // It was gone for a moment, or another takes its place.
+            if self.reference_lost.is_some_and(|since| now.since(since) >= limits::REFERENCE_PAUSE) {
+                self.elect_reference();
+            }
+        }
         if settled && !fine && now.since(self.phase_since) >= limits::LOOK_PAUSE {
             self.phase_since = now;
             self.workers.iter_mut().for_each(Worker::look_at_status);
-        }
-    }
-
-    /// Tells of a SubDevice that has left its state by itself.
-    pub(super) fn report_change(&mut self, position: u16, before: AlStatus) {
-        let it = &self.sub_devices[usize::from(position)];
-        let (status, code) = (it.al_status, it.al_status_code);
-        if self.phase == Phase::Running && status != before && status != AlStatus::in_state(AlState::Op) {
-            self.tell(Event::StateChanged { position, status, code });
         }
     }
 }

@@ -12,9 +12,11 @@ use crate::register::{self, SyncManager, Watchdogs, dc};
 
 use super::clock::ClockSetting;
 use super::coe_mapping::Directions;
-use super::configuration::{ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0};
+use super::configuration::{LatchMode, ProcessDataSource, StartupSdo, SubDeviceConfiguration};
+use super::late::Part;
 use super::layout::Piece;
-use super::sub_device::Mailbox;
+use super::sub_device::{Mailbox, SubDevice};
+use super::sync0::Sync;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +30,11 @@ pub(super) enum Action {
     /// Write registers.
     Write(u16, Vec<u8>),
     /// Write the start of SYNC0: a grid point of the reference clock, a little ahead.
-    WriteSync0Start(Sync0),
-    /// Activate SYNC0. If it is lost, the start may have passed: back to the beginning of the plan, where
-    /// SYNC0 is switched off.
-    StartSync0,
+    WriteSyncStart(Sync),
+    /// Activate SYNC0, and SYNC1 if it is used. If it is lost, the start may have passed: back to where SYNC0 is switched off.
+    StartSync(Sync),
+    /// Read back that the start was in time. If it was not, back to where SYNC0 is switched off.
+    CheckSync(Sync),
     /// Ask for a state and wait until it is reached.
     RequestState(AlState),
     /// Download an object.
@@ -40,6 +43,29 @@ pub(super) enum Action {
     Verify { index: u16, sub_index: u8, expected: u32 },
     /// Read the PDO mapping of these directions by SDO.
     ReadMapping(Directions),
+    /// Latch the receive times of everybody.
+    Latch,
+    /// Read the receive time latched by the processing unit of the reference clock or of its own.
+    ReadLatch(Latched),
+    /// Write the offset of its clock from what was latched, and its delay.
+    WriteOffset,
+    /// Read these registers of the SubDevice before it, for the delay between the two.
+    ReadBefore(Reading),
+    /// Read what its SII says of its mailbox and SyncManagers.
+    LearnSii,
+    /// Write what follows from that.
+    Part(Part),
+}
+
+/// Whose latched receive time is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Latched {
+    /// The reference clock's.
+    Reference,
+    /// Its own.
+    Own,
+    /// The reference clock's once more: another latch between the two would show.
+    ReferenceAgain,
 }
 
 /// Registers that are read, and kept.
@@ -81,6 +107,11 @@ pub(super) fn identify() -> Vec<Action> {
         Action::Read(Reading::DlStatus),
         Action::ReadSii,
     ]
+}
+
+/// Another station address.
+pub(super) fn address() -> Vec<Action> {
+    vec![Action::AssignStationAddress]
 }
 
 /// After the latching broadcast.
@@ -194,14 +225,24 @@ pub(super) fn process_data(
 }
 
 /// PreOp to SafeOp: SYNC0 runs before the application counts on it.
-pub(super) fn safe_op(sync0: Option<Sync0>) -> Vec<Action> {
+pub(super) fn safe_op(configuration: &SubDeviceConfiguration) -> Vec<Action> {
     let mut plan = Vec::new();
-    if let Some(sync0) = sync0 {
-        let cycle = u32::try_from(sync0.cycle.as_nanos()).unwrap_or(u32::MAX);
+    let sync = Sync::of(configuration);
+    if let Some(modes) = configuration.latches {
+        if sync.is_none() {
+            plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0]));
+        }
+        plan.push(Action::Write(dc::LATCH_CONTROL, modes.map(LatchMode::register).to_vec()));
+    }
+    if let Some(sync) = sync {
+        let [sync0, sync1] = sync.cycle_times().map(u32::to_le_bytes);
         plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0, 0]));
-        plan.push(Action::Write(dc::SYNC0_CYCLE_TIME, cycle.to_le_bytes().to_vec()));
-        plan.push(Action::WriteSync0Start(sync0));
-        plan.push(Action::StartSync0);
+        let cycle_times =
+            if configuration.sync1.is_some() { [sync0, sync1].concat() } else { sync0.to_vec() };
+        plan.push(Action::Write(dc::SYNC0_CYCLE_TIME, cycle_times));
+        plan.push(Action::WriteSyncStart(sync));
+        plan.push(Action::StartSync(sync));
+        plan.push(Action::CheckSync(sync));
     }
     plan.push(Action::RequestState(AlState::SafeOp));
     plan
@@ -212,10 +253,43 @@ pub(super) fn op() -> Vec<Action> {
     vec![Action::RequestState(AlState::Op)]
 }
 
-/// Any state to Init.
-pub(super) fn init(sync0: Option<Sync0>) -> Vec<Action> {
+/// From whatever it is in to Op, all of its configuration written anew: of one that had no power, or that the short way did not
+/// bring back. `process_data` is its plan of [`process_data`].
+pub(super) fn anew(
+    it: &SubDevice,
+    configuration: &SubDeviceConfiguration,
+    process_data: &[Action],
+) -> Vec<Action> {
+    let zeroes = |register, length| Action::Write(register, vec![0; length]);
+    let information = &it.information;
     let mut plan = vec![Action::RequestState(AlState::Init)];
-    if sync0.is_some() {
+    if it.clock.is_some() {
+        plan.push(zeroes(dc::CYCLIC_UNIT_CONTROL, 2));
+    }
+    let fmmus = usize::from(information.fmmu_count) * usize::from(register::fmmu::LENGTH);
+    let sync_managers =
+        usize::from(information.sync_manager_count) * usize::from(register::sync_manager::LENGTH);
+    let cleared = [(register::FMMU, fmmus), (register::SYNC_MANAGER, sync_managers)];
+    plan.extend(
+        cleared.into_iter().filter(|(_, length)| *length > 0).map(|(at, length)| zeroes(at, length)),
+    );
+    if it.clock.is_some() {
+        let start = dc::SPEED_COUNTER_START_DEFAULT.to_le_bytes().to_vec();
+        plan.push(Action::Latch);
+        plan.extend([Latched::Reference, Latched::Own, Latched::ReferenceAgain].map(Action::ReadLatch));
+        plan.extend([Action::WriteOffset, Action::Write(dc::SPEED_COUNTER_START, start)]);
+    }
+    plan.extend(pre_op(it.mailbox.as_ref(), configuration, None));
+    plan.extend(process_data.iter().cloned());
+    plan.extend(safe_op(configuration));
+    plan.extend(op());
+    plan
+}
+
+/// Any state to Init; SYNC0 and SYNC1 are switched off if they are used.
+pub(super) fn init(uses_sync: bool) -> Vec<Action> {
+    let mut plan = vec![Action::RequestState(AlState::Init)];
+    if uses_sync {
         plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0, 0]));
     }
     plan
@@ -224,6 +298,7 @@ pub(super) fn init(sync0: Option<Sync0>) -> Vec<Action> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::main_device::configuration::{Sync0, Sync1};
 
     fn mapping() -> PdoMapping {
         let pdo = |index, values: &[u32], fixed| Pdo {
@@ -301,12 +376,27 @@ mod tests {
 
     #[test]
     fn sync0_runs_before_safe_op_is_asked_for() {
-        let sync0 =
-            Sync0 { cycle: core::time::Duration::from_millis(1), shift: core::time::Duration::ZERO };
-        let plan = safe_op(Some(sync0));
+        use core::time::Duration;
+
+        let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::ZERO };
+        let mut configuration = SubDeviceConfiguration { sync0: Some(sync0), ..Default::default() };
+        let plan = safe_op(&configuration);
         assert_eq!(table(&plan)[..2], ["[0980] := [00, 00]", "[09a0] := [40, 42, 0f, 00]"]);
-        assert!(matches!(plan[2], Action::WriteSync0Start(_)));
-        assert_eq!(table(&plan)[3..], ["StartSync0", "RequestState(SafeOp)"]);
-        assert_eq!(table(&safe_op(None)), ["RequestState(SafeOp)"]);
+        let last = [Action::RequestState(AlState::SafeOp)];
+        assert!(matches!(
+            plan[2..],
+            [Action::WriteSyncStart(_), Action::StartSync(_), Action::CheckSync(_), _]
+        ));
+        assert_eq!(plan[5..], last);
+        configuration.sync1 =
+            Some(Sync1 { cycle: Duration::from_millis(2), delay: Duration::from_micros(1) });
+        configuration.latches = Some([LatchMode::SINGLE, LatchMode::default()]);
+        let expected =
+            ["[09a8] := [03, 00]", "[0980] := [00, 00]", "[09a0] := [40, 42, 0f, 00, 28, 46, 0f, 00]"];
+        assert_eq!(table(&safe_op(&configuration))[..3], expected);
+        (configuration.sync0, configuration.sync1) = (None, None);
+        let expected = ["[0980] := [00]", "[09a8] := [03, 00]", "RequestState(SafeOp)"];
+        assert_eq!(table(&safe_op(&configuration)), expected);
+        assert_eq!(safe_op(&SubDeviceConfiguration::default()), last);
     }
 }

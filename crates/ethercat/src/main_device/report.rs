@@ -4,11 +4,13 @@ use core::time::Duration;
 
 use crate::al::AlStatus;
 use crate::al_status_code::AlStatusCode;
+use crate::sii::Identity;
 use crate::time::Instant;
 use crate::wire::MacAddress;
 
-use super::error::BusError;
+use super::error::{BusError, SubDeviceError};
 use super::request::MailboxOutcome;
+use super::sync0::SyncMiss;
 
 /// Fate of a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,38 +109,15 @@ impl WorkingCounter {
     }
 }
 
-/// Phase of the bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BringUpPhase {
-    /// Opening ports, counting, addressing, reading SIIs, measuring the cable.
-    Scan,
-    /// Setting clocks.
-    Clocks,
-    /// To PreOp, and the SDOs there.
-    Configuration,
-    /// All in PreOp and configured. With a target above PreOp: waiting for the first cycles.
-    PreOp,
-    /// Process data flows; on the way to SafeOp.
-    ToSafeOp,
-    /// All in SafeOp; waiting for whole working counters before Op is asked for.
-    SafeOp,
-    /// On the way to Op.
-    ToOp,
-    /// All in Op.
-    Op,
-    /// On the way back to Init.
-    ToInit,
-    /// All asked back to Init, at the end or after a failure.
-    Down,
-}
+pub use types::state::BringUpPhase;
 
 /// Something worth telling.
 #[derive(Debug)]
 pub enum Event {
-    /// A new stage was reached.
+    /// A new phase was reached.
     BringUpPhase {
         /// Which.
-        stage: BringUpPhase,
+        phase: BringUpPhase,
         /// When.
         at: Instant,
     },
@@ -150,13 +129,59 @@ pub enum Event {
         position: u16,
         /// State it shows now.
         status: AlStatus,
-        /// Why, if it shows an error.
+        /// AL status code, if it shows an error.
         code: AlStatusCode,
     },
     /// A SubDevice no longer answers to its station address: it was unplugged, or its power went away.
     Unreachable {
         /// Place in the segment, from 0.
         position: u16,
+    },
+    /// A SubDevice that was without power has its station address again, and is configured anew, from Init on: it has forgotten all that
+    /// it was told, and where it stands.
+    Reconfiguring {
+        /// Place in the segment, from 0.
+        position: u16,
+    },
+    /// A SubDevice is not on the bus, and need not be: it joins when it comes.
+    Absent {
+        /// Place in the segment, from 0.
+        position: u16,
+    },
+    /// A SubDevice that was absent is in Op for the first time.
+    Joined {
+        /// Place in the segment, from 0.
+        position: u16,
+    },
+    /// It is in Op again.
+    Recovered {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// It was configured anew.
+        anew: bool,
+    },
+    /// A try to bring a SubDevice back to Op failed.
+    NotRecovered {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// Reason.
+        error: SubDeviceError,
+        /// Pause before the next try; `None` if it is left alone until it vanishes and comes again.
+        again_in: Option<Duration>,
+    },
+    /// A SubDevice that is none of those the bus was brought up with stands on it, and stays in Init.
+    Stranger {
+        /// Place in the order in which SubDevices process frames, from 0.
+        place: u16,
+        /// Its identity.
+        identity: Identity,
+    },
+    /// SYNC0 of a SubDevice did not start, and is started anew.
+    SyncMissed {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// Reason.
+        miss: SyncMiss,
     },
     /// Another MainDevice is on this wire. Told once, when its frames keep coming.
     OtherMainDevice {

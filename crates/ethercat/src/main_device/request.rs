@@ -80,7 +80,7 @@ pub struct MailboxOutcome {
     pub result: Result<(), MailboxError>,
 }
 
-/// Why a mailbox request failed.
+/// Reason that a mailbox request failed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum MailboxError {
@@ -110,6 +110,9 @@ pub enum MailboxError {
         /// Number there are.
         count: usize,
     },
+    /// The SubDevice is not on the bus.
+    #[error("it is not on the bus: it does not answer; check its power and the cable to it")]
+    Gone,
     /// The SubDevice has no mailbox with CoE.
     #[error("its SII declares no CoE mailbox")]
     NoCoe,

@@ -11,23 +11,27 @@ impl MainDevice {
     /// Everything but process data: broadcasts, then the workers in turn.
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
-        let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
+        let searches = self.recovery.is_searching(now);
+        let nothing_due = self.broadcasts.due().is_none() && !searches && !self.workers.iter().any(is_due);
         if nothing_due || (self.cycle.running && self.cycle.services == 0) {
             return None;
         }
-        let reference_time = self.reference_time_at(now);
+        let reference = self.reference_clock(now);
         let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
         if let (false, Some(broadcast)) =
             (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
         {
             self.broadcasts.awaiting = broadcast.emit(&mut outgoing);
         }
+        if searches {
+            self.recovery.emit(now, &mut outgoing);
+        }
         let count = self.workers.len();
         for turn in 0..count {
             let position = (self.next_worker + turn) % count;
             let worker = &mut self.workers[position];
             let sub_device = &self.sub_devices[position];
-            if is_due(worker) && !worker.emit(now, sub_device, reference_time, &mut outgoing) {
+            if is_due(worker) && !worker.emit(now, sub_device, reference, &mut outgoing) {
                 self.next_worker = position;
             }
         }
@@ -47,8 +51,10 @@ impl MainDevice {
                     Owner::Worker(position) => {
                         let late = self.exchange.counters.late;
                         let outcome = self.workers[usize::from(position)].lost(now, late);
-                        self.handle_outcome(position, outcome);
+                        self.handle_outcome(now, position, outcome);
                     }
+                    Owner::Survey(_) => self.recovery.survey_lost(),
+                    Owner::Visit => self.recovery.visit_lost(),
                     _ => {}
                 }
             }
@@ -57,7 +63,7 @@ impl MainDevice {
         for position in 0..self.workers.len() {
             let sub_device = &mut self.sub_devices[position];
             let outcome = self.workers[position].expire(now, sub_device);
-            self.handle_outcome(position as u16, outcome);
+            self.handle_outcome(now, position as u16, outcome);
         }
         self.expire_broadcasts(now);
     }
@@ -69,11 +75,15 @@ impl MainDevice {
         }
         let is_free = |workers: &[Worker], position: u16| workers[usize::from(position)].takes_mail();
         let serves = self.phase.serves_mailboxes();
-        while let Some(place) =
-            self.requests.iter().position(|it| !serves || is_free(&self.workers, it.position))
+        while let Some(place) = self
+            .requests
+            .iter()
+            .position(|it| !serves || self.is_gone(it.position) || is_free(&self.workers, it.position))
         {
             let Some(request) = self.requests.remove(place) else { return };
-            let started = if serves {
+            let started = if serves && self.is_gone(request.position) {
+                Err(super::MailboxOutcome { request, result: Err(super::MailboxError::Gone) })
+            } else if serves {
                 self.workers[usize::from(request.position)].mailbox.start(now, request)
             } else {
                 let result = Err(super::MailboxError::NotReady);

@@ -1,5 +1,6 @@
 //! Reading a SubDevice's SII over the bus, four or eight bytes at a time (ETG.1000.4, 6.11; ETG.2010).
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use crate::register::sii_interface::{
@@ -11,6 +12,7 @@ use crate::wire::{read_u16, read_u32};
 
 use super::error::SubDeviceError;
 use super::limits;
+use super::outline::Outline;
 
 /// Datagram to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +41,10 @@ pub(super) enum SiiProgress {
     Complete,
 }
 
-/// The EEPROM interface, and the image that grows out of it.
+/// The EEPROM interface, and the image that grows out of it, or its outline.
 #[derive(Debug, Default)]
 pub(super) struct SiiReader {
-    image: sii::Reader,
+    contents: Contents,
     /// Since when the answer to a read command is waited for.
     commanded: Option<Instant>,
     /// Time the reads before were seen busy.
@@ -52,7 +54,38 @@ pub(super) struct SiiReader {
     attempts: u8,
 }
 
+#[derive(Debug)]
+enum Contents {
+    Image(Box<sii::Reader>),
+    Outline(Outline),
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        Self::Image(Box::default())
+    }
+}
+
 impl SiiReader {
+    /// Reads an outline, in which nothing is allocated.
+    pub(super) fn of_outline() -> Self {
+        Self {
+            contents: Contents::Outline(Outline::default()),
+            commanded: None,
+            was_busy: Duration::ZERO,
+            busy_at: Instant::EPOCH,
+            attempts: 0,
+        }
+    }
+
+    /// The outline, if it is one.
+    pub(super) fn outline(&self) -> Option<&Outline> {
+        match &self.contents {
+            Contents::Image(_) => None,
+            Contents::Outline(outline) => Some(outline),
+        }
+    }
+
     /// Datagram to send next.
     pub(super) fn request(&self) -> SiiRequest {
         if self.commanded.is_some() {
@@ -91,17 +124,34 @@ impl SiiReader {
         }
         self.attempts = 0;
         let length = if status & STATUS_READS_8_BYTES != 0 { 8 } else { 4 };
-        self.image.supply(&answer[6..6 + length]).map_err(SubDeviceError::Sii)?;
-        Ok(if self.image.next_word().is_some() { SiiProgress::More } else { SiiProgress::Complete })
+        let words = &answer[6..6 + length];
+        match &mut self.contents {
+            Contents::Image(image) => image.supply(words),
+            Contents::Outline(outline) => outline.supply(words),
+        }
+        .map_err(SubDeviceError::Sii)?;
+        Ok(if self.next_word().is_some() { SiiProgress::More } else { SiiProgress::Complete })
     }
 
-    /// Words read.
+    /// The image of what was read.
     pub(super) fn finish(self) -> Result<sii::Image, SubDeviceError> {
-        self.image.finish().map_err(SubDeviceError::Sii)
+        match self.contents {
+            Contents::Image(image) => *image,
+            Contents::Outline(_) => sii::Reader::new(),
+        }
+        .finish()
+        .map_err(SubDeviceError::Sii)
+    }
+
+    fn next_word(&self) -> Option<u32> {
+        match &self.contents {
+            Contents::Image(image) => image.next_word(),
+            Contents::Outline(outline) => outline.next_word(),
+        }
     }
 
     fn word_address(&self) -> u32 {
-        self.image.next_word().unwrap_or(0)
+        self.next_word().unwrap_or(0)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Knowledge of one SubDevice.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,6 +17,9 @@ use super::clock::{ClockSetting, LatchedTimes};
 use super::configuration::Watchdog;
 use super::error::SubDeviceError;
 use super::error_counters::ErrorCounters;
+use super::latches::Latches;
+use super::late::Late;
+use super::presence::Mark;
 use super::topology::Upstream;
 
 /// One SubDevice, as found and as configured.
@@ -42,18 +46,18 @@ pub struct SubDevice {
     pub identity: Identity,
     /// Its SII, as read.
     pub sii: Option<sii::Image>,
-    /// Why there is no SII; without one it has no mailbox and no process data, and stays in Init.
+    /// Reason that there is no SII; without one it has no mailbox and no process data, and stays in Init.
     pub sii_problem: Option<SubDeviceError>,
     /// Its mailbox, if it has one.
     pub mailbox: Option<Mailbox>,
     /// The PDOs in use.
     pub mapping: PdoMapping,
-    /// Why its PDOs, of which its SII says nothing, could not be read; it has no process data then, and goes no higher than
-    /// PreOp.
+    /// Reason that its PDOs, of which its SII says nothing, could not be read; it has no process data then, and goes no
+    /// higher than PreOp.
     pub mapping_error: Option<SubDeviceError>,
     /// State it showed last.
     pub al_status: AlStatus,
-    /// Why it showed an error last; 0 if it showed none.
+    /// AL status code of its last error; 0 if it showed none.
     pub al_status_code: AlStatusCode,
     /// Registers written to its clock, if it has one.
     pub clock: Option<ClockSetting>,
@@ -61,10 +65,22 @@ pub struct SubDevice {
     pub clock_difference: Option<i32>,
     /// Error counters, if they were asked for ([`super::MainDevice::read_error_counters`]) and it answered.
     pub error_counters: Option<ErrorCounters>,
+    /// Links and loops as they were read with them, if it answered; `dl_status` is of the bring-up.
+    pub links: Option<DlStatus>,
+    /// Its latch inputs, if they were asked for ([`super::MainDevice::read_latches`]) and it answered.
+    pub latches: Option<Latches>,
     /// Emergencies received.
     pub emergencies: u64,
     /// Its watchdogs as they were read back, once its process data is set up.
     pub watchdogs: Option<Watchdogs>,
+    /// Facts that it is known by where the bus may lack it.
+    pub(super) mark: Mark,
+    /// It is not on the bus, and need not be.
+    pub(super) is_absent: bool,
+    /// It has not been on the bus since that was brought up.
+    pub(super) is_unseen: bool,
+    /// Places of its process data, where its SII is to tell them while the bus runs.
+    pub(super) late: Option<Box<Late>>,
     /// True if its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
     /// Settings of its watchdogs, and their registers.
@@ -98,8 +114,14 @@ impl SubDevice {
             clock: None,
             clock_difference: None,
             error_counters: None,
+            links: None,
+            latches: None,
             emergencies: 0,
             watchdogs: None,
+            mark: Mark::default(),
+            is_absent: false,
+            is_unseen: false,
+            late: None,
             feeds_watchdog: false,
             wanted_watchdog: Watchdog::default(),
             wanted_pdi_watchdog: None,
@@ -115,13 +137,21 @@ impl SubDevice {
         format!("SubDevice {position}")
     }
 
+    /// True while it is not on the bus, and need not be ([`super::Presence`]): its inputs are not fresh, and nobody waits for it.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.is_absent
+    }
+
     /// True if its ESC has a distributed clock.
     #[must_use]
     pub fn has_clock(&self) -> bool {
         self.information.features.distributed_clocks()
     }
 
-    pub(super) fn latched(&self) -> Option<LatchedTimes> {
+    /// Times its clock latched when the bus was brought up, if it has one.
+    #[must_use]
+    pub fn latched(&self) -> Option<LatchedTimes> {
         self.has_clock().then_some(self.latched)
     }
 

@@ -1,34 +1,176 @@
-//! When SYNC0 starts.
+//! SYNC0 and SYNC1: registers, start time, and a check that the start was in time.
 
 use core::time::Duration;
 
-use super::configuration::Sync0;
+use types::time::nanoseconds;
 
-/// SYNC0 starts at least this long after it is armed: well after the write has arrived.
-const SYNC0_LEAD: Duration = Duration::from_millis(20);
+use crate::register::dc;
+use crate::wire::{read_u32, read_u64};
+
+use super::configuration::{SubDeviceConfiguration, Sync0, Sync1};
+
+/// The pulses start at least this long after they are armed: well after the write has arrived.
+const LEAD: Duration = Duration::from_millis(20);
 
 /// The same in cycles, where these are slow.
-const SYNC0_LEAD_CYCLES: u32 = 10;
+const LEAD_CYCLES: u32 = 10;
 
-/// The first grid point of the reference clock far enough ahead, plus the shift.
-pub(super) fn sync0_start(reference_time: u64, sync0: Sync0, period: Duration) -> u64 {
-    let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    let earliest = reference_time.wrapping_add(nanoseconds(SYNC0_LEAD.max(period * SYNC0_LEAD_CYCLES)));
-    let cycle = nanoseconds(sync0.cycle).max(1);
-    earliest.wrapping_add(cycle - earliest % cycle).wrapping_add(nanoseconds(sync0.shift))
+/// Bytes from the system time to the start time: both are read at once.
+pub(super) const STATE_LENGTH: usize = (dc::START_TIME - dc::SYSTEM_TIME) as usize + 8;
+
+/// SYNC0 of a SubDevice, and SYNC1 if it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sync {
+    sync0: Sync0,
+    sync1: Option<Sync1>,
+}
+
+impl Sync {
+    pub(super) fn of(configuration: &SubDeviceConfiguration) -> Option<Self> {
+        configuration.sync0.map(|sync0| Self { sync0, sync1: configuration.sync1 })
+    }
+
+    /// Value of the activation register.
+    pub(super) fn activation(&self) -> u8 {
+        if self.sync1.is_some() { dc::ACTIVATE_SYNC1 } else { dc::ACTIVATE_SYNC0 }
+    }
+
+    /// SYNC0 and SYNC1 cycle time, as the registers have them; that of SYNC1 counts from the SYNC0 it depends on, the first behind the SYNC1
+    /// before.
+    pub(super) fn cycle_times(&self) -> [u32; 2] {
+        let register = |time: Duration| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX);
+        let Self { sync0, sync1 } = self;
+        let behind = |sync1: &Sync1| register(sync1.cycle.saturating_sub(sync0.cycle) + sync1.delay);
+        [register(sync0.cycle), sync1.as_ref().map_or(0, behind)]
+    }
+
+    /// The first point far enough ahead of a grid that all SubDevices have in common: the multiples of the cycle in the time of the
+    /// reference clock, plus the shift. With SYNC1 the SYNC0 pulse that it depends on comes so that SYNC1 comes behind a multiple of its own
+    /// cycle.
+    pub(super) fn start(&self, reference_time: u64, period: Duration) -> u64 {
+        let earliest = reference_time.wrapping_add(nanoseconds(LEAD.max(period * LEAD_CYCLES)));
+        let own = nanoseconds(self.sync0.cycle).max(1);
+        let cycle = self.sync1.map_or(own, |it| nanoseconds(it.cycle).max(1));
+        let point = earliest.wrapping_add(cycle - earliest % cycle);
+        let behind = if self.sync1.is_some() { own } else { 0 };
+        point.wrapping_add(behind).wrapping_add(nanoseconds(self.sync0.shift))
+    }
+
+    /// True if a start time can be so far ahead that 32 bits do not tell it from one that has passed.
+    fn is_far(&self, period: Duration) -> bool {
+        let slowest = self.sync1.map_or(self.sync0.cycle, |it| it.cycle);
+        let longest = LEAD.max(period * LEAD_CYCLES) + slowest * 2 + self.sync0.shift;
+        longest.as_nanos() > 1 << 31
+    }
+
+    /// Reason that the pulses do not come, if so, from the registers from the system time on: the next SYNC0 is to come.
+    pub(super) fn miss(&self, registers: &[u8], has_64_bits: bool, period: Duration) -> Option<SyncMiss> {
+        let offset = |register: u16| usize::from(register - dc::SYSTEM_TIME);
+        let activation = registers.get(offset(dc::ACTIVATION)).copied().unwrap_or(0);
+        if activation & self.activation() != self.activation() {
+            return Some(SyncMiss::NotTaken);
+        }
+        let next = offset(dc::START_TIME);
+        let ahead = if has_64_bits {
+            read_u64(registers, next)?.wrapping_sub(read_u64(registers, 0)?) as i64
+        } else if self.is_far(period) {
+            return None;
+        } else {
+            i64::from(read_u32(registers, next)?.wrapping_sub(read_u32(registers, 0)?) as i32)
+        };
+        (ahead < 0).then(|| SyncMiss::Late(Duration::from_nanos(ahead.unsigned_abs())))
+    }
+}
+
+/// Reason that SYNC0 does not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncMiss {
+    /// Its start time had passed when it was activated; it was read back so much later.
+    Late(Duration),
+    /// Its ESC does not take the activation.
+    NotTaken,
+}
+
+impl core::fmt::Display for SyncMiss {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Late(by) => write!(f, "its start time had passed when it was activated, {by:?} before it was read back"),
+            Self::NotTaken => f.write_str(
+                "its ESC does not take the activation, register 0x0981: its application may keep the SYNC unit, register 0x0980",
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MS: Duration = Duration::from_millis(1);
+
+    fn sync(sync1: Option<Sync1>) -> Sync {
+        Sync { sync0: Sync0 { cycle: MS, shift: Duration::from_micros(250) }, sync1 }
+    }
+
     #[test]
     fn sync0_starts_on_the_grid_plus_shift_and_ahead() {
-        let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::from_micros(250) };
-        let start = sync0_start(123_456_789, sync0, Duration::from_millis(1));
+        let start = sync(None).start(123_456_789, MS);
         assert_eq!(start % 1_000_000, 250_000);
         assert!(start > 123_456_789 + 20_000_000 && start <= 123_456_789 + 21_250_000);
-        let slow = sync0_start(123_456_789, sync0, Duration::from_millis(100));
+        let slow = sync(None).start(123_456_789, 100 * MS);
         assert!(slow > 123_456_789 + 1_000_000_000 && slow % 1_000_000 == 250_000);
+    }
+
+    /// SYNC1 of the data sheet: the first one its register's time behind the start.
+    #[test]
+    fn sync1_comes_at_the_multiples_of_its_cycle_plus_shift_and_delay() {
+        for cycles in 1..=5_u32 {
+            let sync = sync(Some(Sync1 { cycle: cycles * MS, delay: Duration::from_micros(125) }));
+            let [sync0, behind] = sync.cycle_times();
+            assert_eq!((sync0, behind), (1_000_000, (cycles - 1) * 1_000_000 + 125_000));
+            assert_eq!(sync.activation(), 0x07);
+            for time in [0, 123_456_789, 77_000_001] {
+                let start = sync.start(time, MS);
+                assert!(start > time + 20_000_000 && start % 1_000_000 == 250_000);
+                assert_eq!(
+                    (start + u64::from(behind)) % u64::from(cycles * 1_000_000),
+                    375_000,
+                    "{cycles}"
+                );
+            }
+        }
+        assert_eq!((sync(None).cycle_times(), sync(None).activation()), ([1_000_000, 0], 0x03));
+    }
+
+    fn registers(time: u64, next: u64, activation: u8) -> [u8; STATE_LENGTH] {
+        let mut registers = [0; STATE_LENGTH];
+        registers[..8].copy_from_slice(&time.to_le_bytes());
+        registers[0x71] = activation;
+        registers[0x80..].copy_from_slice(&next.to_le_bytes());
+        registers
+    }
+
+    #[test]
+    fn a_start_that_had_passed_and_an_activation_that_was_not_taken_are_seen() {
+        let late = |ns| Some(SyncMiss::Late(Duration::from_nanos(ns)));
+        for (time, next, activation, expected) in [
+            (1_000, 2_000, 0x03, None),
+            (2_000, 2_000, 0x03, None),
+            (2_001, 2_000, 0x03, late(1)),
+            (9_002_000, 2_000, 0x03, late(9_000_000)),
+            (1_000, 2_000, 0x01, Some(SyncMiss::NotTaken)),
+        ] {
+            for has_64_bits in [true, false] {
+                let found = sync(None).miss(&registers(time, next, activation), has_64_bits, MS);
+                assert_eq!(found, expected, "{time} {next}");
+            }
+        }
+        // Over the wrap of 32 bits, and where they are too few.
+        let wrapped = registers(u64::from(u32::MAX) - 10, 20, 0x03);
+        assert_eq!(sync(None).miss(&wrapped, false, MS), None);
+        let far = registers(0, 3_000_000_000, 0x03);
+        assert_eq!(sync(None).miss(&far, false, 300 * MS), None);
+        let with_sync1 = sync(Some(Sync1 { cycle: MS, delay: Duration::ZERO }));
+        assert_eq!(with_sync1.miss(&registers(1, 2, 0x03), true, MS), Some(SyncMiss::NotTaken));
     }
 }

@@ -39,9 +39,9 @@ impl SubDevice {
     }
 }
 
-/// The control byte of a SyncManager of `sub_device`: outputs feed the watchdog unless it is off.
-pub(super) fn control(sub_device: &SubDevice, sync_manager: &SyncManager) -> u8 {
-    match (sync_manager.direction(), sub_device.wanted_watchdog) {
+/// The control byte of a SyncManager: outputs feed the watchdog unless it is off.
+pub(super) fn control(watchdog: Watchdog, sync_manager: &SyncManager) -> u8 {
+    match (sync_manager.direction(), watchdog) {
         (Some(SyncManagerDirection::Write), Watchdog::After(_)) => {
             sync_manager.control | SyncManager::CONTROL_WATCHDOG
         }

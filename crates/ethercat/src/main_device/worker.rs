@@ -5,18 +5,16 @@
 mod receive;
 mod transmit;
 
-use alloc::borrow::ToOwned;
-use alloc::boxed::Box;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
-use crate::register::{self, dc};
+use crate::register::{self, DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::coe::Emergency;
 
+use super::awaited::{Awaited, AwaitedAction};
+use super::clock::ClockSetting;
 use super::coe_mapping::MappingReader;
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
@@ -28,6 +26,7 @@ use super::retry::RetryCounter;
 use super::sii_reader::{SiiReader, SiiRequest};
 use super::state_change::StateChange;
 use super::sub_device::SubDevice;
+use super::sync0::SyncMiss;
 
 /// Bytes of the longest value of a mapping or assignment object, and room for those that hold more than they should.
 const LONGEST_MAPPING_VALUE: usize = 64;
@@ -40,12 +39,16 @@ const AL_STATUS_LENGTH: usize = 6;
 pub(super) enum Outcome {
     /// Nothing to tell.
     Nothing,
+    /// Its AL status was read, with no plan under way.
+    Looked,
     /// The bring-up fails here.
     Failed(SubDeviceError),
     /// A mailbox request from outside is done.
     Mailbox(MailboxOutcome),
     /// The SubDevice sent an emergency.
     Emergency(Emergency),
+    /// SYNC0 did not start, and is started anew.
+    SyncMissed(SyncMiss),
     /// The SubDevice, in Op, does not answer any more.
     Unreachable,
 }
@@ -58,17 +61,42 @@ enum Step {
     /// A change of state: the register written next.
     State(StateChange),
     /// The EEPROM.
-    Sii(Box<SiiReader>),
+    Sii(SiiReader),
     /// The mailbox client has it.
     Mailbox,
     /// A PDO mapping, of which the mailbox client has an object.
     Mapping(MappingReader),
 }
 
+/// Looks for a diagnosis, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Clears the error counters.
+    Clear,
+    /// Reads them.
+    Errors,
+    /// Reads the DL status.
+    Links,
+    /// Reads the latch inputs.
+    Inputs,
+}
+
+impl Look {
+    const fn next(self) -> Option<Self> {
+        match self {
+            Self::Clear => Some(Self::Errors),
+            Self::Errors => Some(Self::Links),
+            Self::Links | Self::Inputs => None,
+        }
+    }
+}
+
 /// The worker of one SubDevice.
 #[derive(Debug)]
 pub(super) struct Worker {
     position: u16,
+    /// Its place in the order in which frames are processed.
+    place: u16,
     station: u16,
     limits: Limits,
     plan: Vec<Action>,
@@ -89,10 +117,46 @@ pub(super) struct Worker {
     pub(super) mailbox: MailboxClient,
     /// The AL status shall be read once.
     look_at_status: bool,
-    /// The error counters shall be read once.
-    look_at_errors: bool,
-    /// The datagram on its way reads the error counters.
-    reads_errors: bool,
+    /// The next of the looks for a diagnosis.
+    look: Option<Look>,
+    /// The look whose datagram is on its way.
+    looking: Option<Look>,
+    latches: Latches,
+    /// The one before it, and its links.
+    before: Option<Before>,
+    /// Starts of SYNC0 in this plan that came to nothing.
+    sync_misses: u32,
+    /// The latch inputs shall be read once.
+    look_at_inputs: bool,
+    /// Memory for what SDO uploads of a plan bring.
+    spare: Vec<u8>,
+}
+
+/// A SubDevice whose delay is known, and which frames pass next before this one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) station: u16,
+    pub(super) delay: u32,
+    pub(super) links: DlStatus,
+}
+
+/// Latched receive times: of the reference clock and of its own, and the offset that follows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latches {
+    reference: u64,
+    own: u64,
+    /// When they were latched.
+    at: Instant,
+    offset: u64,
+}
+
+/// The reference clock, for those who follow it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReferenceClock {
+    /// About what it shows now.
+    pub(super) time: Option<u64>,
+    /// Its station address and its setting; `None` while there is none.
+    pub(super) there: Option<(u16, ClockSetting)>,
 }
 
 /// The workers of all SubDevices, by position.
@@ -139,6 +203,7 @@ impl Worker {
     pub(super) fn new(sub_device: &SubDevice, limits: Limits) -> Self {
         Self {
             position: sub_device.position,
+            place: sub_device.processed,
             station: sub_device.station_address,
             limits,
             plan: Vec::new(),
@@ -154,24 +219,53 @@ impl Worker {
             late_before: 0,
             mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
             look_at_status: false,
-            look_at_errors: false,
-            reads_errors: false,
+            look: None,
+            looking: None,
+            latches: Latches::default(),
+            before: None,
+            sync_misses: 0,
+            look_at_inputs: false,
+            spare: Vec::with_capacity(LONGEST_MAPPING_VALUE),
         }
     }
 
     /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
     /// Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
-        core::mem::swap(&mut self.plan, plan);
-        (self.next, self.furthest) = (0, 0);
-        self.stale = self.awaiting;
-        (self.look_at_status, self.look_at_errors, self.reads_errors) = (false, false, false);
         let is_own = matches!(self.step, Step::Mailbox | Step::Mapping(_));
-        let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
+        let mut dropped = self.mailbox.close(MailboxError::NotReady);
+        if let Some(own) = dropped.take_if(|_| is_own) {
+            self.keep(own.request.data);
+        }
+        core::mem::swap(&mut self.plan, plan);
+        (self.next, self.furthest, self.sync_misses) = (0, 0, 0);
+        self.stale = self.awaiting;
+        (self.look_at_status, self.look_at_inputs) = (false, false);
+        (self.look, self.looking) = (None, None);
         self.step = Step::Start;
         (self.not_before, self.stuck_since) = (Instant::EPOCH, None);
         (self.unanswered, self.losses) = (RetryCounter::default(), RetryCounter::default());
         dropped
+    }
+
+    /// Has the delay of its clock follow from that of this one.
+    pub(super) fn stands_behind(&mut self, before: Option<Before>) {
+        self.before = before;
+    }
+
+    /// Ends the plan under way, and gives it back into `plan`, whole as it was started from there.
+    pub(super) fn end(&mut self, plan: &mut Vec<Action>) {
+        // A request of others was never in the mailbox while a plan was under way.
+        let _ = self.start(plan);
+        self.next = self.plan.len();
+    }
+
+    /// Takes back the data of a plan's own request.
+    fn keep(&mut self, data: Vec<u8>) {
+        match self.plan.get_mut(self.next) {
+            Some(Action::Download(sdo)) => sdo.data = data,
+            _ => self.spare = data,
+        }
     }
 
     /// True if the plan is carried out.
@@ -180,18 +274,21 @@ impl Worker {
     }
 
     /// Action it is at, unless it is done.
-    pub(super) fn awaited(&self) -> Option<String> {
+    pub(super) fn awaited(&self) -> Option<Awaited> {
         let what = match self.plan.get(self.next)? {
-            Action::AssignStationAddress => "its station address".to_owned(),
-            Action::Read(_) | Action::Write(..) => "an answer".to_owned(),
-            Action::ReadSii => "its EEPROM".to_owned(),
-            Action::WriteSync0Start(_) | Action::StartSync0 => "the start of SYNC0".to_owned(),
-            Action::RequestState(state) => format!("state {state}"),
+            Action::AssignStationAddress => AwaitedAction::StationAddress,
+            Action::Read(_) | Action::Write(..) | Action::Part(_) => AwaitedAction::Answer,
+            Action::ReadSii | Action::LearnSii => AwaitedAction::Eeprom,
+            Action::WriteSyncStart(_) | Action::StartSync(_) | Action::CheckSync(_) => AwaitedAction::Sync0,
+            Action::Latch | Action::ReadLatch(_) | Action::ReadBefore(_) | Action::WriteOffset => {
+                AwaitedAction::Clock
+            }
+            Action::RequestState(state) => AwaitedAction::State(*state),
             Action::Download(StartupSdo { index, sub_index, .. })
-            | Action::Verify { index, sub_index, .. } => format!("SDO {index:#06x}:{sub_index:02x}"),
-            Action::ReadMapping(_) => "its PDO mapping by SDO".to_owned(),
+            | Action::Verify { index, sub_index, .. } => AwaitedAction::Sdo(*index, *sub_index),
+            Action::ReadMapping(_) => AwaitedAction::Mapping,
         };
-        Some(format!("{what}, register {:#06x}", self.register()))
+        Some(Awaited { what, register: self.register() })
     }
 
     /// Gives up what takes too long, whatever comes back: a mailbox transfer whose time is up while its frames are being
@@ -211,16 +308,17 @@ impl Worker {
     /// Losses, missing answers and wrong ones have limits of their own; in turn they would begin them anew for ever.
     fn expire_step(&mut self, now: Instant) -> Outcome {
         let lasted = now.since(*self.stuck_since.get_or_insert(now));
-        if self.is_done() || lasted < self.limits.stuck() {
-            return Outcome::Nothing;
+        match self.awaited() {
+            Some(awaited) if lasted >= self.limits.stuck() => {
+                Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted })
+            }
+            _ => Outcome::Nothing,
         }
-        let awaited = self.awaited().unwrap_or_default();
-        Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted })
     }
 
-    /// True if a request for the mailbox can be taken.
+    /// True if a request for the mailbox can be taken: the reply to a look would be taken for one of its own.
     pub(super) fn takes_mail(&self) -> bool {
-        self.is_done() && self.mailbox.is_idle()
+        self.is_done() && self.mailbox.is_idle() && !self.awaiting
     }
 
     /// Has the AL status read once more.
@@ -228,19 +326,33 @@ impl Worker {
         self.look_at_status = true;
     }
 
-    /// Has the error counters read once.
-    pub(super) fn look_at_errors(&mut self) {
-        self.look_at_errors = self.is_done();
+    /// Has the error counters and the links read once, after they were cleared if `clear`; false while a plan is under
+    /// way.
+    pub(super) fn look_at_errors(&mut self, clear: bool) -> bool {
+        let first = if clear || self.look == Some(Look::Clear) { Look::Clear } else { Look::Errors };
+        self.look = self.is_done().then_some(first);
+        self.look.is_some()
+    }
+
+    /// Has the latch inputs read once; false while a plan is under way.
+    pub(super) fn look_at_inputs(&mut self) -> bool {
+        self.look_at_inputs = self.is_done();
+        self.look_at_inputs
+    }
+
+    /// True until they have been read, or do not answer.
+    pub(super) fn looks_at_inputs(&self) -> bool {
+        self.look_at_inputs
     }
 
     /// True until they have been read, or do not answer.
     pub(super) fn looks_at_errors(&self) -> bool {
-        self.look_at_errors
+        self.look.is_some()
     }
 
     /// When there is something to send, or `None` while a datagram is on its way or nothing is to do.
     pub(super) fn due(&self) -> Option<Instant> {
-        let looks = self.look_at_status || self.look_at_errors;
+        let looks = self.look_at_status || self.look_at_inputs || self.look.is_some();
         let has_work = !self.is_done() || !self.mailbox.is_idle() || looks;
         (has_work && !self.awaiting).then_some(self.not_before)
     }
@@ -248,7 +360,7 @@ impl Worker {
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
     pub(super) fn lost(&mut self, now: Instant, late: u64) -> Outcome {
         self.awaiting = false;
-        self.reads_errors = false;
+        self.looking = None;
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }
@@ -257,8 +369,8 @@ impl Worker {
         }
         self.losses.count(now);
         self.mailbox.lost();
-        if matches!(self.plan.get(self.next), Some(Action::StartSync0)) {
-            self.next = 0;
+        if matches!(self.plan.get(self.next), Some(Action::StartSync(_))) {
+            self.begin_sync_anew();
         }
         if self.losses.exhausts(limits::LOSSES) && !self.is_done() {
             return Outcome::Failed(SubDeviceError::Lost {
@@ -271,18 +383,28 @@ impl Worker {
         Outcome::Nothing
     }
 
+    /// Goes back to where SYNC0 is switched off.
+    fn begin_sync_anew(&mut self) {
+        let is_off = |it: &Action| matches!(it, Action::Write(dc::CYCLIC_UNIT_CONTROL, _));
+        self.next = self.plan[..self.next].iter().rposition(is_off).unwrap_or(0);
+    }
+
     /// The register the current action is about; for errors.
     fn register(&self) -> u16 {
         match self.plan.get(self.next) {
             Some(Action::AssignStationAddress) => register::STATION_ADDRESS,
-            Some(Action::Read(reading)) => reading.registers().0,
+            Some(Action::Read(reading) | Action::ReadBefore(reading)) => reading.registers().0,
             Some(Action::Write(register, _)) => *register,
-            Some(Action::WriteSync0Start(_)) => dc::START_TIME,
-            Some(Action::StartSync0) => dc::CYCLIC_UNIT_CONTROL,
-            Some(Action::ReadSii) => SiiRequest::REGISTER,
+            Some(Action::WriteSyncStart(_)) => dc::START_TIME,
+            Some(Action::StartSync(_) | Action::CheckSync(_)) => dc::CYCLIC_UNIT_CONTROL,
+            Some(Action::Latch) => dc::RECEIVE_TIME,
+            Some(Action::ReadLatch(_)) => dc::RECEIVE_TIME_PROCESSING_UNIT,
+            Some(Action::WriteOffset) => dc::SYSTEM_TIME_OFFSET,
+            Some(Action::ReadSii | Action::LearnSii) => SiiRequest::REGISTER,
             Some(Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_)) => {
                 register::SYNC_MANAGER
             }
+            Some(Action::Part(_)) => register::SYNC_MANAGER,
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
         }
     }

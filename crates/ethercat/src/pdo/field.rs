@@ -3,10 +3,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::type_name;
-use core::fmt;
 use core::marker::PhantomData;
 
 use thiserror::Error;
+pub use types::signal::Direction;
 
 use super::{Pdo, PdoEntry, PdoField, PdoMapping, ProcessElement, ProcessValue, fields};
 
@@ -35,33 +35,6 @@ impl<T: ProcessValue> Field<T> {
     #[must_use]
     pub fn place(self) -> PdoField {
         self.first
-    }
-}
-
-/// Way of process data, as the MainDevice sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From a SubDevice (TxPDO).
-    Input,
-    /// To a SubDevice (RxPDO).
-    Output,
-}
-
-impl Direction {
-    fn other(self) -> Self {
-        match self {
-            Self::Input => Self::Output,
-            Self::Output => Self::Input,
-        }
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Input => "input",
-            Self::Output => "output",
-        })
     }
 }
 
@@ -113,7 +86,7 @@ impl PdoMapping {
         }
     }
 
-    /// Why there is no such object: it goes the other way, or is not mapped.
+    /// Reason that there is no such object: it goes the other way, or is not mapped.
     fn missing(&self, direction: Direction, index: u16, sub_index: u8) -> FieldError {
         let entries = |direction| fields(self.pdos(direction)).map(|(entry, _)| entry);
         if entries(direction.other()).any(|it| it.index == index && it.sub_index == sub_index) {
@@ -129,7 +102,7 @@ impl PdoMapping {
 /// Mapped objects shown where another was asked for.
 const NEAR: usize = 6;
 
-/// Why an object is not the process data it is taken for.
+/// Reason that an object is not the process data it is taken for.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {

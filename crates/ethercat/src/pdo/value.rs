@@ -68,6 +68,14 @@ impl<T: ProcessElement, const N: usize> ProcessValue for [T; N] {
 }
 
 impl PdoField {
+    /// The field, if it has 1 to `widest` bits and lies within `bytes` bytes.
+    #[must_use]
+    pub fn within(self, widest: usize, bytes: usize) -> Option<Self> {
+        let fits =
+            (1..=widest).contains(&self.bit_length) && self.bit_offset + self.bit_length <= bytes * 8;
+        fits.then_some(self)
+    }
+
     /// The bits there, with zeros above them; 0 where `image` ends before them. Of a field of more than 64 bits the first 64.
     #[must_use]
     pub fn read(self, image: &[u8]) -> u64 {
@@ -208,4 +216,25 @@ mod sealed {
     sealed! { bool u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
 
     impl<T: Sealed, const N: usize> Sealed for [T; N] {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_outside_the_image_or_too_wide_is_none() {
+        let within = |bit_offset, bit_length| PdoField { bit_offset, bit_length }.within(32, 16).is_some();
+        assert!(within(0, 1) && within(96, 32) && within(120, 8));
+        assert!(!within(120, 9) && !within(0, 33) && !within(0, 0));
+    }
+
+    #[test]
+    fn aligned_values_are_little_endian() {
+        let image = [0x37, 0x02, 0xFE, 0xFF, 0xFF, 0xFF];
+        let field = |bit_offset, bit_length| PdoField { bit_offset, bit_length };
+        assert_eq!(field(0, 16).read(&image), 0x0237);
+        assert_eq!((field(16, 32).read_signed(&image), field(16, 8).read_signed(&image)), (-2, -2));
+        assert_eq!(field(0, 16).read(&[1]), 0);
+    }
 }

@@ -19,19 +19,36 @@ pub const SPEED_COUNTER_START: u16 = 0x0930;
 pub const SPEED_COUNTER_DIFFERENCE: u16 = 0x0932;
 /// Filter depths: system time difference (low byte), speed counter (high byte).
 pub const FILTER_DEPTHS: u16 = 0x0934;
-/// Cyclic unit control, 1 byte: bit 0 gives SYNC0 to the PDI.
+/// Cyclic unit control, 1 byte: bit 0 gives SYNC0 and SYNC1 to the PDI, bits 4 and 5 the latch inputs.
 pub const CYCLIC_UNIT_CONTROL: u16 = 0x0980;
 /// Activation, 1 byte: bit 0 cyclic operation, bit 1 SYNC0, bit 2 SYNC1.
 pub const ACTIVATION: u16 = 0x0981;
 /// Start time of cyclic operation, in system time, 8 bytes. On reading: the next SYNC0 pulse.
 pub const START_TIME: u16 = 0x0990;
+/// The next SYNC1 pulse, in system time, 8 bytes.
+pub const NEXT_SYNC1: u16 = 0x0998;
 /// SYNC0 cycle time in ns, 4 bytes.
 pub const SYNC0_CYCLE_TIME: u16 = 0x09A0;
-/// SYNC1 cycle time in ns, 4 bytes.
+/// SYNC1 cycle time in ns, 4 bytes: from the SYNC0 pulse that SYNC1 depends on to SYNC1. The next SYNC0 behind that is the next it
+/// depends on.
 pub const SYNC1_CYCLE_TIME: u16 = 0x09A4;
+/// Control of the latch inputs, 1 byte each: bit 0 of the rising edge, bit 1 of the falling one; clear: the newest edge counts, set: the
+/// first one, until its time is read.
+pub const LATCH_CONTROL: u16 = 0x09A8;
+/// Status of the latch inputs, 1 byte each: bits 0 and 1, set while a single rising or falling edge is held; bit 2, level of the pin.
+pub const LATCH_STATUS: u16 = 0x09AE;
+/// Latch times, in system time, 8 bytes each: of input 0 rising, falling, of input 1 rising, falling. Reading the first byte lets a single edge
+/// go.
+pub const LATCH_TIMES: u16 = 0x09B0;
 
 /// Activation byte for cyclic operation with SYNC0.
 pub const ACTIVATE_SYNC0: u8 = 0x03;
+
+/// The same with SYNC1.
+pub const ACTIVATE_SYNC1: u8 = 0x07;
+
+/// Latch inputs of an ESC.
+pub const LATCH_INPUTS: usize = 2;
 
 /// Speed counter start after reset.
 pub const SPEED_COUNTER_START_DEFAULT: u16 = 0x1000;

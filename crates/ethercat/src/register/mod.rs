@@ -44,13 +44,22 @@ pub const STATION_ADDRESS: u16 = 0x0010;
 /// Configured station alias, 2 bytes; loaded from the SII.
 pub const STATION_ALIAS: u16 = 0x0012;
 
-// Write protection is optional (0x0020 to 0x0031) and not used.
+// Write protection (ESC data sheet, section I, 17.3).
+
+/// Write register enable, 1 byte: bit 0 opens protected registers until the frame ends.
+pub const WRITE_REGISTER_ENABLE: u16 = 0x0020;
+/// Write register protection, 1 byte: bit 0 protects the registers.
+pub const WRITE_REGISTER_PROTECTION: u16 = 0x0021;
+/// ESC write enable, 1 byte: bit 0 opens a protected ESC until the frame ends.
+pub const ESC_WRITE_ENABLE: u16 = 0x0030;
+/// ESC write protection, 1 byte: bit 0 protects registers and memory.
+pub const ESC_WRITE_PROTECTION: u16 = 0x0031;
 
 // Data link layer (ETG.1000.4, 6.4).
 
 /// ESC reset: 'R', 'E', 'S' in turn, 1 byte.
 pub const ESC_RESET: u16 = 0x0040;
-/// DL control, 4 bytes.
+/// DL control, 4 bytes: bit 1 takes the loop settings for about a second only.
 pub const DL_CONTROL: u16 = 0x0100;
 /// The byte of DL control with the loop settings, two bits a port: 0 opens and closes by the link, 3 is closed.
 pub const DL_CONTROL_LOOPS: u16 = 0x0101;
@@ -67,6 +76,10 @@ pub const AL_CONTROL: u16 = 0x0120;
 pub const AL_STATUS: u16 = 0x0130;
 /// AL status code, 2 bytes.
 pub const AL_STATUS_CODE: u16 = 0x0134;
+/// RUN LED, 1 byte: code of the LED, and bit 4 where it was written.
+pub const RUN_LED: u16 = 0x0138;
+/// ERR LED, 1 byte, likewise.
+pub const ERR_LED: u16 = 0x0139;
 
 // Process data interface (ETG.1000.4, 6.5).
 
@@ -121,7 +134,21 @@ pub const WATCHDOG_DIVIDER_DEFAULT: u16 = 0x09C2;
 /// Both watchdog times after reset: 1000 ticks, 100 ms.
 pub const WATCHDOG_TIME_DEFAULT: u16 = 0x03E8;
 
+// MII management (ESC data sheet, section II, 2.13).
+
+/// MII management control and status, 2 bytes.
+pub const MII_CONTROL: u16 = 0x0510;
+/// PHY address, 1 byte.
+pub const MII_PHY_ADDRESS: u16 = 0x0512;
+/// PHY register address, 1 byte.
+pub const MII_PHY_REGISTER: u16 = 0x0513;
+/// PHY data, 2 bytes.
+pub const MII_PHY_DATA: u16 = 0x0514;
+
 /// First address of the FMMUs, 16 bytes each (ETG.1000.4, 6.9).
 pub const FMMU: u16 = 0x0600;
 /// First address of the SyncManagers, 8 bytes each (ETG.1000.4, 6.10).
 pub const SYNC_MANAGER: u16 = 0x0800;
+
+/// Registers of the kind of ESC, 0x0E00 to 0x0EFF: power-on values, or product and vendor.
+pub const ESC_SPECIFIC: u16 = 0x0E00;

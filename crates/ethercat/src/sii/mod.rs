@@ -57,7 +57,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Why bytes are not an SII image.
+/// Reason that bytes are not an SII image.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SiiError {

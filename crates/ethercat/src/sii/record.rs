@@ -209,7 +209,7 @@ impl SiiSyncManager {
     /// Bytes of one SyncManager.
     pub const LENGTH: usize = 8;
 
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = bytes.first_chunk()?;
         Some(Self {
             physical_address: read_u16(bytes, 0)?,

@@ -24,7 +24,7 @@ pub const TYPE_DATAGRAMS: u8 = 1;
 /// "More follows" in byte 7 of a datagram header.
 const MORE_FOLLOWS: u8 = 0x80;
 
-/// Why bytes are not an EtherCAT frame of datagrams.
+/// Reason that bytes are not an EtherCAT frame of datagrams.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {

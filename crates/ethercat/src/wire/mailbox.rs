@@ -15,7 +15,7 @@ pub const ERROR_LENGTH: usize = 4;
 /// Highest counter; after it comes 1 again, as 0 means "no counter" (ETG.1000.4, 5.6, Table 29).
 pub const MAXIMUM_COUNTER: u8 = 7;
 
-/// Why bytes are not a mailbox message, or a message does not fit.
+/// Reason that bytes are not a mailbox message, or a message does not fit.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MailboxFormatError {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Common;
+use super::{Common, Cpu};
 use cli::failure::Failure;
 use onbeat_experiments::cost;
 
@@ -24,9 +24,8 @@ pub(crate) struct Cost {
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
-    /// CPU of the measuring thread; without it the last one this process may use
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    #[command(flatten)]
+    cpu: Cpu,
 
     #[command(flatten)]
     common: Common,
@@ -39,7 +38,7 @@ impl Cost {
             rounds: self.rounds.into(),
             largest: self.largest.into(),
             priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            cpu: self.cpu.number(),
         };
         self.common.conduct("cost", |context| experiment.run(context))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use onbeat_experiments::culprit::{self, Culprit as Settings};
 
-use super::time;
+use super::{lasting, time};
 use cli::failure::Failure;
 use cli::output;
 use cli::stop::Stop;
@@ -35,7 +35,7 @@ pub(crate) struct Culprit {
     every: Duration,
 
     /// Time it goes on
-    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "10s")]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting, default_value = "10s")]
     duration: Duration,
 
     /// Same seed, same instants
@@ -63,7 +63,8 @@ impl Culprit {
             duration: self.duration,
             seed: self.seed,
         };
-        let intervals = culprit.run(|| stop.asked()).map_err(|error| Failure::new(error.to_string()))?;
+        let intervals =
+            culprit.run(|| stop.is_requested()).map_err(|error| Failure::new(error.to_string()))?;
         if let (Some(file), Some(path)) = (log, &self.log) {
             culprit::write(file, &intervals).map_err(|error| cannot_write(path, error))?;
         }

@@ -7,16 +7,15 @@ use clap::Args;
 use devices::Kind;
 use devices::driver::range_finder::BAUD;
 use devices::imu::mpu6050;
-use devices::led::Chip;
 
 use super::Common;
-use super::time;
+use super::lasting;
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Devices {
     /// Time the tasks run
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "20s")]
     duration: Duration,
 
     /// CPU of the real-time tasks; without it the last one this process may use
@@ -58,7 +57,7 @@ impl Devices {
             self.sonar.map(|lines| Kind::Sonar { gpio: Some(lines), temperature: 293.15 }),
             self.led_strip.map(|bus| Kind::LedStrip {
                 spi: Some(bus),
-                chip: Chip::Apa102,
+                chip: types::LedChip::Apa102,
                 leds: 60,
                 brightness: 8,
             }),

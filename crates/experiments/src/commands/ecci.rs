@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Common;
-use super::time;
+use super::{Common, Thread, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -26,13 +25,8 @@ pub(crate) struct Ecci {
     #[arg(long, value_name = "COUNT", default_value = "59", value_parser = clap::value_parser!(u16).range(1..=1000))]
     axes: u16,
 
-    /// SCHED_FIFO priority of the cycle's thread
-    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
-    priority: u8,
-
-    /// CPU of the cycle's thread; without it the last one this process may use
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    #[command(flatten)]
+    thread: Thread,
 
     #[command(flatten)]
     common: Common,
@@ -45,8 +39,8 @@ impl Ecci {
             rounds: self.rounds.into(),
             interval: self.interval,
             axes: self.axes.into(),
-            priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            priority: self.thread.priority,
+            cpu: self.thread.cpu.number(),
         };
         self.common.conduct("ecci", |context| experiment.run(context))
     }

@@ -9,7 +9,7 @@ use onbeat_experiments::interference::{self, Length};
 use onbeat_experiments::load::Load;
 
 use super::Common;
-use super::time;
+use super::{lasting, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Interference {
     recording: Option<PathBuf>,
 
     /// Robot file; without one a coupler, a terminal whose first output changes with every cycle, and an input terminal
-    #[arg(long, value_name = "ROBOT.toml")]
+    #[arg(value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
     /// Periods, one after the other
@@ -41,7 +41,7 @@ pub(crate) struct Interference {
     samples: u64,
 
     /// Instead of --samples, how long each is; above 5 million cycles histograms are kept instead of rows
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = lasting)]
     duration: Option<Duration>,
 
     /// Cycles above which rows are not kept

@@ -5,8 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use onbeat_experiments::interrupt::Line;
 
-use super::Common;
-use super::time;
+use super::{Common, Thread, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -19,13 +18,8 @@ pub(crate) struct Interrupt {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     interval: Duration,
 
-    /// SCHED_FIFO priority of the thread that waits for them
-    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
-    priority: u8,
-
-    /// CPU of that thread; without it the last one this process may use
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    #[command(flatten)]
+    thread: Thread,
 
     /// Send frames on this interface and wait for them to come back from SubDevices; without it a private cable is made
     #[arg(long, value_name = "NIC")]
@@ -48,8 +42,8 @@ impl Interrupt {
         let experiment = onbeat_experiments::interrupt::Interrupt {
             samples: self.samples as usize,
             interval: self.interval,
-            priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            priority: self.thread.priority,
+            cpu: self.thread.cpu.number(),
             interface: self.iface,
             gpio_input: self.gpio_input,
             gpio_output: self.gpio_output,

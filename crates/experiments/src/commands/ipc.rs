@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Common;
-use super::time;
+use super::{Common, Thread, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
+#[command(mut_arg("priority", |it| {
+    it.value_name("1-98")
+        .value_parser(clap::value_parser!(u8).range(1..=98))
+        .help("SCHED_FIFO priority of the thread that asks, and of both where they are the same")
+}))]
 pub(crate) struct Ipc {
     /// Round trips of each mechanism at each priority
     #[arg(long, value_name = "COUNT", default_value = "6000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -22,13 +26,8 @@ pub(crate) struct Ipc {
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
 
-    /// SCHED_FIFO priority of the thread that asks, and of both where they are the same
-    #[arg(long, value_name = "1-98", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=98))]
-    priority: u8,
-
-    /// CPU of all threads; without it the last one this process may use
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    #[command(flatten)]
+    thread: Thread,
 
     #[command(flatten)]
     common: Common,
@@ -40,9 +39,9 @@ impl Ipc {
             samples: self.samples as usize,
             interval: self.interval,
             rounds: self.rounds.into(),
-            priority: self.priority,
-            higher: (self.priority + 10).min(99),
-            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            priority: self.thread.priority,
+            higher: (self.thread.priority + 10).min(99),
+            cpu: self.thread.cpu.number(),
         };
         self.common.conduct("ipc", |context| experiment.run(context))
     }

@@ -128,9 +128,39 @@ impl Common {
     }
 }
 
+/// Options of the thread that an experiment measures with.
+#[derive(Args, Clone, Copy, Debug)]
+struct Thread {
+    /// SCHED_FIFO priority of the measuring thread
+    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: u8,
+
+    #[command(flatten)]
+    cpu: Cpu,
+}
+
+/// Option of the CPU that an experiment measures on.
+#[derive(Args, Clone, Copy, Debug)]
+struct Cpu {
+    /// CPU of the measuring threads; without it the last one this process may use
+    #[arg(long = "cpu", value_name = "CPU")]
+    given: Option<usize>,
+}
+
+impl Cpu {
+    fn number(self) -> usize {
+        self.given.unwrap_or_else(onbeat_experiments::thread::default_cpu)
+    }
+}
+
 /// A duration on the command line, as in robot files.
 fn time(text: &str) -> Result<Duration, String> {
     robot::duration::parse(text).map_err(|error| error.to_string())
+}
+
+/// A time that something lasts.
+fn lasting(text: &str) -> Result<Duration, String> {
+    robot::duration::parse_lasting(text)
 }
 
 /// The UTC date and time of a folder's name, as `20261121-074027`.

@@ -6,17 +6,17 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::Common;
-use super::time;
+use super::{lasting, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Navigation {
     /// Robot file of a differential drive
-    #[arg(long, value_name = "ROBOT.toml", default_value = "examples/m4k.toml")]
+    #[arg(value_name = "ROBOT.toml", default_value = "examples/m4k.toml")]
     robot: PathBuf,
 
     /// Time each of the four drives is measured
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "20s")]
     duration: Duration,
 
     /// The actuator task's period: one cycle of the bus; the paper's 10 ms by default

@@ -11,7 +11,7 @@ use cli::failure::Failure;
 #[derive(Args, Debug)]
 pub(crate) struct Omni {
     /// Robot file of a base on Mecanum or omni wheels
-    #[arg(long, value_name = "ROBOT.toml", default_value = "examples/omni.toml")]
+    #[arg(value_name = "ROBOT.toml", default_value = "examples/omni.toml")]
     robot: PathBuf,
 
     /// Highest central velocity, m/s

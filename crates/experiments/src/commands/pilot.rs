@@ -11,7 +11,7 @@ use onbeat_experiments::navigation::pilot::{self, AllInOne};
 use onbeat_experiments::{Context, Programs};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::time;
+use super::{lasting, time};
 use cli::failure::Failure;
 use cli::output;
 use cli::stop::Stop;
@@ -38,7 +38,7 @@ pub(crate) struct Inside {
     period: Duration,
 
     /// Stop after this time in Op
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
     duration: Duration,
 
     /// Record every cycle to this file

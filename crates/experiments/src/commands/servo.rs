@@ -6,17 +6,17 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Common;
-use super::time;
+use super::{lasting, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Servo {
     /// Robot file; without one the built-in six servo drives
-    #[arg(long, value_name = "ROBOT.toml")]
+    #[arg(value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
     /// Time cycles are measured; the paper's 60 s by default
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "60s")]
     duration: Duration,
 
     /// Run at this period instead of the robot file's

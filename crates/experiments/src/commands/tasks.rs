@@ -4,19 +4,17 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Common;
-use super::time;
+use super::{Common, Cpu, lasting};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Tasks {
     /// Time the tasks run
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "20s")]
     duration: Duration,
 
-    /// CPU of both tasks; without it the last one this process may use
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    #[command(flatten)]
+    cpu: Cpu,
 
     #[command(flatten)]
     common: Common,
@@ -26,7 +24,7 @@ impl Tasks {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let experiment = onbeat_experiments::tasks::Tasks {
             duration: self.duration,
-            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            cpu: self.cpu.number(),
             ..onbeat_experiments::tasks::Tasks::default()
         };
         self.common.conduct("tasks", |context| experiment.run(context))

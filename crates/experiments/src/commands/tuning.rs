@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use onbeat_experiments::tuning::{Background, Column};
 
 use super::Common;
-use super::time;
+use super::{lasting, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Tuning {
     load: Load,
 
     /// Time cycles are measured for each column and load; the paper's 10min make three hours of the whole
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "30s")]
     duration: Duration,
 
     /// The period; the paper's 1 ms by default
@@ -35,7 +35,7 @@ pub(crate) struct Tuning {
     period: Duration,
 
     /// Robot file; without one a humanoid of 59 SubDevices, simulated, as the paper's
-    #[arg(long, value_name = "ROBOT.toml")]
+    #[arg(value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
     /// SCHED_FIFO priority of the columns with P instead of the robot file's

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Common;
-use super::time;
+use super::{Common, Thread, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -22,13 +21,8 @@ pub(crate) struct Wakeup {
     #[arg(long, value_name = "COUNT", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     rounds: u64,
 
-    /// SCHED_FIFO priority of all
-    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
-    priority: u8,
-
-    /// CPU of the measuring threads; without it the last one this process may use
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
+    #[command(flatten)]
+    thread: Thread,
 
     /// Time before a release at which the spinning sleep wakes up
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "50us")]
@@ -44,8 +38,8 @@ impl Wakeup {
             period: self.period,
             samples: self.samples,
             rounds: self.rounds,
-            priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            priority: self.thread.priority,
+            cpu: self.thread.cpu.number(),
             spin_margin: self.spin_margin,
         };
         self.common.conduct("wakeup", |context| experiment.run(context))

@@ -5,7 +5,7 @@ mod cases;
 
 use std::io;
 
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
 use record::{CycleRecord, Statistics};
 use report::{Report, Row, Section, Table};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ impl Cost {
         let profile = RealTimeProfile { ..real_time(self.priority, self.cpu) };
         let work = move || {
             let bench = case.bench()?;
-            let _granted = profile.apply();
+            let _granted = Granted::ask(&profile);
             bench.measure(cycles)
         };
         let thread = std::thread::Builder::new().name("cost".into()).spawn(work);

@@ -13,6 +13,7 @@ use std::time::Duration;
 use ::devices::{DeviceStatus, Kind, Peripheral, service_robot};
 use record::Statistics;
 use report::{Report, Row, Section, Table};
+use rt::scheduling::Attributes;
 use serde_json::{Value, json};
 
 use self::conduct::Ran;
@@ -21,6 +22,7 @@ use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
+use types::time::nanoseconds;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +50,8 @@ const PRIORITY: u8 = 80;
 impl Devices {
     /// Replaces the simulated device of a kind by a real one.
     pub fn replace(&mut self, kind: Kind) {
-        let word = kind.word();
-        for peripheral in self.peripherals.iter_mut().filter(|it| it.kind.word() == word) {
+        let bare = kind.bare();
+        for peripheral in self.peripherals.iter_mut().filter(|it| it.kind.bare() == bare) {
             peripheral.kind = kind.clone();
         }
     }
@@ -101,9 +103,9 @@ impl Devices {
         let begin = |it: &Peripheral| {
             let settings = facts([
                 ("task", it.name.as_str().into()),
-                ("device", it.kind.word().into()),
+                ("device", it.kind.bare().name().into()),
                 ("period_ns", nanoseconds(it.period).into()),
-                ("profile", it.profile.letters().into()),
+                ("profile", it.profile.letters().to_string().into()),
                 ("cpu", self.cpu.into()),
             ]);
             Raw::begin(context, &it.name, "job", &["release_ns", "start_ns", "end_ns"], settings)
@@ -145,7 +147,7 @@ impl Devices {
             let (period, profile) = (it.period.as_millis(), &it.profile);
             let scheduled = profile
                 .scheduling
-                .map_or_else(|| "ordinary".to_owned(), |scheduling| scheduling.to_string());
+                .map_or_else(|| "ordinary".to_owned(), |it| Attributes::from(it).to_string());
             report.condition(
                 it.name.as_str(),
                 format!("every {period} ms, {scheduled}; device {device}: {found}"),
@@ -266,10 +268,6 @@ fn warn(ran: &[Ran], report: &mut Report) {
 
 fn statistics(ns: &[u64]) -> Statistics {
     Durations::new("", ns.to_vec()).statistics()
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Folder for a socket, removed on drop. The experiment's own folder may have a path too long for a socket.

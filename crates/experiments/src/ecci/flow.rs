@@ -15,6 +15,7 @@ use control::controller::{Controller, CycleInfo};
 use control::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use control::external::{External, Settings};
 use control::link::PacketLink;
+use control::profile::{Granted, RealTimeProfile};
 use control::serve::Server;
 use control::signal::{Input, Io, Output, SignalError, Signals};
 use control::stop::StopHandle;
@@ -31,7 +32,7 @@ use simulator::application::sii::{digital_inputs, digital_outputs};
 use simulator::application::{Application, ProcessDataLengths, StateChange};
 use simulator::{EscDescription, Segment, SubDevice};
 use types::signal::{Flow, OutputBehaviour};
-use types::{Signal, ValueType};
+use types::{Signal, ValueKind, ValueType};
 
 use super::{Ecci, way};
 use crate::cable::{Cable, FAR, NEAR};
@@ -122,7 +123,7 @@ fn stamp(shared: &Shared, add: impl FnOnce(&mut Stamps)) {
 
 fn run(ecci: &Ecci, order: FrameOrder, in_thread: bool) -> Result<Vec<Flow3>, Error> {
     let cable = Cable::lay()?;
-    let server = cable.far.within(|| Server::open(FAR).map_err(Error::other))?;
+    let mut server = cable.far.within(|| Server::open(FAR).map_err(Error::other))?;
     let mut link =
         cable.near.within(|| PacketLink::open(NEAR, Duration::from_secs(5)).map_err(Error::other))?;
     let (shared, over) = (Shared::default(), Arc::new(AtomicBool::new(false)));
@@ -159,8 +160,11 @@ fn conduct(
     Pump { main_device: &mut main_device, link, clock: &MonotonicClock, stop: stop.flag() }
         .bring_up(Duration::from_secs(10), |_| ())
         .map_err(Error::other)?;
-    let described =
-        |name: &str| SignalDescription { name: name.into(), kind: "unsigned".into(), ..Default::default() };
+    let described = |name: &str| SignalDescription {
+        name: name.into(),
+        kind: ValueKind::Unsigned,
+        ..Default::default()
+    };
     let (mut builder, folder) =
         way::builder(0, vec![described("event"), described("reaction")]).map_err(Error::other)?;
     let end = builder.controller();
@@ -173,9 +177,9 @@ fn conduct(
             Client::open(server.path()).map_err(Error::other)?.controller().map_err(Error::other)?;
         let shared = Arc::clone(shared);
         let profile = real_time(Some(ecci.priority.saturating_sub(1).max(1)), ecci.cpu);
-        let profile = control::profile::RealTimeProfile { cpu: None, ..profile };
+        let profile = RealTimeProfile { cpu: None, ..profile };
         let serve = move || {
-            let _granted = profile.apply();
+            let _granted = Granted::ask(&profile);
             let mut last = 0;
             while let Some(turn) = process.wait() {
                 let level = turn.request.signals.first().map_or(0, |signal| signal.word);
@@ -193,7 +197,7 @@ fn conduct(
     let profile = real_time(Some(ecci.priority), ecci.cpu);
     let ended = thread::scope(|scope| {
         let cycle = scope.spawn(|| -> Result<(), Error> {
-            let _granted = profile.apply();
+            let _granted = Granted::ask(&profile);
             let (mut cycle, _observer) =
                 Cycle::new(main_device, link, MonotonicClock, &[], controller, configuration)
                     .map_err(Error::other)?;

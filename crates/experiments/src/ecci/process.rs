@@ -6,17 +6,18 @@
 use std::io;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
 use control::pacer::Pacer;
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
 use ethercat::time::Instant;
 use ipc::client::Client;
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, Controller, CycleEnd, DriveRequest, Received, Request};
+use ipc::units::Radians;
 use report::{Report, Row, Section, Table};
 use serde_json::json;
+use types::time::nanoseconds;
 
 use super::Ecci;
 use super::verdict::Marks;
@@ -74,7 +75,7 @@ fn turns(
     let attached = Client::open(server.path()).map_err(io::Error::other)?;
     let controller = attached.controller().map_err(io::Error::other)?;
     let process = thread::Builder::new().name("controller".into()).spawn(move || {
-        let _granted = profile.apply();
+        let _granted = Granted::ask(&profile);
         serve(controller);
     })?;
     let taken = thread::scope(|scope| {
@@ -92,7 +93,7 @@ fn cycle(
     name: &'static str,
     mut end: CycleEnd,
 ) -> (Measured, Measured) {
-    let _granted = real_time(Some(ecci.priority), ecci.cpu).apply();
+    let _granted = Granted::ask(&real_time(Some(ecci.priority), ecci.cpu));
     let measured = |name| Measured { name, answers: resident(ecci.samples), late: 0 };
     let (mut in_thread, mut process) = (measured("in the cycle's thread"), measured(name));
     let (mut request, mut answer) = (end.blank_request(), end.blank_answer());
@@ -156,7 +157,7 @@ fn stamp(request: &mut Request, number: u64) {
 fn control(request: &Request, answer: &mut Answer) {
     for (axis, answer) in request.axes.iter().zip(&mut answer.axes) {
         answer.request = Some(DriveRequest::Enable);
-        answer.target = Some(AxisTarget::Position(axis.position));
+        answer.target = Some(AxisTarget::Position(Radians(axis.position)));
     }
 }
 
@@ -180,8 +181,4 @@ fn table(rows: &[Measured]) -> Section {
         columns: heads("controller", &["median", "99.99 %", "maximum", "late"]),
         rows: rows.iter().map(row).collect(),
     })
-}
-
-fn nanoseconds(it: Duration) -> u64 {
-    u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use control::clock::{Clock, MonotonicClock};
 use control::pacer::Pacer;
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
 
 use super::way::{
     CommandEnd, CycleEnd, Ends, ReadEnd, Way, command_of, is_whole, is_whole_command, stamped, state_of,
@@ -86,7 +86,7 @@ impl Turn<'_> {
 
     /// Runs the cycle's thread.
     fn one_cycle(&self, mut end: Box<dyn CycleEnd>, shared: &Shared) -> io::Result<Taken> {
-        let granted = self.profile.apply();
+        let granted = Granted::ask(&self.profile);
         let mut taken = Taken { requests: resident(self.samples), ..Taken::default() };
         taken.refusals = granted.refusals().collect();
         let (mut state, mut command) = (state_of(self.axes), command_of(self.axes, 0));
@@ -112,7 +112,7 @@ impl Turn<'_> {
                 left -= usize::from(shared.reading.load(Ordering::Relaxed) >= self.readers);
                 continue;
             }
-            taken.requests.push(u64::try_from(after.since(before).as_nanos()).unwrap_or(u64::MAX));
+            taken.requests.push(types::time::nanoseconds(after.since(before)));
         }
         taken.elapsed = begin.elapsed();
         Ok(taken)

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command};
 use ipc::description::{AxisDescription, Description, SignalDescription};
-use ipc::state::{Axis, ReadError, State};
+use ipc::state::{Axis, State};
+use ipc::units::Radians;
 use ipc::{command, server, state};
 
 use crate::sys::cache::Cache;
 use crate::sys::mutex::Protocol;
+use types::CyclicMode;
 
 /// Way to share the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +126,7 @@ pub(crate) fn state_of(axes: usize) -> State {
 
 /// Command with this mark in every axis.
 pub(super) fn command_of(axes: usize, mark: u64) -> Command {
-    let target = AxisTarget::Position(mark as f64);
+    let target = AxisTarget::Position(Radians(mark as f64));
     Command { time_to_live_ns: u64::MAX, axes: vec![Some(target); axes], ..Command::default() }
 }
 
@@ -172,7 +174,7 @@ pub(super) fn builder(
 ) -> io::Result<(server::Builder, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
-        mode: "csp".into(),
+        mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,
@@ -230,7 +232,7 @@ impl ReadEnd for IpcReader {
         match self.0.read_into(state) {
             Ok(()) => Ok(true),
             // Lapped while it was not running; it tries again.
-            Err(ReadError::Nothing | ReadError::Torn) => Ok(false),
+            Err(_) => Ok(false),
         }
     }
 }

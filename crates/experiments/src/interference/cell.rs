@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use record::interference::BusObserver;
+use crate::jitter::BusObserver;
 use record::recording::{Header, RecordingWriter};
 use serde_json::Value;
 
@@ -173,7 +173,7 @@ fn save(observer: &BusObserver, path: &Path) -> Result<(), Error> {
 
 /// Writes the frequency of each period, atomically.
 fn save_periods(
-    periods: &record::interference::DeviationHistogram,
+    periods: &crate::jitter::DeviationHistogram,
     period_ns: u64,
     path: &Path,
 ) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use record::interference::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
+use crate::jitter::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
 use record::recording::{Header, RecordingError};
 use record::{Facts, RecordingReader};
 

@@ -4,7 +4,7 @@
 //! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another process
 //! on another CPU: it answers as a coupler, a terminal whose first output changes with every cycle, and an
 //! input terminal, and records the kernel's receive time stamp of every frame. Between them is a veth pair
-//! made for the purpose, or a real cable. The loads are processes beside them. [`record::interference`]
+//! made for the purpose, or a real cable. The loads are processes beside them. [`crate::jitter`]
 //! defines the computed quantities.
 
 mod cell;

@@ -1,6 +1,6 @@
 //! Cells as tables, plots and numbers.
 
-use record::interference::{BusJitter, DeviationHistogram, Moments};
+use crate::jitter::{BusJitter, DeviationHistogram, Moments};
 use report::numbers::microseconds;
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::{Value, json};

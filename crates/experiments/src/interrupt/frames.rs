@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use control::clock::MonotonicClock;
 use control::pacer::Pacer;
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
 use ethercat::wire::datagram::{Address, Command, DatagramHeader};
 use ethercat::wire::ethernet::MacAddress;
 use ethercat::wire::frame::{Frame, FrameBuilder};
@@ -93,7 +93,7 @@ impl Exchange {
         mut socket: StampedSocket,
         over: &AtomicBool,
     ) -> io::Result<(Vec<Seen>, Vec<String>)> {
-        let granted = self.receiver.apply();
+        let granted = Granted::ask(&self.receiver);
         let mut seen: Vec<Seen> = vec![(u64::MAX, 0, 0); self.samples];
         std::hint::black_box(&mut seen).clear();
         let mut frame = [0; FRAME];
@@ -126,7 +126,7 @@ impl Exchange {
         socket: &mut StampedSocket,
         stop: &AtomicBool,
     ) -> io::Result<(Vec<Reply>, usize, Vec<String>)> {
-        let granted = self.sender.apply();
+        let granted = Granted::ask(&self.sender);
         let mut replies = Vec::with_capacity(self.samples);
         let mut buffer = [0; FRAME];
         let mut pacer = Pacer::new(MonotonicClock, self.interval);

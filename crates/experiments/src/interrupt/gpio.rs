@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use control::clock::{Clock, MonotonicClock};
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
 use gpiocdev::Request;
 use gpiocdev::line::{EdgeDetection, EventClock, Value};
 
@@ -131,7 +131,7 @@ fn watch(
     profile: &RealTimeProfile,
     over: &AtomicBool,
 ) -> Result<(Vec<u64>, Vec<String>), String> {
-    let granted = profile.apply();
+    let granted = Granted::ask(profile);
     let failed = |error| format!("GPIO input: {error}");
     let mut latencies = resident(samples);
     while latencies.len() < samples && !over.load(Ordering::Relaxed) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
 use control::pacer::Grid;
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
 use ethercat::time::Instant;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -51,7 +51,7 @@ impl Timer {
         profile: &RealTimeProfile,
         stop: &AtomicBool,
     ) -> io::Result<(Vec<u64>, Vec<String>)> {
-        let granted = profile.apply();
+        let granted = Granted::ask(profile);
         let alarm = self.alarm()?;
         let mut latencies = resident(samples);
         let grid = Grid::new(MonotonicClock.now() + interval, interval);
@@ -63,7 +63,7 @@ impl Timer {
             let expiry = grid.release(index);
             alarm.sleep_until(expiry)?;
             let seen = MonotonicClock.now();
-            latencies.push(u64::try_from(seen.since(expiry).as_nanos()).unwrap_or(u64::MAX));
+            latencies.push(types::time::nanoseconds(seen.since(expiry)));
         }
         Ok((latencies, granted.refusals().collect()))
     }

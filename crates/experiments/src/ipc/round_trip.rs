@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
 use control::pacer::Pacer;
-use control::profile::RealTimeProfile;
+use control::profile::{Granted, RealTimeProfile};
+use types::time::nanoseconds;
 
 use super::mechanism::{Mechanism, Role};
 use crate::distribution::resident;
@@ -79,7 +80,7 @@ struct Shared {
 type Side = io::Result<(Vec<u64>, Vec<String>)>;
 
 fn ask(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared, stop: &AtomicBool) -> Side {
-    let granted = turns.caller.apply();
+    let granted = Granted::ask(&turns.caller);
     let party = mechanism.party(Role::Caller);
     if party.is_err() {
         shared.over.store(true, Ordering::Relaxed);
@@ -111,7 +112,7 @@ fn ask(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared, stop: &AtomicB
 }
 
 fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared) -> Side {
-    let granted = turns.callee.apply();
+    let granted = Granted::ask(&turns.callee);
     let party = mechanism.party(Role::Callee);
     if party.is_err() {
         shared.over.store(true, Ordering::Relaxed);
@@ -154,7 +155,7 @@ pub(super) fn call_batches(
 ) -> Side {
     thread::scope(|scope| {
         join(start(scope, "caller", move || {
-            let granted = profile.apply();
+            let granted = Granted::ask(profile);
             let mut durations = resident(batches);
             while durations.len() < batches && !stop.load(Ordering::Relaxed) {
                 let before = MonotonicClock.now();
@@ -176,10 +177,6 @@ fn start<'scope, T: Send + 'scope>(
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ pub(crate) fn send(commands: &mut command::Writer, asked: Twist, now: Instant) -
     let command = Command {
         stamp_ns: now.as_nanos(),
         time_to_live_ns: TIME_TO_LIVE.as_nanos() as u64,
-        twist: Some(command::Twist { x: asked.x.0, y: asked.y.0, yaw: asked.yaw.0 }),
+        twist: Some(asked),
         axes: vec![None; commands.axes()],
         ..Command::default()
     };

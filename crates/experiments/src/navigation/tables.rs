@@ -12,7 +12,7 @@ use crate::Error;
 use crate::distribution::{self, Durations};
 
 pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Report) -> Result<(), Error> {
-    let nominal = u64::try_from(settings.period.as_nanos()).unwrap_or(u64::MAX);
+    let nominal = types::time::nanoseconds(settings.period);
     let (mut periods, mut deviations) = (Vec::new(), Vec::new());
     for cell in cells {
         let between = |pair: &[record::CycleRecord]| pair[1].start_ns - pair[0].start_ns;

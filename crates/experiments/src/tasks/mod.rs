@@ -19,6 +19,7 @@ use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
+use types::time::nanoseconds;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,10 +301,6 @@ fn words(response: ResponseTime) -> String {
         ResponseTime::Unbounded => "unbounded".into(),
         ResponseTime::AtLeast(ns) => format!("at least {}", report::numbers::microseconds(Some(ns as f64))),
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Measurements of one task.

@@ -10,6 +10,7 @@ use record::lowest::{Lowest, Share};
 use record::{CycleRecord, RunSummary, cycles};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
+use types::time::nanoseconds;
 
 use super::{Background, Column};
 use crate::load::Loads;
@@ -160,10 +161,6 @@ impl fmt::Display for Measured {
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Time between the load's start and the first cycle that counts.

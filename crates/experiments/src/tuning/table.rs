@@ -230,8 +230,7 @@ fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
             })
         })
         .collect();
-    let whole =
-        |duration: std::time::Duration| Value::from(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    let whole = |duration: std::time::Duration| Value::from(types::time::nanoseconds(duration));
     let mut values = Map::new();
     values.insert("period_ns".to_owned(), whole(settings.period));
     values.insert("duration_ns".to_owned(), whole(settings.duration));

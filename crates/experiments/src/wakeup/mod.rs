@@ -39,7 +39,7 @@ impl Default for Wakeup {
             rounds: 10,
             priority: 80,
             cpu: default_cpu(),
-            spin_margin: Duration::from_micros(50),
+            spin_margin: types::Profile::SPIN_MARGIN,
         }
     }
 }

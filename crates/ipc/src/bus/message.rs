@@ -76,9 +76,16 @@ pub enum Service {
     },
     /// State of the bus and of its SubDevices.
     Status {
-        /// Reads the error counters of all SubDevices, too.
+        /// Reads the error counters and links of all SubDevices, too.
         #[serde(default)]
         errors: bool,
+    },
+    /// Clears the error counters of all SubDevices; for those who may command.
+    ClearErrors,
+    /// Reads the latch inputs of a SubDevice, which lets single edges go; for those who may command.
+    Latches {
+        /// Place of the SubDevice, from 0.
+        position: u16,
     },
     /// Description of all SubDevices as they were found: a JSON array.
     Describe,
@@ -114,6 +121,8 @@ pub enum Outcome {
     Data(Bytes),
     /// State of the bus.
     Status(Box<BusStatus>),
+    /// Latch inputs 0 and 1 of a SubDevice.
+    Latches([LatchInput; 2]),
     /// Description of the SubDevices.
     SubDevices(serde_json::Value),
     /// An event.
@@ -143,8 +152,8 @@ impl Outcome {
 pub struct BusStatus {
     /// Number of the cycle.
     pub cycle: u64,
-    /// Stage of the bus, as `Op`.
-    pub stage: String,
+    /// Phase of the bus, as `Op`.
+    pub phase: String,
     /// Frames sent, answered and lost since the start.
     pub frames_sent: u64,
     /// Frames answered.
@@ -153,10 +162,45 @@ pub struct BusStatus {
     pub frames_lost: u64,
     /// Process data datagrams of the cycle, in the order they were sent.
     pub working_counters: Vec<WorkingCounter>,
+    /// Their history.
+    pub working_counter_history: WorkingCounterHistory,
     /// Place of the reference clock.
     pub reference_clock: Option<u16>,
+    /// The reference clock against this host's, and the cycle against it; none where no cycle has heard of it.
+    pub clock: Option<ClockStatus>,
+    /// Ring of SubDevices, if the bus is one.
+    pub ring: Option<RingStatus>,
     /// SubDevices, in the order of positions.
     pub sub_devices: Vec<SubDeviceStatus>,
+}
+
+/// Reference clock of a bus, and the cycle against it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClockStatus {
+    /// Lock of the cycle to it: `off`, `searching`, `locked`, `lost`.
+    pub lock: String,
+    /// Its time less this host's, both since 2000-01-01, by the newest frame that passed it.
+    pub difference_ns: i64,
+    /// Time from the last SYNC0 without a shift to that frame's passage.
+    pub frame_phase_ns: u64,
+    /// Release against its place in the reference clock's period, with a lock; positive is late.
+    pub phase_error_ns: i64,
+    /// Rate of the reference clock against this host's, with a lock.
+    pub drift_ppb: i64,
+    /// Samples that did not count.
+    pub outliers: u64,
+    /// Times the lock was lost.
+    pub losses: u64,
+}
+
+/// Ring of SubDevices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingStatus {
+    /// Both ends of the cable at which it is open; none where it is closed.
+    pub open: Option<[RingEnd; 2]>,
+    /// Cycle since which it is so.
+    pub since: u64,
 }
 
 /// Working counter of a process data datagram.
@@ -169,11 +213,39 @@ pub struct WorkingCounter {
     pub received: Option<u16>,
 }
 
+/// Working counters since everybody first took part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkingCounterHistory {
+    /// Cycles in which one was short.
+    pub short_cycles: u64,
+    /// Cycle since which one is short without a break; none while all are complete.
+    pub short_since: Option<u64>,
+    /// Their last changes, oldest first.
+    pub changes: Vec<WorkingCounterChange>,
+}
+
+/// Working counters from one cycle on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkingCounterChange {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// Datagrams that are short from then on; 0: all are complete.
+    pub short: u16,
+    /// Place of the first of them among the datagrams of a cycle.
+    pub datagram: u16,
+    /// Value of that one with every SubDevice taking part.
+    pub expected: u16,
+    /// Value that came back; none if the frame was lost.
+    pub received: Option<u16>,
+}
+
 /// State of a SubDevice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubDeviceStatus {
-    /// AL status, as `Op` or `SafeOp + error`.
+    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be.
     pub state: String,
     /// AL status code; 0 without an error.
     pub al_status_code: u16,
@@ -188,6 +260,54 @@ pub struct SubDeviceStatus {
     /// Error counters, if they were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<SubDeviceErrorCounters>,
+    /// Ports 0 to 3, if the error counters were asked for and it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<[PortLink; 4]>,
+}
+
+impl SubDeviceStatus {
+    /// State of one that is not on the bus, and need not be.
+    pub const ABSENT: &'static str = "absent";
+
+    /// True if it is not on the bus, and need not be.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.state == Self::ABSENT
+    }
+}
+
+/// Latch input of a SubDevice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatchInput {
+    /// Level of its pin.
+    pub high: bool,
+    /// Rising edge.
+    pub rising: LatchEdge,
+    /// Falling edge.
+    pub falling: LatchEdge,
+}
+
+/// Edge of a latch input: the newest, or where single edges are held the first since the times were read before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatchEdge {
+    /// Its time in the time of the bus; none if there was none.
+    pub time_ns: Option<u64>,
+    /// It came since the times were read before.
+    pub is_new: bool,
+}
+
+/// Link of a port (DL status, register 0x0110).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortLink {
+    /// There is a physical link.
+    pub link: bool,
+    /// Frames turn back here.
+    pub loop_closed: bool,
+    /// Frames can come in.
+    pub communication: bool,
 }
 
 /// Error counters of a SubDevice; each stays at 255.
@@ -236,36 +356,65 @@ pub struct Event {
     reason = "fields: places among SubDevices, axes and interlocks, from 0, and the values told"
 )]
 pub enum Happening {
-    /// The bus reached a stage.
-    Stage { stage: String },
+    /// The bus reached a phase.
+    Phase { phase: String },
     /// The bus failed and goes to Init.
     BusFailed { text: String },
     /// A SubDevice left the state it was brought to.
     StateChanged { position: usize, state: String, al_status_code: u16, al_status_text: String },
     /// A SubDevice does not answer any more.
     Unreachable { position: usize },
+    /// A SubDevice is not on the bus, and need not be.
+    Absent { position: usize },
+    /// A SubDevice that was absent is in Op for the first time.
+    Joined { position: usize },
+    /// A SubDevice that was without power is configured anew.
+    Reconfiguring { position: usize },
+    /// It is in Op again; `anew`: after it was configured anew.
+    Recovered { position: usize, anew: bool },
+    /// A try to bring it back failed; none: it is left alone until it vanishes and comes again.
+    NotRecovered { position: usize, text: String, again_in_ns: Option<u64> },
+    /// A SubDevice stands on the bus that is none of those it was brought up with; `place`: in the order of frames.
+    Stranger { place: usize, vendor_id: u32, product_code: u32, revision: u32, serial: u32 },
+    /// SYNC0 of a SubDevice did not start, and is started anew.
+    SyncMissed { position: usize, text: String },
     /// The process data of a SubDevice in Op does not come and go any more.
     SubDeviceLost { position: usize },
     /// It does again, after so many cycles.
     SubDeviceBack { position: usize, after: u64 },
     /// A SubDevice sent an emergency.
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
-    /// A drive in fault told its error code.
-    DriveFault { position: usize, error_code: u16 },
+    /// A drive in fault told the error code of an axis.
+    DriveFault { axis: usize, position: usize, error_code: u16 },
     /// Supervision stopped an axis.
     AxisStopped { axis: usize, reason: String },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more.
     Interlock { interlock: usize, allows: bool },
+    /// The lock of the cycle to the reference clock has changed; the release is so much late, or early.
+    ClockLock { state: String, phase_error_ns: i64 },
     /// The operating system takes or gives no frames: its error number.
     LinkFailed { code: i32 },
     /// It does again, after so many cycles.
     LinkWorks { after: u64 },
+    /// The ring of SubDevices is open between these two; all that are reached from either end go on.
+    RingOpen { between: [RingEnd; 2] },
+    /// It is closed again, after so many cycles.
+    RingClosed { after: u64 },
     /// Another MainDevice is on the wire.
     OtherMainDevice { source: String, frames: u64 },
     /// The host stood still for so many cycles.
     Stalled { cycles: u64 },
+}
+
+/// One end of a cable of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingEnd {
+    /// Position of the SubDevice; none: an interface of the MainDevice.
+    pub position: Option<usize>,
+    /// Its port; of the MainDevice 0 for the first interface, 1 for the second.
+    pub port: Option<u8>,
 }
 
 impl Happening {
@@ -275,6 +424,12 @@ impl Happening {
         match self {
             Self::StateChanged { position, .. }
             | Self::Unreachable { position }
+            | Self::Absent { position }
+            | Self::Joined { position }
+            | Self::Reconfiguring { position }
+            | Self::Recovered { position, .. }
+            | Self::NotRecovered { position, .. }
+            | Self::SyncMissed { position, .. }
             | Self::SubDeviceLost { position }
             | Self::SubDeviceBack { position, .. }
             | Self::Emergency { position, .. }

@@ -105,8 +105,11 @@ fn replies_come_by_number_and_in_their_own_order() {
 
 #[test]
 fn every_message_comes_back_from_its_line() {
-    let event =
-        Event { cycle: 7, at_ns: 8, what: Happening::DriveFault { position: 3, error_code: 0x2310 } };
+    let event = Event {
+        cycle: 7,
+        at_ns: 8,
+        what: Happening::DriveFault { axis: 5, position: 3, error_code: 0x2310 },
+    };
     let error = Outcome::Error { text: "no".into(), abort_code: Some(0x0602_0000) };
     let status = BusStatus { sub_devices: vec![SubDeviceStatus::default()], ..BusStatus::default() };
     for outcome in [
@@ -121,9 +124,13 @@ fn every_message_comes_back_from_its_line() {
         let line = serde_json::to_string(&reply).unwrap();
         assert_eq!(serde_json::from_str::<Reply>(&line).unwrap(), reply, "{line}");
     }
-    for service in
-        [upload(3), Service::Status { errors: true }, Service::Describe, Service::Events { follow: true }]
-    {
+    for service in [
+        upload(3),
+        Service::Status { errors: true },
+        Service::ClearErrors,
+        Service::Describe,
+        Service::Events { follow: true },
+    ] {
         let request = Request { id: 5, service };
         let line = serde_json::to_string(&request).unwrap();
         assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), request, "{line}");

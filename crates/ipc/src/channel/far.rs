@@ -12,6 +12,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use super::counters::{Counters, add};
 use super::{Kind, record};
+use types::PortKind;
+
 use crate::description::PortDescription;
 
 /// The server's end of a port.
@@ -205,10 +207,10 @@ impl Far {
 
     pub(crate) fn description(&self) -> PortDescription {
         let (kind, size, depth) = match self.kind {
-            Kind::Message { size, depth } => ("message", size, depth),
-            Kind::Stream { size } => ("stream", size, 0),
+            Kind::Message { size, depth } => (PortKind::Message, size, depth),
+            Kind::Stream { size } => (PortKind::Stream, size, 0),
         };
-        PortDescription { name: self.name.to_string(), kind: kind.into(), size, depth }
+        PortDescription { name: self.name.to_string(), kind, size, depth }
     }
 }
 

@@ -7,6 +7,7 @@ use rtrb::{Consumer, Producer};
 pub(super) const HEADER: usize = 4;
 
 /// Puts in a message of 1 to `size` bytes; true if there was room.
+#[inline]
 pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool {
     let Ok(mut chunk) = ring.write_chunk(HEADER + size) else { return false };
     let (first, second) = chunk.as_mut_slices();
@@ -27,6 +28,7 @@ pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool 
 
 /// Copies the oldest message, cut to `buffer`, and removes it if `used` accepts the copy; returns its
 /// length then.
+#[inline]
 pub(super) fn take(
     ring: &mut Consumer<u8>,
     size: usize,
@@ -47,6 +49,7 @@ pub(super) fn take(
 }
 
 /// Copies from offset `at` on out of two consecutive slices, which must be long enough.
+#[inline]
 fn copy(first: &[u8], second: &[u8], at: usize, to: &mut [u8]) {
     let here = to.len().min(first.len().saturating_sub(at));
     let (to_here, to_there) = to.split_at_mut(here);

@@ -5,9 +5,11 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::region::RegionError;
+use crate::service::protocol::{Reply, Status};
 
 /// Reason for a failed attach.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AttachError {
     /// There is no socket, or it is left over from a dead cycle.
     #[error("no cycle answers at {}: start one with `onbeat run`", path.display())]
@@ -35,34 +37,74 @@ pub enum AttachError {
         /// Version of the cycle.
         found: u16,
     },
-    /// The server refused.
-    #[error("the cycle at {} refused: {why}", path.display())]
+    /// The server refused, or sent what is not taken.
+    #[error("the cycle at {} refused: {source}", path.display())]
     Refused {
         /// Path of the socket.
         path: PathBuf,
-        /// Reason, as the server words it.
-        why: String,
+        /// Reason.
+        source: Refusal,
     },
     /// A region of the cycle has another layout.
-    #[error("the cycle at {}: {error}", path.display())]
+    #[error("the cycle at {}: {source}", path.display())]
     Region {
         /// Path of the socket.
         path: PathBuf,
         /// Difference found.
-        error: RegionError,
+        source: RegionError,
     },
     /// A system call failed.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {source}", path.display())]
     System {
         /// Path of the socket.
         path: PathBuf,
         /// Error of the operating system.
-        error: io::Error,
+        source: io::Error,
     },
+}
+
+/// Reason for a refusal. Where there is a text, it is the server's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Another process has it.
+    #[error("process {process} has it")]
+    Taken {
+        /// Id of that process.
+        process: u32,
+    },
+    /// The real-time side is not ready, and may be soon.
+    #[error("{0}")]
+    NotReady(String),
+    /// A system call of the server failed.
+    #[error("{0}")]
+    Failed(String),
+    /// It cannot be.
+    #[error("{0}")]
+    Impossible(String),
+    /// Another reason.
+    #[error("{0}")]
+    Other(String),
+    /// A program of others answers.
+    #[error("what answers there is no IPC of Onbeat")]
+    NoIpc,
+    /// Another number of file descriptors came than the three of an attach.
+    #[error("3 descriptors were expected, {found} came")]
+    Descriptors {
+        /// Their number.
+        found: usize,
+    },
+    /// The description could be changed, or never end.
+    #[error("its description is no sealed memory file")]
+    NotSealed,
+    /// The description is none that this version knows.
+    #[error("its description cannot be read: {0}")]
+    Description(#[source] io::Error),
 }
 
 /// Reason for not finding the one running cycle.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FindError {
     /// No cycle runs.
     #[error(
@@ -77,7 +119,10 @@ pub enum FindError {
         folders: Vec<PathBuf>,
     },
     /// Several cycles run.
-    #[error("several cycles run; set ONBEAT_IPC to the path of one:{}", list(found))]
+    #[error(
+        "several cycles run; name one, as with --cycle NAME, or set ONBEAT_IPC to the path of its socket:{}",
+        list(found)
+    )]
     Several {
         /// All cycles found.
         found: Vec<Running>,
@@ -100,6 +145,19 @@ pub struct Running {
     pub path: PathBuf,
 }
 
+impl From<Reply> for Refusal {
+    fn from(reply: Reply) -> Self {
+        let text = if reply.text.is_empty() { format!("{:?}", reply.status) } else { reply.text };
+        match reply.status {
+            Status::Taken => Self::Taken { process: reply.numbers[0] },
+            Status::NotReady => Self::NotReady(text),
+            Status::Failed => Self::Failed(text),
+            Status::Impossible => Self::Impossible(text),
+            _ => Self::Other(text),
+        }
+    }
+}
+
 fn list(found: &[Running]) -> String {
     found.iter().fold(String::new(), |mut text, Running { name, process, user, path }| {
         let _ = write!(text, "\n  {name} (process {process}, user {user}): {}", path.display());
@@ -109,6 +167,7 @@ fn list(found: &[Running]) -> String {
 
 /// Reason for a refused command lease.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LeaseError {
     /// Another process holds it.
     #[error("process {process} gives the commands: end it first")]
@@ -123,11 +182,8 @@ pub enum LeaseError {
         why: String,
     },
     /// The server refused.
-    #[error("the command lease was refused: {why}")]
-    Refused {
-        /// Reason, as the server words it.
-        why: String,
-    },
+    #[error("the command lease was refused: {0}")]
+    Refused(#[source] Refusal),
     /// The region has another layout.
     #[error(transparent)]
     Region(#[from] RegionError),
@@ -138,6 +194,7 @@ pub enum LeaseError {
 
 /// Reason for a signal that was not forced or released.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForceError {
     /// This user may not command, or the robot file lets nobody force.
     #[error("forcing a signal: {why}")]
@@ -146,11 +203,8 @@ pub enum ForceError {
         why: String,
     },
     /// It cannot be.
-    #[error("{why}")]
-    Refused {
-        /// Reason.
-        why: String,
-    },
+    #[error(transparent)]
+    Refused(Refusal),
     /// The request failed.
     #[error(transparent)]
     Attach(AttachError),
@@ -173,11 +227,8 @@ pub enum ControllerError {
         why: String,
     },
     /// The server refused.
-    #[error("the cycle takes no controller process: {why}")]
-    Refused {
-        /// Reason, as the server words it.
-        why: String,
-    },
+    #[error("the cycle takes no controller process: {0}")]
+    Refused(#[source] Refusal),
     /// A region has another layout.
     #[error(transparent)]
     Region(#[from] RegionError),
@@ -188,6 +239,7 @@ pub enum ControllerError {
 
 /// Reason for a port that was not opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PortError {
     /// There is no such port.
     #[error("there is no port `{port}`; there are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
@@ -214,12 +266,12 @@ pub enum PortError {
         why: String,
     },
     /// The server refused.
-    #[error("port `{port}` was refused: {why}")]
+    #[error("port `{port}` was refused: {source}")]
     Refused {
         /// Name of the port.
         port: String,
-        /// Reason, as the server words it.
-        why: String,
+        /// Reason.
+        source: Refusal,
     },
     /// The request failed.
     #[error(transparent)]

@@ -11,10 +11,10 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, recvmsg, send, shutdown,
 };
 
-use super::AttachError;
+use super::{AttachError, Refusal};
 use crate::channel::far::has_hung_up;
 use crate::place;
-use crate::service::protocol::{LONGEST_REPLY, Malformed, Reply, Request, Status, VERSION};
+use crate::service::protocol::{LONGEST_REPLY, Malformed, Reply, Request, VERSION};
 
 /// Connection to the server; it ends with the cycle, and whatever was granted on it ends with it.
 #[derive(Debug)]
@@ -34,12 +34,10 @@ impl Line {
                 AttachError::Nobody { path: path.into() }
             }
             io::ErrorKind::WouldBlock => AttachError::Silent { path: path.into() },
-            _ => AttachError::System { path: path.into(), error: explained(error) },
+            _ => AttachError::System { path: path.into(), source: explained(error) },
         })?;
-        let user = socket_peercred(&socket).map_err(|error| {
-            let error = error.into();
-            AttachError::System { path: path.into(), error }
-        });
+        let user = socket_peercred(&socket)
+            .map_err(|error| AttachError::System { path: path.into(), source: error.into() });
         let user = user?.uid.as_raw();
         Ok(Self { socket, path: path.into(), user, process: std::process::id() })
     }
@@ -49,7 +47,7 @@ impl Line {
         let failed = |error: Errno| match error {
             Errno::AGAIN => AttachError::Silent { path: self.path.clone() },
             Errno::PIPE | Errno::CONNRESET => AttachError::Nobody { path: self.path.clone() },
-            error => AttachError::System { path: self.path.clone(), error: error.into() },
+            error => AttachError::System { path: self.path.clone(), source: error.into() },
         };
         match retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)) {
             // A server that turns a client away sends the reason and closes before it reads the request:
@@ -87,18 +85,8 @@ impl Line {
                 Err(AttachError::Version { path: self.path.clone(), expected: VERSION, found })
             }
             Err(Malformed::Magic | Malformed::Content) => {
-                let why = "what answers there is no IPC of Onbeat".into();
-                Err(AttachError::Refused { path: self.path.clone(), why })
+                Err(AttachError::Refused { path: self.path.clone(), source: Refusal::NoIpc })
             }
-        }
-    }
-
-    /// The refusal as text.
-    pub(super) fn why(&self, reply: &Reply) -> String {
-        match reply.status {
-            Status::Taken => format!("process {} has it", reply.numbers[0]),
-            _ if reply.text.is_empty() => format!("{:?}", reply.status),
-            _ => reply.text.clone(),
         }
     }
 

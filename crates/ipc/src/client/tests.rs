@@ -3,10 +3,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::cell;
-use crate::command::{Read, Twist, words};
+use crate::command::{self, Read, Twist};
 use crate::region::{self, Region};
 use crate::server::{Builder, Endpoints, OpenError, Server};
-use crate::state::words::Rows;
+use crate::state::region::Rows;
 use crate::sys::mapping::Use;
 
 struct Folder(PathBuf);
@@ -26,7 +26,8 @@ impl Folder {
 
     /// Leaves what a killed cycle leaves: a socket that no process listens at.
     fn leave_dead(&self, name: &str) -> PathBuf {
-        let (path, listener): (PathBuf, OwnedFd) = place::listen_at(&self.0, name, 0o600, None).unwrap();
+        let (path, listener): (PathBuf, OwnedFd) =
+            place::listen_at(&self.0, name, place::CYCLE, 0o600, None).unwrap();
         drop(listener);
         path
     }
@@ -124,7 +125,7 @@ fn a_folder_of_another_user_is_not_trusted() {
 fn a_reason_that_was_given_with_the_door_shut_is_heard() {
     use rustix::net::{SendFlags, accept, send};
     let folder = Folder::new();
-    let (path, listener) = place::listen_at(&folder.0, "robot", 0o600, None).unwrap();
+    let (path, listener) = place::listen_at(&folder.0, "robot", place::CYCLE, 0o600, None).unwrap();
     let refusal = Reply { status: Status::Failed, numbers: [0; 3], text: "full".into() };
     let shut = |server: OwnedFd| assert!(send(&server, &refusal.emit(), SendFlags::NOSIGNAL).unwrap() > 0);
     // Before the request.
@@ -170,15 +171,15 @@ fn who_ends_removes_no_socket_but_its_own() {
 
 /// Mapping of a holder, kept after it returned the lease or handed to a child.
 fn mapping(file: &OwnedFd) -> cell::Writer<Region> {
-    region::writer(Region::open(words::REGION, file.as_fd(), Use::Store).unwrap()).unwrap()
+    region::writer(Region::open(command::REGION, file.as_fd(), Use::Store).unwrap()).unwrap()
 }
 
 /// Writes a command with this twist into a region, as the holder's own code does.
 fn write(region: &mut cell::Writer<Region>, x: f64) {
     let rows = Rows::default();
-    let mut publication = vec![0; words::length(rows)];
-    words::encode(
-        &command::Command { twist: Some(Twist { x, ..Twist::default() }), ..blank() },
+    let mut publication = vec![0; command::length(rows)];
+    command::encode(
+        &command::Command { twist: Some(Twist::new(x, 0.0, 0.0)), ..blank() },
         rows,
         &mut publication,
     );
@@ -187,6 +188,14 @@ fn write(region: &mut cell::Writer<Region>, x: f64) {
 
 fn blank() -> command::Command {
     command::Command { time_to_live_ns: 1, ..command::Command::default() }
+}
+
+/// A cycle's interface with a holder: both ends, the holder's connection and region, and room for a command.
+fn held(folder: &Folder) -> (Endpoints, Server, Line, cell::Writer<Region>, command::Command) {
+    let (ends, server) = folder.open("robot").unwrap();
+    let (line, file) = lease(server.path());
+    let heard = ends.command.blank();
+    (ends, server, line, mapping(&file), heard)
 }
 
 /// Takes a lease as a program in any language would: the connection that holds it, and the region's
@@ -207,31 +216,25 @@ fn door_has_looked(path: &Path) {
 #[test]
 fn a_former_holder_that_goes_on_writing_is_heard_no_more_while_nobody_holds_the_lease() {
     let folder = Folder::new();
-    let (mut ends, server) = folder.open("robot").unwrap();
-    let (line, file) = lease(server.path());
-    let mut former = mapping(&file);
-    let mut heard = ends.command.blank();
+    let (mut ends, server, line, mut former, mut heard) = held(&folder);
     write(&mut former, 0.25);
-    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.25));
+    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x.0), (Read::New, 0.25));
     write(&mut former, 0.5);
     drop(line);
     door_has_looked(server.path());
     // The last command of the former holder is read, and no later one.
-    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.5));
+    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x.0), (Read::New, 0.5));
     for _ in 0..20 {
         write(&mut former, 0.75);
         assert_eq!(ends.command.newest(&mut heard), Read::Same);
     }
-    assert_eq!(heard.twist.unwrap().x, 0.5);
+    assert_eq!(heard.twist.unwrap().x.0, 0.5);
 }
 
 #[test]
 fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out() {
     let folder = Folder::new();
-    let (mut ends, server) = folder.open("robot").unwrap();
-    let (line, file) = lease(server.path());
-    let mut former = mapping(&file);
-    let mut heard = ends.command.blank();
+    let (mut ends, server, line, mut former, mut heard) = held(&folder);
     drop(line);
     let (_line, file) = lease(server.path());
     let mut holder = mapping(&file);
@@ -239,7 +242,7 @@ fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out(
         write(&mut former, 0.75);
         write(&mut holder, f64::from(cycle));
         assert_eq!(
-            (ends.command.newest(&mut heard), heard.twist.unwrap().x),
+            (ends.command.newest(&mut heard), heard.twist.unwrap().x.0),
             (Read::New, f64::from(cycle))
         );
     }
@@ -250,10 +253,7 @@ fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out(
 #[test]
 fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_granted_and_heard() {
     let folder = Folder::new();
-    let (mut ends, server) = folder.open("robot").unwrap();
-    let (line, file) = lease(server.path());
-    let mut former = mapping(&file);
-    let mut heard = ends.command.blank();
+    let (mut ends, server, line, mut former, mut heard) = held(&folder);
     drop(line);
     let (line, _file) = lease(server.path());
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -269,7 +269,7 @@ fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_gra
             let (_line, file) = lease(server.path());
             write(&mut mapping(&file), f64::from(round));
             let read = ends.command.newest(&mut heard);
-            assert_eq!((read, heard.twist.unwrap().x), (Read::New, f64::from(round)));
+            assert_eq!((read, heard.twist.unwrap().x.0), (Read::New, f64::from(round)));
         }
     });
 }

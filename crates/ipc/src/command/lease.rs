@@ -47,6 +47,7 @@ impl<M: Words> Lease<M> {
     }
 
     /// Reads the newest command, unless it was looked at already or came after the end.
+    #[inline]
     fn read(&self, seen: u64, copy: &mut [u64]) -> Found {
         if self.cell.newest() == seen {
             return Found::Nothing;
@@ -125,6 +126,7 @@ impl<M: Words> Hearing<M> {
     /// returns true if its words are a valid one.
     ///
     /// Never waits, makes no system call, allocates nothing and frees nothing.
+    #[inline]
     pub fn newest(&mut self, copy: &mut [u64], mut take: impl FnMut(&[u64]) -> bool) -> Read {
         let mut heard = None;
         // At most as many leases as can have followed each other since the last look.

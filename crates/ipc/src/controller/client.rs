@@ -80,7 +80,7 @@ impl Controller {
 
     /// Does as [`Controller::wait`], for this time at most: while another controller is active nothing is asked.
     pub fn wait_for(&mut self, limit: Duration) -> Waited<'_> {
-        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let limit = types::time::nanoseconds(limit);
         match self.sleep(now_ns().saturating_add(limit)) {
             Awake::Asked => Waited::Asked(self.turn()),
             Awake::TimedOut => Waited::TimedOut,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::words::{self, Rows};
-use super::{Answer, AxisAnswer, Commanded, Counters, Drive, Request, Wrong};
+use super::{Answer, AxisAnswer, Counters, Drive, ExternalCommand, Request, Wrong};
 use crate::cell::{self, Words, Writer};
 use crate::command::Read;
 use crate::command::lease::{self, Hearing, Leases};
@@ -60,7 +60,7 @@ impl CycleEnd {
             axes: vec![Axis::default(); axes],
             drives: vec![Drive::default(); axes],
             signals: vec![Signal::default(); signals],
-            command: Commanded { axes: vec![None; axes], ..Commanded::default() },
+            command: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
             ..Request::default()
         }
     }

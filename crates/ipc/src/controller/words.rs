@@ -1,10 +1,10 @@
 //! Encoding of requests and answers in words. `docs/controller-process.md` has the tables for other languages.
 
-use super::{Answer, AxisAnswer, Commanded, Drive, DriveRequest, Request, Wrong};
-use crate::command::words as command;
+use super::{Answer, AxisAnswer, Drive, DriveRequest, ExternalCommand, Request, Wrong};
+use crate::command;
 use crate::region::{Kind, magic};
-use crate::state::words as state;
-use crate::state::{Base, Refusal};
+use crate::state::region as state;
+use crate::state::{Base, Clamped, Limit, Refusal};
 
 /// Region of requests, written by the cycle.
 pub(crate) const REQUEST: Kind =
@@ -15,7 +15,7 @@ pub(crate) const ANSWER: Kind =
     Kind { name: "onbeat-answer", magic: magic(*b"AN"), version: super::VERSION as u64, slots: 4 };
 
 /// Axes and signals of the robot.
-pub(crate) use crate::state::words::Rows;
+pub(crate) use crate::state::region::Rows;
 
 /// Words of a request.
 pub(crate) const fn request_length(rows: Rows) -> usize {
@@ -40,7 +40,7 @@ pub(crate) fn encode_request(request: &Request, rows: Rows, words: &mut [u64]) {
         rows.axes as u64,
         rows.signals as u64,
     ]);
-    let Commanded { freshness, twist, pose, axes: targets } = &request.command;
+    let ExternalCommand { freshness, twist, pose, axes: targets } = &request.command;
     head[8] = *freshness as u64;
     head[9..13].copy_from_slice(&command::twist_words(*twist));
     head[13..21].copy_from_slice(&command::pose_words(*pose));
@@ -78,11 +78,14 @@ pub(crate) fn decode_request(words: &[u64], rows: Rows, request: &mut Request) {
 }
 
 fn drive_words(drive: &Drive) -> [u64; DRIVE] {
-    let Drive { statusword, error_code, homing, was_enabled, missed, waits } = *drive;
-    let flags = u64::from(homing) | u64::from(was_enabled) << 1;
+    let Drive { statusword, error_code, homing, was_enabled, missed, waits, counts } = *drive;
+    let flags = u64::from(homing) | u64::from(was_enabled) << 1 | u64::from(counts.is_some()) << 2;
+    let (position, per_radian) = counts.unwrap_or_default();
     [
         u64::from(statusword) | u64::from(error_code) << 16 | flags << 32,
         u64::from(missed) | u64::from(waits) << 32,
+        u64::from(position as u32),
+        per_radian.to_bits(),
     ]
 }
 
@@ -94,6 +97,7 @@ fn drive(words: &[u64]) -> Drive {
         was_enabled: words[0] >> 33 & 1 != 0,
         missed: words[1] as u32,
         waits: (words[1] >> 32) as u32,
+        counts: (words[0] >> 34 & 1 != 0).then(|| (words[2] as i32, f64::from_bits(words[3]))),
     }
 }
 
@@ -105,7 +109,7 @@ pub(crate) fn encode_answer(answer: &Answer, rows: Rows, words: &mut [u64]) {
         answer.cycle,
         rows.axes as u64,
         rows.signals as u64,
-        u64::from(answer.commanded) | refusal << 8,
+        u64::from(answer.commanded) | refusal << 8 | clamped_bits(answer.clamped),
     ]);
     head[4..7].copy_from_slice(&answer.base.pose.map(f64::to_bits));
     head[7..10].copy_from_slice(&answer.base.twist.map(f64::to_bits));
@@ -128,7 +132,8 @@ pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> R
         return Err(Wrong::Rows);
     }
     let refused = Refusal::from_code((codes >> 8) as u8);
-    let is_known = refused.is_some() == (codes >> 8 != 0) && codes >> 16 == 0 && codes & 0xFE == 0;
+    let clamped = clamped(codes, rows).ok_or(Wrong::Code)?;
+    let is_known = refused.is_some() == (codes as u16 >> 8 != 0) && codes & 0xFE == 0;
     if !is_known || unused.iter().any(|&word| word != 0) {
         return Err(Wrong::Code);
     }
@@ -136,7 +141,8 @@ pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> R
     if !base.pose.iter().chain(&base.twist).all(|number| number.is_finite()) {
         return Err(Wrong::NotFinite);
     }
-    (answer.cycle, answer.commanded, answer.refused, answer.base) = (cycle, codes & 1 != 0, refused, base);
+    (answer.cycle, answer.commanded, answer.base) = (cycle, codes & 1 != 0, base);
+    (answer.refused, answer.clamped) = (refused, clamped);
     let (axes, outputs) = rest.split_at(rows.axes * ROW);
     answer.axes.clear();
     for row in axes.chunks_exact(ROW) {
@@ -153,6 +159,24 @@ pub(crate) fn decode_answer(words: &[u64], rows: Rows, answer: &mut Answer) -> R
     Ok(())
 }
 
+/// Bits 16 and up of the codes: the limit, and the axis.
+fn clamped_bits(clamped: Option<Clamped>) -> u64 {
+    let Some(Clamped { limit, axis }) = clamped else { return 0 };
+    let axis = axis.and_then(|axis| u16::try_from(axis).ok()).unwrap_or(u16::MAX);
+    (limit as u64) << 16 | u64::from(axis) << 32
+}
+
+/// Clamp of such bits; `None` if they are none.
+fn clamped(codes: u64, rows: Rows) -> Option<Option<Clamped>> {
+    let (code, axis) = ((codes >> 16) as u16, (codes >> 32) as u32);
+    if (code, axis) == (0, 0) {
+        return Some(None);
+    }
+    let limit = u8::try_from(code).ok().and_then(Limit::from_code)?;
+    let axis = if axis == u32::from(u16::MAX) { None } else { Some(axis as usize) };
+    axis.is_none_or(|axis| axis < rows.axes).then_some(Some(Clamped { limit, axis }))
+}
+
 fn axis_words(axis: &AxisAnswer) -> [u64; ROW] {
     let [kind, number] = command::target_words(axis.target);
     let request = axis.request.map_or(0, |request| request as u64);
@@ -163,12 +187,7 @@ fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
     let target = command::target(codes & 0xFF, bits).ok_or(Wrong::Code)?;
     let request = match (codes >> 8) as u8 {
         0 => None,
-        1 => Some(DriveRequest::Disable),
-        2 => Some(DriveRequest::Enable),
-        3 => Some(DriveRequest::QuickStop),
-        4 => Some(DriveRequest::Halt),
-        5 => Some(DriveRequest::FaultReset),
-        _ => return Err(Wrong::Code),
+        code => Some(DriveRequest::from_code(code).ok_or(Wrong::Code)?),
     };
     if codes >> 17 != 0 {
         return Err(Wrong::Code);
@@ -183,7 +202,7 @@ fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
 const REQUEST_HEAD: usize = 24;
 
 /// Words of a drive in a request.
-const DRIVE: usize = 2;
+const DRIVE: usize = 4;
 
 /// Words of an axis in a request: its state, its drive, its target of the command.
 const REQUEST_AXIS: usize = state::AXIS + DRIVE + ROW;
@@ -196,8 +215,10 @@ const ROW: usize = 2;
 
 #[cfg(test)]
 mod tests {
+    use types::units::{Metres, NewtonMetres, Radians, RadiansPerSecond};
+
     use super::*;
-    use crate::command::{AxisTarget, Pose, Twist};
+    use crate::command::{AxisTarget, ToolPose, Twist};
     use crate::state::{Axis, Freshness, Signal};
 
     const ROWS: Rows = Rows { axes: 5, signals: 3 };
@@ -208,12 +229,13 @@ mod tests {
             cycle: 7,
             commanded: true,
             refused: Some(Refusal::Singular),
+            clamped: Some(Clamped { limit: Limit::Effort, axis: Some(4) }),
             base: Base { pose: [1.0, 2.0, 3.0], twist: [4.0, 5.0, 6.0] },
             axes: vec![
                 axis(None, true, None),
-                axis(Some(DriveRequest::Disable), false, Some(AxisTarget::Position(1.5))),
-                axis(Some(DriveRequest::Enable), false, Some(AxisTarget::Velocity(-2.5))),
-                axis(Some(DriveRequest::QuickStop), true, Some(AxisTarget::Effort(3.5))),
+                axis(Some(DriveRequest::Disable), false, Some(AxisTarget::Position(Radians(1.5)))),
+                axis(Some(DriveRequest::Enable), false, Some(AxisTarget::Velocity(RadiansPerSecond(-2.5)))),
+                axis(Some(DriveRequest::QuickStop), true, Some(AxisTarget::Effort(NewtonMetres(3.5)))),
                 axis(Some(DriveRequest::FaultReset), false, None),
             ],
             outputs: vec![None, Some(0), Some(u64::MAX)],
@@ -234,6 +256,13 @@ mod tests {
         let halt = AxisAnswer { request: Some(DriveRequest::Halt), ..AxisAnswer::default() };
         let [codes, bits] = axis_words(&halt);
         assert_eq!(axis(codes, bits), Ok(halt));
+        for clamped in [None, Some(Clamped { limit: Limit::Velocity, axis: None })] {
+            let answer = Answer { clamped, ..every_answer() };
+            let mut words = vec![u64::MAX; answer_length(ROWS)];
+            encode_answer(&answer, ROWS, &mut words);
+            assert_eq!(decode_answer(&words, ROWS, &mut back), Ok(()));
+            assert_eq!(back, answer);
+        }
     }
 
     #[test]
@@ -256,18 +285,22 @@ mod tests {
                     was_enabled: axis == 2,
                     missed: u32::MAX - u32::from(axis),
                     waits: axis.into(),
+                    counts: (axis > 2).then_some((i32::MIN + i32::from(axis), -0.5)),
                 })
                 .collect(),
             signals: (0..3).map(|word| Signal { word, fresh: word > 1, forced: word == 2 }).collect(),
-            command: Commanded {
+            command: ExternalCommand {
                 freshness: Freshness::Stale,
-                twist: Some(Twist { x: 1.5, y: 2.5, yaw: 3.5 }),
-                pose: Some(Pose { position: [1.0, 2.0, 3.0], orientation: [0.5, -0.5, 0.5, -0.5] }),
+                twist: Some(Twist::new(1.5, 2.5, 3.5)),
+                pose: Some(ToolPose {
+                    position: [1.0, 2.0, 3.0].map(Metres),
+                    orientation: [0.5, -0.5, 0.5, -0.5],
+                }),
                 axes: vec![
                     None,
-                    Some(AxisTarget::Position(1.0)),
-                    Some(AxisTarget::Velocity(2.0)),
-                    Some(AxisTarget::Effort(3.0)),
+                    Some(AxisTarget::Position(Radians(1.0))),
+                    Some(AxisTarget::Velocity(RadiansPerSecond(2.0))),
+                    Some(AxisTarget::Effort(NewtonMetres(3.0))),
                     None,
                 ],
             },
@@ -287,8 +320,12 @@ mod tests {
             (1, 4, Wrong::Rows),
             (2, u64::MAX, Wrong::Rows),
             (3, 2, Wrong::Code),
-            (3, 15 << 8, Wrong::Code),
-            (3, 1 << 16, Wrong::Code),
+            (3, 12 << 8, Wrong::Code),
+            (3, 4 << 16, Wrong::Code),
+            (3, 1 << 24, Wrong::Code),
+            (3, 1 << 32, Wrong::Code),
+            (3, 1 << 16 | 5 << 32, Wrong::Code),
+            (3, 1 << 16 | 1 << 48, Wrong::Code),
             (4, nan, Wrong::NotFinite),
             (9, f64::INFINITY.to_bits(), Wrong::NotFinite),
             (10, 1, Wrong::Code),

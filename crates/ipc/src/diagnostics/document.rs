@@ -112,7 +112,7 @@ pub struct Conditions {
     /// Link of the bus.
     pub link: String,
     /// Profile requested.
-    pub profile_asked: String,
+    pub profile_requested: String,
     /// Profile granted.
     pub profile_granted: String,
     /// CPU the cycle is bound to.

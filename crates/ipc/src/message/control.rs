@@ -2,7 +2,7 @@
 
 use super::codec::{self, HEAD, Head, Reader, no_number, unknown_kind};
 use super::{DecodeError, Found, NoRoom};
-use crate::codes::codes;
+use types::codes;
 
 /// Name of the port.
 pub const PORT: &str = "control";

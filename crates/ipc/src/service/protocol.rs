@@ -116,7 +116,7 @@ fn emit_force(force: Force) -> Vec<u8> {
         Force::Release(signal) => place(signal),
         Force::Hold { signal, value, time } => {
             let [kind, word] = value::encode(Some(value));
-            let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let time = types::time::nanoseconds(time);
             let numbers = [&(kind as u32).to_le_bytes()[..], &word.to_le_bytes(), &time.to_le_bytes()];
             [&place(signal)[..], &numbers.concat()].concat()
         }
@@ -137,7 +137,7 @@ pub(crate) enum Status {
     /// Granted. Numbers and text for an attach: the process, and the name of the interface; for a port: 0
     /// for messages or 1 for a stream, size, depth.
     Done,
-    /// Another protocol version; the server's is in the header.
+    /// Another version of the protocol, the server's is in the header, or of [`crate::controller`]; the text has both.
     Version,
     /// Not a request.
     Malformed,

@@ -265,7 +265,7 @@ impl Serve {
                  Onbeat on both sides",
                 controller::VERSION
             );
-            Reply::refusal(Status::Failed, text)
+            Reply::refusal(Status::Version, text)
         } else if !visitor.may_command() {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
         } else if let Some(holder) = &self.controller {
@@ -289,7 +289,7 @@ impl Serve {
                     "the cycle has not looked at its controller for a while",
                 ),
                 Some(Err(error)) => Reply::refusal(Status::Failed, error),
-                None => Reply::refusal(Status::Failed, NO_CONTROLLER),
+                None => Reply::refusal(Status::Impossible, NO_CONTROLLER),
             }
         };
         if answer(visitor.socket.as_fd(), &refusal, &[]).is_err() {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use onbeat_ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
 use onbeat_ipc::server::Builder;
 use onbeat_ipc::state::State;
+use types::CyclicMode;
 use types::signal::{Flow, OutputBehaviour, Writer};
 use types::{Signal, ValueType};
 
@@ -66,13 +67,13 @@ pub(crate) fn signals() -> Vec<Signal> {
 pub(crate) fn description() -> Description {
     let described = |signal: &Signal| SignalDescription {
         name: signal.name.clone(),
-        kind: signal.kind().to_owned(),
+        kind: signal.kind(),
         writer: signal.is_commanded().then(|| OUTSIDE.to_owned()),
         ..SignalDescription::default()
     };
     let axis = |name: &str| AxisDescription {
         name: name.into(),
-        mode: "csp".into(),
+        mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,

@@ -2,6 +2,7 @@
 
 use super::threads::{Policy, Thread};
 use super::{Area, Check, Finding, Subject, some_of};
+use crate::capability::{self, CAP_IPC_LOCK, CAP_SYS_NICE};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -108,14 +109,8 @@ fn limit(subject: &Subject, name: &str) -> Option<Limit> {
 
 fn has_capability(subject: &Subject, bit: u32) -> bool {
     let status = subject.root.text("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    effective.is_some_and(|mask| mask >> bit & 1 == 1)
+    capability::is_effective(&status, bit)
 }
-
-// linux/capability.h
-const CAP_IPC_LOCK: u32 = 14;
-const CAP_SYS_NICE: u32 = 23;
 
 fn group_scheduling(check: &Check, subject: &Subject) -> Finding {
     let root = &subject.root;

@@ -72,6 +72,7 @@ pub struct Left {
 
 /// Reason for a shield that was not raised.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ShieldError {
     /// There is no other CPU for the other threads.
     #[error("the machine has one CPU only: there is none to move the rest to")]

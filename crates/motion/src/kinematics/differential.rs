@@ -1,6 +1,6 @@
 //! A base with two driven wheels side by side.
 
-use super::{BaseError, length, slowed};
+use super::{BaseError, length};
 use crate::base::{Displacement, Twist};
 use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 
@@ -53,6 +53,7 @@ impl DifferentialDrive {
     #[must_use]
     pub fn within(&self, twist: Twist, limit: RadiansPerSecond) -> Twist {
         let twist = Twist { y: MetresPerSecond::ZERO, ..twist };
-        slowed(twist, self.wheels(twist), limit)
+        let [left, right] = self.wheels(twist);
+        twist.slowed(left.0.abs().max(right.0.abs()), limit.0)
     }
 }

@@ -6,50 +6,23 @@
 //! | [`omni`] | [`OmniBase`]: four wheels with rollers, Mecanum or omni |
 //! | [`arm`] | [`SerialArm`]: joints in a row, from URDF (feature `arm`) |
 
-#[cfg(feature = "arm")]
 pub mod arm;
 pub mod differential;
 pub mod omni;
 
 use thiserror::Error;
 
-#[cfg(feature = "arm")]
 pub use self::arm::{
     ArmError, ArmJoint, InverseError, InverseSettings, JointKind, JointLimits, Line, LineError, LineSpeed,
     Reached, SerialArm, Workspace,
 };
 pub use self::differential::DifferentialDrive;
 pub use self::omni::{OmniBase, OmniWheel};
-
-use crate::base::Twist;
-use crate::units::{Metres, RadiansPerSecond};
-
-/// Pose of an arm's tool in the frame of its base link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ToolPose {
-    /// x, y, z.
-    pub position: [Metres; 3],
-    /// Unit quaternion: x, y, z, w.
-    pub orientation: [f64; 4],
-}
-
-impl ToolPose {
-    /// Largest difference of an orientation's length from 1: what six digits leave.
-    pub const UNIT: f64 = 1e-3;
-}
-
-/// The twist, slowed down in all its parts alike until no wheel is faster than `limit`: the base keeps to its way.
-fn slowed<const WHEELS: usize>(
-    twist: Twist,
-    wheels: [RadiansPerSecond; WHEELS],
-    limit: RadiansPerSecond,
-) -> Twist {
-    let fastest = wheels.iter().map(|wheel| wheel.0.abs()).fold(0.0, f64::max);
-    if fastest <= limit.0 { twist } else { twist.scaled(limit.0 / fastest) }
-}
+pub use types::ToolPose;
 
 /// A base that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum BaseError {
     /// A length that is not finite and above 0.
     #[error("{name}: expected a finite number of metres above 0, found {found}")]

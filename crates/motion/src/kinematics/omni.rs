@@ -2,7 +2,7 @@
 
 use nalgebra::{Matrix3x4, Matrix4x3, Vector3, Vector4};
 
-use super::{BaseError, angle, length, slowed};
+use super::{BaseError, angle, length};
 use crate::base::{Displacement, Twist};
 use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 
@@ -154,7 +154,8 @@ impl OmniBase {
     /// The twist, slowed down in all its parts alike until no wheel is faster than `limit`.
     #[must_use]
     pub fn within(&self, twist: Twist, limit: RadiansPerSecond) -> Twist {
-        slowed(twist, self.wheels(twist), limit)
+        let fastest = self.wheels(twist).iter().map(|wheel| wheel.0.abs()).fold(0.0, f64::max);
+        twist.slowed(fastest, limit.0)
     }
 }
 

@@ -264,8 +264,9 @@ impl NoPlan {
     }
 }
 
-/// Why a motion is refused. Building one does not allocate; its words do.
+/// Reason that a motion is refused. Building one does not allocate; its words do.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum OnlineError {
     /// A limit means nothing.
     #[error("axis {axis}: expected a {name} limit that is finite and above 0, found {found}")]

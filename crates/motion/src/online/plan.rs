@@ -43,7 +43,7 @@ pub(super) enum Aim {
     Velocity(f64),
 }
 
-/// Why there is no plan.
+/// Reason that there is no plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoPlan {
     /// It would take longer than [`LONGEST`].

@@ -12,6 +12,7 @@ use crate::units::{
 #[derive(Clone, Debug)]
 pub struct OnlineTwist {
     plans: [Plan; 3],
+    limits: TwistLimits,
 }
 
 /// Limits of a base; all above 0.
@@ -52,10 +53,17 @@ impl OnlineTwist {
                 return Err(OnlineError::Limit { axis, name, found });
             }
         }
-        Ok(Self { plans: [ahead, ahead, yaw].map(Plan::new) })
+        Ok(Self { plans: [ahead, ahead, yaw].map(Plan::new), limits })
     }
 
-    /// Sets the twist of the base from now on. What is beyond a limit is brought within it.
+    /// `twist`, slower in all its parts alike until it is within the limits: the base keeps to its arc.
+    #[must_use]
+    pub fn within(&self, twist: Twist) -> Twist {
+        let twist = twist.slowed(twist.x.0.hypot(twist.y.0), self.limits.velocity.0);
+        twist.slowed(twist.yaw.0.abs(), self.limits.yaw_velocity.0)
+    }
+
+    /// Sets the twist of the base from now on. What is beyond a limit is brought [`OnlineTwist::within`] it.
     ///
     /// # Errors
     /// A number that is not finite: the base goes on to the old twist.
@@ -66,10 +74,12 @@ impl OnlineTwist {
                 return Err(OnlineError::NotFinite { axis, found });
             }
         }
-        for (axis, (plan, asked)) in self.plans.iter_mut().zip(asked).enumerate() {
+        let Twist { x, y, yaw } = self.within(twist);
+        for (axis, (plan, aim)) in self.plans.iter_mut().zip([x.0, y.0, yaw.0]).enumerate() {
+            // Scaled, it may be rounded up.
             let limit = plan.bounds.velocity;
-            let aim = Aim::Velocity(asked.clamp(-limit, limit));
-            plan.prepare(plan.moment(), aim, None).map_err(|why| why.of(axis))?;
+            plan.prepare(plan.moment(), Aim::Velocity(aim.clamp(-limit, limit)), None)
+                .map_err(|why| why.of(axis))?;
         }
         for plan in &mut self.plans {
             plan.take_up();

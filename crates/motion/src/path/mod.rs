@@ -253,6 +253,7 @@ fn wrapped(angle: f64) -> f64 {
 
 /// A path that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum PathError {
     /// NaN or infinite.
     #[error("path: expected finite numbers")]

@@ -42,7 +42,7 @@ impl Limits {
 
 /// Reaction of an axis that is not heard of: no trusted input comes, its outputs are not taken, or the host stands still.
 ///
-/// For [`BLIND_CYCLES`] its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
+/// For [`BLIND_CYCLES`](types::cycle::BLIND_CYCLES) its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
 /// heard of again: then set-points begin where it is and as fast as it is, and come to rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outage {
@@ -51,9 +51,6 @@ pub struct Outage {
     /// Reaction afterwards.
     pub after: AfterOutage,
 }
-
-/// Cycles in a row for which the set-points of an axis that is not heard of go on.
-pub const BLIND_CYCLES: u64 = 2;
 
 /// Cycles in a row after which a drive that is not heard of is asked for a quick stop.
 pub const OUTAGE_CYCLES: u32 = 20;
@@ -115,6 +112,7 @@ impl Settings {
 
 /// [`Settings`] that mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// A number that has to be finite and above 0.
     #[error("{name}: expected a finite number above 0, found {value}")]

@@ -22,29 +22,26 @@
 //! Simplification: without the drive's torque, or where the drive brakes by itself (quick stop, halt), how hard it
 //! brakes is the drive's; speeds and places are then what it reports.
 
+mod braking;
 mod ending;
 mod interlock;
 mod limits;
 mod outage;
 mod seen;
-mod wall;
 
 #[cfg(test)]
 mod tests;
 
-use core::mem;
-
 use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
 use crate::online::OnlineMotion;
-use crate::stop::StopProfile;
-use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+use braking::Braking;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use interlock::InterlockState;
-pub use limits::{
-    BLIND_CYCLES, FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError,
-};
+pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError};
 pub use seen::{Intervention, Seen, StopReason, Supervised};
+pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, CyclicMode, OnStale};
 
 /// Watches over one axis.
@@ -73,20 +70,6 @@ enum Course {
     Free,
     /// Supervision, because of this.
     Stopped { reason: StopReason, braking: Braking },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Braking {
-    /// At the deceleration limit.
-    Hard,
-    /// From these numbers smoothly to zero.
-    Ramp { velocity: RadiansPerSecond, torque: NewtonMetres, elapsed: Seconds, duration: Seconds },
-    /// The drive does it.
-    Drive(Intervention),
-    /// Not heard of: positions stand, others fall to zero. The velocity it had when that began.
-    Blind { velocity: RadiansPerSecond },
-    /// Heard of again: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
-    Return { begins: bool },
 }
 
 impl Supervisor {
@@ -149,7 +132,7 @@ impl Supervisor {
         self.acknowledged = true;
     }
 
-    /// Why the axis is stopped, if it is.
+    /// Reason of the stop, if the axis is stopped.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         match self.course {
@@ -166,26 +149,6 @@ impl Supervisor {
             (Course::Stopped { .. }, AxisPhase::HoldingAt(_)) => phase,
             (Course::Stopped { .. }, AxisPhase::Following) => AxisPhase::HoldingAt(self.sent.position),
         }
-    }
-
-    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
-    #[must_use]
-    pub fn ramp_time(&self) -> Seconds {
-        match (self.settings.on_stale, self.settings.mode) {
-            (OnStale::Ramp, CyclicMode::Torque) => TORQUE_RAMP,
-            (OnStale::Ramp, _) => {
-                let profile =
-                    StopProfile::new(Radians::ZERO, self.sent.velocity, self.settings.limits.deceleration);
-                profile.map_or(Seconds::ZERO, |profile| profile.duration())
-            }
-            _ => Seconds::ZERO,
-        }
-    }
-
-    /// Time braking at its deceleration takes from what the axis was last sent.
-    #[must_use]
-    pub fn braking_time(&self) -> Seconds {
-        Seconds(self.sent.velocity.0.abs() / self.settings.limits.deceleration.0)
     }
 
     /// A drive that does not follow set-points stands somewhere: what is sent begins there.
@@ -306,64 +269,6 @@ impl Supervisor {
         self.away.0 > 0.0 && self.away >= patience
     }
 
-    fn stop(&mut self, reason: StopReason, ramp: Option<Seconds>) {
-        let torque = self.settings.mode == CyclicMode::Torque;
-        let braking = match (reason, self.settings.on_stale) {
-            (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
-                Braking::Drive(Intervention::Disable)
-            }
-            (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
-            | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
-            (StopReason::Stale, OnStale::Ramp) => Braking::Ramp {
-                velocity: self.sent.velocity,
-                torque: self.sent.torque,
-                elapsed: Seconds::ZERO,
-                duration: Seconds(ramp.map_or(0.0, |ramp| ramp.0).max(self.ramp_time().0)),
-            },
-            _ if torque => Braking::Drive(Intervention::Halt),
-            _ => Braking::Hard,
-        };
-        self.course = Course::Stopped { reason, braking };
-        // An acknowledgement is for what was, not for what will be.
-        self.acknowledged = false;
-        self.asked = None;
-    }
-
-    /// Command a stopped axis is sent.
-    fn brake(&mut self, elapsed: Seconds, feedback: &AxisFeedback) {
-        let Course::Stopped { braking, .. } = &mut self.course else { return };
-        let sent = self.sent.velocity;
-        let hard =
-            sent.0.signum() * (sent.0.abs() - self.settings.limits.deceleration.0 * elapsed.0).max(0.0);
-        let (velocity, torque) = match braking {
-            Braking::Hard => (RadiansPerSecond(hard), NewtonMetres::ZERO),
-            Braking::Ramp { velocity, torque, elapsed: since, duration } => {
-                *since += elapsed;
-                let share = share_left(*since, *duration);
-                (*velocity * share, *torque * share)
-            }
-            // The drive takes no set-points.
-            Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
-            Braking::Blind { .. } => return self.stand_or_fall(),
-            Braking::Return { begins } => {
-                let begins = mem::take(begins);
-                // After a host that stood still the drive takes one step all the same.
-                let passed = if begins { Seconds::ZERO } else { self.period };
-                let point = self.way_back.advance(passed)[0];
-                if self.settings.mode == CyclicMode::Position {
-                    return self.return_to(point, begins);
-                }
-                (point.velocity, NewtonMetres::ZERO)
-            }
-        };
-        // The wall is as hard for an axis that is stopped.
-        let velocity = match self.settings.mode {
-            CyclicMode::Velocity => self.slowed(velocity, feedback.position, elapsed),
-            CyclicMode::Position | CyclicMode::Torque => velocity,
-        };
-        self.send(velocity, torque, self.sent.position, elapsed);
-    }
-
     /// Command of the controller, within the limits; true if a limit held it back.
     fn pass(
         &mut self,
@@ -433,7 +338,7 @@ impl Supervisor {
         // Set-points are kept at once; an axis that is sent velocities or torques answers some cycles later.
         let cycles = if self.settings.mode == CyclicMode::Position { 0.0 } else { ANSWER_CYCLES };
         let reaction = elapsed + self.period * cycles;
-        wall::slowed(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
+        at_wall(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
     }
 
     /// The position limits; an axis that stands outside them is not moved any farther out.
@@ -445,42 +350,37 @@ impl Supervisor {
             CyclicMode::Velocity | CyclicMode::Torque => Some((lowest, highest)),
         }
     }
-
-    fn intervention(&self) -> Option<Intervention> {
-        match self.course {
-            Course::Stopped { braking: Braking::Drive(intervention), .. } => Some(intervention),
-            _ => None,
-        }
-    }
-
-    /// True if a stopped axis stands.
-    fn rests(&self, feedback: &AxisFeedback) -> bool {
-        let Course::Stopped { braking, .. } = self.course else { return true };
-        let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
-        match braking {
-            // Not enabled while the drive brakes by itself, and once it has.
-            Braking::Drive(Intervention::QuickStop) if feedback.phase == AxisPhase::NotEnabled => standing,
-            _ if feedback.phase == AxisPhase::NotEnabled => true,
-            Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
-            Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,
-            Braking::Drive(Intervention::Halt) => standing,
-            Braking::Drive(Intervention::QuickStop | Intervention::Disable) | Braking::Blind { .. } => {
-                false
-            }
-            Braking::Return { .. } => {
-                self.way_back.arrived() && self.sent.velocity == RadiansPerSecond::ZERO
-            }
-        }
-    }
 }
 
-/// Part left of a velocity `elapsed` into a ramp, from 1 to 0: as [`StopProfile`] does it.
-fn share_left(elapsed: Seconds, duration: Seconds) -> f64 {
-    if elapsed >= duration {
-        return 0.0;
-    }
-    let u = (elapsed / duration).max(0.0);
-    1.0 - u * u * (3.0 - 2.0 * u)
+/// The highest speed towards a limit `distance` away: after `reaction` at this speed, braking at `deceleration` ends
+/// at the limit. 0 at the limit and behind it.
+///
+/// It solves `v T + v^2 / 2a = d`. An axis that keeps to it from cycle to cycle (`T` a cycle or longer) never brakes
+/// harder than `a`: from `v` the next distance is at least `v^2 / 2a`, and that allows `v - aT` or more.
+fn highest_speed(
+    distance: Radians,
+    deceleration: RadiansPerSecondSquared,
+    reaction: Seconds,
+) -> RadiansPerSecond {
+    let lost = deceleration.0 * reaction.0;
+    let distance = distance.0.max(0.0);
+    // The root as a quotient: no small difference of large numbers.
+    let root = (lost * lost + 2.0 * deceleration.0 * distance).sqrt();
+    RadiansPerSecond(if root > 0.0 { 2.0 * deceleration.0 * distance / (root + lost) } else { 0.0 })
+}
+
+/// Soft stop: `velocity`, slowed down so far that an axis at `position` comes to rest between `bounds`.
+fn at_wall(
+    velocity: RadiansPerSecond,
+    position: Radians,
+    bounds: Option<(Radians, Radians)>,
+    deceleration: RadiansPerSecondSquared,
+    reaction: Seconds,
+) -> RadiansPerSecond {
+    let Some((lowest, highest)) = bounds else { return velocity };
+    let up = highest_speed(highest - position, deceleration, reaction);
+    let down = highest_speed(position - lowest, deceleration, reaction);
+    RadiansPerSecond(velocity.0.clamp(-down.0, up.0))
 }
 
 /// Above a limit by less than this is rounding or an eager controller: held to the limit. More is an error.
@@ -490,10 +390,7 @@ const TOLERANCE: f64 = 1.05;
 const ROUNDING: Radians = Radians(1e-9);
 
 /// Share of the highest speed below which an axis stands.
-const STANDS: f64 = 0.01;
+pub const STANDS: f64 = 0.01;
 
 /// Cycles from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
 const ANSWER_CYCLES: f64 = 4.0;
-
-/// From full torque to none.
-const TORQUE_RAMP: Seconds = Seconds(0.25);

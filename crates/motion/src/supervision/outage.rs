@@ -40,6 +40,11 @@ impl Supervisor {
         feedback.fresh && (resumes || self.acknowledged)
     }
 
+    /// The axis's drive has left Op, or was without power: it is not enabled again before this stop is over.
+    pub fn lose_drive(&mut self) {
+        self.lose(true);
+    }
+
     fn lose(&mut self, for_long: bool) {
         let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(StopReason::Outage);
         let braking = match self.course {
@@ -117,7 +122,7 @@ impl Supervisor {
                 AxisSetpoint { velocity: RadiansPerSecond(fallen(self.sent.velocity.0, by.0)), ..self.sent }
             }
             CyclicMode::Torque => {
-                let by = limits.torque * (self.period / super::TORQUE_RAMP);
+                let by = limits.torque * (self.period / super::braking::TORQUE_RAMP);
                 AxisSetpoint { torque: NewtonMetres(fallen(self.sent.torque.0, by.0)), ..self.sent }
             }
         };

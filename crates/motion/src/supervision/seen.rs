@@ -3,59 +3,7 @@
 use super::{Ending, InterlockState};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::Seconds;
-
-/// The reasons, and all of them, from one list.
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Why an axis was stopped.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum StopReason {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl StopReason {
-            /// All of them.
-            pub const ALL: [Self; [$(Self::$name),*].len()] = [$(Self::$name),*];
-        }
-    };
-}
-
-reasons! {
-    /// The command went stale, or the controller process answers no more.
-    Stale,
-    /// The controller asked beyond the limits of position; in torque mode the axis is too fast to stop before one.
-    PositionLimit,
-    /// Beyond the limit of velocity; in torque mode the axis moves that fast.
-    VelocityLimit,
-    /// A set-point stepped farther than it may.
-    Step,
-    /// The axis did not follow.
-    FollowingError,
-    /// The drive is in fault.
-    Fault,
-    /// A set-point, or what the axis reports, is no finite number.
-    NotFinite,
-    /// The drive did not find its home: it showed a homing error.
-    HomingError,
-    /// The drive did not find its home in time.
-    HomingTimedOut,
-    /// The axis was not heard of.
-    Outage,
-    /// A stop signal.
-    Interlock,
-    /// The permission to enable is missing.
-    NotPermitted,
-    /// The cycle ends, and the controller did not bring the axis to rest by itself.
-    Ending,
-}
-
-impl StopReason {
-    /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](super::AfterOutage::Resume) says otherwise.
-    #[must_use]
-    pub const fn is_latched(self) -> bool {
-        !matches!(self, Self::Stale | Self::NotPermitted)
-    }
-}
+pub use types::state::StopReason;
 
 /// Request to an axis's drive in place of the controller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +46,6 @@ pub struct Supervised {
     pub setpoint: AxisSetpoint,
     /// Request in place of the controller's, if any.
     pub intervention: Option<Intervention>,
-    /// Why the axis is stopped or held back.
+    /// Reason that the axis is stopped or held back.
     pub reason: Option<StopReason>,
 }

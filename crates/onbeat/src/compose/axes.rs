@@ -3,10 +3,10 @@
 use control::axis::AxisConfiguration;
 use motion::supervision::{Outage, Settings};
 use motion::{Radians, Seconds};
-use robot::Robot;
+use robot::RobotConfig;
 
 /// The axes of `robot`, in their order.
-pub fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
+pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
     let axis = |axis: &robot::Axis| {
         // Supervision keeps to the step in radians; what the drive is sent is rounded to counts at both ends of it.
         let step = Radians(axis.limits.step.0 + 2.0 / axis.scale.counts_per_radian().abs());
@@ -14,6 +14,7 @@ pub fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
             supervision: Some(supervision(axis, &robot.cycle)),
             homing: axis.homing,
             brake: axis.brake,
+            drive_axis: axis.drive_axis,
             ..AxisConfiguration::new(&axis.name, axis.sub_device, axis.mode, axis.scale, step)
         }
     };

@@ -1,14 +1,16 @@
-//! Configuration of the MainDevice for a robot's bus.
+//! Configurations of the MainDevice for a robot's bus, and of the cycle.
 
 use control::clock::MonotonicClock;
+use control::cycle::CycleConfiguration;
 use ethercat::al::AlState;
 use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{
-    HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION,
+    HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, of_axis,
 };
 use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
-use robot::{Axis, Robot, SubDevice};
+use robot::{Axis, RobotConfig, SubDevice};
 use rustix::rand::GetRandomFlags;
+use types::CycleClock;
 
 use crate::Error;
 
@@ -22,13 +24,13 @@ pub fn main_device(configuration: Configuration) -> Result<MainDevice, Error> {
 }
 
 /// The bus of `robot`, to be brought to `target`.
-pub fn configuration(robot: &Robot, target: AlState) -> Configuration {
+pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
     let mut sub_devices: Vec<_> = robot.bus.sub_devices.iter().map(sub_device).collect();
     for axis in &robot.axes {
         let sub_device = &robot.bus.sub_devices[axis.sub_device];
-        if !maps_modes_of_operation(sub_device) {
+        if !maps_modes_of_operation(sub_device, axis) {
             sub_devices[axis.sub_device].startup.push(StartupSdo {
-                index: MODES_OF_OPERATION,
+                index: of_axis(MODES_OF_OPERATION, axis.drive_axis),
                 sub_index: 0,
                 complete_access: false,
                 data: vec![ModeOfOperation::from(axis.mode).number() as u8],
@@ -46,8 +48,22 @@ pub fn configuration(robot: &Robot, target: AlState) -> Configuration {
         period: robot.cycle.period,
         distributed_clocks: robot.bus.distributed_clocks,
         replies: robot.bus.replies,
+        recovery: robot.bus.recovery,
+        steers_reference: robot.cycle.clock == CycleClock::Host,
         system_time_at_epoch: MonotonicClock::system_time_at_epoch(),
         ..Configuration::default()
+    }
+}
+
+/// The cycle of `robot`, over after so many cycles: it counts them itself, so that nobody who is held up can hold up its end.
+pub(crate) fn cycle(robot: &RobotConfig, cycles: Option<u64>) -> CycleConfiguration {
+    CycleConfiguration {
+        period: robot.cycle.period,
+        order: robot.cycle.frame_order,
+        cycles,
+        loss: robot.cycle.loss_time,
+        overrun: robot.cycle.overrun,
+        clock: robot.cycle.clock,
     }
 }
 
@@ -57,7 +73,7 @@ fn homing(axis: &Axis) -> Vec<StartupSdo> {
     let Some(settings) = &axis.homing_settings else { return Vec::new() };
     let Some(method) = settings.method else { return Vec::new() };
     let sdo = |index, sub_index, data: &[u8]| StartupSdo {
-        index,
+        index: of_axis(index, axis.drive_axis),
         sub_index,
         complete_access: false,
         data: data.to_vec(),
@@ -87,16 +103,21 @@ fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
         process_data: it.process_data.clone(),
         startup: it.startup.clone(),
         sync0: it.sync0,
+        sync1: it.sync1,
+        latches: it.latches,
+        every: it.every,
+        separate: !it.lrw,
         group: it.group.clone(),
+        presence: it.presence,
         process_data_watchdog: it.process_data_watchdog,
         pdi_watchdog: it.pdi_watchdog,
     }
 }
 
 /// A mode in the process data is written there on every cycle, not by SDO.
-fn maps_modes_of_operation(sub_device: &SubDevice) -> bool {
-    let mapping = sub_device.explicit_mapping();
-    mapping.is_some_and(|mapping| mapping.output(MODES_OF_OPERATION, 0).is_some())
+fn maps_modes_of_operation(sub_device: &SubDevice, axis: &Axis) -> bool {
+    let mode = of_axis(MODES_OF_OPERATION, axis.drive_axis);
+    sub_device.explicit_mapping().is_some_and(|mapping| mapping.output(mode, 0).is_some())
 }
 
 #[cfg(test)]
@@ -114,7 +135,7 @@ mod tests {
     #[test]
     fn an_axis_sets_its_mode_at_start_up() {
         let text = include_str!("../../../../examples/six-axis.toml");
-        let robot = Robot::parse(text, "six-axis.toml").unwrap();
+        let robot = RobotConfig::parse(text, "six-axis.toml").unwrap();
         let configuration = configuration(&robot, AlState::Op);
         let modes: Vec<_> = configuration
             .sub_devices
@@ -127,10 +148,29 @@ mod tests {
     }
 
     #[test]
+    fn each_axis_of_a_drive_sets_its_own_objects() {
+        let text = include_str!("../../../../examples/xy-table.toml");
+        let homed = "drive_axis = 2\nhoming = { method = 37 }";
+        let text = text.replacen("drive_axis = 2", homed, 1);
+        let y = "{ index = 0x687A, bits = 32, name = \"target position y\" },";
+        let text = text.replacen(y, &format!("{y}\n{{ index = 0x6860, bits = 8, name = \"mode y\" }},"), 1);
+        let y = "{ index = 0x6864, bits = 32, name = \"position y\" },";
+        let text = text.replacen(y, &format!("{y}\n{{ index = 0x6861, bits = 8, name = \"mode y\" }},"), 1);
+        let robot = RobotConfig::parse(&text, "xy-table.toml").unwrap();
+        let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
+        let written = |position: usize| -> Vec<(u16, u8)> {
+            sub_devices[position].startup.iter().map(|sdo| (sdo.index, sdo.data[0])).collect()
+        };
+        // The mode of y is in the process data; its drive homes it.
+        assert_eq!(written(0), [(0x60FE, 0), (0x6060, 8), (0x6898, 37), (0x687C, 0)]);
+        assert_eq!(written(1), [(0x60FE, 0), (0x6060, 8)]);
+    }
+
+    #[test]
     fn a_group_is_told_to_the_main_device() {
         let text = include_str!("../../../../examples/six-axis.toml");
         let text = text.replace("[[bus.sub_device]]\n", "[[bus.sub_device]]\ngroup = \"gantry\"\n");
-        let robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let robot = RobotConfig::parse(&text, "six-axis.toml").unwrap();
         let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
         assert!(sub_devices.iter().all(|it| it.group.as_deref() == Some("gantry")));
     }
@@ -143,7 +183,7 @@ mod tests {
             text = text.replace(last, &format!("{last} }}, {{ index = {mode}, bits = 8"));
         }
         let startup = |text: &str| {
-            let robot = Robot::parse(text, "six-axis.toml").unwrap();
+            let robot = RobotConfig::parse(text, "six-axis.toml").unwrap();
             let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
             sub_devices.into_iter().map(|it| it.startup).collect::<Vec<_>>()
         };

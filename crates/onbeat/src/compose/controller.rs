@@ -11,14 +11,15 @@ use ipc::message::control::PORT;
 use ipc::message::trajectory;
 use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
 use motion::{AxisLimits, Metres, Radians, RadiansPerSecond};
-use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
+use robot::{Base, BaseKind, ControllerKind, Homing, RobotConfig};
 
 use super::ipc::Ports;
 use super::urdf::tool;
 use crate::Error;
+use crate::error::ControllerError;
 
 /// The controllers of `robot`, the first one active.
-fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
+fn switch(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
     let axis = |axis: &robot::Axis| ManagedAxis {
         mode: axis.mode,
         velocity_limit: axis.limits.velocity,
@@ -38,7 +39,7 @@ fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<ControllerMan
 }
 
 /// The same, answering at the ports `control` and `trajectory` where there is an IPC.
-pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<ControllerManager, Error> {
+pub(crate) fn controllers(robot: &RobotConfig, ports: Option<Ports>) -> Result<ControllerManager, Error> {
     let mut ports = ports;
     let switch = switch(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
     let taken = ports.and_then(|mut ports| Some((ports.take(PORT)?, ports.take(trajectory::PORT)?)));
@@ -53,7 +54,7 @@ fn is_external(controller: &robot::Controller) -> bool {
 }
 
 /// A controller process moves axes in their modes.
-fn external(robot: &Robot, controller: &robot::Controller) -> external::Settings {
+fn external(robot: &RobotConfig, controller: &robot::Controller) -> external::Settings {
     let axis = |(index, axis): (usize, &robot::Axis)| {
         controller.axes.contains(&index).then(|| external::ExternalAxis {
             mode: axis.mode,
@@ -68,32 +69,28 @@ fn external(robot: &Robot, controller: &robot::Controller) -> external::Settings
 }
 
 fn kind(
-    robot: &Robot,
+    robot: &RobotConfig,
     controller: &robot::Controller,
     process: Option<CycleEnd>,
 ) -> Result<MemberKind, Error> {
     let axes: Vec<_> = controller.axes.iter().map(|&axis| settings(robot, axis)).collect();
     let plain = |controller| Ok(MemberKind::Plain(controller));
-    let failed = |error: &dyn std::fmt::Display| Error::Controller {
-        name: controller.name.clone(),
-        why: error.to_string(),
-    };
+    let failed = |source| Error::Controller { name: controller.name.clone(), source };
     match controller.kind {
         ControllerKind::Hold => plain(Box::new(Hold)),
         ControllerKind::Sinusoid => {
-            let swings = axes.iter().zip(&controller.swings).map(|(settings, swing)| SwingSettings {
-                axis: settings.axis,
+            let swings = axes.iter().zip(&controller.swings).map(|(&axis, swing)| SwingSettings {
+                axis,
                 sinusoid: swing.trajectory(),
                 delay: swing.delay(),
-                position_limits: settings.position_limits,
             });
             plain(Box::new(Sinusoid::new(&swings.collect::<Vec<_>>())))
         }
         ControllerKind::JointPosition => {
-            plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(&error))?))
+            plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::JointVelocity => {
-            plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(&error))?))
+            plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::JointEffort => {
             let torque = |settings: AxisSettings| (settings, robot.axes[settings.axis].limits.torque);
@@ -108,48 +105,42 @@ fn kind(
                 goal_tolerance: controller.goal_tolerance,
                 goal_time: controller.goal_time,
             };
-            let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
+            let controller = JointTrajectory::new(settings).map_err(|error| failed(error.into()))?;
             Ok(MemberKind::Trajectory(Box::new(controller)))
         }
         ControllerKind::Cartesian => {
             let (axes, line) = line(robot, controller)?;
-            plain(Box::new(Cartesian::new(&axes, line).map_err(|error| failed(&error))?))
+            plain(Box::new(Cartesian::new(&axes, line).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::External => {
-            let end = process.ok_or_else(|| {
-                failed(&"expected an IPC for its process, found none: leave out --no-ipc, or see why none is open")
-            })?;
+            let end = process.ok_or_else(|| failed(ControllerError::NoIpc))?;
             plain(Box::new(External::new(end, external(robot, controller))))
         }
         ControllerKind::DiffDrive | ControllerKind::OmniDrive => {
-            let base = robot.base.as_ref().ok_or_else(|| failed(&"expected a [base], found none"))?;
-            drive(robot, base).map(Box::new).map(MemberKind::Base).map_err(|error| failed(&*error))
+            let base = robot.base.as_ref().ok_or_else(|| failed(ControllerError::NoBase))?;
+            drive(robot, base).map(Box::new).map(MemberKind::Base).map_err(failed)
         }
     }
 }
 
 /// Axes of the joints from base to tool, in their order, and the planner of lines.
-fn line(robot: &Robot, controller: &robot::Controller) -> Result<(Vec<usize>, Line), Error> {
-    let failed = |why: String| Error::Controller { name: controller.name.clone(), why };
+fn line(robot: &RobotConfig, controller: &robot::Controller) -> Result<(Vec<usize>, Line), Error> {
+    let failed = |source| Error::Controller { name: controller.name.clone(), source };
     let (Some(arm), Some(described)) = (tool(robot)?, &robot.arm) else {
-        return Err(failed("expected an [arm], found none".to_owned()));
+        return Err(failed(ControllerError::NoArm));
     };
     let axis_of = |joint: &str| {
         let axis = described.joints.iter().position(|it| it.as_deref() == Some(joint));
-        axis.filter(|axis| controller.axes.contains(axis)).ok_or_else(|| {
-            failed(format!(
-                "joint \"{joint}\" is between base and tool, and none of its axes: expected an axis for it in [arm.joints]"
-            ))
-        })
+        let axis = axis.filter(|axis| controller.axes.contains(axis));
+        axis.ok_or_else(|| failed(ControllerError::NoAxis { joint: joint.to_owned() }))
     };
     let axes = arm.joints().iter().map(|it| axis_of(&it.name)).collect::<Result<Vec<_>, _>>()?;
     if let Some(&other) = controller.axes.iter().find(|axis| !axes.contains(axis)) {
-        let name = &robot.axes[other].name;
-        return Err(failed(format!(
-            "axis \"{name}\" moves no joint between link \"{}\" and link \"{}\": name its axes, without this one",
-            arm.base_link(),
-            arm.tip_link()
-        )));
+        return Err(failed(ControllerError::OtherAxis {
+            axis: robot.axes[other].name.clone(),
+            base: arm.base_link().to_owned(),
+            tool: arm.tip_link().to_owned(),
+        }));
     }
     let limits = |&axis: &usize| {
         let settings = settings(robot, axis);
@@ -162,10 +153,10 @@ fn line(robot: &Robot, controller: &robot::Controller) -> Result<(Vec<usize>, Li
     };
     let limits: Vec<_> = axes.iter().map(limits).collect();
     let speed = LineSpeed { linear: controller.linear_velocity, angular: controller.angular_velocity };
-    Line::new(arm, &limits, speed).map(|line| (axes, line)).map_err(|error| failed(error.to_string()))
+    Line::new(arm, &limits, speed).map(|line| (axes, line)).map_err(|error| failed(error.into()))
 }
 
-fn drive(robot: &Robot, base: &Base) -> Result<BaseController, Box<dyn std::error::Error>> {
+fn drive(robot: &RobotConfig, base: &Base) -> Result<BaseController, ControllerError> {
     let limits = base.wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
     let slowest = RadiansPerSecond(limits.fold(f64::INFINITY, f64::min));
     let (radius, track, wheelbase) =
@@ -195,7 +186,7 @@ fn corners(base: &Base) -> [OmniWheel; 4] {
     [wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)]
 }
 
-fn settings(robot: &Robot, axis: usize) -> AxisSettings {
+fn settings(robot: &RobotConfig, axis: usize) -> AxisSettings {
     let limits = &robot.axes[axis].limits;
     AxisSettings {
         axis,
@@ -216,7 +207,7 @@ mod tests {
     /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
     fn omni() -> OmniBase {
         let text = include_str!("../../../../examples/omni.toml");
-        let mut base = Robot::parse(text, "omni.toml").unwrap().base.unwrap();
+        let mut base = RobotConfig::parse(text, "omni.toml").unwrap().base.unwrap();
         (base.wheel_radius, base.wheelbase, base.track) = (0.1, 0.6, 0.4);
         OmniBase::new(corners(&base)).unwrap()
     }

@@ -1,10 +1,8 @@
 //! The IPC of a robot: what those outside are told of it, and the ports they may open.
 
 use std::fs;
-use std::time::Duration;
 
-use control::ipc::{AxisRules, BaseRules, Commanded, Rules, Takes};
-use ethercat::cia402::CyclicMode;
+use control::ipc::{Commanded, Rules};
 use ipc::channel::{Kind, Port};
 use ipc::controller::CycleEnd;
 use ipc::description::{
@@ -12,35 +10,37 @@ use ipc::description::{
 };
 use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
-use robot::{BaseKind, ControllerKind, IpcPortKind, Robot};
+use robot::{ControllerKind, PortKind, RobotConfig};
 use types::Signal;
+use types::time::nanoseconds;
 
+use super::rules::rules;
 use super::signals;
 use super::urdf::{tool, urdf};
 use crate::{Error, SharedMemoryError};
 
 /// An IPC that is not open yet, and what lives on it.
-pub struct Interface {
+pub(crate) struct Interface {
     /// To be opened.
-    pub builder: Builder,
+    pub(crate) builder: Builder,
     /// Limits of commands for the robot.
-    pub rules: Rules,
+    pub(crate) rules: Rules,
     /// Its ports.
-    pub ports: Ports,
+    pub(crate) ports: Ports,
 }
 
 /// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file; and that of the controller
 /// process, where there is to be one.
 #[derive(Debug)]
-pub struct Ports {
+pub(crate) struct Ports {
     ports: Vec<Port>,
     /// End of the controller process.
-    pub external: Option<CycleEnd>,
+    pub(crate) external: Option<CycleEnd>,
 }
 
 impl Ports {
     /// The one of this name, once.
-    pub fn take(&mut self, name: &str) -> Option<Port> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<Port> {
         let place = self.ports.iter().position(|port| port.name() == name)?;
         Some(self.ports.swap_remove(place))
     }
@@ -48,7 +48,7 @@ impl Ports {
 
 /// Holder of the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MovedBy {
+pub(crate) enum MovedBy {
     /// The robot file's controllers.
     Controllers,
     /// A controller that nobody knows: any target may be meant for it that the drives' modes can follow.
@@ -56,8 +56,8 @@ pub enum MovedBy {
 }
 
 /// The IPC of `robot`, called `name`.
-pub fn interface(
-    robot: &Robot,
+pub(crate) fn interface(
+    robot: &RobotConfig,
     name: &str,
     moved_by: MovedBy,
     signals: &[Signal],
@@ -79,8 +79,8 @@ pub fn interface(
     let orders = create(trajectory::PORT, Kind::Message { size, depth: ORDERS })?;
     let port = |port: &robot::IpcPort| {
         let kind = match port.kind {
-            IpcPortKind::Message => Kind::Message { size: port.size, depth: port.depth },
-            IpcPortKind::Stream => Kind::Stream { size: port.size },
+            PortKind::Message => Kind::Message { size: port.size, depth: port.depth },
+            PortKind::Stream => Kind::Stream { size: port.size },
         };
         create(&port.name, kind)
     };
@@ -96,11 +96,11 @@ pub fn interface(
 }
 
 /// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
-pub fn description(robot: &Robot, moved_by: MovedBy) -> Result<Description, Error> {
+pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Description, Error> {
     let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {
         name: controller.name.clone(),
-        kind: controller.kind.name().to_owned(),
+        kind: Some(controller.kind),
         axes: controller.axes.clone(),
     };
     Ok(Description {
@@ -114,7 +114,7 @@ pub fn description(robot: &Robot, moved_by: MovedBy) -> Result<Description, Erro
             MovedBy::Own => vec![own_controller(robot)],
         },
         base: robot.base.as_ref().map(|base| BaseDescription {
-            kind: base.kind.name().to_owned(),
+            kind: base.kind,
             velocity_limit: base.limits.velocity.0,
             yaw_limit: base.limits.yaw_velocity.0,
             odometry_frame: base.odometry_frame.clone(),
@@ -132,77 +132,22 @@ pub fn description(robot: &Robot, moved_by: MovedBy) -> Result<Description, Erro
     })
 }
 
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// It may move every axis.
-fn own_controller(robot: &Robot) -> ControllerDescription {
+fn own_controller(robot: &RobotConfig) -> ControllerDescription {
     let axes = (0..robot.axes.len()).collect();
-    ControllerDescription { name: "own".to_owned(), kind: "own".to_owned(), axes }
+    ControllerDescription { name: "own".to_owned(), kind: None, axes }
 }
 
 /// Outside an axis goes by the name of its joint, if it is one of an arm's.
-fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
+fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
     let axis = &robot.axes[index];
     let joint = robot.arm.as_ref().and_then(|arm| arm.joints[index].as_ref());
     AxisDescription {
         name: joint.unwrap_or(&axis.name).clone(),
-        mode: axis.mode.name().to_owned(),
+        mode: axis.mode,
         position_limits: axis.limits.position.map(|(lowest, highest)| (lowest.0, highest.0)),
         velocity_limit: axis.limits.velocity.0,
         effort_limit: axis.limits.torque.0,
-    }
-}
-
-/// Limits of commands for `robot`: what one of its controllers can follow.
-fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
-    let mut takes = vec![Takes::default(); robot.axes.len()];
-    let mut drives = moved_by == MovedBy::Own;
-    let mut pose = moved_by == MovedBy::Own && robot.arm.is_some();
-    if moved_by == MovedBy::Own {
-        takes = robot.axes.iter().map(|axis| of_mode(axis.mode)).collect();
-    }
-    for controller in &robot.controllers {
-        drives |= matches!(controller.kind, ControllerKind::DiffDrive | ControllerKind::OmniDrive);
-        pose |= controller.kind == ControllerKind::Cartesian;
-        // Its process obeys whatever it is made for.
-        let external = matches!(controller.kind, ControllerKind::External);
-        drives |= external;
-        pose |= external && robot.arm.is_some();
-        for &axis in &controller.axes {
-            let own = if external { of_mode(robot.axes[axis].mode) } else { Takes::default() };
-            takes[axis].position |= own.position || controller.kind == ControllerKind::JointPosition;
-            takes[axis].velocity |= own.velocity || controller.kind == ControllerKind::JointVelocity;
-            takes[axis].effort |= own.effort || controller.kind == ControllerKind::JointEffort;
-        }
-    }
-    let axis = |(axis, takes): (&robot::Axis, Takes)| AxisRules {
-        takes,
-        position: axis.limits.position,
-        velocity: axis.limits.velocity,
-        effort: axis.limits.torque,
-    };
-    Rules {
-        axes: robot.axes.iter().zip(takes).map(axis).collect(),
-        base: robot.base.as_ref().filter(|_| drives).map(|base| BaseRules {
-            sideways: base.kind != BaseKind::Differential,
-            velocity: base.limits.velocity,
-            yaw: base.limits.yaw_velocity,
-        }),
-        pose,
-        // They are known in PreOp.
-        signals: Vec::new(),
-        longest_time_to_live: robot.ipc.longest_time_to_live,
-    }
-}
-
-/// A drive that follows positions can be moved at a velocity, too.
-fn of_mode(mode: CyclicMode) -> Takes {
-    Takes {
-        position: mode == CyclicMode::Position,
-        velocity: mode != CyclicMode::Torque,
-        effort: mode == CyclicMode::Torque,
     }
 }
 
@@ -244,9 +189,9 @@ mod tests {
     fn an_axis_goes_by_the_name_of_its_joint() {
         let text = include_str!("../../../../examples/six-axis.toml").to_owned();
         let text = text + "\n[arm]\nurdf = \"arm.urdf\"\njoints = { axis-2 = \"shoulder\" }\n";
-        let mut robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let mut robot = RobotConfig::parse(&text, "six-axis.toml").unwrap();
         let names =
-            |robot: &Robot| (0..3).map(|axis| axis_description(robot, axis).name).collect::<Vec<_>>();
+            |robot: &RobotConfig| (0..3).map(|axis| axis_description(robot, axis).name).collect::<Vec<_>>();
         assert_eq!(names(&robot), ["axis-1", "shoulder", "axis-3"]);
         assert!(
             description(&robot, MovedBy::Controllers)

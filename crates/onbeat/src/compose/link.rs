@@ -1,38 +1,54 @@
 //! The link between the MainDevice and its SubDevices: a network interface or the simulation, with
 //! faults and a capture around it where they are asked for.
 
-use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::bring_up::{BRING_UP_PATIENCE, Pump};
 use control::clock::Clock;
-use control::link::{Capture, Faults, Faulty, Link, PacketLink, SimulatedLink};
+use control::link::{
+    Capture, FaultControl, Faults, Faulty, InterfaceLink, Link, LinkKind, PacketLink, Redundant, RingError,
+    SimulatedLink,
+};
+use ethercat::link::Segment;
 use ethercat::main_device::Event;
-use robot::{Overrides, Robot};
-use simulator::Segment;
+use ethercat::redundancy::Ring;
+use robot::{FileError, Overrides, RobotConfig};
 
-use super::profile;
-use super::segment::segment;
+use super::segment::{self, segment};
+use crate::fault::{FaultReports, FaultySegment, Script, ScriptErrors, Targets, socket};
 use crate::{CaptureError, Error, Notice};
-
-/// Time a network card may take to see the far end of its cable.
-const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Place of the SubDevices, and additions to their link.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     /// Network interface; simulated without one.
     pub interface: Option<String>,
+    /// Network interface at the other end of a ring.
+    pub second_interface: Option<String>,
+    /// Name of this program, which others who want the interface are told; `onbeat` without one.
+    pub program: Option<String>,
+    /// Way to the interface's frames.
+    pub link: LinkKind,
     /// Takes the SubDevices from another MainDevice that is heard.
     pub take_over: bool,
-    /// Robot file to simulate instead of the robot's own SubDevices.
+    /// RobotConfig file to simulate instead of the robot's own SubDevices.
     pub segment: Option<PathBuf>,
     /// File for every frame, sent and received.
     pub capture: Option<PathBuf>,
     /// Faults put on the link.
     pub faults: Option<Faults>,
+    /// Script of faults of a simulated bus ([`crate::fault`]); its faults of frames take the place of `faults`.
+    pub script: Option<PathBuf>,
+    /// Name by which `onbeat fault` finds the simulated bus; without one it does not.
+    pub control: Option<String>,
+}
+
+impl Wire {
+    fn has_faults_on_demand(&self) -> bool {
+        self.script.is_some() || self.control.is_some()
+    }
 }
 
 /// Link of a robot.
@@ -54,48 +70,135 @@ pub enum RobotLink {
 /// # Errors
 /// An interface that is not there, not up or taken; a robot that cannot be simulated; a capture that cannot be written.
 pub fn open(
-    robot: &Robot,
+    robot: &RobotConfig,
     wire: &Wire,
     doing: &str,
     tell: &mut dyn FnMut(&Notice),
 ) -> Result<RobotLink, Error> {
+    open_with_faults(robot, wire, doing, tell).map(|(link, _)| link)
+}
+
+/// The same, with reports of the faults of a script.
+pub(crate) fn open_with_faults(
+    robot: &RobotConfig,
+    wire: &Wire,
+    doing: &str,
+    tell: &mut dyn FnMut(&Notice),
+) -> Result<(RobotLink, Option<FaultReports>), Error> {
+    let mut reports = None;
     let (link, name): (Box<dyn Link + Send>, &str) = match (&wire.interface, &wire.segment) {
-        (Some(interface), _) => (Box::new(own(interface, doing, tell)?), interface.as_str()),
-        (None, Some(other)) => {
-            let other = Robot::read(other, Overrides { period: Some(robot.cycle.period) })?;
-            (Box::new(simulated(segment(&other)?, robot)), "simulated")
+        (Some(interface), _) if wire.has_faults_on_demand() => return Err(not_simulated(interface, wire)),
+        (Some(interface), _) => {
+            let doing = format!("{} {doing}", wire.program.as_deref().unwrap_or("onbeat"));
+            (at_interface(robot, interface, wire, &doing, tell)?, interface.as_str())
         }
-        (None, None) => (Box::new(simulated(segment(robot)?, robot)), "simulated"),
+        (None, Some(other)) => {
+            let other = RobotConfig::read(
+                other,
+                Overrides { period: Some(robot.cycle.period), ..Overrides::default() },
+            )?;
+            (simulated(&other, robot, wire, &mut reports)?, "simulated")
+        }
+        (None, None) => (simulated(robot, robot, wire, &mut reports)?, "simulated"),
     };
     let link = match &wire.faults {
-        Some(faults) => Box::new(Faulty::new(link, *faults)),
-        None => link,
+        Some(faults) if !wire.has_faults_on_demand() => Box::new(Faulty::new(link, *faults)),
+        _ => link,
     };
-    match &wire.capture {
-        None => Ok(RobotLink::Plain(link)),
+    let link = match &wire.capture {
+        None => RobotLink::Plain(link),
         Some(path) => {
             let capture = Capture::create(link, path, name)
                 .map_err(|source| CaptureError::File { path: path.clone(), source })?;
-            Ok(RobotLink::Captured { capture, path: path.clone() })
+            RobotLink::Captured { capture, path: path.clone() }
         }
+    };
+    Ok((link, reports))
+}
+
+/// The interface, or both ends of a ring.
+fn at_interface(
+    robot: &RobotConfig,
+    interface: &str,
+    wire: &Wire,
+    doing: &str,
+    tell: &mut dyn FnMut(&Notice),
+) -> Result<Box<dyn Link + Send>, Error> {
+    let Some(second) = wire.second_interface.as_deref() else {
+        if robot.bus.ring {
+            return Err(RingError::OneInterface { interface: interface.to_owned() }.into());
+        }
+        return Ok(Box::new(own(interface, wire.link, doing, tell)?));
+    };
+    if interface == second {
+        return Err(RingError::SameInterface { interface: interface.to_owned() }.into());
     }
+    let ends = (own(interface, wire.link, doing, tell)?, own(second, wire.link, doing, tell)?);
+    let mut ring = Redundant::new(ends.0, ends.1).with_wait(robot.cycle.period / 2);
+    ring.check([interface, second])?;
+    Ok(Box::new(ring))
+}
+
+/// The segment on a thread of its own, at both ends where it is a ring.
+fn on_thread<S: Segment + 'static>(segment: S, is_ring: bool, robot: &RobotConfig) -> Box<dyn Link + Send> {
+    let scheduling = segment::scheduling(robot);
+    if !is_ring {
+        return Box::new(SimulatedLink::with_scheduling(segment, scheduling));
+    }
+    let (first, second) = SimulatedLink::ring(segment, scheduling);
+    Box::new(Redundant::new(first, second).with_wait(robot.cycle.period / 2))
 }
 
 /// An interface as its one MainDevice.
-fn own(interface: &str, doing: &str, tell: &mut dyn FnMut(&Notice)) -> Result<PacketLink, Error> {
-    let program = env::args_os().next().map(PathBuf::from);
-    let program = program.as_deref().and_then(Path::file_name).unwrap_or("onbeat".as_ref());
-    let doing = format!("{} {doing}", program.to_string_lossy());
-    let link = PacketLink::open_as_owner(interface, CARRIER_PATIENCE, &doing)?;
+fn own(
+    interface: &str,
+    kind: LinkKind,
+    doing: &str,
+    tell: &mut dyn FnMut(&Notice),
+) -> Result<InterfaceLink, Error> {
+    let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, doing)?;
+    if kind != LinkKind::Packet {
+        tell(&Notice::Link { interface: interface.to_owned(), link: link.to_string() });
+    }
     if let Some(squatter) = link.squatter() {
         tell(&Notice::Squatter { interface: interface.to_owned(), owner: squatter.clone() });
     }
     Ok(link)
 }
 
-/// A simulated network card is as punctual as the cycle: programs do not hold up a real one either.
-fn simulated(segment: Segment, robot: &Robot) -> SimulatedLink<Segment> {
-    SimulatedLink::with_scheduling(segment, profile::simulated(robot))
+/// A simulated network card is as punctual as the cycle of `robot`: programs do not hold up a real one either.
+fn simulated(
+    described: &RobotConfig,
+    robot: &RobotConfig,
+    wire: &Wire,
+    reports: &mut Option<FaultReports>,
+) -> Result<Box<dyn Link + Send>, Error> {
+    let mut segment = segment(described)?;
+    let is_ring = described.bus.ring;
+    if !wire.has_faults_on_demand() {
+        return Ok(on_thread(segment, is_ring, robot));
+    }
+    let targets = Targets::of(described, &mut segment);
+    let script = wire.script.as_deref().map(|path| Script::read(path, &targets)).transpose()?;
+    let (control, changes) = FaultControl::pair();
+    let (mut segment, handle) = FaultySegment::new(segment, control, &script.unwrap_or_default());
+    let name = wire.control.as_deref();
+    let server = name.map(|name| socket::open(described, Some(name), &handle, &targets)).transpose()?;
+    *reports = Some(FaultReports::of(&mut segment, targets, server));
+    let link = on_thread(segment, is_ring, robot);
+    Ok(Box::new(Faulty::new(link, wire.faults.unwrap_or_default()).changed_by(changes)))
+}
+
+fn not_simulated(interface: &str, wire: &Wire) -> Error {
+    let file = wire.script.as_deref().unwrap_or(Path::new("--control")).display().to_string();
+    let errors = vec![FileError {
+        file,
+        place: None,
+        found: format!("faults for the SubDevices on interface {interface}"),
+        expected: "simulated ones".to_owned(),
+        remedy: "give it to the `onbeat simulate` at the other end".to_owned(),
+    }];
+    ScriptErrors { errors }.into()
 }
 
 impl RobotLink {
@@ -127,6 +230,13 @@ impl Link for RobotLink {
         match self {
             Self::Plain(link) => link.receive(buffer, timeout),
             Self::Captured { capture, .. } => capture.receive(buffer, timeout),
+        }
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        match self {
+            Self::Plain(link) => link.ring(),
+            Self::Captured { capture, .. } => capture.ring(),
         }
     }
 }

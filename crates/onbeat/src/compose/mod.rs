@@ -2,15 +2,15 @@
 //!
 //! [`crate::Robot`] is all of them.
 
-pub mod axes;
+pub(crate) mod axes;
 pub mod configuration;
-pub mod controller;
-pub mod ipc;
+pub(crate) mod controller;
+pub(crate) mod ipc;
 pub mod link;
 #[cfg(feature = "devices")]
-pub mod peripherals;
-pub mod profile;
-pub mod robot_file;
+pub(crate) mod peripherals;
+mod rules;
 pub mod segment;
-pub mod signals;
+pub(crate) mod signals;
+pub mod sii_files;
 mod urdf;

@@ -1,19 +1,16 @@
 //! The robot file's devices beside the bus.
 
 use control::profile::{RealTimeProfile, Scheduling};
-use devices::led::Chip;
 use devices::task::actuators::WheelLimits;
 use devices::{Kind, Peripheral};
-use robot::{LedChip, PeripheralKind, Robot};
-
-use super::profile;
+use robot::{PeripheralKind, RobotConfig};
 
 /// The devices of `robot`; all of them simulated where its bus is.
-pub fn peripherals(robot: &Robot, simulated: bool) -> Vec<Peripheral> {
+pub(crate) fn peripherals(robot: &RobotConfig, simulated: bool) -> Vec<Peripheral> {
     robot.peripherals.iter().map(|it| peripheral(robot, it, simulated)).collect()
 }
 
-fn peripheral(robot: &Robot, it: &robot::Peripheral, simulated: bool) -> Peripheral {
+fn peripheral(robot: &RobotConfig, it: &robot::Peripheral, simulated: bool) -> Peripheral {
     let device = it.device.clone().filter(|_| !simulated);
     let kind = match it.kind {
         PeripheralKind::Sonar => Kind::Sonar {
@@ -23,15 +20,9 @@ fn peripheral(robot: &Robot, it: &robot::Peripheral, simulated: bool) -> Periphe
         PeripheralKind::RangeFinder => {
             Kind::RangeFinder { serial: device.map(|port| (port, it.baud)), watched: it.watched }
         }
-        PeripheralKind::LedStrip => Kind::LedStrip {
-            spi: device,
-            chip: match it.chip {
-                LedChip::Apa102 => Chip::Apa102,
-                LedChip::Ws2812 => Chip::Ws2812,
-            },
-            leds: it.leds,
-            brightness: it.brightness,
-        },
+        PeripheralKind::LedStrip => {
+            Kind::LedStrip { spi: device, chip: it.chip, leds: it.leds, brightness: it.brightness }
+        }
         PeripheralKind::Imu => Kind::Imu { i2c: device.map(|bus| (bus, it.address)) },
         PeripheralKind::Actuators => Kind::Actuators {
             axes: it.axes.clone(),
@@ -44,11 +35,11 @@ fn peripheral(robot: &Robot, it: &robot::Peripheral, simulated: bool) -> Periphe
 
 /// As the cycle's, but below it: rate monotonic among themselves, unless the file says otherwise. No shield and no spin:
 /// these are the cycle's.
-fn task_profile(robot: &Robot, it: &robot::Peripheral) -> RealTimeProfile {
-    let cycle = profile::profile(&robot.cycle);
+fn task_profile(robot: &RobotConfig, it: &robot::Peripheral) -> RealTimeProfile {
+    let cycle = robot.cycle.real_time_profile();
     let shorter = robot.peripherals.iter().filter(|other| other.period < it.period).count();
     let below = u8::try_from(shorter + BELOW_CYCLE).unwrap_or(u8::MAX);
-    let usual = robot.cycle.fifo_priority().unwrap_or(robot.cycle.priority).saturating_sub(below).max(1);
+    let usual = robot.cycle.priority().saturating_sub(below).max(1);
     let priority = it.priority.unwrap_or(usual);
     let asked = cycle.scheduling.is_some() || it.priority.is_some();
     RealTimeProfile {
@@ -66,9 +57,9 @@ const BELOW_CYCLE: usize = 5;
 mod tests {
     use super::*;
 
-    fn robot(peripherals: &str) -> Robot {
+    fn robot(peripherals: &str) -> RobotConfig {
         let text = include_str!("../../../../examples/six-axis.toml").to_owned() + peripherals;
-        Robot::parse(&text, "six-axis.toml").unwrap()
+        RobotConfig::parse(&text, "six-axis.toml").unwrap()
     }
 
     #[test]

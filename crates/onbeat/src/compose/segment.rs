@@ -5,9 +5,10 @@ use std::f64::consts::TAU;
 use std::fs;
 use std::path::Path;
 
+use control::profile::Scheduling;
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
-use robot::{AnalogueSource, Application, Robot, Simulation, SubDevice};
+use robot::{AnalogueSource, Application, RobotConfig, Simulation, SubDevice};
 use simulator::Segment;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::analogue_output::{self, AnalogueOutputs};
@@ -18,18 +19,32 @@ use simulator::application::servo::{self, PlantParameters, ServoDescription, Ser
 use simulator::application::sii::{
     SiiDescription, coupler, digital_inputs, digital_outputs, pdos, with_coe,
 };
-use simulator::application::{self, Level, NoApplication, Signal};
+use simulator::application::{
+    self, Level, NoApplication, SerialLines, Signal, TimeStampedInputs, serial, terminal,
+};
 use simulator::coe::DeviceDescription;
-use simulator::segment::Attachment;
-use simulator::{EscDescription, Oscillator};
+use simulator::segment::{Attachment, TopologyError};
+use simulator::{EscDescription, Oscillator, TerminalModel};
 
+use super::sii_files::SiiFiles;
 use crate::{Error, SimulationError};
 
 /// Clocks gain or lose up to this much, each another amount: 20 ppm, as inexpensive crystals do.
 const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
 
 /// The segment that simulates `robot`.
-pub fn segment(robot: &Robot) -> Result<Segment, Error> {
+///
+/// # Errors
+/// SubDevices that cannot be simulated as the robot file says.
+pub fn segment(robot: &RobotConfig) -> Result<Segment, Error> {
+    segment_keeping(robot, None)
+}
+
+/// The same, whose SIIs are those kept in `files`, and are kept there.
+///
+/// # Errors
+/// As [`segment`], and files that cannot be read or written, or are no SIIs.
+pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<Segment, Error> {
     // Inputs read what the outputs described last before them drive.
     let mut wires = Wires::new();
     let mut levels: [Level; analogue_output::MAXIMUM_CHANNELS] = Default::default();
@@ -37,6 +52,7 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
         robot.bus.sub_devices.iter().map(|it| (it.name.as_str(), Level::default())).collect();
     let mut devices = Vec::new();
     let mut attachments = Vec::new();
+    let mut ports = Vec::new();
     for (position, it) in robot.bus.sub_devices.iter().enumerate() {
         let Some(simulation) = &it.simulation else {
             let (robot, name) = (robot.name.clone(), it.name.clone());
@@ -47,7 +63,20 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
             Application::AnalogueOutput => levels = Default::default(),
             _ => {}
         }
-        let image = simulation.sii.as_deref().map(read_image).transpose()?;
+        let mut image = built(it, simulation)?;
+        let store = match files {
+            None => None,
+            Some(files) => {
+                let fresh = || match &image {
+                    Some((bytes, _)) => bytes.clone(),
+                    None => description(it, simulation, None).image().emit(),
+                };
+                let kept = files.keep(&it.name, fresh)?;
+                image = Some((kept.bytes, kept.image));
+                Some(kept.store)
+            }
+        };
+        let image = image;
         let description = description(it, simulation, image.as_ref().map(|(_, image)| image));
         let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
         let around = Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft };
@@ -55,13 +84,59 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
             let (robot, name) = (robot.name.clone(), it.name.clone());
             SimulationError::Application { robot, position, name, source }
         })?;
+        let kind = simulation.esc;
+        let esc = EscDescription::of(kind, image.as_ref().map(|(_, image)| image));
+        let esc = EscDescription { oscillator: oscillator(position), ..esc };
+        ports.push(esc.port_descriptor);
+        if let Some(parent) = it.parent.filter(|it| !has_port(ports[it.position], it.port)) {
+            let (robot, sub_devices) = (robot.name.clone(), &robot.bus.sub_devices);
+            let (name, parent, port) =
+                (it.name.clone(), sub_devices[parent.position].name.clone(), parent.port);
+            return Err(SimulationError::Port { robot, position, name, port, parent }.into());
+        }
         let bytes = image.map_or_else(|| description.image().emit(), |(bytes, _)| bytes);
-        let esc = EscDescription { oscillator: oscillator(position), ..EscDescription::default() };
-        devices.push(simulator::SubDevice::new(esc, bytes, application));
+        let device = simulator::SubDevice::new(esc, bytes, application);
+        devices.push(match store {
+            Some(store) => device.with_sii_store(store),
+            None => device,
+        });
         attachments.extend(it.parent.map(|parent| Attachment::new(parent.position, parent.port.into())));
     }
-    let segment = Segment::with_topology(devices, &attachments);
-    Ok(segment.map_err(|source| SimulationError::Topology { robot: robot.name.clone(), source })?)
+    let topology = |source| SimulationError::Topology { robot: robot.name.clone(), source };
+    let mut segment = Segment::with_topology(devices, &attachments).map_err(topology)?;
+    if robot.bus.ring {
+        close_ring(&mut segment, &attachments).map_err(topology)?;
+    }
+    Ok(segment)
+}
+
+/// Leads from the last OUT, port 1, of the line that the first SubDevice begins to the MainDevice's second interface.
+pub fn close_ring(segment: &mut Segment, attachments: &[Attachment]) -> Result<(), TopologyError> {
+    let behind = |position: usize| {
+        let next = attachments.iter().position(|it| (it.parent, it.port) == (position, 1));
+        next.map(|place| place + 1)
+    };
+    let last = std::iter::successors(Some(0), |&position| behind(position)).last().unwrap_or(0);
+    segment.close_ring(last, 1)
+}
+
+/// Image that a SubDevice begins with, if it is not made from the robot file.
+fn built(
+    it: &SubDevice,
+    simulation: &Simulation,
+) -> Result<Option<(Vec<u8>, sii::Image)>, SimulationError> {
+    if let Some(path) = &simulation.sii {
+        return read_image(path).map(Some);
+    }
+    Ok(simulation.terminal.map(|model| {
+        let image = terminal::image(model, it.alias.unwrap_or(0));
+        (image.emit(), image)
+    }))
+}
+
+/// True if an ESC with the ports of `descriptor` (0x0007) has `port`: E-bus or MII.
+fn has_port(descriptor: u8, port: u8) -> bool {
+    descriptor >> (2 * port) & 0b10 != 0
 }
 
 /// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
@@ -85,7 +160,8 @@ fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Imag
         Application::AnalogueOutput => with_coe(analogue_output::mapping(channels.into())),
         Application::Encoder => with_coe(encoder::mapping(channels.into())),
         Application::ForceTorqueSensor => with_coe(force_torque::mapping()),
-        Application::ServoDrive => with_coe(servo::default_mapping()),
+        Application::SerialLines => with_coe(serial::mapping()),
+        Application::ServoDrive => with_coe(servo::default_mapping_of(simulation.axes)),
     };
     let described = SiiDescription { alias, ..described };
     match image {
@@ -124,18 +200,29 @@ fn application(
 ) -> Result<Box<dyn application::Application>, application::DescriptionError> {
     let device = || DeviceDescription::new(sii.identity, &sii.name);
     let (wires, channels) = (around.wires, simulation.channels);
+    let is = |model| simulation.terminal == Some(model);
     Ok(match simulation.application {
         Application::Coupler => Box::new(NoApplication),
         Application::DigitalOutputs => Box::new(DigitalOutputs::new(channels, wires.clone())?),
+        Application::DigitalInputs if is(TerminalModel::El1252) => {
+            Box::new(TimeStampedInputs::new(wires.clone()))
+        }
         Application::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
         Application::AnalogueInput => {
             let signal = |channel| analogue_signal(channel, simulation, around.levels);
+            if is(TerminalModel::El3104) {
+                return Ok(Box::new(AnalogueInputs::el3104(&device(), &[0, 1, 2, 3].map(signal))?));
+            }
             Box::new(AnalogueInputs::new(&device(), &(0..channels).map(signal).collect::<Vec<_>>())?)
         }
         Application::AnalogueOutput => {
             let driven = &around.levels[..usize::from(channels).min(around.levels.len())];
             Box::new(AnalogueOutputs::new(&device(), driven)?)
         }
+        Application::Encoder if is(TerminalModel::El5101) => {
+            Box::new(Encoders::el5101(&device(), counts(simulation, around.shaft))?)
+        }
+        Application::SerialLines => Box::new(SerialLines::new(&device())),
         Application::Encoder => {
             let signals: Vec<_> = (0..channels).map(|_| counts(simulation, around.shaft)).collect();
             Box::new(Encoders::new(&device(), &signals)?)
@@ -158,6 +245,7 @@ fn application(
 fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription {
     ServoDescription {
         mapping: sii.mapping(),
+        axes: it.axes,
         plant: PlantParameters {
             inertia: it.inertia,
             viscous_friction: it.viscous_friction,
@@ -165,6 +253,8 @@ fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription 
             torque_limit: it.torque_limit,
         },
         limit_switches: it.limit_switches,
+        home_switch: it.home_switch,
+        touch_probes: [it.touch_probe, None],
         encoder_counts: it.encoder_counts,
         rated_torque: it.rated_torque,
         ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))
@@ -214,3 +304,13 @@ fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {
         .map_err(|source| SimulationError::Image { path: path.to_owned(), source })?;
     Ok((bytes, image))
 }
+
+/// Scheduling of simulated SubDevices: programs do not hold up real ones either. And real ones take no CPU from the
+/// cycle: they come one priority below it.
+pub fn scheduling(robot: &RobotConfig) -> Option<Scheduling> {
+    let below = |priority: u8| priority.saturating_sub(1).max(1);
+    robot.cycle.fifo_priority().map(|priority| Scheduling::Fifo { priority: below(priority) })
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,19 +2,19 @@
 
 use ethercat::pdo::PdoMapping;
 use ipc::description::{OUTSIDE, SensorDescription, SignalDescription};
-use robot::Robot;
+use robot::RobotConfig;
 use types::Signal;
 use types::signal::Flow;
 
 use crate::Error;
 
 /// Signals of `robot` in the process data of its SubDevices, in their order.
-pub fn signals(robot: &Robot, mappings: &[PdoMapping]) -> Result<Vec<Signal>, Error> {
+pub(crate) fn signals(robot: &RobotConfig, mappings: &[PdoMapping]) -> Result<Vec<Signal>, Error> {
     Ok(robot.signals(|position| mappings.get(position))?)
 }
 
 /// Descriptions of the signals for other processes.
-pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
+pub(crate) fn described(robot: &RobotConfig, signals: &[Signal]) -> Vec<SignalDescription> {
     let described = |signal: &Signal| SignalDescription {
         name: signal.name.clone(),
         sub_device: robot
@@ -23,9 +23,9 @@ pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
             .get(signal.sub_device)
             .map(|it| it.name.clone())
             .unwrap_or_default(),
-        direction: if signal.flow == Flow::Input { "input" } else { "output" }.to_owned(),
-        value_type: signal.value_type.to_string(),
-        kind: signal.kind().to_owned(),
+        direction: signal.direction(),
+        value_type: signal.value_type,
+        kind: signal.kind(),
         unit: signal.unit.clone(),
         range: signal.range,
         scaling: signal.scaling.map(|it| (it.scale, it.offset)),
@@ -41,11 +41,11 @@ pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
 }
 
 /// Sensors that those outside are told of.
-pub(crate) fn sensors(robot: &Robot, signals: &[Signal]) -> Vec<SensorDescription> {
+pub(crate) fn sensors(robot: &RobotConfig, signals: &[Signal]) -> Vec<SensorDescription> {
     let place = |name: &String| signals.iter().position(|signal| signal.name == *name);
     let described = |sensor: &robot::Sensor| SensorDescription {
         name: sensor.name.clone(),
-        kind: sensor.kind.name().to_owned(),
+        kind: sensor.kind,
         frame: sensor.frame.clone(),
         signals: sensor.signals.iter().filter_map(place).collect(),
     };

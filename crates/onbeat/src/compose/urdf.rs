@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use motion::SerialArm;
-use robot::{Arm, Axis, ControllerKind, Robot};
+use robot::{Arm, Axis, ControllerKind, RobotConfig};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::{UrdfError, UrdfFileError};
@@ -28,7 +28,7 @@ pub(super) fn urdf(arm: &Arm, axes: &[Axis]) -> Result<String, UrdfError> {
 }
 
 /// The joints from base to tool; `None` for a robot without a controller of the tool.
-pub(super) fn tool(robot: &Robot) -> Result<Option<SerialArm>, UrdfError> {
+pub(super) fn tool(robot: &RobotConfig) -> Result<Option<SerialArm>, UrdfError> {
     let moves = robot.controllers.iter().any(|it| it.kind == ControllerKind::Cartesian);
     let Some(arm) = robot.arm.as_ref().filter(|_| moves) else { return Ok(None) };
     let read = SerialArm::from_urdf(&urdf(arm, &robot.axes)?, arm.base.as_deref(), arm.tool.as_deref());
@@ -120,7 +120,7 @@ mod tests {
     fn arm(joints: &str) -> (Arm, Vec<Axis>) {
         let text = include_str!("../../../../examples/six-axis.toml").to_owned();
         let text = text + &format!("\n[arm]\nurdf = \"arm.urdf\"\njoints = {{ {joints} }}\n");
-        let robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let robot = RobotConfig::parse(&text, "six-axis.toml").unwrap();
         (robot.arm.unwrap(), robot.axes)
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_urdf_that_names_the_joints_is_one() {
         checked(GOOD).unwrap();
         let example = include_str!("../../../../examples/arm.urdf");
-        let robot = Robot::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
+        let robot = RobotConfig::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
         check(example, &robot.arm.unwrap(), &robot.axes).unwrap();
     }
 
@@ -166,7 +166,8 @@ mod tests {
     #[test]
     fn the_tool_hangs_on_links_of_the_urdf() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-        let mut robot = Robot::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
+        let mut robot =
+            RobotConfig::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
         let described = robot.arm.as_mut().unwrap();
         described.urdf = folder.join("arm.urdf");
         let arm = tool(&robot).unwrap().unwrap();

@@ -40,6 +40,23 @@ pub enum SimulationError {
         /// Reason.
         source: DescriptionError,
     },
+    /// Cable in a port that its ESC does not have.
+    #[error(
+        "{robot}: SubDevice {position} \"{name}\" on port {port} of \"{parent}\", whose ESC has no such port, expected one \
+         that it has: correct port, or the esc of \"{parent}\""
+    )]
+    Port {
+        /// Name of the robot.
+        robot: String,
+        /// Position on the bus.
+        position: usize,
+        /// Name of the SubDevice.
+        name: String,
+        /// Port of the other.
+        port: u8,
+        /// Name of the other.
+        parent: String,
+    },
     /// Cables that lead nowhere.
     #[error("{robot}: {source}")]
     Topology {
@@ -52,6 +69,30 @@ pub enum SimulationError {
     #[error("{}: cannot be read ({source}), expected an SII image: check the path", path.display())]
     ImageFile {
         /// Its path.
+        path: PathBuf,
+        /// Reason.
+        source: io::Error,
+    },
+    /// Kept SII that is broken.
+    #[error("{}: {source}: remove the file to begin with a new SII", path.display())]
+    KeptImage {
+        /// Its path.
+        path: PathBuf,
+        /// Reason.
+        source: SiiError,
+    },
+    /// Kept SII that is longer than any.
+    #[error("{}: more than {most} bytes, expected an SII: remove the file to begin with a new one", path.display())]
+    KeptTooLong {
+        /// Its path.
+        path: PathBuf,
+        /// Bytes at most.
+        most: u64,
+    },
+    /// SII that cannot be kept.
+    #[error("{}: cannot be written ({source}), expected a folder that keeps SIIs: choose another", path.display())]
+    SiiNotKept {
+        /// Path of the folder, or of the file in it.
         path: PathBuf,
         /// Reason.
         source: io::Error,

@@ -5,7 +5,7 @@ use control::clock::MonotonicClock;
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Counters, Guests, Publisher, Server};
-use robot::Robot;
+use robot::RobotConfig;
 
 use crate::compose::link::RobotLink;
 use crate::sub_devices::described;
@@ -19,14 +19,17 @@ pub(super) struct BusServer {
 impl BusServer {
     /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, nobody asks the bus.
     pub(super) fn start(
-        robot: &Robot,
+        robot: &RobotConfig,
         cycle: Cycle<RobotLink, MonotonicClock>,
         observer: &Observer,
         guests: Guests,
     ) -> (Cycle<RobotLink, MonotonicClock>, Option<Self>) {
         let main_device = cycle.main_device();
         let description = serde_json::to_value(described(main_device.sub_devices())).unwrap_or_default();
-        let guard = Guard::new(main_device, robot.axes.iter().map(|axis| axis.sub_device).collect());
+        let guard = Guard::new(
+            main_device,
+            robot.axes.iter().map(|axis| (axis.sub_device, axis.drive_axis)).collect(),
+        );
         let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
         match Server::start(guests, Box::new(backend)) {
             Ok(server) => (cycle.with_bus(requests), Some(Self { publisher: server.publisher(), server })),

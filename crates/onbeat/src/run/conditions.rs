@@ -3,8 +3,8 @@
 use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
 use machine::conditions::Conditions;
-use record::{AskedAndGranted, RunConditions};
-use robot::Robot;
+use record::{RequestedAndGranted, RunConditions};
+use robot::RobotConfig;
 
 /// Link of a run whose SubDevices are simulated, in [`RunConditions::link`].
 pub const SIMULATED: &str = "simulated";
@@ -31,7 +31,7 @@ impl Bus {
 }
 
 /// Conditions that a run is measured under.
-pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunConditions {
+pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, bus: Bus) -> RunConditions {
     let machine = Conditions::read();
     let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
     let fifo = |scheduling| match scheduling {
@@ -42,10 +42,10 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
         Scheduling::Deadline { runtime, .. } => u64::try_from(runtime.as_nanos()).ok(),
         Scheduling::Fifo { .. } => None,
     };
-    let priority = granted.scheduling.asked().and_then(fifo);
-    let runtime = granted.scheduling.asked().and_then(reserved);
-    let cpu = granted.cpu.asked();
-    let memory_lock = granted.memory.asked().is_some();
+    let priority = granted.scheduling.requested().and_then(fifo);
+    let runtime = granted.scheduling.requested().and_then(reserved);
+    let cpu = granted.cpu.requested();
+    let memory_lock = granted.memory.requested().is_some();
     RunConditions {
         robot: robot.name.clone(),
         kernel: format!("{}{kind}", machine.kernel),
@@ -53,19 +53,22 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
         cpus: machine.cpus,
         governor: machine.governor.clone(),
         clock_source: machine.clock_source.clone(),
-        cpu: AskedAndGranted { asked: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
-        priority: AskedAndGranted {
-            asked: priority,
+        cpu: RequestedAndGranted { requested: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
+        priority: RequestedAndGranted {
+            requested: priority,
             granted: priority.filter(|_| granted.scheduling.is_granted()),
         },
-        deadline_runtime_ns: AskedAndGranted {
-            asked: runtime,
+        deadline_runtime_ns: RequestedAndGranted {
+            requested: runtime,
             granted: runtime.filter(|_| granted.scheduling.is_granted()),
         },
-        profile: AskedAndGranted { asked: granted.asked(), granted: granted.letters() },
+        profile: RequestedAndGranted {
+            requested: granted.requested().to_string(),
+            granted: granted.letters().to_string(),
+        },
         shield: granted.shield_report.as_ref().map(ToString::to_string),
-        memory_lock: AskedAndGranted {
-            asked: memory_lock,
+        memory_lock: RequestedAndGranted {
+            requested: memory_lock,
             granted: memory_lock && granted.memory.is_granted(),
         },
         sub_devices: bus.sub_devices,

@@ -99,14 +99,14 @@ mod tests {
     use control::clock::MonotonicClock;
     use ethercat::al::AlState;
     use ethercat::pdo::Direction;
-    use robot::{Overrides, Robot};
+    use robot::{Overrides, RobotConfig};
 
     use super::*;
     use crate::compose::link::Wire;
     use crate::compose::{configuration, link};
 
     /// So many drives of one kind whose process data the file describes.
-    fn drives(count: usize) -> Robot {
+    fn drives(count: usize) -> RobotConfig {
         let mut text = "name = \"drives\"\n[cycle]\nperiod = \"1ms\"\n".to_owned();
         for drive in 0..count {
             let _ = write!(
@@ -118,11 +118,11 @@ mod tests {
                  {{ index = 0x6063, bits = 32 }}, {{ index = 0x6074, bits = 16 }}] }}]\n"
             );
         }
-        Robot::parse_with(&text, "drives.toml", Overrides::default()).unwrap()
+        RobotConfig::parse_with(&text, "drives.toml", Overrides::default()).unwrap()
     }
 
     /// Types of the inputs of the last SubDevice, and frames it took to ask for all.
-    fn asked(robot: &Robot) -> (Vec<u16>, u64) {
+    fn asked(robot: &RobotConfig) -> (Vec<u16>, u64) {
         let mut main_device =
             configuration::main_device(configuration::configuration(robot, AlState::Op)).unwrap();
         let wire = Wire::default();

@@ -28,7 +28,7 @@ impl DiagnosticsWriter {
             conditions: Conditions {
                 kernel: conditions.kernel.clone(),
                 link: conditions.link.clone(),
-                profile_asked: conditions.profile.asked.clone(),
+                profile_requested: conditions.profile.requested.clone(),
                 profile_granted: conditions.profile.granted.clone(),
                 cpu: conditions.cpu.granted,
             },

@@ -3,19 +3,20 @@
 use std::thread;
 use std::time::Duration;
 
+use control::profile;
 use diagnose::{Explainer, Settings};
 use machine::cpus::Cpus;
 use machine::task;
-use robot::Robot;
+use robot::RobotConfig;
+use types::time::nanoseconds;
 
 /// Starts to record for explanations: to be done before the cycle starts.
-pub(super) fn start(robot: &Robot, late_above: Duration) -> Explainer {
-    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+pub(super) fn start(robot: &RobotConfig, late_above: Duration) -> Explainer {
     Explainer::start(Settings {
-        late_above_ns: nanos(late_above),
-        period_ns: nanos(robot.cycle.period),
+        late_above_ns: nanoseconds(late_above),
+        period_ns: nanoseconds(robot.cycle.period),
         waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
-        cpu: robot.cycle.cpu.filter(|&cpu| may_be_bound_to(cpu)),
+        cpu: profile::cpu(&robot.cycle.real_time_profile()).filter(|&cpu| may_be_bound_to(cpu)),
     })
 }
 

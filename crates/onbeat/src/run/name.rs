@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use robot::Robot;
+use robot::RobotConfig;
 
 /// Name wished for a shared-memory interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
-    pub(super) name: String,
+pub(crate) struct Name {
+    pub(crate) name: String,
     /// Place wished for its socket; `None`: where cycles' sockets are.
-    pub(super) folder: Option<PathBuf>,
+    pub(crate) folder: Option<PathBuf>,
     /// By default: if it is taken, another will do.
-    pub(super) may_be_another: bool,
+    pub(crate) may_be_another: bool,
 }
 
 /// The name asked for, or a path of a socket; otherwise the robot's.
-pub(super) fn name(robot: &Robot, asked: Option<&str>) -> Name {
+pub(crate) fn name(robot: &RobotConfig, asked: Option<&str>) -> Name {
     let Some(asked) = asked else {
         let chosen = robot.ipc.name != robot.name;
         return Name { name: fitting(&robot.ipc.name), folder: None, may_be_another: !chosen };
@@ -29,7 +29,7 @@ pub(super) fn name(robot: &Robot, asked: Option<&str>) -> Name {
 
 impl Name {
     /// The name to be tried next: itself first, then with a number.
-    pub(super) fn attempt(&self, attempt: u32) -> Option<Self> {
+    pub(crate) fn attempt(&self, attempt: u32) -> Option<Self> {
         match attempt {
             1 => Some(self.clone()),
             _ if !self.may_be_another => None,
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_path_names_folder_and_ipc() {
-        let robot = Robot::parse(include_str!("../../../../examples/six-axis.toml"), "x").unwrap();
+        let robot = RobotConfig::parse(include_str!("../../../../examples/six-axis.toml"), "x").unwrap();
         let of = |asked| {
             let Name { name, folder, may_be_another } = name(&robot, asked);
             (name, folder.map(|folder| folder.display().to_string()), may_be_another)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use control::bring_up::Pump;
 use control::clock::MonotonicClock;
 use control::controller::Controller;
-use control::cycle::{Cycle, CycleConfiguration};
+use control::cycle::Cycle;
 use control::ipc::Ipc;
 use control::observer::Observer;
 use control::{axis, interlock};
@@ -14,7 +14,7 @@ use ethercat::main_device::{MainDevice, SubDevice};
 use ipc::bus::Guests;
 use ipc::controller::Counters;
 use ipc::server::Server;
-use robot::Robot;
+use robot::RobotConfig;
 use types::Signal;
 
 use super::bus::BusServer;
@@ -24,6 +24,7 @@ use super::process_data::{Chosen, ProcessData};
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::{IpcPlace, Settings, explain};
+use crate::compose::configuration::cycle;
 use crate::compose::ipc::MovedBy;
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{axes, controller, signals};
@@ -49,7 +50,7 @@ impl Settings {
     /// Brings the bus up to PreOp and makes the cycle. A bus that cannot be used is left in Init.
     pub(super) fn prepare(
         &self,
-        robot: &Robot,
+        robot: &RobotConfig,
         control: Control<'_>,
         mut main_device: MainDevice,
         mut link: RobotLink,
@@ -78,7 +79,7 @@ impl Settings {
         let server = server.ok();
         let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
         let bus = Bus::of(&main_device, self.link());
-        let configuration = self.cycle_configuration(robot);
+        let configuration = cycle(robot, self.cycles(robot));
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
@@ -104,7 +105,7 @@ impl Settings {
     /// To PreOp; every axis and interlock finds its objects there.
     fn bring_up(
         &self,
-        robot: &Robot,
+        robot: &RobotConfig,
         main_device: &mut MainDevice,
         link: &mut RobotLink,
         reporter: &mut dyn Reporter,
@@ -124,21 +125,10 @@ impl Settings {
         checked
     }
 
-    fn cycle_configuration(&self, robot: &Robot) -> CycleConfiguration {
-        CycleConfiguration {
-            period: robot.cycle.period,
-            order: robot.cycle.frame_order,
-            // The cycle counts them itself: nobody who is held up can hold up its end.
-            cycles: self.cycles(robot),
-            loss: robot.cycle.loss_time,
-            overrun: robot.cycle.overrun,
-        }
-    }
-
     /// Signals of a bus in PreOp.
     fn signals(
         &self,
-        robot: &Robot,
+        robot: &RobotConfig,
         main_device: &mut MainDevice,
         link: &mut RobotLink,
     ) -> Result<Vec<Signal>, Error> {
@@ -147,7 +137,12 @@ impl Settings {
     }
 
     /// IPC and controller of a robot with these signals.
-    fn around(&self, robot: &Robot, control: Control<'_>, signals: Vec<Signal>) -> Result<Around, Error> {
+    fn around(
+        &self,
+        robot: &RobotConfig,
+        control: Control<'_>,
+        signals: Vec<Signal>,
+    ) -> Result<Around, Error> {
         let (ipc, server, ports, devices, guests) = match self.open_ipc(robot, &control, &signals)? {
             Opened::Open(open) => {
                 let Open { ipc, server, ports, devices, guests } = *open;
@@ -165,7 +160,12 @@ impl Settings {
     }
 
     /// Opens the IPC, unless there is to be none.
-    fn open_ipc(&self, robot: &Robot, control: &Control<'_>, signals: &[Signal]) -> Result<Opened, Error> {
+    fn open_ipc(
+        &self,
+        robot: &RobotConfig,
+        control: &Control<'_>,
+        signals: &[Signal],
+    ) -> Result<Opened, Error> {
         let name = match &self.ipc {
             IpcPlace::Nowhere => return Ok(Opened::Closed(None)),
             IpcPlace::Named(name) => Some(name.as_str()),
@@ -194,7 +194,7 @@ impl Settings {
 /// Parts of a cycle that are made when its bus is in PreOp.
 struct Around {
     ipc: Option<Ipc>,
-    /// Why no other program can attach, if none can; `None` where none is wanted.
+    /// Reason that no other program can attach, if none can; `None` where none is wanted.
     server: Result<Server, Option<String>>,
     devices: Option<Devices>,
     guests: Option<Guests>,
@@ -206,11 +206,11 @@ struct Around {
 /// True if others can attach.
 enum Opened {
     Open(Box<Open>),
-    /// Why not; `None` where nobody is wanted.
+    /// Reason; `None` where nobody is wanted.
     Closed(Option<String>),
 }
 
-fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Error> {
+fn check(robot: &RobotConfig, main_device: &MainDevice) -> Result<(), Error> {
     axis::check(&axes::axes(robot), main_device)?;
     interlock::check(&robot.interlocks, main_device)?;
     Ok(())
@@ -218,7 +218,7 @@ fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Error> {
 
 /// The devices beside the bus: their tasks join over the IPC.
 fn start_devices(
-    robot: &Robot,
+    robot: &RobotConfig,
     devices: Option<Devices>,
     server: Option<&Server>,
     reporter: &mut dyn Reporter,

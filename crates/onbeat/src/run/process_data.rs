@@ -5,7 +5,7 @@ use control::cycle::Cycle;
 use control::link::Link;
 use control::sampling::Samples;
 use record::process_data::{FORCED, of_axis, of_signal};
-use robot::Robot;
+use robot::RobotConfig;
 use serde_json::{Value, json};
 use types::Signal;
 
@@ -43,7 +43,7 @@ pub(super) struct ProcessData {
 
 impl Chosen {
     /// Those of these signals, if there is anything to record.
-    pub(super) fn of(which: RecordedSignals, robot: &Robot, signals: &[Signal]) -> Option<Self> {
+    pub(super) fn of(which: RecordedSignals, robot: &RobotConfig, signals: &[Signal]) -> Option<Self> {
         let is_chosen = |signal: &Signal| match which {
             RecordedSignals::None => false,
             RecordedSignals::Named => robot.names_signal(&signal.name),
@@ -68,7 +68,7 @@ impl Chosen {
 }
 
 /// Signals as programs attached to the cycle are told of them, and their scales.
-fn descriptions(robot: &Robot, signals: &[Signal]) -> Value {
+fn descriptions(robot: &RobotConfig, signals: &[Signal]) -> Value {
     let with_scale = |(description, signal): (_, &Signal)| {
         let mut described = json!(description);
         if let Some(scaling) = signal.scaling {

@@ -15,6 +15,7 @@ use record::{CycleRecord, RunConditions, RunSummary, cycles};
 use serde_json::Value;
 
 use super::process_data::ProcessData;
+use crate::error::{Incomplete, RecordingError};
 use crate::{Error, Notice, Reporter};
 
 /// Time the file may take nothing at the end of a run before it is given up.
@@ -52,8 +53,8 @@ struct Top {
 
 /// Makes the file.
 pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile, Error> {
-    let failed = |why: String| Error::Recording { path: path.to_owned(), why };
-    let at = |error: io::Error| failed(error.to_string());
+    let failed = |source| Error::Recording { path: path.to_owned(), source };
+    let at = |error| failed(RecordingError::File(error));
     let (tell, opened) = mpsc::sync_channel(1);
     let (top, begin) = mpsc::channel();
     let (cycles, rows) = bounded(ROOM);
@@ -68,12 +69,10 @@ pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile
             let told = format!("{}: it does not open yet; the run does not wait for it", path.display());
             reporter.notice(&Notice::Recording(told));
         }
-        Err(RecvTimeoutError::Disconnected) => return Err(failed(PANICKED.to_owned())),
+        Err(RecvTimeoutError::Disconnected) => return Err(failed(RecordingError::Panicked)),
     }
     Ok(NewFile { path: path.to_owned(), top, cycles, end, said, writer })
 }
-
-const PANICKED: &str = "the recording's writer panicked";
 
 /// Hands cycles over as they come.
 pub(super) struct Recorder {
@@ -95,7 +94,7 @@ impl Recorder {
         process_data: Option<ProcessData>,
     ) -> Self {
         let NewFile { path, top, cycles, end, said, writer } = new;
-        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let period = types::time::nanoseconds(period);
         let mut header = Header {
             what: cycles::WHAT.to_owned(),
             columns: cycles::COLUMNS.map(str::to_owned).to_vec(),
@@ -130,27 +129,21 @@ impl Recorder {
         let outcome = self.writer.finish(LAST_PATIENCE);
         let written = self.writer.taken();
         let missing = self.measured.saturating_sub(written);
-        let mut bare = String::new();
-        let why = match outcome {
+        let mut without = 0;
+        let source = match outcome {
             Ok(Ok(0)) if missing == 0 => {
                 return Ok(format!("{written} cycles recorded in {}", self.path.display()));
             }
-            Ok(Ok(without)) => {
-                if without > 0 {
-                    bare = format!(" ({without} without signals and axes)");
-                }
-                "it was too slow".to_owned()
+            Ok(Ok(dropped)) => {
+                without = dropped;
+                Incomplete::TooSlow
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(Unfinished::Hangs) => "it takes nothing any more".to_owned(),
-            Err(Unfinished::Panicked) => PANICKED.to_owned(),
+            Ok(Err(error)) => error.into(),
+            Err(Unfinished::Hangs) => Incomplete::Hangs,
+            Err(Unfinished::Panicked) => Incomplete::Panicked,
         };
-        Err(Error::Recording {
-            path: self.path,
-            why: format!(
-                "{why}; {written} cycles are in it{bare}, {missing} are not: make room, or record elsewhere"
-            ),
-        })
+        let source = RecordingError::NotWhole { source, written, without, missing };
+        Err(Error::Recording { path: self.path, source })
     }
 }
 

@@ -6,22 +6,22 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use control::clock::MonotonicClock;
 use control::cycle::{Cycle, Ended};
 use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
-use control::profile::{Grants, RealTimeProfile};
+use control::profile::{Granted, Grants, RealTimeProfile};
 use control::stop::StopHandle;
 use diagnose::disturbance::CycleWatch;
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
-use robot::{ControllerKind, OverrunPolicy, Robot};
+use robot::{ControllerKind, OverrunPolicy, RobotConfig};
 
 use super::diagnostics::DiagnosticsWriter;
 use super::prepare::Prepared;
 use super::recorder::{self, Recorder};
 use super::side_tasks::Beside;
 use super::tasks::Tasks;
-use super::watch::{self, Measured, Watch};
+use super::watch::{Measured, Watch};
 use super::{Settings, conditions};
 use crate::compose::link::RobotLink;
-use crate::compose::profile;
+use crate::fault::FaultReports;
 use crate::{Error, Notice, Reporter};
 
 /// A run that is over.
@@ -40,9 +40,10 @@ impl Settings {
     /// Runs the cycle on its own thread, and watches it until it is over.
     pub(super) fn run_cycle(
         &self,
-        robot: &Robot,
+        robot: &RobotConfig,
         prepared: Prepared,
         file: Option<recorder::NewFile>,
+        faults: Option<FaultReports>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
         let Prepared { cycle, observer, mut explainer, server, external, bus_server, .. } = prepared;
@@ -50,7 +51,7 @@ impl Settings {
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
-            let started = Started::new(scope, cycle, profile::profile(&robot.cycle), &self.stop)?;
+            let started = Started::new(scope, cycle, robot.cycle.real_time_profile(), &self.stop)?;
             explainer.iter_mut().for_each(|explainer| explainer.follow(started.number));
             let granted = started.granted;
             let conditions = conditions::conditions(robot, &granted, bus);
@@ -61,16 +62,17 @@ impl Settings {
                 op_since: None,
                 limit: self.cycles(robot),
                 overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
-                summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
+                summary: RunSummary::new(types::time::nanoseconds(robot.cycle.period)),
                 explainer,
                 recorder: file
                     .map(|file| Recorder::begin(file, &conditions, robot.cycle.period, process_data)),
                 bus_server,
+                faults,
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 tasks: Tasks::new(started.number, beside_it, disturbances),
                 frozen: None,
             };
-            let (measured, recorder) = watch_over(watch, &self.stop, reporter, beside.as_ref());
+            let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
             end.has_come();
             let (ended, not_put_back) = started.thread.join().map_err(|_| Error::Panicked)?;
             not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
@@ -84,7 +86,7 @@ impl Settings {
     fn watch_disturbances(
         &self,
         thread: i32,
-        robot: &Robot,
+        robot: &RobotConfig,
         granted: &Grants,
     ) -> Result<Option<CycleWatch>, Error> {
         let Some(detail) = self.watch else { return Ok(None) };
@@ -139,7 +141,7 @@ impl<'scope> Started<'scope> {
         let (tell, told) = mpsc::channel();
         let work = move || {
             let number = rustix::thread::gettid().as_raw_nonzero().get();
-            let granted = profile.apply();
+            let granted = Granted::ask(&profile);
             let cycle = cycle.with_spin(granted.spin_margin());
             // Nobody listens any more only if the watch has panicked.
             let _ = tell.send((number, granted.grants().clone()));
@@ -151,26 +153,4 @@ impl<'scope> Started<'scope> {
         let (number, granted) = told.recv().map_err(|_| Error::Panicked)?;
         Ok(Self { thread, number, granted })
     }
-}
-
-/// Looks until the cycle is over. The cycle ends by itself: whatever holds this up does not hold up the end.
-fn watch_over(
-    mut watch: Watch,
-    stop: &StopHandle,
-    reporter: &mut dyn Reporter,
-    beside: Option<&Beside>,
-) -> (Measured, Option<Recorder>) {
-    while !watch.is_over() {
-        thread::sleep(watch::LOOK_EVERY);
-        // Asked before the look: what was measured until then is taken.
-        let asked = stop.is_asked();
-        watch.look(reporter);
-        beside.into_iter().for_each(|beside| beside.look(reporter));
-        if (asked || watch.has_enough()) && watch.freeze() {
-            reporter.stopping();
-        }
-    }
-    watch.look(reporter);
-    reporter.ended();
-    watch.measured()
 }

@@ -3,7 +3,7 @@
 use control::ipc::Ipc;
 use ipc::bus::Guests;
 use ipc::server::{OpenError, PlaceError, Server};
-use robot::Robot;
+use robot::RobotConfig;
 use types::Signal;
 
 use super::name::name;
@@ -31,7 +31,7 @@ pub(super) struct Open {
 /// # Errors
 /// A name that is taken or impossible, a group that cannot be let in, or a robot file whose IPC cannot be.
 pub(super) fn open(
-    robot: &Robot,
+    robot: &RobotConfig,
     asked: Option<&str>,
     moved_by: MovedBy,
     signals: &[Signal],

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use devices::{Prepared, Running};
 use ipc::server::Builder;
-use robot::Robot;
+use robot::RobotConfig;
 
 use super::tasks::TaskBeside;
 use crate::compose::peripherals;
@@ -21,7 +21,11 @@ pub(super) struct Beside {
 pub(super) type Devices = Prepared;
 
 /// Makes the ports of the robot's devices, which are simulated where the bus is.
-pub(super) fn devices(robot: &Robot, simulated: bool, builder: &mut Builder) -> Result<Devices, Error> {
+pub(super) fn devices(
+    robot: &RobotConfig,
+    simulated: bool,
+    builder: &mut Builder,
+) -> Result<Devices, Error> {
     Ok(Prepared::new(&peripherals::peripherals(robot, simulated), builder)?)
 }
 

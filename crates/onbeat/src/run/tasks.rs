@@ -74,7 +74,7 @@ impl TaskBeside {
         let told = TaskDiagnostics {
             name: task.name().to_owned(),
             thread: task.tid(),
-            period_ns: u64::try_from(task.period().as_nanos()).unwrap_or(u64::MAX),
+            period_ns: types::time::nanoseconds(task.period()),
             ..TaskDiagnostics::default()
         };
         Self { told, live: task.live_reader(), subject: task.subject() }

@@ -1,30 +1,33 @@
 //! Watch over a running cycle: gathers its records, and has its events and progress reported.
 
+use std::thread;
 use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
 use control::observer::{CycleEvent, Happening, Observer};
+use control::stop::StopHandle;
 use diagnose::disturbance::Disturbances;
 use diagnose::{Explainer, Explanation};
 use ethercat::main_device::{BringUpPhase, Event};
-use ethercat::time::Instant;
 use ipc::diagnostics::TaskDiagnostics;
 use record::{CycleRecord, RunSummary};
 
 use super::bus::BusServer;
 use super::diagnostics::DiagnosticsWriter;
 use super::recorder::Recorder;
+use super::side_tasks::Beside;
 use super::tasks::Tasks;
+use crate::fault::FaultReports;
 use crate::reporter::{Phase, Progress, Reporter};
 
 /// Interval of the watch's looks: the cycle's rings hold seconds.
-pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Subjects of the watch, and its listeners.
 pub(super) struct Watch {
     pub(super) observer: Observer,
-    /// Instant at which all SubDevices were in Op: records before it are of the bring-up.
-    pub(super) op_since: Option<Instant>,
+    /// Cycle in which all SubDevices came to Op: records before it are of the bring-up.
+    pub(super) op_since: Option<u64>,
     /// Cycles to measure.
     pub(super) limit: Option<u64>,
     /// The cycle ends with its first overrun.
@@ -33,6 +36,8 @@ pub(super) struct Watch {
     pub(super) explainer: Option<Explainer>,
     pub(super) recorder: Option<Recorder>,
     pub(super) bus_server: Option<BusServer>,
+    /// Faults on demand that took place.
+    pub(super) faults: Option<FaultReports>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
     pub(super) tasks: Tasks,
     /// Figures of the tasks when the measurement ended.
@@ -42,7 +47,7 @@ pub(super) struct Watch {
 /// Outcome of a run.
 pub(super) struct Measured {
     pub(super) summary: RunSummary,
-    /// Why cycles were late, if that was asked for.
+    /// Explainer of late cycles, if asked for.
     pub(super) explanation: Option<Explanation>,
     /// Figures of the real-time threads at the end of the measurement.
     pub(super) tasks: Vec<TaskDiagnostics>,
@@ -51,19 +56,36 @@ pub(super) struct Measured {
 }
 
 impl Watch {
-    /// True if the cycle is over.
-    pub(super) fn is_over(&self) -> bool {
-        self.observer.is_over()
+    /// Looks until the cycle is over. The cycle ends by itself: whatever holds this up does not hold up the end.
+    pub(super) fn until_over(
+        mut self,
+        stop: &StopHandle,
+        reporter: &mut dyn Reporter,
+        beside: Option<&Beside>,
+    ) -> (Measured, Option<Recorder>) {
+        while !self.observer.is_over() {
+            thread::sleep(LOOK_EVERY);
+            // Asked before the look: what was measured until then is taken.
+            let asked = stop.is_requested();
+            self.look(reporter);
+            beside.into_iter().for_each(|beside| beside.look(reporter));
+            if (asked || self.has_enough()) && self.freeze() {
+                reporter.stopping();
+            }
+        }
+        self.look(reporter);
+        reporter.ended();
+        self.measured()
     }
 
     /// True if the cycle ends by itself: all asked-for cycles are measured, or one has overrun that must not.
-    pub(super) fn has_enough(&self) -> bool {
+    fn has_enough(&self) -> bool {
         let overran = self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0;
         self.limit.is_some_and(|limit| self.summary.cycles() >= limit) || (self.overrun_ends && overran)
     }
 
     /// Ends the measurement, and is true the first time; what follows is the stop.
-    pub(super) fn freeze(&mut self) -> bool {
+    fn freeze(&mut self) -> bool {
         let first = self.frozen.is_none();
         if first {
             self.tasks.close();
@@ -73,7 +95,7 @@ impl Watch {
     }
 
     /// Takes what has come since the last look.
-    pub(super) fn look(&mut self, reporter: &mut dyn Reporter) {
+    fn look(&mut self, reporter: &mut dyn Reporter) {
         // A cycle's events come before its record: with the records taken first, none is judged before
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
@@ -81,11 +103,15 @@ impl Watch {
         if let Some(server) = &self.bus_server {
             events.iter().for_each(|event| server.tell(event));
         }
+        for fault in self.faults.iter().flat_map(|faults| std::iter::from_fn(|| faults.next())) {
+            reporter.notice(&fault);
+        }
         self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
         reporter.events(events);
+        // It begins no later than the status of one of the records says.
         let status = self.observer.status();
         let at = MonotonicClock.now();
-        self.measure(&records);
+        self.measure(&records, status.stop_began, reporter);
         if let Some(diagnostics) = &mut self.diagnostics {
             diagnostics.look(&self.summary, &self.observer, &self.tasks, self.bus_server.as_ref());
         }
@@ -99,11 +125,12 @@ impl Watch {
     }
 
     /// Takes the records of cycles in Op, up to the stop.
-    fn measure(&mut self, records: &[CycleRecord]) {
+    fn measure(&mut self, records: &[CycleRecord], stop_began: Option<u64>, reporter: &mut dyn Reporter) {
         let mut measured = Vec::new();
         for record in records {
-            let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
-            if in_op && self.frozen.is_none() && !self.has_enough() {
+            let in_op = self.op_since.is_some_and(|since| record.cycle >= since);
+            let stops = stop_began.is_some_and(|began| record.cycle >= began);
+            if in_op && !stops && self.frozen.is_none() && !self.has_enough() {
                 self.summary.record(record);
                 self.tasks.see(record);
                 measured.push(*record);
@@ -111,12 +138,12 @@ impl Watch {
             }
         }
         if let Some(explainer) = &mut self.explainer {
-            explainer.look(&measured);
+            explainer.look(&measured).into_iter().for_each(|late| reporter.late(late));
         }
     }
 
     /// Result of the measurement, and the recording.
-    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>) {
+    fn measured(mut self) -> (Measured, Option<Recorder>) {
         let disturbances = self.tasks.found();
         let tasks = self.frozen.take().unwrap_or_else(|| self.tasks.told(&self.summary));
         let explanation = self.explainer.map(Explainer::finish);
@@ -125,10 +152,10 @@ impl Watch {
     }
 }
 
-/// Instant at which all SubDevices came to Op, if that is what the event tells.
-fn in_op(event: &CycleEvent) -> Option<Instant> {
+/// Cycle in which all SubDevices came to Op, if that is what the event tells.
+fn in_op(event: &CycleEvent) -> Option<u64> {
     match event.what {
-        Happening::Bus(Event::BringUpPhase { stage: BringUpPhase::Op, at }) => Some(at),
+        Happening::Bus(Event::BringUpPhase { phase: BringUpPhase::Op, .. }) => Some(event.cycle),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ipc::server::Builder;
-use robot::Robot;
+use robot::RobotConfig;
 
 use super::tasks::TaskBeside;
 use crate::{Error, Reporter};
@@ -15,7 +15,7 @@ pub(super) enum Beside {}
 pub(super) struct Devices;
 
 /// Refuses a robot with devices.
-pub(super) fn devices(robot: &Robot, _: bool, _: &mut Builder) -> Result<Devices, Error> {
+pub(super) fn devices(robot: &RobotConfig, _: bool, _: &mut Builder) -> Result<Devices, Error> {
     if robot.peripherals.is_empty() { Ok(Devices) } else { Err(Error::NoDevices) }
 }
 

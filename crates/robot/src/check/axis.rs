@@ -3,14 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
-use ethercat::cia402::{ModeOfOperation, object::MODES_OF_OPERATION};
+use ethercat::cia402::ModeOfOperation;
+use ethercat::cia402::object::{MODES_OF_OPERATION, MOST_AXES, of_axis};
+use ethercat::pdo::Direction;
 use motion::{AxisScale, Radians};
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, homing, unknown_name};
+use super::{Checked, homing, in_every_cycle, unknown_name};
 use crate::error::Problem;
-use crate::model::{Axis, Bus, Cycle, ObjectDirection, SubDevice, mode_objects};
+use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects};
 use crate::source::Place;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
@@ -28,22 +30,28 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
             let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
+            let who = format!("axis \"{}\"", repetition.name);
+            in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
             let brake = brakes.brake(&entry, &repetition, step, place.key("brake"))?;
+            let drive_axis = drive_axis(&entry, &repetition, step, &bus.sub_devices[sub_device], place)?;
             let name = repetition.name;
             if !names.insert(name.clone()) {
                 let found = format!("a second axis \"{name}\"");
                 return Err(Problem::new(place.key("name"), found, "every name once", "rename one"));
             }
-            if let Some(other) = drives.insert(sub_device, name.clone()) {
-                let found = format!("SubDevice {sub_device} for axis \"{name}\"; \"{other}\" has it");
-                let remedy = "give each axis its own SubDevice";
-                return Err(Problem::new(drive, found, "one axis a drive", remedy));
+            if let Some(other) = drives.insert((sub_device, drive_axis), name.clone()) {
+                let found = format!(
+                    "axis {} of SubDevice {sub_device} for axis \"{name}\"; \"{other}\" has it",
+                    drive_axis + 1
+                );
+                let remedy = "give each its own SubDevice, or drive_axis where one has several";
+                return Err(Problem::new(drive, found, "every axis of a drive once", remedy));
             }
-            let axis = Axis { name, sub_device, brake, ..entry.clone() };
+            let axis = Axis { name, sub_device, drive_axis, brake, ..entry.clone() };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
             if let Some(method) = axis.homing_settings.and_then(|it| it.method) {
-                homing::check_drive(method, &axis.name, &bus.sub_devices[sub_device], place.key("homing"))?;
+                homing::check_drive(method, &axis, &bus.sub_devices[sub_device], place.key("homing"))?;
             }
             axes.push(axis);
         }
@@ -65,6 +73,38 @@ pub(super) fn find(
         let expected = "the name of a SubDevice on the bus";
         unknown_name(place, found, expected, &name, positions.keys().copied(), "sub_device")
     })
+}
+
+/// Axis of its drive, from 0. Axes of one entry on one SubDevice take its axes one by one; those with a SubDevice each take the
+/// same axis of each.
+fn drive_axis(
+    axis: &Axis,
+    repetition: &Repetition,
+    step: usize,
+    drive: &SubDevice,
+    entry: Place<'_>,
+) -> Checked<u8> {
+    let further = if repetition.changes(&axis.drive) { 0 } else { step };
+    let simulated = drive.simulation.as_ref().filter(|it| it.application == Application::ServoDrive);
+    let most = simulated.map_or(MOST_AXES, |it| it.axes);
+    let number = usize::from(axis.first_axis) + further;
+    if number < usize::from(most) {
+        return Ok(number as u8);
+    }
+    let (name, wanted) = (&repetition.name, number + 1);
+    let found = format!("axis {wanted} of \"{}\" for axis \"{name}\"", drive.name);
+    let place = if entry.has("drive_axis") { entry.key("drive_axis") } else { entry.key("sub_device") };
+    let (expected, remedy) = match simulated {
+        Some(it) if it.axes == 1 => (
+            "axis 1, the only one it is simulated with".to_owned(),
+            "name another SubDevice, or raise axes in its simulate",
+        ),
+        Some(it) => {
+            (format!("1 to {}, the axes it is simulated with", it.axes), "raise axes in its simulate")
+        }
+        None => (format!("at most {MOST_AXES} axes of a drive"), "correct it"),
+    };
+    Err(Problem::new(place, found, expected, remedy))
 }
 
 fn scale(axis: &Axis, entry: Place<'_>) -> Checked<AxisScale> {
@@ -94,25 +134,33 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
 /// Checks that the explicit mapping carries the objects of the mode (CiA 402-2, cyclic modes).
 fn check_mapping(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
     let Some(mapping) = drive.explicit_mapping() else { return Ok(()) };
-    let missing = mode_objects(axis.mode).into_iter().find(|object| match object.direction {
-        ObjectDirection::Output => mapping.output(object.index, 0).is_none(),
-        ObjectDirection::Input => mapping.input(object.index, 0).is_none(),
+    let missing = mode_objects(axis.mode).into_iter().find(|object| {
+        let index = of_axis(object.index, axis.drive_axis);
+        match object.direction {
+            Direction::Output => mapping.output(index, 0).is_none(),
+            Direction::Input => mapping.input(index, 0).is_none(),
+        }
     });
     missing.map_or(Ok(()), |object| {
-        let (axis, mode) = (&axis.name, axis.mode.name());
-        let found = format!("axis \"{axis}\" in mode {mode} without object {:#06x}", object.index);
-        let (direction, name) = (object.direction.name(), object.name);
-        let expected = format!("{name} among the {direction} of \"{}\"", drive.name);
-        Err(Problem::new(entry.key("mode"), found, expected, "map it, or choose another mode"))
+        let (mode, index) = (axis.mode.name(), of_axis(object.index, axis.drive_axis));
+        let found = format!("axis \"{}\" in mode {mode} without object {index:#06x}", axis.name);
+        let (direction, name) = (object.direction, object.name);
+        let expected = format!("{name} among the {direction}s of \"{}\"", drive.name);
+        let (key, remedy) = match axis.drive_axis {
+            0 => ("mode", "map it, or choose another mode"),
+            _ => ("drive_axis", "map it, or correct drive_axis"),
+        };
+        Err(Problem::new(entry.first_of(&[key, "sub_device"]), found, expected, remedy))
     })
 }
 
 /// Checks that no start-up SDO sets another mode than that of the axis.
 fn check_startup_mode(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
-    match drive.startup.iter().rfind(|sdo| sdo.index == MODES_OF_OPERATION) {
+    let mode = of_axis(MODES_OF_OPERATION, axis.drive_axis);
+    match drive.startup.iter().rfind(|sdo| sdo.index == mode) {
         Some(sdo) if sdo.data != [ModeOfOperation::from(axis.mode).number() as u8] => {
             let found = format!("axis \"{}\" in mode {}", axis.name, axis.mode.name());
-            let expected = format!("the mode that start-up writes to 0x6060 ({:?})", sdo.data);
+            let expected = format!("the mode that start-up writes to {mode:#06x} ({:?})", sdo.data);
             let remedy = "remove that start-up SDO: the axis sets its mode itself";
             Err(Problem::new(entry.key("mode"), found, expected, remedy))
         }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use motion::brake::BrakeConfiguration;
 
-use super::Checked;
 use super::axis::find;
 use super::repeat::Repetition;
+use super::{Checked, in_every_cycle};
 use crate::error::Problem;
 use crate::model::{Application, Axis, BrakeOutput, Bus, DigitalOutput, MOST_BYTES, SubDevice};
 use crate::source::Place;
@@ -48,6 +48,7 @@ impl<'a> Brakes<'a> {
         let place = entry.key("sub_device");
         let position = find(wanted, repetition, self.positions, " with its brake", place)?;
         let SubDevice { name, .. } = &self.bus.sub_devices[position];
+        in_every_cycle(&format!("the brake of axis \"{axis}\""), &self.bus.sub_devices[position], place)?;
         let there = digital_outputs(&self.bus.sub_devices[position]);
         if there == Some(0) {
             let found =

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::repeat::repetitions;
 use super::topology::Topology;
-use super::{Checked, clock, simulation, watchdog};
+use super::{Checked, clock, presence, simulation, watchdog};
 use crate::error::Problem;
 use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, SubDevice};
 use crate::nearest::nearest;
@@ -54,10 +54,18 @@ fn complete(entry: &mut SubDevice, clocks: bool, cycle: &Cycle, place: Place<'_>
     if let Some(it) = &mut entry.simulation {
         simulation::simulation(it, place.key("simulate"))?;
     }
-    watchdog::process_data(&mut entry.process_data_watchdog, cycle, place)?;
+    let between = cycle.period * u32::from(entry.every);
+    watchdog::process_data(&mut entry.process_data_watchdog, between, place)?;
     watchdog::pdi(entry.pdi_watchdog, place)?;
     let clock = entry.clock.as_ref();
     entry.sync0 = clock.map(|it| clock::sync0(it, clocks, cycle, place.key("dc"))).transpose()?;
+    entry.sync1 = match clock.zip(entry.sync0) {
+        Some((it, sync0)) => clock::sync1(it, sync0, place.key("dc"))?,
+        None => None,
+    };
+    if entry.latches.is_some() {
+        clock::kept("latches", clocks, place.key("latches"))?;
+    }
     Ok(())
 }
 
@@ -94,7 +102,9 @@ impl SubDevices {
                 let place = place.key("group").into();
                 self.groups.entry(group.clone()).or_insert((0, place)).0 += 1;
             }
-            self.list.push(SubDevice { name, alias, parent, ..entry.clone() });
+            let it = SubDevice { name, alias, parent, ..entry.clone() };
+            presence::sub_device(&it, &self.list, place)?;
+            self.list.push(it);
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! Checks of SYNC0 of the distributed clocks.
+//! Checks of SYNC0, SYNC1 and latch inputs of the distributed clocks.
 
 use std::time::Duration;
 
-use ethercat::main_device::Sync0;
+use ethercat::main_device::{Sync0, Sync1};
+use types::CycleClock;
 
 use super::Checked;
 use crate::duration;
@@ -10,17 +11,24 @@ use crate::error::Problem;
 use crate::model::{Cycle, DistributedClock};
 use crate::source::Place;
 
+/// Checks that the clock that the cycle follows, or steers, is kept.
+pub(super) fn followed(cycle: &Cycle, distributed_clocks: bool, place: Place<'_>) -> Checked<()> {
+    if cycle.clock == CycleClock::Own || distributed_clocks {
+        return Ok(());
+    }
+    let found = format!("clock = \"{}\" on a bus without distributed clocks", cycle.clock.name());
+    let remedy = "set distributed_clocks = true in [bus] or remove clock";
+    Err(Problem::new(place.key("clock"), found, "a bus with distributed clocks", remedy))
+}
+
 pub(super) fn sync0(
     clock: &DistributedClock,
     distributed_clocks: bool,
     cycle: &Cycle,
     place: Place<'_>,
 ) -> Checked<Sync0> {
-    if !distributed_clocks {
-        let remedy = "set distributed_clocks = true in [bus] or remove dc";
-        return Err(Problem::new(place, "dc on a bus without distributed clocks", "them on", remedy));
-    }
-    let DistributedClock { sync0, shift } = *clock;
+    kept("dc", distributed_clocks, place)?;
+    let DistributedClock { sync0, shift, .. } = *clock;
     let sync0 = sync0.unwrap_or(cycle.period);
     check_sync0(sync0, place.key("sync0"), cycle)?;
     if shift >= sync0 {
@@ -30,6 +38,41 @@ pub(super) fn sync0(
     }
     Ok(Sync0 { cycle: sync0, shift })
 }
+
+/// Checks that the bus has its distributed clocks on for `key`.
+pub(super) fn kept(key: &str, distributed_clocks: bool, place: Place<'_>) -> Checked<()> {
+    if distributed_clocks {
+        return Ok(());
+    }
+    let remedy = format!("set distributed_clocks = true in [bus] or remove {key}");
+    let found = format!("{key} on a bus without distributed clocks");
+    Err(Problem::new(place, found, "them on", remedy))
+}
+
+/// SYNC1, if one of its keys is there.
+pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) -> Checked<Option<Sync1>> {
+    if clock.sync1.is_none() && clock.sync1_delay.is_none() {
+        return Ok(None);
+    }
+    let (cycle, delay) = (clock.sync1.unwrap_or(sync0.cycle), clock.sync1_delay.unwrap_or_default());
+    let own = duration::format(sync0.cycle);
+    if cycle.is_zero() || cycle.as_nanos() % sync0.cycle.as_nanos() != 0 || cycle > LONGEST_SYNC1 {
+        let found = format!("sync1 = {}", duration::format(cycle));
+        let expected = format!("a multiple of SYNC0's {own}, up to 4s");
+        let remedy = "correct sync1, or leave it out to come with every SYNC0";
+        return Err(Problem::new(place.key("sync1"), found, expected, remedy));
+    }
+    if delay >= sync0.cycle {
+        let found = format!("sync1_delay = {}", duration::format(delay));
+        let expected = format!("less than SYNC0's {own}");
+        let remedy = "shorten it, or let SYNC1 come more seldom by sync1";
+        return Err(Problem::new(place.key("sync1_delay"), found, expected, remedy));
+    }
+    Ok(Some(Sync1 { cycle, delay }))
+}
+
+/// Longest period of SYNC1: its registers count 32 bits of ns.
+const LONGEST_SYNC1: Duration = Duration::from_secs(4);
 
 fn check_sync0(sync0: Duration, place: Place<'_>, cycle: &Cycle) -> Checked<()> {
     let (pulse, period) = (sync0.as_nanos(), cycle.period.as_nanos());

@@ -4,23 +4,13 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Checked;
-use crate::Overrides;
 use crate::error::Problem;
 use crate::field;
-use crate::model::{Cycle, Profile};
+use crate::model::Cycle;
 use crate::source::Place;
 
-/// Puts in the overridden values, completes and checks the rest.
-pub(super) fn cycle(cycle: &mut Cycle, overrides: Overrides, entry: Place<'_>) -> Checked<()> {
-    cycle.period = overrides.period.unwrap_or(cycle.period);
-    if !entry.has("profile") {
-        cycle.profile = Profile {
-            priority: entry.has("priority") || entry.has("deadline_runtime"),
-            memory: true,
-            shield: false,
-            spin: entry.has("spin_margin"),
-        };
-    }
+/// Checks times against the period.
+pub(super) fn cycle(cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
     let period = cycle.period;
     let remedy = "choose a period the bus and the machine can hold, as \"1ms\"";
     within(entry, "period", Some(period), Cycle::PERIODS, remedy)?;

@@ -1,12 +1,12 @@
 //! Checks of homing: the way an axis learns its absolute position.
 
-use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
+use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, of_axis};
 
 use motion::supervision::Limits;
 
 use super::Checked;
 use crate::error::Problem;
-use crate::model::{Application, Homing, HomingSettings, SubDevice};
+use crate::model::{Application, Axis, Homing, HomingSettings, SubDevice};
 use crate::source::Place;
 
 /// Completes the settings, and returns the homing that they are for.
@@ -63,16 +63,21 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
 
 /// Checks that the drive can be told to home from within the cycle, and that a simulated one knows the
 /// method.
-pub(super) fn check_drive(method: i8, axis: &str, sub_device: &SubDevice, entry: Place<'_>) -> Checked<()> {
+pub(super) fn check_drive(
+    method: i8,
+    axis: &Axis,
+    sub_device: &SubDevice,
+    entry: Place<'_>,
+) -> Checked<()> {
     let place = entry.key("method");
     let name = &sub_device.name;
     if let Some(mapping) = sub_device.explicit_mapping() {
-        let missing = [
-            (MODES_OF_OPERATION, "outputs", mapping.output(MODES_OF_OPERATION, 0)),
-            (MODES_OF_OPERATION_DISPLAY, "inputs", mapping.input(MODES_OF_OPERATION_DISPLAY, 0)),
-        ];
+        let [mode, shown] =
+            [MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY].map(|index| of_axis(index, axis.drive_axis));
+        let missing =
+            [(mode, "outputs", mapping.output(mode, 0)), (shown, "inputs", mapping.input(shown, 0))];
         if let Some((index, direction, _)) = missing.into_iter().find(|(.., field)| field.is_none()) {
-            let found = format!("axis \"{axis}\" homed by its drive without object {index:#06x}");
+            let found = format!("axis \"{}\" homed by its drive without object {index:#06x}", axis.name);
             let expected = format!(
                 "it among the {direction} of \"{name}\": the cycle changes the mode, and sends no SDO"
             );
@@ -81,21 +86,20 @@ pub(super) fn check_drive(method: i8, axis: &str, sub_device: &SubDevice, entry:
     }
     let drive = sub_device.simulation.as_ref().filter(|it| it.application == Application::ServoDrive);
     let Some(drive) = drive else { return Ok(()) };
-    if !SIMULATED_METHODS.contains(&method) {
-        let found = format!("method {method} for the simulated drive \"{name}\"");
-        let expected = format!("one of those that it knows: {SIMULATED_METHODS:?}");
-        return Err(Problem::new(place, found, expected, "choose one, or do not simulate it"));
-    }
-    if matches!(method, 17 | 18) && drive.limit_switches.is_none() {
-        let found = format!("method {method} for the simulated drive \"{name}\" without limit switches");
-        let expected = "limit_switches = [LOWEST, HIGHEST] in its simulate";
-        return Err(Problem::new(place, found, expected, "add them"));
+    let (switches, there, key) = match method {
+        1 | 2 | 17 | 18 => {
+            ("limit switches", drive.limit_switches.is_some(), "limit_switches = [LOWEST, HIGHEST]")
+        }
+        3..=14 | 19..=30 => ("a home switch", drive.home_switch.is_some(), "home_switch = [FIRST, LAST]"),
+        _ => return Ok(()),
+    };
+    if !there {
+        let found = format!("method {method} for the simulated drive \"{name}\" without {switches}");
+        let expected = format!("{key} in its simulate");
+        return Err(Problem::new(place, found, expected, "add it"));
     }
     Ok(())
 }
-
-/// Methods of the simulated servo drive.
-const SIMULATED_METHODS: [i8; 6] = [17, 18, 33, 34, 35, 37];
 
 /// Default homing speeds: this share of the highest speed towards a switch, and this share of that towards
 /// the mark.

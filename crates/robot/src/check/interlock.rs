@@ -1,6 +1,6 @@
 //! Checks of interlocks, and of their digital inputs.
 
-use super::{Checked, unknown_name};
+use super::{Checked, in_every_cycle, unknown_name};
 use crate::error::Problem;
 use crate::model::{Application, Axis, Bus, Interlock, InterlockKeys, MOST_BYTES, SubDevice};
 use crate::source::Place;
@@ -27,6 +27,8 @@ pub(super) fn interlocks(
 fn interlock(keys: &InterlockKeys, bus: &Bus, axes: &[Axis], entry: Place<'_>) -> Checked<Interlock> {
     let InterlockKeys { name, kind, inverted, .. } = keys;
     let sub_device = position(keys, bus, entry.key("sub_device"))?;
+    let who = format!("interlock \"{name}\"");
+    in_every_cycle(&who, &bus.sub_devices[sub_device], entry.key("sub_device"))?;
     let there = digital_inputs(&bus.sub_devices[sub_device]);
     let most = there.unwrap_or(MOST_BYTES * 8);
     let channel = usize::try_from(keys.channel).ok().filter(|it| (1..=most).contains(it));

@@ -2,7 +2,7 @@
 
 use super::Checked;
 use crate::error::Problem;
-use crate::model::{Ipc, IpcPortKind, made_of};
+use crate::model::{Ipc, PortKind, made_of};
 use crate::source::Place;
 
 pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
@@ -15,7 +15,7 @@ pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
             let found = format!("a second port \"{}\"", port.name);
             return Err(Problem::new(place.key("name"), found, "every name once", "give it another name"));
         }
-        if port.kind == IpcPortKind::Stream && place.has("depth") {
+        if port.kind == PortKind::Stream && place.has("depth") {
             let (found, remedy) = ("a depth for a stream of bytes", "remove it; size is its room");
             return Err(Problem::new(place.key("depth"), found, "depth only of messages", remedy));
         }

@@ -11,6 +11,7 @@ mod homing;
 mod interlock;
 mod ipc;
 mod peripheral;
+mod presence;
 mod repeat;
 mod sensor;
 pub(crate) mod signal;
@@ -20,21 +21,21 @@ mod watchdog;
 
 use std::ops::Range;
 
-use toml::Spanned;
+use crate::value::Spanned;
 
-use crate::Overrides;
 use crate::error::Problem;
 use crate::field;
-use crate::model::Robot;
+use crate::model::{RobotConfig, SubDevice};
 use crate::nearest::nearest;
-use crate::source::Source;
+use crate::source::{Place, Source};
 
 pub(crate) type Checked<T> = Result<T, Problem>;
 
 /// Completes the robot of `file`, or returns the first problem.
-pub(crate) fn robot(robot: &mut Robot, overrides: Overrides, file: &Source<'_>) -> Checked<()> {
-    let Robot { cycle, bus, axes, signals, .. } = robot;
-    cycle::cycle(cycle, overrides, file.key("cycle"))?;
+pub(crate) fn robot(robot: &mut RobotConfig, file: &Source<'_>) -> Checked<()> {
+    let RobotConfig { cycle, bus, axes, signals, .. } = robot;
+    cycle::cycle(cycle, file.key("cycle"))?;
+    clock::followed(cycle, bus.distributed_clocks, file.key("cycle"))?;
     bus::bus(bus, &robot.device, cycle, file.key("bus"))?;
     axis::axes(axes, bus, cycle, file.key("axis"))?;
     robot.interlocks = interlock::interlocks(&robot.interlock_keys, bus, axes, file.key("interlock"))?;
@@ -48,6 +49,19 @@ pub(crate) fn robot(robot: &mut Robot, overrides: Overrides, file: &Source<'_>) 
     let entries = file.key("peripheral");
     peripheral::peripherals(&mut robot.peripherals, axes, &robot.controllers, &robot.ipc, entries)?;
     signal::signals(robot, |position| robot.bus.sub_devices[position].explicit_mapping()).map(|_| ())
+}
+
+/// Checks that `what`, on which the safety of an axis hangs, is on a SubDevice whose process data is exchanged in every cycle.
+fn in_every_cycle(what: &str, sub_device: &SubDevice, place: Place<'_>) -> Checked<()> {
+    sub_device.slow().map_or(Ok(()), |slow| {
+        let expected = "a SubDevice with process data in every cycle";
+        Err(Problem::new(
+            place,
+            format!("{what} on {slow}"),
+            expected,
+            "remove every there, or name another SubDevice",
+        ))
+    })
 }
 
 /// Checks that a name can be read in a table and typed on a command line.

@@ -20,15 +20,14 @@ pub(super) fn peripherals(
         let (others, it) = peripherals.split_at_mut(index);
         let it = &mut it[0];
         only_its_own_keys(it.kind, entry)?;
-        let (name, port, period) = it.kind.usual();
         if !entry.has("name") {
-            it.name = name.to_owned();
+            it.name = it.kind.name().to_owned();
         }
         if !entry.has("port") {
-            it.port = port.to_owned();
+            it.port = it.kind.port().to_owned();
         }
         if !entry.has("period") {
-            it.period = period;
+            it.period = it.kind.period();
         }
         match it.kind {
             Sonar => lines(it, entry)?,
@@ -105,12 +104,12 @@ fn only_its_own_keys(kind: PeripheralKind, entry: Place<'_>) -> Checked<()> {
         (&["axes", "velocity", "acceleration"], Actuators),
     ];
     let wrong = |key: &str, expected: String| {
-        let found = format!("{key} in a peripheral of the kind {}", kind.usual().0);
+        let found = format!("{key} in a peripheral of the kind {}", kind.name());
         Err(Problem::new(entry.key(key), found, expected, "remove it, or correct the kind"))
     };
     for (keys, of) in keys.into_iter().filter(|&(_, of)| of != kind) {
         if let Some(key) = keys.iter().find(|key| entry.has(key)) {
-            return wrong(key, format!("{key} in a peripheral of the kind {}", of.usual().0));
+            return wrong(key, format!("{key} in a peripheral of the kind {}", of.name()));
         }
     }
     if kind == Actuators && entry.has("device") {

@@ -8,8 +8,8 @@ mod value;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::value::Spanned;
 use ethercat::pdo::{Direction, PdoMapping};
-use toml::Spanned;
 use types::signal::{Flow, OutputBehaviour};
 use types::{Signal, ValueType};
 
@@ -18,7 +18,7 @@ use self::entry::Found;
 use self::owner::Owners;
 use super::{Checked, readable_name};
 use crate::error::Problem;
-use crate::model::{Bus, NamedSignal, Robot};
+use crate::model::{Bus, NamedSignal, RobotConfig};
 use crate::nearest::nearest;
 
 /// Checks of what needs no process data.
@@ -54,7 +54,7 @@ pub(super) fn named(entries: &[NamedSignal], bus: &Bus) -> Checked<()> {
 
 /// Signals of `robot` whose process data is known.
 pub(crate) fn signals<'a>(
-    robot: &Robot,
+    robot: &RobotConfig,
     mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
 ) -> Checked<Vec<Signal>> {
     let owners = Owners::of(robot, &mapping);
@@ -91,7 +91,7 @@ pub(crate) fn signals<'a>(
 }
 
 /// Checks that sensors measure: that their signals are numbers, and inputs.
-fn measured(robot: &Robot, signals: &[Signal]) -> Checked<()> {
+fn measured(robot: &RobotConfig, signals: &[Signal]) -> Checked<()> {
     for sensor in &robot.sensors {
         for signal in signals.iter().filter(|signal| sensor.signals.contains(&signal.name)) {
             let what = match signal.flow {
@@ -109,7 +109,7 @@ fn measured(robot: &Robot, signals: &[Signal]) -> Checked<()> {
 }
 
 /// Place of the entry of the file that has this name, or gives it to an element.
-fn place_of(robot: &Robot, name: &str) -> std::ops::Range<usize> {
+fn place_of(robot: &RobotConfig, name: &str) -> std::ops::Range<usize> {
     let has = |entry: &&NamedSignal| names(entry).is_ok_and(|names| names.iter().any(|it| it == name));
     robot.signals.named.iter().find(has).map(|entry| entry.name.span()).unwrap_or_default()
 }
@@ -142,7 +142,7 @@ fn signal(
 
 /// Every entry that has no name in the file: by its own name if that is the only one in its SubDevice, else by its object.
 fn unnamed<'a>(
-    robot: &Robot,
+    robot: &RobotConfig,
     mapping: &impl Fn(usize) -> Option<&'a PdoMapping>,
     owners: &Owners,
     taken: &HashMap<Place, String>,

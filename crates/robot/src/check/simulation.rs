@@ -4,15 +4,20 @@ use super::{Checked, unknown_name};
 use crate::error::Problem;
 use crate::model::Application::{
     AnalogueInput, AnalogueOutput, Coupler, DigitalInputs, DigitalOutputs, Encoder, ForceTorqueSensor,
-    ServoDrive,
+    SerialLines, ServoDrive,
 };
 use crate::model::{AnalogueSource, Application, Simulation, SubDevice};
 use crate::source::Place;
 
 /// Checks a simulation, and completes it with the values that are usual for its kind.
 pub(super) fn simulation(it: &mut Simulation, entry: Place<'_>) -> Checked<()> {
+    let (application, terminal) = it.kind.meaning();
+    it.application = application;
     misplaced(it.application, entry)?;
-    if let Some(most) = most_channels(it.application) {
+    if let Some((terminal, channels)) = terminal {
+        built(entry)?;
+        (it.terminal, it.channels) = (Some(terminal), channels);
+    } else if let Some(most) = most_channels(it.application) {
         channels(it.channels, most, entry)?;
     }
     match it.application {
@@ -43,8 +48,15 @@ const fn most_channels(application: Application) -> Option<u8> {
         DigitalOutputs | DigitalInputs => Some(64),
         AnalogueInput | AnalogueOutput => Some(16),
         Encoder => Some(2),
-        Coupler | ForceTorqueSensor | ServoDrive => None,
+        Coupler | ForceTorqueSensor | SerialLines | ServoDrive => None,
     }
+}
+
+/// Checks that nothing else says how a terminal of a model is built.
+fn built(entry: Place<'_>) -> Checked<()> {
+    let Some(key) = ["channels", "sii"].into_iter().find(|key| entry.has(key)) else { return Ok(()) };
+    let found = format!("{key} of a terminal whose kind is a model");
+    Err(Problem::new(entry.key(key), found, "a terminal as it is built", "remove it"))
 }
 
 fn channels(channels: u8, most: u8, entry: Place<'_>) -> Checked<()> {
@@ -70,12 +82,15 @@ fn misplaced(application: Application, entry: Place<'_>) -> Checked<()> {
         (&["encoder_counts"], &[ServoDrive, Encoder], "a servo_drive or an encoder"),
         (
             &[
+                "axes",
                 "inertia",
                 "viscous_friction",
                 "coulomb_friction",
                 "rated_torque",
                 "torque_limit",
                 "limit_switches",
+                "home_switch",
+                "touch_probe",
             ],
             &[ServoDrive],
             "a servo_drive",

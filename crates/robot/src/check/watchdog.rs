@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::Checked;
 use crate::duration;
 use crate::error::Problem;
-use crate::model::Cycle;
 use crate::source::Place;
 use ethercat::main_device::{LONGEST_WATCHDOG, Watchdog};
 
@@ -16,16 +15,16 @@ const FEWEST_PERIODS: u32 = 2;
 /// Default number of periods where 100 ms hold fewer.
 const PERIODS_BY_DEFAULT: u32 = 4;
 
-/// Process data watchdog of a SubDevice.
-pub(super) fn process_data(watchdog: &mut Watchdog, cycle: &Cycle, entry: Place<'_>) -> Checked<()> {
+/// Process data watchdog of a SubDevice whose outputs are sent `between` apart.
+pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Place<'_>) -> Checked<()> {
     let key = "process_data_watchdog";
     if !entry.has(key) {
         let default = Watchdog::default().time().unwrap_or_default();
-        *watchdog = Watchdog::After(default.max(cycle.period * PERIODS_BY_DEFAULT));
+        *watchdog = Watchdog::After(default.max(between * PERIODS_BY_DEFAULT));
         return Ok(());
     }
-    let why = format!("two periods of {}", duration::format(cycle.period));
-    check(key, *watchdog, cycle.period * FEWEST_PERIODS, &why, entry)
+    let why = format!("two periods of {}", duration::format(between));
+    check(key, *watchdog, between * FEWEST_PERIODS, &why, entry)
 }
 
 /// PDI watchdog of a SubDevice, if the file has one.

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use ethercat::cia402::object::MOST_AXES;
 use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits};
@@ -27,6 +28,8 @@ pub struct Axis {
     pub(crate) first: Option<u16>,
     #[serde(rename = "sub_device")]
     pub(crate) drive: String,
+    #[serde(default, rename = "drive_axis", deserialize_with = "drive_axis")]
+    pub(crate) first_axis: u8,
     /// CiA 402 mode of operation.
     pub mode: CyclicMode,
     #[serde(deserialize_with = "positive")]
@@ -52,6 +55,9 @@ pub struct Axis {
     /// Position on the bus of its drive.
     #[serde(skip)]
     pub sub_device: usize,
+    /// Place among the axes of its drive, from 0.
+    #[serde(skip)]
+    pub drive_axis: u8,
     /// Conversion between the drive's numbers and SI.
     #[serde(skip)]
     pub scale: AxisScale,
@@ -120,6 +126,12 @@ usual! {
     usual_ratio: f64 = 1.0;
     usual_time_out: Seconds = Seconds(30.0);
     usual_patience: Seconds = Seconds(0.05);
+}
+
+/// Axis of a drive: 1 and up in the file, 0 and up here.
+fn drive_axis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    const MOST: i64 = MOST_AXES as i64;
+    whole::<_, u8, 1, MOST>(deserializer).map(|axis| axis - 1)
 }
 
 /// Limits; those of a step follow from the period.

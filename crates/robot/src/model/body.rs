@@ -7,6 +7,7 @@ use motion::{
 };
 use serde::Deserialize;
 use serde::de::Deserializer;
+use types::BaseKind;
 
 use super::usual;
 use crate::field::{KEY, positive, readable, refused};
@@ -50,30 +51,6 @@ pub struct Base {
     /// forward when the base moves ahead: a drive mounted in the opposite direction has a negative gear ratio.
     #[serde(skip)]
     pub wheels: Vec<usize>,
-}
-
-/// Arrangement of the wheels of a base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BaseKind {
-    /// Two driven wheels on one axle.
-    Differential,
-    /// Four wheels with rollers at an angle, and axles across.
-    Mecanum,
-    /// Four wheels with rollers across, at the corners, rolling along the sides' diagonals.
-    Omni,
-}
-
-impl BaseKind {
-    /// Name in the robot file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Differential => "differential",
-            Self::Mecanum => "mecanum",
-            Self::Omni => "omni",
-        }
-    }
 }
 
 impl Base {

@@ -2,16 +2,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ethercat::main_device::{
-    ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, Replies, StartupSdo, Sync0, Watchdog,
+    ExpectedIdentity, LatchMode, MAXIMUM_SUB_DEVICES, Presence, ProcessDataSource, Replies, StartupSdo,
+    Sync0, Sync1, Watchdog,
 };
 use ethercat::pdo::PdoMapping;
 use serde::Deserialize;
 use serde::de::Deserializer;
+use types::{EscKind, TerminalModel};
 
 use super::mapping::process_data;
 use super::startup::startup;
 use super::usual;
-use crate::field::{finite, not_negative, positive, refused, time, time_or, whole};
+use crate::field::{KEY, finite, not_negative, positive, refused, time, time_or, whole};
 
 /// `[bus]`: SubDevices, and their common settings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -20,10 +22,16 @@ pub struct Bus {
     /// True if the distributed clocks are set up and kept synchronised.
     #[serde(default)]
     pub distributed_clocks: bool,
+    /// True if the last SubDevice's OUT leads back to a second interface of the MainDevice.
+    #[serde(default)]
+    pub ring: bool,
     #[serde(default, deserialize_with = "watchdog")]
     process_data_watchdog: Option<Watchdog>,
     #[serde(default, deserialize_with = "watchdog")]
     pdi_watchdog: Option<Watchdog>,
+    /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+    #[serde(default = "yes")]
+    pub recovery: bool,
     /// Property that distinguishes replies from outgoing frames.
     #[serde(default, with = "RepliesName")]
     pub replies: Replies,
@@ -31,6 +39,17 @@ pub struct Bus {
     #[serde(default, rename = "sub_device")]
     pub sub_devices: Vec<SubDevice>,
 }
+
+fn yes() -> bool {
+    true
+}
+
+fn once() -> u16 {
+    1
+}
+
+/// Largest number of cycles from one exchange to the next.
+const SLOWEST: i64 = 1000;
 
 /// Names of [`Replies`].
 #[derive(Deserialize)]
@@ -67,6 +86,15 @@ pub struct SubDevice {
     pub startup: Vec<StartupSdo>,
     #[serde(rename = "dc")]
     pub(crate) clock: Option<DistributedClock>,
+    /// Cycles from one exchange of its process data to the next.
+    #[serde(default = "once", deserialize_with = "whole::<_, _, 1, SLOWEST>")]
+    pub every: u16,
+    /// False if outputs and inputs go in datagrams of their own (LWR and LRD) instead of one (LRW).
+    #[serde(default = "yes")]
+    pub lrw: bool,
+    /// Edges that its latch inputs hold; `None` leaves them as they are.
+    #[serde(default, deserialize_with = "latches")]
+    pub latches: Option<[LatchMode; 2]>,
     /// Process data watchdog: time without outputs before it leaves Op by itself.
     #[serde(default, deserialize_with = "watchdog")]
     pub process_data_watchdog: Watchdog,
@@ -79,23 +107,52 @@ pub struct SubDevice {
     /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
     /// does too.
     pub group: Option<String>,
+    /// True if the bus may be without it.
+    #[serde(default, with = "PresenceName")]
+    pub presence: Presence,
     /// Attachment; `None` for the first.
     #[serde(skip)]
     pub parent: Option<Parent>,
     /// SYNC0, if the SubDevice uses it.
     #[serde(skip)]
     pub sync0: Option<Sync0>,
+    /// SYNC1, if it uses that too.
+    #[serde(skip)]
+    pub sync1: Option<Sync1>,
+}
+
+/// Names of [`Presence`].
+#[derive(Deserialize)]
+#[serde(remote = "Presence", rename_all = "snake_case")]
+enum PresenceName {
+    Required,
+    Optional,
+    HotConnect,
 }
 
 /// Keys of `[device.NAME]`: those that several SubDevices may have in common.
-pub(crate) const DEVICE_KEYS: [&str; 8] =
-    ["identity", "pdos", "startup", "dc", "process_data_watchdog", "pdi_watchdog", "simulate", "group"];
+pub(crate) const DEVICE_KEYS: [&str; 11] = [
+    "identity",
+    "pdos",
+    "startup",
+    "dc",
+    "every",
+    "lrw",
+    "latches",
+    "process_data_watchdog",
+    "pdi_watchdog",
+    "simulate",
+    "group",
+];
 
 /// Keys of `[bus]` that its SubDevices may replace.
 pub(crate) const BUS_KEYS: [&str; 2] = ["process_data_watchdog", "pdi_watchdog"];
 
 /// Largest number of SubDevices on a bus: the address range of the MainDevice.
 pub(crate) const MOST_SUB_DEVICES: i64 = MAXIMUM_SUB_DEVICES as i64;
+
+/// Most axes of a drive.
+const MOST_AXES: i64 = ethercat::cia402::object::MOST_AXES as i64;
 
 /// Largest number in a name.
 pub(crate) const LARGEST_FIRST: i64 = 65_535;
@@ -108,6 +165,12 @@ impl SubDevice {
             ProcessDataSource::Sii => None,
             ProcessDataSource::Explicit(mapping) => Some(mapping),
         }
+    }
+
+    /// Words for process data that is not exchanged in every cycle; `None` for others.
+    pub(crate) fn slow(&self) -> Option<String> {
+        let Self { name, every, .. } = self;
+        (*every > 1).then(|| format!("\"{name}\", whose process data is exchanged every {every} cycles"))
     }
 
     /// Simulated application.
@@ -125,7 +188,7 @@ pub struct Parent {
     pub port: u8,
 }
 
-/// `dc`: SYNC0, by default with the period.
+/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DistributedClock {
@@ -133,20 +196,33 @@ pub(crate) struct DistributedClock {
     pub(crate) sync0: Option<Duration>,
     #[serde(default, deserialize_with = "time")]
     pub(crate) shift: Duration,
+    #[serde(default, deserialize_with = "time")]
+    pub(crate) sync1: Option<Duration>,
+    #[serde(default, deserialize_with = "time")]
+    pub(crate) sync1_delay: Option<Duration>,
 }
 
 /// `simulate`: simulation of a SubDevice.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
-    /// Behaviour of the simulated SubDevice.
-    #[serde(rename = "kind")]
+    pub(crate) kind: Kind,
+    /// Behaviour of the simulated SubDevice, by its kind.
+    #[serde(skip)]
     pub application: Application,
+    /// Model that it is built as, by its kind.
+    #[serde(skip)]
+    pub terminal: Option<TerminalModel>,
+    /// ESC; `None` is that of the SII image where it shows one, else one with all that a SubDevice may need.
+    pub esc: Option<EscKind>,
     /// SII image to start from; `None` makes one from the description.
     pub sii: Option<PathBuf>,
     /// Number of channels: 1 to 64 digital or 16 analogue ones, 1 or 2 encoders.
     #[serde(default, deserialize_with = "whole::<_, _, 1, 64>")]
     pub channels: u8,
+    /// Axes of a servo drive, all alike.
+    #[serde(default = "usual_axes", deserialize_with = "whole::<_, _, 1, MOST_AXES>")]
+    pub axes: u8,
     /// Encoder counts per revolution of the motor, or of the shaft that an encoder follows.
     #[serde(default, deserialize_with = "whole::<_, _, 1, 4_294_967_295>")]
     pub encoder_counts: u32,
@@ -169,6 +245,14 @@ pub struct Simulation {
     /// pressed up to the first and from the second on, the lower one first; `None` without limit switches.
     #[serde(default, deserialize_with = "limit_switches")]
     pub limit_switches: Option<(f64, f64)>,
+    /// Angles of the motor shaft between which the home switch is pressed, in rad from its position at power-on, the lower
+    /// one first; `None` without a home switch.
+    #[serde(default, deserialize_with = "angles")]
+    pub home_switch: Option<(f64, f64)>,
+    /// Angles of the motor shaft between which the input of touch probe 1 is high, counted as those of the home switch; `None`
+    /// without one.
+    #[serde(default, deserialize_with = "angles")]
+    pub touch_probe: Option<(f64, f64)>,
     /// Measured quantity of analogue inputs.
     #[serde(default)]
     pub source: AnalogueSource,
@@ -189,11 +273,56 @@ pub struct Simulation {
     pub follows: Option<String>,
 }
 
-/// Behaviour of a simulated SubDevice.
+/// `kind` of a simulation: a behaviour, or a model of terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Coupler,
+    DigitalOutputs,
+    DigitalInputs,
+    AnalogueInput,
+    AnalogueOutput,
+    Encoder,
+    ForceTorqueSensor,
+    ServoDrive,
+    El1008,
+    El1252,
+    El2004,
+    El3104,
+    El4034,
+    El5101,
+    El6022,
+}
+
+impl Kind {
+    /// Behaviour; and of a model which, and its number of channels.
+    pub(crate) const fn meaning(self) -> (Application, Option<(TerminalModel, u8)>) {
+        use Application as Is;
+        match self {
+            Self::Coupler => (Is::Coupler, None),
+            Self::DigitalOutputs => (Is::DigitalOutputs, None),
+            Self::DigitalInputs => (Is::DigitalInputs, None),
+            Self::AnalogueInput => (Is::AnalogueInput, None),
+            Self::AnalogueOutput => (Is::AnalogueOutput, None),
+            Self::Encoder => (Is::Encoder, None),
+            Self::ForceTorqueSensor => (Is::ForceTorqueSensor, None),
+            Self::ServoDrive => (Is::ServoDrive, None),
+            Self::El1008 => (Is::DigitalInputs, Some((TerminalModel::El1008, 8))),
+            Self::El1252 => (Is::DigitalInputs, Some((TerminalModel::El1252, 2))),
+            Self::El2004 => (Is::DigitalOutputs, Some((TerminalModel::El2004, 4))),
+            Self::El3104 => (Is::AnalogueInput, Some((TerminalModel::El3104, 4))),
+            Self::El4034 => (Is::AnalogueOutput, Some((TerminalModel::El4034, 4))),
+            Self::El5101 => (Is::Encoder, Some((TerminalModel::El5101, 1))),
+            Self::El6022 => (Is::SerialLines, Some((TerminalModel::El6022, 2))),
+        }
+    }
+}
+
+/// Behaviour of a simulated SubDevice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Application {
     /// None, frames are only passed on: couplers and junctions.
+    #[default]
     Coupler,
     /// Digital outputs, one bit each.
     DigitalOutputs,
@@ -207,6 +336,8 @@ pub enum Application {
     Encoder,
     /// A force-torque sensor with six values of 32 bits.
     ForceTorqueSensor,
+    /// Serial lines, each joined with another.
+    SerialLines,
     /// A CiA 402 servo drive with a motor on it, by default of about 750 W with its load.
     ServoDrive,
 }
@@ -225,6 +356,7 @@ pub enum AnalogueSource {
 }
 
 usual! {
+    usual_axes: u8 = 1;
     usual_inertia: f64 = 5e-4;
     usual_viscous_friction: f64 = 1e-3;
     usual_coulomb_friction: f64 = 0.02;
@@ -238,6 +370,21 @@ fn watchdog<'de, D: Deserializer<'de>, T: From<Watchdog>>(deserializer: D) -> Re
     Ok(time.map_or(Watchdog::Off, Watchdog::After).into())
 }
 
+/// Edges of latch inputs 0 and 1: the first one until its time is read, or the newest.
+fn latches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[LatchMode; 2]>, D::Error> {
+    let words = Vec::<String>::deserialize(deserializer)?;
+    let mode = |word: &String| match word.as_str() {
+        "single" => Some(LatchMode::SINGLE),
+        "continuous" => Some(LatchMode::default()),
+        _ => None,
+    };
+    let modes: Vec<LatchMode> = words.iter().map_while(mode).collect();
+    modes.try_into().map(Some).map_err(|_| {
+        let expected = "two of \"single\" and \"continuous\", of inputs 0 and 1";
+        refused(format_args!("{words:?}"), expected, "correct latches")
+    })
+}
+
 fn identity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ExpectedIdentity>, D::Error> {
     #[derive(Deserialize)]
     #[serde(remote = "ExpectedIdentity", deny_unknown_fields)]
@@ -247,6 +394,15 @@ fn identity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Expecte
         revision: Option<u32>,
     }
     Identity::deserialize(deserializer).map(Some)
+}
+
+fn angles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(f64, f64)>, D::Error> {
+    let (first, last) = <(f64, f64)>::deserialize(deserializer)?;
+    if first.is_finite() && last.is_finite() && first < last {
+        return Ok(Some((first, last)));
+    }
+    let found = format_args!("{KEY} = [{first}, {last}]");
+    Err(refused(found, "two angles in rad, the lower one first", format_args!("correct {KEY}")))
 }
 
 /// The shaft is between the switches at the start.

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use motion::{Hertz, MetresPerSecond, Radians, RadiansPerSecond, Seconds, SinusoidError, SmoothSinusoid};
 use serde::Deserialize;
+use types::ControllerKind;
 
 use super::usual;
 use crate::field::{not_negative, positive, readable, time, whole};
@@ -103,51 +104,6 @@ impl Controller {
             max_late: usual_max_late(),
             axes,
             swings: Vec::new(),
-        }
-    }
-}
-
-/// Kind of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ControllerKind {
-    /// Enables every axis and keeps it in place.
-    Hold,
-    /// Swings every axis about its position at the start.
-    Sinusoid,
-    /// Follows trajectories.
-    JointTrajectory,
-    /// Moves the axes to commanded positions, within their limits.
-    JointPosition,
-    /// Turns the axes at commanded velocities, within their limits.
-    JointVelocity,
-    /// Gives the axes commanded torques.
-    JointEffort,
-    /// Drives a base of two driven wheels by a twist.
-    DiffDrive,
-    /// Drives a base that can move in any direction by a twist.
-    OmniDrive,
-    /// Moves the tool of the arm to poses, on straight lines.
-    Cartesian,
-    /// Runs in a process of its own, which is waited for.
-    External,
-}
-
-impl ControllerKind {
-    /// Name in the robot file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Sinusoid => "sinusoid",
-            Self::JointTrajectory => "joint_trajectory",
-            Self::JointPosition => "joint_position",
-            Self::JointVelocity => "joint_velocity",
-            Self::JointEffort => "joint_effort",
-            Self::DiffDrive => "diff_drive",
-            Self::OmniDrive => "omni_drive",
-            Self::Cartesian => "cartesian",
-            Self::External => "external",
         }
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 use ethercat::main_device::Configuration;
 use serde::Deserialize;
 use serde::de::Deserializer;
-use types::{AfterOutage, FrameOrder, OverrunPolicy, Profile};
+use types::{
+    AfterOutage, CycleClock, FrameOrder, OverrunPolicy, Profile, RealTimeProfile, Residency, Scheduling,
+};
 
 use super::usual;
 use crate::field::{refused, time, time_or, time_within, whole, within};
@@ -16,27 +18,30 @@ pub struct Cycle {
     /// Time from release to release; 50 us to 1 s.
     #[serde(deserialize_with = "time")]
     pub period: Duration,
-    /// Real-time profile; by default memory is locked, and P and S are on where the file gives their values.
+    /// Letters of the real-time profile, if they are said: [`Cycle::profile`].
     #[serde(default, deserialize_with = "profile")]
-    pub profile: Profile,
-    /// SCHED_FIFO priority for P, 1 to 99.
-    #[serde(default = "usual_priority", deserialize_with = "whole::<_, _, 1, 99>")]
-    pub priority: u8,
+    pub profile: Option<Profile>,
+    /// SCHED_FIFO priority for P, 1 to 99; `None` for the usual one.
+    #[serde(default, deserialize_with = "whole::<_, _, 1, 99>")]
+    pub priority: Option<u8>,
     /// Runtime reserved in every period under SCHED_DEADLINE, for P; `None` selects SCHED_FIFO.
     #[serde(default, deserialize_with = "time")]
     pub deadline_runtime: Option<Duration>,
     /// CPU the cycle is bound to; `None` leaves the choice to the scheduler, or to C.
     #[serde(default, deserialize_with = "whole::<_, _, 0, HIGHEST_CPU>")]
     pub cpu: Option<usize>,
-    /// Time before a release at which S wakes up and spins.
-    #[serde(default = "usual_spin_margin", deserialize_with = "spin_margin")]
-    pub spin_margin: Duration,
+    /// Time before a release at which S wakes up and spins; `None` for the usual one.
+    #[serde(default, deserialize_with = "spin_margin")]
+    pub spin_margin: Option<Duration>,
     /// Treatment of releases missed by an overrun.
     #[serde(default)]
     pub overrun: OverrunPolicy,
     /// Reply that a cycle works with.
     #[serde(default)]
     pub frame_order: FrameOrder,
+    /// Clock that the releases follow.
+    #[serde(default)]
+    pub clock: CycleClock,
     /// Outage of an axis after which its drive gets a quick stop; `None` for 20 cycles.
     #[serde(default, deserialize_with = "time")]
     pub outage_time: Option<Duration>,
@@ -52,34 +57,105 @@ impl Cycle {
     /// Shortest and longest period.
     pub const PERIODS: RangeInclusive<Duration> = Configuration::PERIODS;
 
+    /// Real-time profile. Unless its letters are said, memory is locked, and P and S are on where their values are given.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        let priority = self.priority.is_some() || self.deadline_runtime.is_some();
+        self.profile.unwrap_or_else(|| Profile::M.and(priority, self.spin_margin.is_some()))
+    }
+
+    /// SCHED_FIFO priority of P.
+    #[must_use]
+    pub fn priority(&self) -> u8 {
+        self.priority.unwrap_or(Profile::PRIORITY)
+    }
+
+    /// Time before a release at which S wakes up and spins.
+    #[must_use]
+    pub fn spin_margin(&self) -> Duration {
+        self.spin_margin.unwrap_or(Profile::SPIN_MARGIN)
+    }
+
+    /// Profile that the thread of the cycle asks of the operating system.
+    #[must_use]
+    pub fn real_time_profile(&self) -> RealTimeProfile {
+        let fifo = Scheduling::Fifo { priority: self.priority() };
+        let (deadline, period) = (self.period, self.period);
+        let reserved = |runtime| Scheduling::Deadline { runtime, deadline, period };
+        let asked = self.profile();
+        RealTimeProfile {
+            scheduling: asked.priority.then(|| self.deadline_runtime.map_or(fifo, reserved)),
+            memory: asked.memory.then(Residency::default),
+            shield: asked.shield,
+            spin: asked.spin.then_some(self.spin_margin()),
+            cpu: self.cpu,
+        }
+    }
+
     /// SCHED_FIFO priority, if P is selected.
     #[must_use]
     pub fn fifo_priority(&self) -> Option<u8> {
-        self.profile.priority.then_some(self.priority)
+        self.profile().priority.then_some(self.priority())
     }
+
+    /// Puts these values in the place of the file's. As there, a value asks for its letter unless the letters are said
+    /// with it.
+    pub(crate) fn replace(&mut self, by: Overrides) {
+        let priority = by.priority.is_some() || by.deadline_runtime.is_some();
+        let letters = by.profile.unwrap_or_else(|| self.profile().and(priority, by.spin_margin.is_some()));
+        if by.priority.is_some() {
+            (self.priority, self.deadline_runtime) = (by.priority, None);
+        }
+        self.profile = Some(letters);
+        self.period = by.period.unwrap_or(self.period);
+        self.deadline_runtime = by.deadline_runtime.or(self.deadline_runtime);
+        self.cpu = by.cpu.or(self.cpu);
+        self.spin_margin = by.spin_margin.or(self.spin_margin);
+        self.overrun = by.overrun.unwrap_or(self.overrun);
+        self.frame_order = by.frame_order.unwrap_or(self.frame_order);
+    }
+}
+
+/// Values of `[cycle]` that replace those of the file; they are checked like the file's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Replaces the period; a SYNC0 that follows the period follows this one.
+    pub period: Option<Duration>,
+    /// Replaces the letters of the profile.
+    pub profile: Option<Profile>,
+    /// Replaces the priority, or a reservation.
+    pub priority: Option<u8>,
+    /// Replaces the reservation.
+    pub deadline_runtime: Option<Duration>,
+    /// Replaces the CPU.
+    pub cpu: Option<usize>,
+    /// Replaces the spin margin.
+    pub spin_margin: Option<Duration>,
+    /// Replaces the treatment of missed releases.
+    pub overrun: Option<OverrunPolicy>,
+    /// Replaces the reply that a cycle works with.
+    pub frame_order: Option<FrameOrder>,
 }
 
 /// Highest CPU number in the kernel's CPU sets.
 pub(crate) const HIGHEST_CPU: i64 = 1023;
 
 usual! {
-    usual_priority: u8 = 80;
-    usual_spin_margin: Duration = Duration::from_micros(50);
-    usual_loss_time: Option<Duration> = Some(Duration::from_secs(10));
+    usual_loss_time: Option<Duration> = Some(types::cycle::LOSS_TIME);
 }
 
-fn profile<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Profile, D::Error> {
+fn profile<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Profile>, D::Error> {
     let letters = String::deserialize(deserializer)?;
-    letters.parse().map_err(|_| {
+    letters.parse().map(Some).map_err(|_| {
         let remedy = "P is priority, M memory lock, C CPU shield, S spinning sleep, as in \"PM\"";
         refused(format_args!("profile = {letters:?}"), "letters of PMCS, each once, or \"none\"", remedy)
     })
 }
 
-fn spin_margin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+fn spin_margin<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let margins = Duration::from_micros(1)..=Duration::from_secs(1);
     let remedy = "choose a little more than the machine's usual wake-up latency, as \"50us\"";
-    time_within(deserializer, margins, remedy)
+    time_within(deserializer, margins, remedy).map(Some)
 }
 
 fn loss_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::Deserializer;
+use types::PortKind;
 
 use super::usual;
 use crate::field::{refused, time_within, whole};
@@ -49,23 +50,13 @@ pub struct IpcPort {
     #[serde(deserialize_with = "ports_name")]
     pub name: String,
     /// Kind.
-    pub kind: IpcPortKind,
+    pub kind: PortKind,
     /// Bytes of the longest message, or of the buffer of a stream each way.
     #[serde(deserialize_with = "whole::<_, _, 1, LARGEST>")]
     pub size: usize,
     /// Depth of the queue each way, in messages.
     #[serde(default = "usual_depth", deserialize_with = "whole::<_, _, 1, 65_536>")]
     pub depth: usize,
-}
-
-/// Kind of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IpcPortKind {
-    /// A queue of messages each way.
-    Message,
-    /// A byte stream each way.
-    Stream,
 }
 
 /// Largest message or stream, in bytes.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::value::Spanned;
 use ethercat::main_device::ProcessDataSource;
 use ethercat::pdo::{self, MAPPING_INPUTS, MAPPING_OUTPUTS, PdoEntry, PdoMapping};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
-use toml::Spanned;
 
 use crate::check::Checked;
 use crate::error::Problem;

@@ -25,32 +25,33 @@ mod startup;
 
 pub(crate) use axis::BrakeOutput;
 pub use axis::{Axis, HomingSettings};
-pub use body::{Arm, Base, BaseKind};
+pub use body::{Arm, Base};
 pub use bus::{AnalogueSource, Application, Bus, Parent, Simulation, SubDevice};
 pub(crate) use bus::{BUS_KEYS, DEVICE_KEYS, DistributedClock, MOST_SUB_DEVICES};
 pub(crate) use controller::AxisSwing;
-pub use controller::{Controller, ControllerKind, Sinusoid};
-pub use cycle::Cycle;
+pub use controller::{Controller, Sinusoid};
 pub(crate) use cycle::HIGHEST_CPU;
+pub use cycle::{Cycle, Overrides};
 pub(crate) use interlock::InterlockKeys;
 pub(crate) use ipc::made_of;
-pub use ipc::{Ipc, IpcPort, IpcPortKind};
+pub use ipc::{Ipc, IpcPort};
 pub(crate) use mapping::MOST_BYTES;
-pub use mode::{ModeObject, ObjectDirection, mode_objects};
+pub use mode::{ModeObject, mode_objects};
 pub use motion::homing::Homing;
-pub use peripheral::{LedChip, Peripheral, PeripheralKind};
-pub use sensor::{Sensor, SensorKind};
+pub use peripheral::Peripheral;
+pub use sensor::Sensor;
 pub use signal::Signals;
-pub(crate) use signal::{NamedSignal, SignalDirection, SignalEntry, SignalWriter};
+pub(crate) use signal::{NamedSignal, SignalEntry, SignalWriter};
 pub use types::{
-    AfterOutage, CyclicMode, DigitalOutput, FrameOrder, Interlock, InterlockKind, OnStale, OverrunPolicy,
-    Profile, ProfileError,
+    AfterOutage, BaseKind, ControllerKind, CyclicMode, DigitalOutput, EscKind, FrameOrder, Interlock,
+    InterlockKind, LedChip, OnStale, OverrunPolicy, PeripheralKind, PortKind, Profile, ProfileError,
+    SensorKind, TerminalModel,
 };
 
 /// A robot file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Robot {
+pub struct RobotConfig {
     /// Name.
     #[serde(default = "usual_name")]
     pub name: String,
@@ -65,7 +66,7 @@ pub struct Robot {
     pub axes: Vec<Axis>,
     #[serde(default, rename = "interlock")]
     pub(crate) interlock_keys: Vec<InterlockKeys>,
-    /// Signals that the file names; see [`Robot::signals`].
+    /// Signals that the file names; see [`RobotConfig::signals`].
     #[serde(default, rename = "signal")]
     pub signals: Signals,
     /// Signals that together are a measurement.

@@ -1,5 +1,6 @@
 use ethercat::cia402::object;
 use types::CyclicMode;
+use types::signal::Direction;
 
 /// An object that a mode of operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,34 +10,14 @@ pub struct ModeObject {
     /// Its name in CiA 402.
     pub name: &'static str,
     /// Direction of the object.
-    pub direction: ObjectDirection,
-}
-
-/// Direction of a mapped object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectDirection {
-    /// MainDevice to SubDevice.
-    Output,
-    /// SubDevice to MainDevice.
-    Input,
-}
-
-impl ObjectDirection {
-    /// `outputs` or `inputs`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Output => "outputs",
-            Self::Input => "inputs",
-        }
-    }
+    pub direction: Direction,
 }
 
 /// Objects that must be in the process data for `mode` (CiA 402-2, cyclic modes). The actual position is
 /// among them in every mode: supervision needs it.
 #[must_use]
 pub const fn mode_objects(mode: CyclicMode) -> [ModeObject; 4] {
-    use ObjectDirection::{Input, Output};
+    use Direction::{Input, Output};
     let target = match mode {
         CyclicMode::Position => {
             ModeObject { index: object::TARGET_POSITION, name: "target position", direction: Output }

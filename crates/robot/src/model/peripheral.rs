@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::Deserializer;
+use types::{LedChip, PeripheralKind};
 
 use super::{HIGHEST_CPU, usual};
 use crate::field::{KEY, positive, readable, refused, time_within, whole};
@@ -50,7 +51,7 @@ pub struct Peripheral {
     /// I2C address of an IMU.
     #[serde(default = "usual_address", deserialize_with = "whole::<_, _, 0x08, 0x77>")]
     pub address: u16,
-    /// LEDs of a strip.
+    /// Chip of a strip's LEDs.
     #[serde(default)]
     pub chip: LedChip,
     /// Number of LEDs.
@@ -67,47 +68,6 @@ pub struct Peripheral {
     /// Highest acceleration of actuators, rad/s^2.
     #[serde(default = "usual_acceleration", deserialize_with = "positive")]
     pub acceleration: f64,
-}
-
-/// Kind of a device beside the bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PeripheralKind {
-    /// HC-SR04 on two lines of a GPIO chip.
-    Sonar,
-    /// SCIP 2.0 on a serial port.
-    RangeFinder,
-    /// LED strip on an SPI bus.
-    LedStrip,
-    /// MPU-6050 on an I2C bus.
-    Imu,
-    /// Two driven wheels.
-    Actuators,
-}
-
-impl PeripheralKind {
-    /// Its name in the robot file, its usual port and period; the periods are those of the service robot paper.
-    pub(crate) const fn usual(self) -> (&'static str, &'static str, Duration) {
-        let (name, port, milliseconds) = match self {
-            Self::Sonar => ("sonar", "sonar", 30),
-            Self::RangeFinder => ("range_finder", "scan", 200),
-            Self::LedStrip => ("led_strip", "led", 20),
-            Self::Imu => ("imu", "imu", 10),
-            Self::Actuators => ("actuators", "wheels", 10),
-        };
-        (name, port, Duration::from_millis(milliseconds))
-    }
-}
-
-/// LEDs of a strip.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LedChip {
-    /// APA102 and compatible.
-    #[default]
-    Apa102,
-    /// WS2812 and compatible, without a clock line.
-    Ws2812,
 }
 
 usual! {

@@ -1,4 +1,5 @@
 use serde::Deserialize;
+use types::SensorKind;
 
 /// `[[sensor]]`: signals that together are a measurement others know.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -21,30 +22,6 @@ pub struct Sensor {
     /// Names of its signals, in the order of its kind.
     #[serde(skip)]
     pub signals: Vec<String>,
-}
-
-/// Measurement of a sensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SensorKind {
-    /// Force x, y, z in N; torque x, y, z in N m.
-    ForceTorque,
-    /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more, orientation x, y, z, w.
-    Imu,
-    /// Temperature in degrees Celsius.
-    Temperature,
-}
-
-impl SensorKind {
-    /// Name in the robot file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ForceTorque => "force_torque",
-            Self::Imu => "imu",
-            Self::Temperature => "temperature",
-        }
-    }
 }
 
 fn token<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

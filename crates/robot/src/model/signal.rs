@@ -1,8 +1,9 @@
+use crate::value::Spanned;
 use ethercat::pdo::PdoMapping;
 use serde::Deserialize;
-use toml::Spanned;
+use types::signal::Direction;
 
-use super::Robot;
+use super::RobotConfig;
 use crate::check;
 use crate::error::FileError;
 use crate::field::{factor, finite};
@@ -17,7 +18,7 @@ pub struct Signals {
     pub(crate) file: String,
 }
 
-impl Robot {
+impl RobotConfig {
     /// Signals, the named ones first, then every other entry as `sub_device.entry`. `mapping` gives the process data of the
     /// SubDevice at a position; where that is not known yet its signals are left out.
     ///
@@ -54,7 +55,7 @@ pub(crate) struct NamedSignal {
     pub(crate) entry: Option<Spanned<SignalEntry>>,
     pub(crate) channel: Option<Spanned<i64>>,
     pub(crate) elements: Option<Spanned<toml::Value>>,
-    pub(crate) direction: Option<SignalDirection>,
+    pub(crate) direction: Option<Direction>,
     #[serde(rename = "type")]
     pub(crate) value_type: Option<Spanned<String>>,
     pub(crate) unit: Option<Spanned<String>>,
@@ -82,13 +83,6 @@ pub(crate) enum SignalWriter {
     Controller,
     Outside,
     Cycle,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum SignalDirection {
-    Input,
-    Output,
 }
 
 /// Factor of a signal.

@@ -1,13 +1,13 @@
 //! `startup` of a SubDevice.
 
+use crate::value::Spanned;
 use ethercat::main_device::StartupSdo;
 use serde::Deserialize;
 use serde::de::Deserializer;
-use toml::Spanned;
+use types::object::{OBJECT_TYPES, ObjectType, ObjectValue};
 
 use crate::check::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::object::{OBJECT_TYPES, ObjectType, ObjectValue};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

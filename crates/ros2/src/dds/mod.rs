@@ -19,20 +19,17 @@ use std::net::IpAddr;
 
 use ros2_client::Gid;
 use ros2_client::entities_info::{NodeEntitiesInfo, ParticipantEntitiesInfo};
-use rustdds::bytes::Bytes;
-use rustdds::dds::with_key::WriteOptionsBuilder;
-use rustdds::no_key::{DataWriter, SimpleDataReader};
+use rustdds::no_key::SimpleDataReader;
 use rustdds::policy::{Durability, History, Reliability};
-use rustdds::rpc::SampleIdentity;
 use rustdds::{
     DomainParticipant, DomainParticipantBuilder, Duration, QosPolicies, QosPolicyBuilder, RTPSEntity,
-    Timestamp, TopicKind, mio1,
+    TopicKind,
 };
-use serde::Serialize;
 use thiserror::Error;
 
 use name::NodeName;
 use sample::{RawAdapter, Sample};
+pub(crate) use sample::{Reader, Writer};
 use service::{Mapping, Service};
 
 /// DDS operation that failed.
@@ -236,63 +233,6 @@ fn writer(
     let dds_topic = dds_topic.map_err(fail)?;
     let inner = publisher.create_datawriter_no_key(&dds_topic, Some(policies)).map_err(fail)?;
     Ok(Writer { inner })
-}
-
-/// Writer of one topic.
-pub(crate) struct Writer {
-    inner: DataWriter<Bytes, RawAdapter>,
-}
-
-impl Writer {
-    /// Sends `message`; `false` if it was not accepted: reliable readers lag behind.
-    pub(crate) fn send<T: Serialize>(&self, message: &T) -> bool {
-        let mut bytes = Vec::with_capacity(512);
-        sample::encode(message, &mut bytes) && self.send_bytes(bytes, None)
-    }
-
-    fn send_bytes(&self, bytes: Vec<u8>, related: Option<SampleIdentity>) -> bool {
-        let options = WriteOptionsBuilder::new()
-            .source_timestamp(Timestamp::now())
-            .related_sample_identity_opt(related)
-            .build();
-        self.inner.write_with_options(Bytes::from(bytes), options).is_ok()
-    }
-}
-
-/// Reader of one topic.
-pub(crate) struct Reader {
-    inner: SimpleDataReader<Sample, RawAdapter>,
-}
-
-impl Reader {
-    /// Next sample, if there is one.
-    pub(crate) fn take(&self) -> Option<Sample> {
-        self.inner.drain_read_notifications();
-        loop {
-            match self.inner.try_take_one() {
-                Ok(Some(change)) => {
-                    let related = change.related_sample_identity();
-                    let identity = SampleIdentity {
-                        writer_guid: change.writer_guid,
-                        sequence_number: change.sequence_number,
-                    };
-                    return Some(Sample { related, identity, ..change.into_value() });
-                }
-                Ok(None) => return None,
-                // An unknown encoding is skipped; the reader has moved on.
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Wakes `registry`'s poll under `token` when samples arrive. Edge-triggered: take until there is none.
-    pub(crate) fn register(
-        &mut self,
-        registry: &mio1::Registry,
-        token: mio1::Token,
-    ) -> std::io::Result<()> {
-        mio1::event::Source::register(&mut self.inner, registry, token, mio1::Interest::READABLE)
-    }
 }
 
 #[cfg(test)]

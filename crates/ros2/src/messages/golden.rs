@@ -26,7 +26,10 @@ use super::sensor::{
     DiagnosticArray, DiagnosticStatus, DynamicInterfaceGroupValues, Imu, InterfaceValue, JointState,
     KeyValue, LaserScan, Temperature,
 };
-use super::service::{ChainConnection, ControllerState, SetBoolRequest, SwitchControllerRequest};
+use super::service::{
+    ChainConnection, ControllerState, Done, GetSdoRequest, GetSdoResponse, SetBoolRequest, SetSdoRequest,
+    SwitchControllerRequest,
+};
 use super::trajectory::{
     FollowFeedback, FollowGoal, FollowResult, JointComponentTolerance, JointTolerance, JointTrajectory,
     JointTrajectoryPoint, MultiDofJointTrajectory, MultiDofJointTrajectoryPoint,
@@ -299,6 +302,30 @@ fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
     same("ControllerState", &state);
 }
 
+// feature(ros2): `~/get_sdo`, `~/set_sdo`, `~/al_states` of the running bus
+#[test]
+fn objects_are_the_bytes_cyclone_makes() {
+    let get = GetSdoRequest {
+        master_id: -1,
+        slave_position: 3,
+        sdo_index: 0x1018,
+        sdo_subindex: 1,
+        sdo_data_type: "uint32".into(),
+    };
+    same("GetSdoRequest", &get);
+    same("GetSdoResponse", &GetSdoResponse::read("4294904577".into(), 4_294_904_577.0));
+    let set = SetSdoRequest {
+        master_id: 0,
+        slave_position: 3,
+        sdo_index: 0x2F00,
+        sdo_subindex: 1,
+        sdo_data_type: "int32".into(),
+        sdo_value: "-10".into(),
+    };
+    same("SetSdoRequest", &set);
+    same("SetSdoResponse", &Done { success: false, message: "no".into() });
+}
+
 /// Decodes the bytes as every message that is received: each is an error or a message.
 fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
     let _ = decode::<Twist>(bytes, encoding);
@@ -314,6 +341,8 @@ fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
     let _ = decode::<NamesRequest>(bytes, encoding);
     let _ = decode::<ListParametersRequest>(bytes, encoding);
     let _ = decode::<SetParametersRequest>(bytes, encoding);
+    let _ = decode::<GetSdoRequest>(bytes, encoding);
+    let _ = decode::<SetSdoRequest>(bytes, encoding);
 }
 
 proptest! {

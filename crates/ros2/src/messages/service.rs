@@ -37,6 +37,10 @@ pub(crate) struct GetSdoResponse {
 }
 
 impl GetSdoResponse {
+    pub(crate) fn read(text: String, number: f64) -> Self {
+        Self { success: true, sdo_return_value_string: text, sdo_return_value: number, ..Self::default() }
+    }
+
     pub(crate) fn failed(why: String) -> Self {
         Self { sdo_return_message: why, sdo_return_value: f64::NAN, ..Self::default() }
     }

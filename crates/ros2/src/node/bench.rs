@@ -12,13 +12,20 @@ use ipc::description::{
 use ipc::message::trajectory;
 use ipc::server::{Builder, Endpoints, Server};
 use ipc::state::State;
+use rustdds::bytes::Bytes;
+use rustdds::rpc::SampleIdentity;
+use rustdds::{RepresentationIdentifier, SequenceNumber};
+use serde::Serialize;
 
 use super::Moment;
 use crate::dds::name::NodeName;
+use crate::dds::sample::{Sample, encode};
+use crate::messages::geometry::{Twist, Vector3};
 use crate::options::Options;
 use crate::robot::Robot;
 use crate::settings::Settings;
 use crate::voice::Voice;
+use types::{BaseKind, ControllerKind, CyclicMode, ValueKind};
 
 /// A robot behind a real shared-memory interface: two wheels that drive a base, or follow positions or
 /// velocities one by one.
@@ -44,20 +51,20 @@ pub(super) const TOOL: u16 = 4;
 fn description() -> Description {
     let axis = |name: &str| AxisDescription {
         name: name.into(),
-        mode: "csv".into(),
+        mode: CyclicMode::Velocity,
         position_limits: Some((-1.0, 1.0)),
         velocity_limit: 2.0,
         effort_limit: 5.0,
     };
-    let controller = |name: &str, kind: &str, axes: &[usize]| ControllerDescription {
+    let controller = |name: &str, kind, axes: &[usize]| ControllerDescription {
         name: name.into(),
-        kind: kind.into(),
+        kind: Some(kind),
         axes: axes.to_vec(),
     };
-    let signal = |name: &str, kind: &str, writer: &str, range| SignalDescription {
+    let signal = |name: &str, kind, writer: &str, range| SignalDescription {
         name: name.into(),
         sub_device: "terminals".into(),
-        kind: kind.into(),
+        kind,
         range,
         writer: Some(writer.into()),
         ..SignalDescription::default()
@@ -65,20 +72,20 @@ fn description() -> Description {
     Description {
         axes: ["left", "right"].map(axis).to_vec(),
         controllers: vec![
-            controller("base", "diff_drive", &[0, 1]),
-            controller("place", "joint_position", &[0, 1]),
-            controller("turn", "joint_velocity", &[1]),
-            controller("follow", "joint_trajectory", &[0, 1]),
-            controller("tool", "cartesian", &[0, 1]),
+            controller("base", ControllerKind::DiffDrive, &[0, 1]),
+            controller("place", ControllerKind::JointPosition, &[0, 1]),
+            controller("turn", ControllerKind::JointVelocity, &[1]),
+            controller("follow", ControllerKind::JointTrajectory, &[0, 1]),
+            controller("tool", ControllerKind::Cartesian, &[0, 1]),
         ],
         signals: vec![
-            signal("lamp", "bool", "outside", None),
-            signal("valve", "real", "outside", Some((0.0, 10.0))),
-            signal("belt", "bool", "controller", None),
+            signal("lamp", ValueKind::Bool, "outside", None),
+            signal("valve", ValueKind::Real, "outside", Some((0.0, 10.0))),
+            signal("belt", ValueKind::Bool, "controller", None),
         ],
         arm: Some(ArmDescription { base: "base".into(), tool: "hand".into() }),
         base: Some(BaseDescription {
-            kind: "differential".into(),
+            kind: BaseKind::Differential,
             velocity_limit: 1.0,
             yaw_limit: 2.0,
             odometry_frame: "odom".into(),
@@ -147,4 +154,27 @@ impl Drop for Bench {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Sample of these bytes, by its number.
+pub(super) fn sample(bytes: Vec<u8>, number: i64) -> Sample {
+    let sequence_number = SequenceNumber::from(number);
+    Sample {
+        bytes: Bytes::from(bytes),
+        encoding: RepresentationIdentifier::CDR_LE,
+        identity: SampleIdentity { sequence_number, ..SampleIdentity::default() },
+        related: None,
+    }
+}
+
+/// Sample of a message.
+pub(super) fn message<T: Serialize>(message: &T) -> Sample {
+    let mut bytes = Vec::new();
+    assert!(encode(message, &mut bytes));
+    sample(bytes, 1)
+}
+
+/// Sample of /cmd_vel.
+pub(super) fn velocity(x: f64) -> Sample {
+    message(&Twist { linear: Vector3 { x, y: 0.0, z: 0.0 }, ..Twist::default() })
 }

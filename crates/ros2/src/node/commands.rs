@@ -1,29 +1,18 @@
-//! /cmd_vel, as Twist and as TwistStamped, joint commands, and poses of an arm's tool.
-//!
-//! A topic of DDS may have writers of several types, and a reader receives those of its own. RustDDS keeps
-//! one cache for each topic *name*, so two readers of one name see each other's samples: samples are
-//! distinguished by their length - a Twist has 48 bytes, a TwistStamped never less than 64 - and counted
-//! once by writer and sequence number.
-
-use std::collections::HashMap;
-
-use rustdds::{GUID, SequenceNumber};
+//! Joint commands, poses of an arm's tool, and values of outputs.
 
 use super::{Endpoints, Moment};
 use crate::check::{self, Quantity};
 use crate::dds::sample::Sample;
 use crate::dds::{DdsError, Quality, Reader};
 use crate::messages::basic::Float64MultiArray;
-use crate::messages::geometry::{PoseStamped, Twist, TwistStamped};
+use crate::messages::geometry::PoseStamped;
 use crate::messages::sensor::{DynamicInterfaceGroupValues, JointState};
 use crate::robot::Robot;
 use ipc::description::Description;
+use types::ControllerKind;
 
 /// Readers of commands.
 pub(crate) struct Commands {
-    twist: Reader,
-    stamped: Reader,
-    newest: Newest,
     joints: Reader,
     /// `None` for a robot without a controller of an arm's tool.
     pose: Option<Reader>,
@@ -35,9 +24,6 @@ pub(crate) struct Commands {
 
 impl Commands {
     pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
-        let velocity = |endpoints: &mut Endpoints<'_>, kind: &str| {
-            endpoints.subscribe("cmd_vel", kind, Quality::BestEffort)
-        };
         let pose = |endpoints: &mut Endpoints<'_>| {
             endpoints.subscribe("~/target_pose", "geometry_msgs/PoseStamped", Quality::BestEffort)
         };
@@ -47,16 +33,13 @@ impl Commands {
         };
         let mut arrays = Vec::new();
         for (index, controller) in robot.controllers.iter().enumerate() {
-            if Quantity::of_controller(&controller.kind).is_some() {
+            if Quantity::of_controller(controller.kind).is_some() {
                 let topic = format!("{}/commands", controller.name);
                 let kind = "std_msgs/Float64MultiArray";
                 arrays.push((index, endpoints.subscribe(&topic, kind, Quality::BestEffort)?));
             }
         }
         Ok(Self {
-            twist: velocity(endpoints, "geometry_msgs/Twist")?,
-            stamped: velocity(endpoints, "geometry_msgs/TwistStamped")?,
-            newest: Newest::default(),
             joints: endpoints.subscribe("joint_commands", "sensor_msgs/JointState", Quality::BestEffort)?,
             pose: robot.arm.as_ref().map(|_| pose(endpoints)).transpose()?,
             outputs: robot.commanded().next().map(|_| outputs(endpoints)).transpose()?,
@@ -65,18 +48,6 @@ impl Commands {
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) {
-        // Of all samples since the last turn the newest counts.
-        let mut velocity = None;
-        for reader in [&self.twist, &self.stamped] {
-            while let Some(sample) = reader.take() {
-                if self.newest.is_new(&sample) {
-                    velocity = Some(sample);
-                }
-            }
-        }
-        if let Some(sample) = velocity {
-            report("cmd_vel", moment, |moment| drive(&sample, moment));
-        }
         if let Some(sample) = last(&self.joints) {
             report("joint_commands", moment, |moment| move_joints(&sample, moment));
         }
@@ -95,7 +66,7 @@ impl Commands {
     }
 
     pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
-        let mut readers = vec![&mut self.twist, &mut self.stamped, &mut self.joints];
+        let mut readers = vec![&mut self.joints];
         readers.extend(&mut self.pose);
         readers.extend(&mut self.outputs);
         readers.extend(self.arrays.iter_mut().map(|(_, reader)| reader));
@@ -108,7 +79,7 @@ fn last(reader: &Reader) -> Option<Sample> {
 }
 
 /// Runs `act`, and logs its error.
-fn report(
+pub(super) fn report(
     topic: &'static str,
     moment: &mut Moment<'_>,
     act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>,
@@ -118,35 +89,16 @@ fn report(
     }
 }
 
-fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
-    let twist = decode_velocity(sample)?;
-    let robot = attached(&mut moment.robot)?;
-    let base = robot.description().base.as_ref();
-    let base = base.ok_or("the robot has no base that drives about (no [base] in its file)")?;
-    let velocity = check::velocity(&twist, base)?;
-    if let Some(active) = robot.active().filter(|active| !active.kind.ends_with("_drive")) {
-        return Err(format!("controller `{}` is active, and does not drive the base", active.name));
-    }
-    robot.drive(velocity, moment.settings.cmd_vel_timeout)
-}
-
-/// Decodes a Twist or a TwistStamped.
-fn decode_velocity(sample: &Sample) -> Result<Twist, String> {
-    if sample.bytes.len() <= TWIST {
-        return sample.decode();
-    }
-    sample.decode::<TwistStamped>().map(|stamped| stamped.twist)
-}
-
-/// Bytes of a Twist.
-const TWIST: usize = 48;
-
 fn move_joints(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let message: JointState = sample.decode()?;
     let robot = attached(&mut moment.robot)?;
     let active = robot.active().ok_or("the robot has no controller")?;
-    let quantity = Quantity::of_controller(&active.kind).ok_or_else(|| {
-        format!("controller `{}` ({}) is active, and follows no joint commands", active.name, active.kind)
+    let quantity = Quantity::of_controller(active.kind).ok_or_else(|| {
+        format!(
+            "controller `{}` ({}) is active, and follows no joint commands",
+            active.name,
+            active.kind_name()
+        )
     })?;
     let axes = check::joint_state(&message, quantity, robot.description())?;
     robot.move_axes(axes, moment.settings.joint_commands_timeout)
@@ -158,8 +110,12 @@ fn move_tool(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let arm = robot.description().arm.as_ref();
     let arm = arm.ok_or("the robot has no controller of an arm's tool")?;
     let pose = check::pose(&message, arm)?;
-    if let Some(active) = robot.active().filter(|active| active.kind != "cartesian") {
-        return Err(format!("controller `{}` ({}) is active, and moves no tool", active.name, active.kind));
+    if let Some(active) = robot.active().filter(|active| active.kind != Some(ControllerKind::Cartesian)) {
+        return Err(format!(
+            "controller `{}` ({}) is active, and moves no tool",
+            active.name,
+            active.kind_name()
+        ));
     }
     robot.move_tool(pose, moment.settings.joint_commands_timeout)
 }
@@ -176,8 +132,7 @@ fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Re
     let robot = attached(&mut moment.robot)?;
     let asked =
         robot.description().controllers.get(controller).ok_or("the robot has no such controller")?;
-    let quantity =
-        Quantity::of_controller(&asked.kind).ok_or("the controller follows no joint commands")?;
+    let quantity = Quantity::of_controller(asked.kind).ok_or("the controller follows no joint commands")?;
     if usize::from(robot.state().control.active) != controller {
         return Err(format!("controller `{}` is not active", asked.name));
     }
@@ -191,29 +146,6 @@ fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Re
 /// No cycle is running.
 pub(crate) fn attached<'a>(robot: &'a mut Option<&mut Robot>) -> Result<&'a mut Robot, String> {
     robot.as_deref_mut().ok_or_else(|| "no cycle is running".to_owned())
-}
-
-/// Last sequence number of each writer.
-#[derive(Default)]
-struct Newest {
-    last: HashMap<GUID, SequenceNumber>,
-}
-
-/// Writers that are remembered: commands come from a few.
-const MOST_WRITERS: usize = 64;
-
-impl Newest {
-    fn is_new(&mut self, sample: &Sample) -> bool {
-        let (writer, number) = (sample.identity.writer_guid, sample.identity.sequence_number);
-        if self.last.get(&writer).is_some_and(|&last| number <= last) {
-            return false;
-        }
-        if self.last.len() >= MOST_WRITERS {
-            self.last.clear();
-        }
-        self.last.insert(writer, number);
-        true
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::messages::service::{
     SwitchControllerResponse,
 };
 use crate::robot::Robot;
+use types::ControllerKind;
 
 /// Services, and the requests that the cycle has not answered yet.
 pub(crate) struct Control {
@@ -247,9 +248,11 @@ fn list(robot: &mut Robot) -> Vec<ControllerState> {
     let active = usize::from(robot.state().control.active);
     let update_rate = (1_000_000_000 / description.period_ns.max(1)).min(u16::MAX.into()) as u16;
     let states = description.controllers.iter().enumerate().map(|(index, controller)| {
-        let interface = match controller.kind.as_str() {
-            "joint_effort" => "effort",
-            "joint_velocity" | "diff_drive" | "omni_drive" => "velocity",
+        let interface = match controller.kind {
+            Some(ControllerKind::JointEffort) => "effort",
+            Some(ControllerKind::JointVelocity | ControllerKind::DiffDrive | ControllerKind::OmniDrive) => {
+                "velocity"
+            }
             _ => "position",
         };
         let axes = controller.axes.iter().filter_map(|&axis| description.axes.get(axis));
@@ -258,7 +261,7 @@ fn list(robot: &mut Robot) -> Vec<ControllerState> {
         ControllerState {
             name: controller.name.clone(),
             state: if is_active { "active" } else { "inactive" }.into(),
-            kind: format!("onbeat/{}", controller.kind),
+            kind: format!("onbeat/{}", controller.kind_name()),
             update_rate,
             claimed_interfaces: if is_active { interfaces.clone() } else { Vec::new() },
             required_command_interfaces: interfaces,
@@ -277,7 +280,7 @@ mod tests {
     fn switching_asks_for_the_one_controller_that_shall_be_active() {
         let controller = |name: &str| ControllerDescription {
             name: name.into(),
-            kind: "joint_trajectory".into(),
+            kind: Some(ControllerKind::JointTrajectory),
             axes: vec![],
         };
         let robot =

@@ -1,7 +1,7 @@
 //! /diagnostics: bus, cycle, commands, axes, and the cycle's own diagnostics.
 
 use ipc::description::Description;
-use ipc::state::{Axis, Freshness, Spread, State, Stop};
+use ipc::state::{Axis, BringUpPhase, DriveState, Freshness, LockState, Spread, State, StopReason};
 use ipc::words;
 use serde_json::Value;
 
@@ -25,6 +25,7 @@ struct Counted {
     frames_lost: u64,
     overruns: u64,
     refused: u64,
+    clamped: u64,
 }
 
 impl Diagnostics {
@@ -54,6 +55,11 @@ impl Diagnostics {
                 {
                     moment.voice.warn("refused", format_args!("the cycle refused a command: {why}"));
                 }
+                if let Some(what) = words::last_clamp(command, robot.description())
+                    .filter(|_| counted.clamped > last.clamped)
+                {
+                    moment.voice.warn("clamped", format_args!("the cycle clamped a command: {what}"));
+                }
                 let mut statuses = of_state(robot.state(), robot.description(), last, now_ns);
                 statuses.extend(robot.diagnostics().as_deref().map(of_document).unwrap_or_default());
                 for status in &mut statuses {
@@ -82,6 +88,7 @@ impl Counted {
             frames_lost: state.bus.frames_lost,
             overruns: state.timing.overruns,
             refused: state.command.refused,
+            clamped: state.command.clamped,
         }
     }
 }
@@ -98,21 +105,23 @@ fn of_state(state: &State, description: &Description, last: Counted, now_ns: u64
 }
 
 fn bus(state: &State, description: &Description, last: Counted) -> DiagnosticStatus {
-    let bus = &state.bus;
+    let State { bus, clock, .. } = state;
     let broken = bus.broken_cycles.saturating_sub(last.broken_cycles);
     let lost = bus.frames_lost.saturating_sub(last.frames_lost);
-    let stage = words::stage(bus.stage);
-    let (level, message) = if bus.stage != OP {
-        (Level::Error, format!("not in Op: {stage}"))
+    let phase = words::bus_phase(bus.phase);
+    let (level, message) = if bus.phase != OP {
+        (Level::Error, format!("not in Op: {phase}"))
     } else if broken > 0 {
         (Level::Error, format!("{broken} cycles with a wrong working counter since the last message"))
     } else if lost > 0 {
         (Level::Warn, format!("{lost} frames lost since the last message"))
+    } else if state.clock.lock == LockState::Lost as u8 {
+        (Level::Warn, "the cycle is not locked to the reference clock any more".to_owned())
     } else {
         (Level::Ok, "in Op, all SubDevices answer".to_owned())
     };
     let values = vec![
-        pair("stage", stage),
+        pair("phase", phase),
         pair("SubDevices", description.sub_devices.len()),
         pair("working counter errors of the last cycle", bus.working_counter_errors),
         pair("cycles with a wrong working counter", bus.broken_cycles),
@@ -121,6 +130,12 @@ fn bus(state: &State, description: &Description, last: Counted) -> DiagnosticSta
         pair("frames rejected", bus.frames_rejected),
         pair("largest clock difference [ns]", bus.clock_difference_ns),
         pair("link errors", bus.link_errors),
+        pair("lock to the reference clock", words::clock_lock(clock.lock)),
+        pair("times the lock was lost", clock.losses),
+        pair("release against its place [ns]", clock.phase_error_ns),
+        pair("reference clock less this host's [ns]", clock.difference_ns),
+        pair("drift of the reference clock [ppb]", clock.drift_ppb),
+        pair("frame behind SYNC0 [ns]", clock.frame_phase_ns),
     ];
     status("bus", level, message, values)
 }
@@ -165,12 +180,18 @@ fn of_spread(spread: &Spread) -> String {
 fn command(state: &State, description: &Description, last: Counted) -> DiagnosticStatus {
     let command = &state.command;
     let refused = command.refused.saturating_sub(last.refused);
+    let clamped = command.clamped.saturating_sub(last.clamped);
+    let clamp = words::last_clamp(command, description);
     let axis = description.axes.get(usize::from(command.last_refused_axis));
     let axis = axis.map(|axis| format!(" (axis {})", axis.name)).unwrap_or_default();
     let why = words::refusal(command.last_refusal).map(|why| format!("{why}{axis}"));
     let (level, message) = match (&why, command.freshness) {
         (Some(why), _) if refused > 0 => {
             (Level::Warn, format!("{refused} commands refused since the last message: {why}"))
+        }
+        _ if clamped > 0 => {
+            let what = clamp.as_deref().unwrap_or_default();
+            (Level::Warn, format!("{clamped} commands clamped since the last message: {what}"))
         }
         (_, Freshness::Fresh) => (Level::Ok, "a command holds".to_owned()),
         (_, Freshness::Stale) => (Level::Ok, "the last command is over".to_owned()),
@@ -184,6 +205,8 @@ fn command(state: &State, description: &Description, last: Counted) -> Diagnosti
         pair("accepted", command.accepted),
         pair("refused", command.refused),
         pair("last refusal", why.unwrap_or_else(|| "none".to_owned())),
+        pair("clamped", command.clamped),
+        pair("last clamp", clamp.unwrap_or_else(|| "none".to_owned())),
     ];
     status("command", level, message, values)
 }
@@ -192,7 +215,7 @@ fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
     let drive = words::drive_state(axis.drive_state);
     let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
         (Level::Error, format!("its drive is in {drive}"))
-    } else if axis.stop == Stop::Stale as u8 {
+    } else if axis.stop == StopReason::Stale as u8 {
         (Level::Ok, "at rest: the last command is over".to_owned())
     } else if let Some(why) = words::stop(axis.stop) {
         (Level::Error, format!("stopped: {why}"))
@@ -218,10 +241,10 @@ fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
 /// Silence after which a cycle counts as stopped.
 const SILENCE_NS: u64 = 1_000_000_000;
 
-/// Stage Op of [`ipc::state::Bus::stage`]; states of [`Axis::drive_state`].
-const OP: u8 = 7;
-const FAULT_REACTION: u8 = 7;
-const FAULT: u8 = 8;
+/// Phase Op of [`ipc::state::Bus::phase`]; states of [`Axis::drive_state`].
+const OP: u8 = BringUpPhase::Op as u8;
+const FAULT_REACTION: u8 = DriveState::FaultReactionActive as u8;
+const FAULT: u8 = DriveState::Fault as u8;
 
 /// Converts the cycle's own diagnostics: each object at the top becomes a status of its own - tasks,
 /// channels, ... - with all its values as pairs; a list of sentences named `warnings` becomes warnings.
@@ -256,7 +279,7 @@ fn of_document(document: &str) -> Vec<DiagnosticStatus> {
 /// Largest number of pairs of one status: more is for `onbeat top`.
 const MOST_VALUES: usize = 128;
 
-fn flatten(prefix: &str, value: &Value, values: &mut Vec<KeyValue>) {
+pub(super) fn flatten(prefix: &str, value: &Value, values: &mut Vec<KeyValue>) {
     let below = |name: &str| if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
     match value {
         _ if values.len() >= MOST_VALUES => {}
@@ -276,7 +299,12 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn status(name: &str, level: Level, message: impl Into<String>, values: Vec<KeyValue>) -> DiagnosticStatus {
+pub(super) fn status(
+    name: &str,
+    level: Level,
+    message: impl Into<String>,
+    values: Vec<KeyValue>,
+) -> DiagnosticStatus {
     DiagnosticStatus {
         level: level as u8,
         name: name.to_owned(),
@@ -286,18 +314,21 @@ fn status(name: &str, level: Level, message: impl Into<String>, values: Vec<KeyV
     }
 }
 
-fn pair(key: &str, value: impl ToString) -> KeyValue {
+pub(super) fn pair(key: &str, value: impl ToString) -> KeyValue {
     KeyValue { key: key.to_owned(), value: value.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
+    use types::CyclicMode;
+
     use super::*;
-    use ipc::state::Bus;
+    use ipc::description::AxisDescription;
+    use ipc::state::{Bus, Clock, CommandState, Limit};
 
     #[test]
     fn what_got_worse_since_the_last_message_is_told_and_what_was_bad_before_is_not() {
-        let bus = Bus { stage: OP, broken_cycles: 7, ..Bus::default() };
+        let bus = Bus { phase: OP, broken_cycles: 7, ..Bus::default() };
         let state = State { bus, ..State::default() };
         let level = |last: Counted| super::bus(&state, &Description::default(), last).level;
         assert_eq!(level(Counted { broken_cycles: 7, ..Counted::default() }), Level::Ok as u8);
@@ -308,16 +339,66 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_lock_is_a_warning_and_the_phase_of_the_frame_is_told() {
+        let bus = Bus { phase: OP, ..Bus::default() };
+        let status = |lock| {
+            let clock = Clock { lock, frame_phase_ns: 512_340, difference_ns: -7, ..Clock::default() };
+            let state = State { bus, clock, ..State::default() };
+            super::bus(&state, &Description::default(), Counted::default())
+        };
+        assert_eq!(status(LockState::Locked as u8).level, Level::Ok as u8);
+        let lost = status(LockState::Lost as u8);
+        assert_eq!(lost.level, Level::Warn as u8);
+        for expected in [
+            pair("lock to the reference clock", "lost"),
+            pair("frame behind SYNC0 [ns]", 512_340),
+            pair("reference clock less this host's [ns]", -7),
+        ] {
+            assert!(lost.values.contains(&expected), "{expected:?} in {:?}", lost.values);
+        }
+    }
+
+    #[test]
+    fn a_command_beyond_a_limit_is_a_warning_with_its_axis() {
+        let axis = |name: &str| AxisDescription {
+            name: name.into(),
+            mode: CyclicMode::Position,
+            position_limits: None,
+            velocity_limit: 1.0,
+            effort_limit: 1.0,
+        };
+        let description = Description { axes: vec![axis("a"), axis("b")], ..Description::default() };
+        let command = CommandState {
+            accepted: 3,
+            clamped: 2,
+            last_clamp: Limit::Effort as u8,
+            last_clamped_axis: 1,
+            last_refused_axis: u16::MAX,
+            last_refused_signal: u16::MAX,
+            ..CommandState::default()
+        };
+        let state = State { command, ..State::default() };
+        let status =
+            |clamped| super::command(&state, &description, Counted { clamped, ..Counted::default() });
+        assert_eq!(status(2).level, Level::Ok as u8);
+        assert_eq!(status(1).level, Level::Warn as u8);
+        assert_eq!(
+            status(1).message,
+            "1 commands clamped since the last message: b: beyond the limit of torque"
+        );
+    }
+
+    #[test]
     fn an_axis_in_fault_is_an_error_and_one_at_rest_is_none() {
         let level = |axis: Axis| super::axis("a", &axis, true).level;
         let good = Axis { drive_state: 5, phase: 2, fresh: true, ..Axis::default() };
         assert_eq!(level(good), Level::Ok as u8);
-        assert_eq!(level(Axis { stop: Stop::Stale as u8, ..good }), Level::Ok as u8);
-        assert_eq!(level(Axis { stop: Stop::FollowingError as u8, ..good }), Level::Error as u8);
+        assert_eq!(level(Axis { stop: StopReason::Stale as u8, ..good }), Level::Ok as u8);
+        assert_eq!(level(Axis { stop: StopReason::FollowingError as u8, ..good }), Level::Error as u8);
         assert_eq!(level(Axis { drive_state: FAULT, ..good }), Level::Error as u8);
         assert_eq!(level(Axis { phase: 0, ..good }), Level::Warn as u8);
         assert_eq!(words::drive_state(FAULT), "Fault", "the number is that of the state");
-        assert_eq!(words::stage(OP), "Op");
+        assert_eq!(words::bus_phase(OP), "Op");
     }
 
     #[test]

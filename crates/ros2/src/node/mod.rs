@@ -3,9 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`turn`] | event loop: waits for samples, messages and timers; attaches and re-attaches |
-//! | [`commands`] | /cmd_vel and joint commands |
+//! | [`velocity`] | /cmd_vel |
+//! | [`commands`] | joint commands, poses of a tool, values of outputs |
 //! | [`trajectories`] | trajectories by topic and by action |
-//! | [`bus`] | services that ask the bus: objects, AL states |
+//! | [`bus`] | services that ask the bus: objects, their descriptions, AL states, counters |
+//! | [`events`] | ~/events |
 //! | [`control`] | services: enable, disable, reset faults, switch controllers |
 //! | [`parameters`] | services of parameters |
 //! | [`states`] | /joint_states, /odom, /tf, /robot_description |
@@ -22,12 +24,14 @@ pub(crate) mod bus;
 pub(crate) mod commands;
 pub(crate) mod control;
 pub(crate) mod diagnostics;
+pub(crate) mod events;
 pub(crate) mod parameters;
 pub(crate) mod sensors;
 pub(crate) mod signals;
 pub(crate) mod states;
 pub(crate) mod trajectories;
 pub(crate) mod turn;
+pub(crate) mod velocity;
 
 use crate::dds::name::NodeName;
 use crate::dds::service::{Mapping, Service};

@@ -2,6 +2,8 @@
 
 use ipc::description::{Description, SensorDescription};
 use ipc::state::State;
+use types::SensorKind;
+use types::signal::Direction;
 
 use super::{Endpoints, Moment, Timer};
 use crate::clock::WallClock;
@@ -14,7 +16,7 @@ use crate::messages::sensor::{DynamicInterfaceGroupValues, Imu, InterfaceValue, 
 pub(crate) struct Signals {
     groups: Vec<Group>,
     writer: Option<Writer>,
-    sensors: Vec<(SensorDescription, Kind, Writer)>,
+    sensors: Vec<(SensorDescription, Writer)>,
     timer: Timer,
     /// Cycle that was published last.
     cycle: Option<u64>,
@@ -38,10 +40,10 @@ impl Signals {
             there.then(|| endpoints.publish("~/gpio_states", kind, Quality::Reliable)).transpose()?;
         let quality = if endpoints.reliable_sensors { Quality::Reliable } else { Quality::BestEffort };
         let mut sensors = Vec::new();
-        for (sensor, kind) in robot.sensors.iter().filter_map(|sensor| Some((sensor, Kind::of(sensor)?))) {
-            let (topic, message) = kind.topic();
+        for sensor in robot.sensors.iter().filter(|sensor| is_whole(sensor)) {
+            let (topic, message) = topic(sensor.kind);
             let writer = endpoints.publish(&format!("{}/{topic}", sensor.name), message, quality)?;
-            sensors.push((sensor.clone(), kind, writer));
+            sensors.push((sensor.clone(), writer));
         }
         let seen = vec![false; robot.signals.len()];
         Ok(Self { groups, writer, sensors, timer: Timer::default(), cycle: None, seen })
@@ -67,10 +69,10 @@ impl Signals {
         if let Some(writer) = &self.writer {
             writer.send(&group_values(&self.groups, state, description, &self.seen, stamp));
         }
-        for (sensor, kind, writer) in &self.sensors {
+        for (sensor, writer) in &self.sensors {
             if let Some(values) = measured(sensor, state, description) {
                 let header = Header { stamp, frame_id: sensor.frame.clone() };
-                kind.publish(writer, header, &values);
+                publish(sensor.kind, writer, header, &values);
             }
         }
     }
@@ -104,7 +106,7 @@ fn group_values(
 ) -> DynamicInterfaceGroupValues {
     let value = |place: usize| {
         let described = description.signals.get(place)?;
-        let known = described.direction == "output" || seen.get(place) == Some(&true);
+        let known = described.direction == Direction::Output || seen.get(place) == Some(&true);
         known.then(|| number(state, description, place)).flatten()
     };
     let group = |group: &Group| InterfaceValue {
@@ -124,7 +126,7 @@ fn group_values(
 
 fn number(state: &State, description: &Description, place: usize) -> Option<f64> {
     let (signal, described) = (state.signals.get(place)?, description.signals.get(place)?);
-    Some(signal.value(&described.kind).number())
+    Some(signal.value(described.kind).number())
 }
 
 /// Values of a sensor, if all of them came in with this cycle.
@@ -134,42 +136,33 @@ fn measured(sensor: &SensorDescription, state: &State, description: &Description
     all.then(|| sensor.signals.iter().map(|&place| number(state, description, place)).collect()).flatten()
 }
 
-/// Topic below the sensor's name, and type of its message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Wrench,
-    Imu,
-    Temperature,
+/// True if the sensor has the signals of its kind.
+fn is_whole(sensor: &SensorDescription) -> bool {
+    match sensor.kind {
+        SensorKind::ForceTorque => sensor.signals.len() == 6,
+        SensorKind::Imu => matches!(sensor.signals.len(), 6 | 10),
+        SensorKind::Temperature => sensor.signals.len() == 1,
+    }
 }
 
-impl Kind {
-    fn of(sensor: &SensorDescription) -> Option<Self> {
-        match (sensor.kind.as_str(), sensor.signals.len()) {
-            ("force_torque", 6) => Some(Self::Wrench),
-            ("imu", 6 | 10) => Some(Self::Imu),
-            ("temperature", 1) => Some(Self::Temperature),
-            _ => None,
-        }
+/// Topic below the sensor's name, and type of its message.
+fn topic(kind: SensorKind) -> (&'static str, &'static str) {
+    match kind {
+        SensorKind::ForceTorque => ("wrench", "geometry_msgs/WrenchStamped"),
+        SensorKind::Imu => ("imu", "sensor_msgs/Imu"),
+        SensorKind::Temperature => ("temperature", "sensor_msgs/Temperature"),
     }
+}
 
-    fn topic(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Wrench => ("wrench", "geometry_msgs/WrenchStamped"),
-            Self::Imu => ("imu", "sensor_msgs/Imu"),
-            Self::Temperature => ("temperature", "sensor_msgs/Temperature"),
+fn publish(kind: SensorKind, writer: &Writer, header: Header, values: &[f64]) {
+    match kind {
+        SensorKind::ForceTorque => writer.send(&wrench(header, values)),
+        SensorKind::Imu => writer.send(&imu(header, values)),
+        SensorKind::Temperature => {
+            let temperature = values.first().copied().unwrap_or(f64::NAN);
+            writer.send(&Temperature { header, temperature, variance: 0.0 })
         }
-    }
-
-    fn publish(self, writer: &Writer, header: Header, values: &[f64]) {
-        match self {
-            Self::Wrench => writer.send(&wrench(header, values)),
-            Self::Imu => writer.send(&imu(header, values)),
-            Self::Temperature => {
-                let temperature = values.first().copied().unwrap_or(f64::NAN);
-                writer.send(&Temperature { header, temperature, variance: 0.0 })
-            }
-        };
-    }
+    };
 }
 
 /// Three numbers from this place on.
@@ -202,28 +195,32 @@ const NOT_MEASURED: f64 = -1.0;
 #[cfg(test)]
 mod tests {
     use ipc::description::SignalDescription;
-    use ipc::state::Signal;
+    use ipc::state::{Signal, ValueKind};
 
     use super::*;
 
     fn robot() -> Description {
-        let signal = |name: &str, sub_device: &str, kind: &str, direction: &str, named| SignalDescription {
+        let signal = |name: &str, sub_device: &str, kind, direction, named| SignalDescription {
             name: name.to_owned(),
             sub_device: sub_device.to_owned(),
-            kind: kind.to_owned(),
-            direction: direction.to_owned(),
+            kind,
+            direction,
             named,
             ..SignalDescription::default()
         };
         Description {
             signals: vec![
-                signal("lamp", "lamps", "bool", "output", true),
-                signal("level", "sensors", "real", "input", true),
-                signal("count", "sensors", "signed", "input", true),
-                signal("lamps.0x7010:01", "lamps", "bool", "output", false),
+                signal("lamp", "lamps", ValueKind::Bool, Direction::Output, true),
+                signal("level", "sensors", ValueKind::Real, Direction::Input, true),
+                signal("count", "sensors", ValueKind::Signed, Direction::Input, true),
+                signal("lamps.0x7010:01", "lamps", ValueKind::Bool, Direction::Output, false),
             ],
             ..Description::default()
         }
+    }
+
+    fn sensor(kind: SensorKind, signals: Vec<usize>) -> SensorDescription {
+        SensorDescription { name: "sensor".to_owned(), kind, frame: "frame".to_owned(), signals }
     }
 
     fn state(fresh: bool) -> State {
@@ -262,10 +259,10 @@ mod tests {
     // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
     #[test]
     fn a_sensor_measures_only_what_came_with_this_cycle() {
-        let sensor = SensorDescription { signals: vec![2, 1], ..SensorDescription::default() };
+        let sensor = sensor(SensorKind::Temperature, vec![2, 1]);
         assert_eq!(measured(&sensor, &state(true), &robot()), Some(vec![-3.0, 2.5]));
         assert_eq!(measured(&sensor, &state(false), &robot()), None);
-        let missing = SensorDescription { signals: vec![9], ..SensorDescription::default() };
+        let missing = SensorDescription { signals: vec![9], ..sensor };
         assert_eq!(measured(&missing, &state(true), &robot()), None);
     }
 
@@ -273,15 +270,9 @@ mod tests {
     #[test]
     fn measurements_go_to_the_messages_of_their_kind() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        let sensor = |kind: &str, number| {
-            let (kind, signals) = (kind.to_owned(), vec![0; number]);
-            Kind::of(&SensorDescription { kind, signals, ..SensorDescription::default() })
-        };
-        assert_eq!((sensor("force_torque", 6), sensor("force_torque", 5)), (Some(Kind::Wrench), None));
-        assert_eq!(
-            (sensor("imu", 10), sensor("temperature", 1)),
-            (Some(Kind::Imu), Some(Kind::Temperature))
-        );
+        let whole = |kind, number| is_whole(&sensor(kind, vec![0; number]));
+        assert!(whole(SensorKind::ForceTorque, 6) && !whole(SensorKind::ForceTorque, 5));
+        assert!(whole(SensorKind::Imu, 10) && whole(SensorKind::Temperature, 1));
         let wrench = wrench(Header::default(), &values).wrench;
         assert_eq!((wrench.force.z, wrench.torque.x), (3.0, 4.0));
         let without = imu(Header::default(), &values);

@@ -154,6 +154,8 @@ fn transform(odometry: &Odometry) -> TfMessage {
 
 #[cfg(test)]
 mod tests {
+    use types::BaseKind;
+
     use super::*;
     use ipc::description::BaseDescription;
     use ipc::state::Base;
@@ -161,7 +163,7 @@ mod tests {
     #[test]
     fn the_base_looks_the_same_in_odometry_and_tf() {
         let base = BaseDescription {
-            kind: "differential".into(),
+            kind: BaseKind::Differential,
             velocity_limit: 1.0,
             yaw_limit: 1.0,
             odometry_frame: "odom".into(),

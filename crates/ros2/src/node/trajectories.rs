@@ -22,6 +22,7 @@ use crate::messages::basic::Time;
 use crate::messages::trajectory::{FollowGoal, JointTrajectory, error_code};
 use crate::robot::Robot;
 use crate::trajectory::orders::{self, Invalid};
+use types::ControllerKind;
 
 /// Readers, actions and the port.
 pub(crate) struct Trajectories {
@@ -118,7 +119,7 @@ impl Trajectories {
 }
 
 /// Kind of the controllers that follow trajectories.
-const FOLLOWS: &str = "joint_trajectory";
+const FOLLOWS: Option<ControllerKind> = Some(ControllerKind::JointTrajectory);
 
 /// Sends a trajectory to the cycle; returns its number at the port, and its axes in the order of its
 /// joints. `action` is the action that gets its reports.

@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use ipc::channel::Channel;
 use ipc::description::Description;
+use rustdds::mio1::Events as Ready;
 use rustdds::mio1::unix::SourceFd;
-use rustdds::mio1::{Events, Interest, Poll, Token};
+use rustdds::mio1::{Interest, Poll, Token};
 use thiserror::Error;
 
 use super::bus::Bus;
 use super::commands::Commands;
 use super::control::Control;
 use super::diagnostics::Diagnostics;
+use super::events::Events;
 use super::parameters::Parameters;
 use super::sensors::Sensors;
 use super::signals::Signals;
 use super::states::States;
 use super::trajectories::Trajectories;
+use super::velocity::Velocity;
 use super::{Endpoints, Moment, Timer};
 use crate::clock::monotonic_ns;
 use crate::dds::name::NodeName;
@@ -112,6 +115,7 @@ const ATTACH_RATE: f64 = 2.0;
 struct Node {
     description: Description,
     // The parts are dropped before the participant they belong to.
+    velocity: Velocity,
     commands: Commands,
     trajectories: Trajectories,
     control: Control,
@@ -121,6 +125,7 @@ struct Node {
     sensors: Sensors,
     signals: Signals,
     diagnostics: Diagnostics,
+    events: Events,
     poll: Poll,
     participant: Participant,
 }
@@ -141,6 +146,7 @@ impl Node {
         let endpoints = &mut endpoints;
         voice.on_rosout(Some(endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Latched)?));
         let mut node = Self {
+            velocity: Velocity::new(endpoints)?,
             commands: Commands::new(endpoints, &description)?,
             trajectories: Trajectories::new(endpoints, &description)?,
             control: Control::new(endpoints)?,
@@ -150,6 +156,7 @@ impl Node {
             sensors: Sensors::new(endpoints, &description)?,
             signals: Signals::new(endpoints, &description)?,
             diagnostics: Diagnostics::new(endpoints)?,
+            events: Events::new(endpoints)?,
             poll: Poll::new()?,
             description,
             participant,
@@ -161,7 +168,8 @@ impl Node {
 
     /// Registers every reader with the poll; a wake-up checks all of them.
     fn register(&mut self) -> std::io::Result<()> {
-        let mut readers: Vec<&mut Reader> = self.commands.readers();
+        let mut readers: Vec<&mut Reader> = self.velocity.readers().into();
+        readers.extend(self.commands.readers());
         readers.extend(self.trajectories.readers());
         let services = self.control.services().into_iter().chain(self.bus.services());
         let services = services.chain(self.parameters.services());
@@ -183,7 +191,7 @@ impl Node {
         stop: &AtomicBool,
     ) -> Result<Option<Robot>, Error> {
         let name = self.participant.node().clone();
-        let mut events = Events::with_capacity(64);
+        let mut ready = Ready::with_capacity(64);
         let (mut look, mut reason) = (Timer::default(), String::new());
         while !stop.load(Ordering::Relaxed) {
             let now = monotonic_ns();
@@ -199,6 +207,7 @@ impl Node {
                 }
             }
             let moment = &mut Moment { robot: robot.as_mut(), settings, voice, node: &name };
+            self.velocity.poll(moment);
             self.commands.poll(moment);
             self.trajectories.poll(moment, now);
             self.control.poll(moment);
@@ -208,10 +217,11 @@ impl Node {
             self.sensors.poll(moment, now);
             self.signals.poll(moment, now);
             self.diagnostics.poll(moment, now);
+            self.events.poll(moment);
             if let Some(robot) = &mut robot {
                 robot.release_if_idle(voice);
             }
-            self.wait(&mut events, robot.is_some())?;
+            self.wait(&mut ready, robot.is_some())?;
         }
         Ok(None)
     }
@@ -223,7 +233,7 @@ impl Node {
     }
 
     /// Waits for samples, messages of ports and timers.
-    fn wait(&mut self, events: &mut Events, attached: bool) -> std::io::Result<()> {
+    fn wait(&mut self, ready: &mut Ready, attached: bool) -> std::io::Result<()> {
         let channels =
             self.sensors.channels().chain(self.trajectories.channel()).chain(self.control.channel());
         for channel in channels {
@@ -236,12 +246,13 @@ impl Node {
                 .min(self.signals.next())
                 .min(self.trajectories.next().unwrap_or(u64::MAX));
         }
-        let is_pressed = self.trajectories.is_pressed() || self.bus.is_waiting();
+        let is_pressed =
+            self.trajectories.is_pressed() || self.bus.is_waiting() || self.events.is_pressed();
         let longest = if is_pressed { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
         // epoll counts in milliseconds: a time rounded down to zero would not wait at all.
         let rest = rest.max(Duration::from_millis(1));
-        match self.poll.poll(events, Some(rest)) {
+        match self.poll.poll(ready, Some(rest)) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(()),
             other => other,
         }

@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ipc::bus::{self, Backend, BusStatus, Bytes, Outcome, Service, SubDeviceStatus, Ticket};
+use ipc::bus::{
+    self, Backend, BusStatus, Bytes, Event, Outcome, Service, SubDeviceErrorCounters, SubDeviceStatus,
+    Ticket,
+};
 use ipc::channel::Kind;
 use ipc::command::Read;
 use ipc::description::{
@@ -25,6 +28,8 @@ use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use types::signal::Direction;
+use types::{BaseKind, ControllerKind, CyclicMode, SensorKind, ValueKind};
 
 /// Folder of one test; dropping it removes it.
 pub struct Folder(pub PathBuf);
@@ -48,8 +53,8 @@ pub struct Cycle {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
-    _door: Server,
-    _bus: bus::Server,
+    _server: Server,
+    bus: bus::Server,
 }
 
 /// A SubDevice `drive` in Op with one object, 0x6065, of 32 bits.
@@ -67,8 +72,18 @@ impl Backend for Objects {
                 self.window = data.0.as_slice().try_into().unwrap();
                 Outcome::Done(true)
             }
-            Service::Status { .. } => {
-                let drive = SubDeviceStatus { state: "Op".into(), ..SubDeviceStatus::default() };
+            Service::ObjectList { list: 1, .. } => data("0100 1810 6560"),
+            Service::DescribeObject { index: 0x6065, .. } => data("6560 0700 00 07 57696e646f77"),
+            Service::DescribeEntry { index: 0x6065, sub_index: 0, .. } => {
+                data("6560 00 00 0700 2000 bf00 57696e646f77")
+            }
+            Service::Status { errors } => {
+                let counted = SubDeviceErrorCounters { pdi: 3, ..SubDeviceErrorCounters::default() };
+                let drive = SubDeviceStatus {
+                    state: "Op".into(),
+                    errors: errors.then_some(counted),
+                    ..SubDeviceStatus::default()
+                };
                 Outcome::Status(Box::new(BusStatus { sub_devices: vec![drive], ..BusStatus::default() }))
             }
             _ => Outcome::error("object does not exist"),
@@ -82,7 +97,19 @@ impl Backend for Objects {
     }
 }
 
+/// Bytes of a mailbox, in hexadecimal digits.
+fn data(digits: &str) -> Outcome {
+    let digits: String = digits.split(' ').collect();
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    Outcome::Data(Bytes((0..digits.len()).step_by(2).map(byte).collect()))
+}
+
 impl Cycle {
+    /// Publishes an event of its bus.
+    pub fn publish(&self, event: Event) {
+        self.bus.publisher().publish(event);
+    }
+
     /// Starts the cycle, with its socket below `folder`.
     pub fn start(folder: &Path) -> Self {
         let mut ipc = Builder::new("base", &description());
@@ -98,7 +125,7 @@ impl Cycle {
             port.bind();
             let mut command = ends.command.blank();
             let mut state = State { axes: vec![Axis::default(); 2], ..State::default() };
-            state.bus.stage = 7;
+            state.bus.phase = 7;
             // A lamp that is on, and a foot that is stood on.
             let forces = [1.0, -2.0, 300.0, 0.25, 0.5, -0.75].map(f64::to_bits);
             let words = [1].into_iter().chain(forces);
@@ -116,11 +143,11 @@ impl Cycle {
                 state.command.freshness = if holds { Freshness::Fresh } else { Freshness::Stale };
                 state.cycle += 1;
                 state.release_ns = now;
-                state.base.twist = [twist.x, twist.y, twist.yaw];
-                state.base.pose[0] += twist.x * 1e-3;
-                state.base.pose[2] += twist.yaw * 1e-3;
+                state.base.twist = [twist.x.0, twist.y.0, twist.yaw.0];
+                state.base.pose[0] += twist.x.0 * 1e-3;
+                state.base.pose[2] += twist.yaw.0 * 1e-3;
                 for axis in &mut state.axes {
-                    axis.velocity = twist.x / 0.1;
+                    axis.velocity = twist.x.0 / 0.1;
                     axis.position += axis.velocity * 1e-3;
                 }
                 let mut bytes = [0; control::SIZE];
@@ -137,7 +164,7 @@ impl Cycle {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        Self { stop, thread: Some(thread), path: server.path().to_owned(), _door: server, _bus: bus }
+        Self { stop, thread: Some(thread), path: server.path().to_owned(), _server: server, bus }
     }
 
     pub fn path(&self) -> &Path {
@@ -160,33 +187,33 @@ fn now_ns() -> u64 {
 fn description() -> Description {
     let axis = |name: &str| AxisDescription {
         name: name.into(),
-        mode: "csv".into(),
+        mode: CyclicMode::Velocity,
         position_limits: None,
         velocity_limit: 20.0,
         effort_limit: 5.0,
     };
-    let signal = |name: &str, sub_device: &str, kind: &str, direction: &str| SignalDescription {
+    let signal = |name: &str, sub_device: &str, kind, direction| SignalDescription {
         name: name.into(),
         sub_device: sub_device.into(),
-        kind: kind.into(),
-        direction: direction.into(),
+        kind,
+        direction,
         named: true,
         ..SignalDescription::default()
     };
     let forces = ["force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"];
-    let forces = forces.map(|name| signal(name, "foot", "real", "input"));
+    let forces = forces.map(|name| signal(name, "foot", ValueKind::Real, Direction::Input));
     Description {
         sub_devices: vec!["drive".into()],
         signals: [SignalDescription {
             writer: Some(OUTSIDE.into()),
-            ..signal("lamp", "lamps", "bool", "output")
+            ..signal("lamp", "lamps", ValueKind::Bool, Direction::Output)
         }]
         .into_iter()
         .chain(forces)
         .collect(),
         sensors: vec![SensorDescription {
             name: "left_foot".into(),
-            kind: "force_torque".into(),
+            kind: SensorKind::ForceTorque,
             frame: "sole".into(),
             signals: (1..7).collect(),
         }],
@@ -195,11 +222,11 @@ fn description() -> Description {
         axes: ["left", "right"].map(axis).to_vec(),
         controllers: vec![ControllerDescription {
             name: "drive".into(),
-            kind: "diff_drive".into(),
+            kind: Some(ControllerKind::DiffDrive),
             axes: vec![0, 1],
         }],
         base: Some(BaseDescription {
-            kind: "differential".into(),
+            kind: BaseKind::Differential,
             velocity_limit: 1.0,
             yaw_limit: 2.0,
             odometry_frame: "odom".into(),

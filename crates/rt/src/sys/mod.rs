@@ -3,7 +3,7 @@
 
 pub(crate) mod clock;
 pub mod doorbell;
-pub(crate) mod scheduling;
+pub mod scheduling;
 
 use std::time::Duration;
 

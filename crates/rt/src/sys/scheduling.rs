@@ -1,4 +1,4 @@
-//! Priority, CPU affinity and timer slack of the calling thread.
+//! Scheduling of the calling thread: policy, CPU, timer slack.
 
 use std::fmt;
 use std::io;
@@ -8,27 +8,25 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+pub use types::Scheduling;
 
-/// Gives the calling thread `SCHED_FIFO` at `priority` (1 to 99).
+/// Gives the calling thread this policy.
 ///
 /// # Errors
-/// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, EINVAL outside 1 to 99.
-pub fn set_fifo(priority: u8) -> io::Result<()> {
-    set_policy(libc::SCHED_FIFO, i32::from(priority))
+/// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and for a reservation of a thread that is bound to a part of
+/// its scheduling domain; EINVAL for a priority outside 1 to 99, and unless 1024 ns <= runtime <= deadline <= period; EBUSY
+/// where less is left than a reservation asks for.
+pub fn schedule(scheduling: Scheduling) -> io::Result<()> {
+    Attributes::from(scheduling).apply()
 }
 
 /// Gives the calling thread the ordinary policy: a thread that serves the real-time side must not
 /// inherit its priority.
 pub fn set_ordinary() -> io::Result<()> {
-    set_policy(libc::SCHED_OTHER, 0)
-}
-
-fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {
     // SAFETY: an all-zero sched_param is valid: it holds integers only.
-    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
-    parameters.sched_priority = priority;
+    let parameters: libc::sched_param = unsafe { mem::zeroed() };
     // SAFETY: `parameters` is valid and outlives the call; 0 names the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, policy, &parameters) })
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) }.into())
 }
 
 /// Binds the calling thread to one CPU.
@@ -44,45 +42,53 @@ pub fn set_cpu(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Reserves `runtime` in every `period` for the calling thread, to be had before `deadline`: `SCHED_DEADLINE`.
-///
-/// # Errors
-/// EPERM without `CAP_SYS_NICE`, or for a thread that is bound to a part of its scheduling domain; EBUSY if less is left;
-/// EINVAL unless 1024 ns <= runtime <= deadline <= period.
-pub fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
-    let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    // SAFETY: an all-zero sched_attr is valid: it holds integers only.
-    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
-    attributes.size = size_of_val(&attributes) as u32;
-    attributes.sched_policy = libc::SCHED_DEADLINE as u32;
-    attributes.sched_runtime = nanoseconds(runtime);
-    attributes.sched_deadline = nanoseconds(deadline);
-    attributes.sched_period = nanoseconds(period);
-    Attributes(attributes).restore()
-}
-
 /// Scheduling of the calling thread.
 #[derive(Clone, Copy)]
 pub struct Attributes(libc::sched_attr);
 
 /// Scheduling of the calling thread.
 pub fn attributes() -> io::Result<Attributes> {
-    // SAFETY: an all-zero sched_attr is valid: it holds integers only.
-    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
-    let size = size_of_val(&attributes) as u32;
+    let Attributes(mut attributes) = Attributes::blank();
+    let size = attributes.size;
     // SAFETY: `attributes` is valid to write to for the size given; 0 names the calling thread; no flags.
-    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
-    if result == 0 { Ok(Attributes(attributes)) } else { Err(io::Error::last_os_error()) }
+    check(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) })?;
+    Ok(Attributes(attributes))
+}
+
+impl From<Scheduling> for Attributes {
+    fn from(scheduling: Scheduling) -> Self {
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let Self(mut attributes) = Self::blank();
+        match scheduling {
+            Scheduling::Fifo { priority } => {
+                attributes.sched_policy = libc::SCHED_FIFO as u32;
+                attributes.sched_priority = priority.into();
+            }
+            Scheduling::Deadline { runtime, deadline, period } => {
+                attributes.sched_policy = libc::SCHED_DEADLINE as u32;
+                attributes.sched_runtime = nanoseconds(runtime);
+                attributes.sched_deadline = nanoseconds(deadline);
+                attributes.sched_period = nanoseconds(period);
+            }
+        }
+        Self(attributes)
+    }
 }
 
 impl Attributes {
+    fn blank() -> Self {
+        // SAFETY: an all-zero sched_attr is valid: it holds integers only.
+        let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+        attributes.size = size_of_val(&attributes) as u32;
+        Self(attributes)
+    }
+
     /// Schedules the calling thread so.
-    pub fn restore(&self) -> io::Result<()> {
+    pub fn apply(&self) -> io::Result<()> {
         let Self(attributes) = self;
         // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it; 0 names the
         // calling thread; no flags.
-        let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) })
     }
 
     /// True if it runs before ordinary threads.
@@ -153,6 +159,6 @@ pub fn priority_limit() -> Option<u64> {
     getrlimit(Resource::Rtprio).current
 }
 
-fn check(result: libc::c_int) -> io::Result<()> {
+fn check(result: libc::c_long) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

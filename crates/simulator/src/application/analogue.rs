@@ -7,7 +7,7 @@ use ethercat::wire::coe::AccessRights;
 use super::Signal;
 use super::coe_application::CoeApplication;
 use super::description::{DescriptionError, channels};
-use super::sii::entry;
+use super::sii::{entry, padding};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, common};
 
 /// Largest number of channels of a terminal.
@@ -29,6 +29,26 @@ const CHANNEL_STEP: u16 = 0x10;
 const STATUS_SUB_INDEX: u8 = 0x01;
 const VALUE_SUB_INDEX: u8 = 0x11;
 
+/// Status bit of an EL3104: outside the range.
+pub const STATUS_ERROR: u16 = 1 << 6;
+
+/// Status of a channel: a word, or each bit for itself: sub-index, bits, first bit in the word, name; padding has sub-index 0.
+type Status = &'static [(u8, DataType, u8, &'static str)];
+
+const WORD: Status = &[(STATUS_SUB_INDEX, DataType::U16, 0, "Status")];
+
+const EL3104: Status = &[
+    (0x01, DataType::Boolean, 0, "Underrange"),
+    (0x02, DataType::Boolean, 1, "Overrange"),
+    (0x03, DataType::Bits(2), 2, "Limit 1"),
+    (0x05, DataType::Bits(2), 4, "Limit 2"),
+    (0x07, DataType::Boolean, 6, "Error"),
+    (0, DataType::Bits(6), 7, ""),
+    (0x0E, DataType::Boolean, 13, "Sync error"),
+    (0x0F, DataType::Boolean, 14, "TxPDO State"),
+    (0x10, DataType::Boolean, 15, "TxPDO Toggle"),
+];
+
 /// A terminal with analogue inputs.
 #[derive(Clone, Debug)]
 pub struct AnalogueInputs {
@@ -39,7 +59,8 @@ pub struct AnalogueInputs {
 #[derive(Clone, Debug)]
 struct Channel {
     signal: Signal,
-    status: EntryId,
+    /// Entries of the status, and their first bits in the word.
+    status: Vec<(EntryId, u8)>,
     value: EntryId,
     toggle: bool,
 }
@@ -50,24 +71,42 @@ impl AnalogueInputs {
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
     pub fn new(device: &DeviceDescription, signals: &[Signal]) -> Result<Self, DescriptionError> {
+        Self::with_status(device, signals, WORD, &mapping(signals.len()))
+    }
+
+    /// An EL3104, whose channels measure `signals`.
+    ///
+    /// # Errors
+    /// [`DescriptionError::Value`] for a signal that is not finite.
+    pub fn el3104(device: &DeviceDescription, signals: &[Signal; 4]) -> Result<Self, DescriptionError> {
+        Self::with_status(device, signals, EL3104, &el3104_mapping())
+    }
+
+    fn with_status(
+        device: &DeviceDescription,
+        signals: &[Signal],
+        status: Status,
+        mapping: &PdoMapping,
+    ) -> Result<Self, DescriptionError> {
         channels(signals.len(), MAXIMUM_CHANNELS, "1 to 16")?;
         let mut dictionary = common::dictionary(device);
         for (number, signal) in signals.iter().enumerate() {
             signal.check()?;
             let access = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
-            let entries = vec![
-                Entry::new(STATUS_SUB_INDEX, "Status", DataType::U16, access),
-                Entry::new(VALUE_SUB_INDEX, "Value", DataType::I16, access),
-            ];
+            let shown = status.iter().filter(|(sub_index, ..)| *sub_index != 0);
+            let shown = shown.map(|&(sub, data_type, _, name)| Entry::new(sub, name, data_type, access));
+            let value = Entry::new(VALUE_SUB_INDEX, "Value", DataType::I16, access);
+            let entries = shown.chain([value]).collect();
             let name = format!("AI inputs channel {}", number + 1);
             dictionary.add(Object::record(CHANNELS + CHANNEL_STEP * number as u16, &name, 0, entries));
         }
-        common::add_mapping(&mut dictionary, &mapping(signals.len()), 0);
+        common::add_mapping(&mut dictionary, mapping, 0);
         let channels = signals.iter().enumerate().map(|(number, signal)| {
             let index = CHANNELS + CHANNEL_STEP * number as u16;
-            let entry = |sub| dictionary.find(index, sub).expect("both entries were added above");
-            let (status, value) = (entry(STATUS_SUB_INDEX), entry(VALUE_SUB_INDEX));
-            Channel { signal: signal.clone(), status, value, toggle: false }
+            let entry = |sub| dictionary.find(index, sub).expect("all entries were added above");
+            let status = status.iter().filter(|(sub_index, ..)| *sub_index != 0);
+            let status = status.map(|&(sub_index, _, bit, _)| (entry(sub_index), bit)).collect();
+            Channel { signal: signal.clone(), status, value: entry(VALUE_SUB_INDEX), toggle: false }
         });
         let channels = channels.collect();
         Ok(Self { coe: CoeDevice::new(dictionary), channels })
@@ -84,11 +123,16 @@ impl AnalogueInputs {
             } else if signal > f64::from(i16::MAX) {
                 status |= STATUS_OVERRANGE;
             }
+            if channel.status.len() > 1 && status != 0 {
+                status |= STATUS_ERROR;
+            }
             channel.toggle = !channel.toggle;
             if channel.toggle {
                 status |= STATUS_TOGGLE;
             }
-            dictionary.set(channel.status, i64::from(status));
+            for &(entry, bit) in &channel.status {
+                dictionary.set(entry, i64::from(status >> bit));
+            }
             dictionary.set(channel.value, i64::from(value));
         }
     }
@@ -97,17 +141,28 @@ impl AnalogueInputs {
 /// PDOs of a terminal with this many channels: one fixed TxPDO each, 4 bytes.
 #[must_use]
 pub fn mapping(channels: usize) -> PdoMapping {
+    mapping_of(channels, 1, WORD)
+}
+
+/// PDOs of an EL3104: the odd ones of its channels, without a status, are not assigned and left out.
+#[must_use]
+pub fn el3104_mapping() -> PdoMapping {
+    mapping_of(4, 2, EL3104)
+}
+
+fn mapping_of(channels: usize, step: u16, status: Status) -> PdoMapping {
     let pdo = |number: u16| {
         let index = CHANNELS + CHANNEL_STEP * number;
+        let status = status.iter().map(|&(sub_index, data_type, _, name)| match sub_index {
+            0 => padding(data_type.bit_length().map_or(0, |bits| bits as u8)),
+            _ => entry(index, sub_index, data_type, name),
+        });
         Pdo {
-            index: MAPPING_INPUTS + number,
+            index: MAPPING_INPUTS + step * number,
             sync_manager: Some(3),
             fixed: true,
             name: format!("AI TxPDO-Map channel {}", number + 1),
-            entries: vec![
-                entry(index, STATUS_SUB_INDEX, DataType::U16, "Status"),
-                entry(index, VALUE_SUB_INDEX, DataType::I16, "Value"),
-            ],
+            entries: status.chain([entry(index, VALUE_SUB_INDEX, DataType::I16, "Value")]).collect(),
         }
     };
     PdoMapping {

@@ -4,7 +4,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 
-use super::{Application, ProcessDataLengths, Replies, StateChange};
+use super::{Application, ProcessDataLengths, Replies, StateChange, Synchronisation, SynchronisationState};
 use crate::coe::CoeDevice;
 
 /// The part of an [`Application`] that differs from terminal to terminal: its work, between outputs taken and inputs
@@ -41,6 +41,14 @@ impl<T: CoeApplication> Application for T {
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         self.device_mut().enter(change);
         Ok(())
+    }
+
+    fn synchronisation(&self) -> Option<Synchronisation> {
+        self.serves_coe().then(|| self.device().synchronisation())
+    }
+
+    fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
+        self.device_mut().show_synchronisation(shown);
     }
 
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {

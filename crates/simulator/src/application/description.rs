@@ -9,6 +9,7 @@ use crate::coe::{DataType, Direction, Entry, Object, ObjectDictionary, READ_WRIT
 
 /// Reason for which an application cannot be built as described.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum DescriptionError {
     /// A number that no real device has.
     #[error("{name} is {found}, expected {expected}")]

@@ -59,6 +59,55 @@ const CONTROL: [(u8, DataType, &str); 6] = [
     (SET_COUNTER_VALUE, DataType::U32, "Set counter value"),
 ];
 
+/// The same of an EL5101, which tells more.
+const EL5101_STATUS: [(u8, DataType, &str); 18] = [
+    (0x01, DataType::Boolean, "Latch C valid"),
+    (0x02, DataType::Boolean, "Latch extern valid"),
+    (SET_COUNTER, DataType::Boolean, "Set counter done"),
+    (0x04, DataType::Boolean, "Counter underflow"),
+    (0x05, DataType::Boolean, "Counter overflow"),
+    (0x06, DataType::Boolean, "Status of input status"),
+    (0x07, DataType::Boolean, "Open circuit"),
+    (0x08, DataType::Boolean, "Extrapolation stall"),
+    (0x09, DataType::Boolean, "Status of input A"),
+    (0x0A, DataType::Boolean, "Status of input B"),
+    (0x0B, DataType::Boolean, "Status of input C"),
+    (0x0C, DataType::Boolean, "Status of input gate"),
+    (0x0D, DataType::Boolean, "Status of extern latch"),
+    (0x0E, DataType::Boolean, "Sync error"),
+    (0x0F, DataType::Boolean, "TxPDO State"),
+    (0x10, DataType::Boolean, "TxPDO Toggle"),
+    (COUNTER, DataType::U32, "Counter value"),
+    (0x12, DataType::U32, "Latch value"),
+];
+
+/// Objects and PDOs of the first channel, and what its inputs are.
+#[derive(Clone, Copy)]
+struct Layout {
+    inputs: u16,
+    outputs: u16,
+    transmitted: u16,
+    received: u16,
+    status: &'static [(u8, DataType, &'static str)],
+}
+
+const USUAL: Layout = Layout {
+    inputs: INPUTS,
+    outputs: OUTPUTS,
+    transmitted: MAPPING_INPUTS,
+    received: MAPPING_OUTPUTS,
+    status: &STATUS,
+};
+
+/// Its assignment of 32 bits.
+const EL5101: Layout = Layout {
+    inputs: INPUTS + CHANNEL_STEP,
+    outputs: OUTPUTS + CHANNEL_STEP,
+    transmitted: MAPPING_INPUTS + 4,
+    received: MAPPING_OUTPUTS + 3,
+    status: &EL5101_STATUS,
+};
+
 /// A terminal with incremental encoders.
 #[derive(Clone, Debug)]
 pub struct Encoders {
@@ -93,6 +142,22 @@ impl Encoders {
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
     pub fn new(device: &DeviceDescription, signals: &[Signal]) -> Result<Self, DescriptionError> {
+        Self::with_layout(device, signals, USUAL)
+    }
+
+    /// An EL5101, whose encoder has `signal` in counts.
+    ///
+    /// # Errors
+    /// [`DescriptionError::Value`] for a signal that is not finite.
+    pub fn el5101(device: &DeviceDescription, signal: Signal) -> Result<Self, DescriptionError> {
+        Self::with_layout(device, &[signal], EL5101)
+    }
+
+    fn with_layout(
+        device: &DeviceDescription,
+        signals: &[Signal],
+        layout: Layout,
+    ) -> Result<Self, DescriptionError> {
         channels(signals.len(), MAXIMUM_CHANNELS, "1 or 2")?;
         signals.iter().try_for_each(Signal::check)?;
         let mut dictionary = common::dictionary(device);
@@ -107,23 +172,23 @@ impl Encoders {
                 let index = first + CHANNEL_STEP * number;
                 dictionary.add(Object::record(index, &name, 0, entries.collect()));
             };
-            add(INPUTS, "inputs", &STATUS, inputs);
-            add(OUTPUTS, "outputs", &CONTROL, outputs);
+            add(layout.inputs, "inputs", layout.status, inputs);
+            add(layout.outputs, "outputs", &CONTROL, outputs);
         }
-        common::add_mapping(&mut dictionary, &mapping(signals.len()), 0);
+        common::add_mapping(&mut dictionary, &mapping_of(signals.len(), layout), 0);
         let channels = signals.iter().enumerate().map(|(number, signal)| {
             let entry = |first: u16, sub_index| {
                 let index = first + CHANNEL_STEP * number as u16;
                 dictionary.find(index, sub_index).expect("all entries were added above")
             };
             let entries = Entries {
-                set: entry(OUTPUTS, SET_COUNTER),
-                set_value: entry(OUTPUTS, SET_COUNTER_VALUE),
-                done: entry(INPUTS, SET_COUNTER),
-                input_a: entry(INPUTS, 0x09),
-                input_b: entry(INPUTS, 0x0A),
-                toggle: entry(INPUTS, 0x10),
-                counter: entry(INPUTS, COUNTER),
+                set: entry(layout.outputs, SET_COUNTER),
+                set_value: entry(layout.outputs, SET_COUNTER_VALUE),
+                done: entry(layout.inputs, SET_COUNTER),
+                input_a: entry(layout.inputs, 0x09),
+                input_b: entry(layout.inputs, 0x0A),
+                toggle: entry(layout.inputs, 0x10),
+                counter: entry(layout.inputs, COUNTER),
             };
             Channel { signal: signal.clone(), origin: None, toggle: false, entries }
         });
@@ -163,6 +228,16 @@ impl Encoders {
 /// terminals leave room for others between them.
 #[must_use]
 pub fn mapping(channels: usize) -> PdoMapping {
+    mapping_of(channels, USUAL)
+}
+
+/// PDOs of an EL5101.
+#[must_use]
+pub fn el5101_mapping() -> PdoMapping {
+    mapping_of(1, EL5101)
+}
+
+fn mapping_of(channels: usize, layout: Layout) -> PdoMapping {
     let entries = |first: u16, number: u16, list: &[(u8, DataType, &str)]| -> Vec<PdoEntry> {
         let index = first + CHANNEL_STEP * number;
         let of = |&(sub_index, data_type, name): &(u8, DataType, &str)| match (sub_index, data_type) {
@@ -180,12 +255,12 @@ pub fn mapping(channels: usize) -> PdoMapping {
     };
     let numbers = 0..channels.min(MAXIMUM_CHANNELS) as u16;
     let outputs = numbers.clone().map(|number| {
-        let entries = entries(OUTPUTS, number, &CONTROL);
-        pdo(MAPPING_OUTPUTS + 2 * number, 2, "RxPDO-Map Control", number, entries)
+        let entries = entries(layout.outputs, number, &CONTROL);
+        pdo(layout.received + 2 * number, 2, "RxPDO-Map Control", number, entries)
     });
     let inputs = numbers.map(|number| {
-        let entries = entries(INPUTS, number, &STATUS);
-        pdo(MAPPING_INPUTS + 4 * number, 3, "TxPDO-Map Status", number, entries)
+        let entries = entries(layout.inputs, number, layout.status);
+        pdo(layout.transmitted + 4 * number, 3, "TxPDO-Map Status", number, entries)
     });
     PdoMapping { outputs: outputs.collect(), inputs: inputs.collect() }
 }

@@ -11,9 +11,12 @@ pub mod digital;
 pub mod encoder;
 pub mod force_torque;
 pub mod generic;
+pub mod serial;
 pub mod servo;
 pub mod signal;
 pub mod sii;
+pub mod terminal;
+pub mod time_stamp;
 
 use std::collections::VecDeque;
 
@@ -30,8 +33,10 @@ pub use digital::{DigitalInputs, DigitalOutputs, Wires};
 pub use encoder::Encoders;
 pub use force_torque::ForceTorqueSensor;
 pub use generic::GenericDevice;
+pub use serial::SerialLines;
 pub use servo::{PlantParameters, ServoDescription, ServoDrive};
 pub use signal::{Level, Signal};
+pub use time_stamp::TimeStampedInputs;
 
 /// The program behind an ESC.
 ///
@@ -63,6 +68,16 @@ pub trait Application: Send {
         Ok(())
     }
 
+    /// Synchronisation that its objects ask for, of an application that supervises SYNC0. Read on PreOp -> SafeOp.
+    fn synchronisation(&self) -> Option<Synchronisation> {
+        None
+    }
+
+    /// Shows the synchronisation in use, from SafeOp on and with each change; `None` when it ends.
+    fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
+        let _ = shown;
+    }
+
     /// Advances time to `now`: called at fixed steps (see `Segment`), in every state, with or without
     /// frames.
     ///
@@ -75,6 +90,16 @@ pub trait Application: Send {
 
     /// SYNC0 rises. Comes between two steps, in order of time; `outputs` and `inputs` as for `step`.
     fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        let _ = (event, outputs, inputs);
+    }
+
+    /// Levels at the latch inputs of the ESC, of a terminal that uses them. Read after every step.
+    fn latch_inputs(&self) -> Option<[bool; 2]> {
+        None
+    }
+
+    /// SYNC1 rises, behind the SYNC0 it depends on; else as `sync0`.
+    fn sync1(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         let _ = (event, outputs, inputs);
     }
 
@@ -129,7 +154,38 @@ pub struct Sync0Configuration {
     pub cycle_nanoseconds: u32,
 }
 
-/// One rise of SYNC0.
+/// Synchronisation that an application asks for (ETG.1020, 13.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Synchronisation {
+    /// Types of outputs and inputs (0x1C32:01, 0x1C33:01): 0 free run, 1 by the SyncManager, which SYNC0 replaces where it is
+    /// active, 2 by SYNC0, 3 by SYNC1.
+    pub kinds: [u16; 2],
+    /// Cycle time in ns that the MainDevice has told; 0 is any.
+    pub cycle_time: u32,
+    /// Shortest cycle of SYNC0, in ns.
+    pub minimum_cycle: u32,
+    /// Time that outputs need before SYNC0, in ns (0x1C32:06).
+    pub calc_and_copy: u32,
+    /// Count of missed outputs above which it leaves Op; 0 is none.
+    pub error_limit: u16,
+}
+
+/// Synchronisation in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SynchronisationState {
+    /// Cycle of SYNC0, in ns.
+    pub cycle: u32,
+    /// Three for each SYNC0 without outputs, one less for each set of outputs.
+    pub events_missed: u16,
+    /// Sets of outputs that came while the one before still waited for SYNC0.
+    pub cycle_too_short: u16,
+    /// Sets of outputs that came less than the time to calculate and copy before SYNC0.
+    pub shift_too_short: u16,
+    /// True if more were missed than the limit allows.
+    pub error: bool,
+}
+
+/// One rise of SYNC0, or of SYNC1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync0Event {
     /// Instant of the simulation's own time.

@@ -40,7 +40,7 @@ const PROCESS_DATA_MEMORY: u16 = 0x1000;
 const PROCESS_DATA_ROOM: u16 = 128;
 
 /// DC activation: SYNC0 and the clock's cyclic operation (register 0x0980).
-const ASSIGN_ACTIVATE_SYNC0: u16 = 0x0300;
+pub(super) const ASSIGN_ACTIVATE_SYNC0: u16 = 0x0300;
 
 impl SiiDescription {
     /// Mapping with each assigned PDO at the SyncManager of its direction in the image.
@@ -187,7 +187,7 @@ pub(super) fn padding(bits: u8) -> PdoEntry {
     PdoEntry::from_mapping_value(bits.into())
 }
 
-fn digital_pdo(first: u16, object: u16, channel: u8, name: &str) -> Pdo {
+pub(super) fn digital_pdo(first: u16, object: u16, channel: u8, name: &str) -> Pdo {
     Pdo {
         index: first + u16::from(channel),
         sync_manager: Some(0),

@@ -8,12 +8,15 @@ use ethercat::wire::coe::AccessRights;
 use super::data_type::DataType;
 use super::dictionary::ObjectDictionary;
 use super::mapping::{Direction, assignment_object, mapping_object};
-use super::object::{Allowed, Entry, Object};
+use super::object::{Allowed, Entry, Object, READ_WRITE};
+use super::synchronisation;
 
 /// Device type.
 pub const DEVICE_TYPE: u16 = 0x1000;
 /// Error register.
 pub const ERROR_REGISTER: u16 = 0x1001;
+/// Pre-defined error field: errors in the past, newest first (CiA 301, 7.5.2.4).
+pub const ERROR_HISTORY: u16 = 0x1003;
 /// Manufacturer device name.
 pub const DEVICE_NAME: u16 = 0x1008;
 /// Manufacturer hardware version.
@@ -22,6 +25,8 @@ pub const HARDWARE_VERSION: u16 = 0x1009;
 pub const SOFTWARE_VERSION: u16 = 0x100A;
 /// Identity.
 pub const IDENTITY: u16 = 0x1018;
+/// Error settings.
+pub const ERROR_SETTINGS: u16 = 0x10F1;
 /// SyncManager communication types.
 pub const SYNC_MANAGER_TYPES: u16 = 0x1C00;
 /// Synchronisation parameters of SyncManager 2, outputs.
@@ -99,9 +104,25 @@ pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
             .with_value(i64::from(sub))
     });
     dictionary.add(Object::array(SYNC_MANAGER_TYPES, "Sync manager type", types.collect()));
-    dictionary.add(synchronisation(OUTPUT_SYNCHRONISATION, "SM output parameter"));
-    dictionary.add(synchronisation(INPUT_SYNCHRONISATION, "SM input parameter"));
+    dictionary.add(synchronisation::error_settings());
+    dictionary.add(synchronisation::parameters(OUTPUT_SYNCHRONISATION, "SM output parameter"));
+    dictionary.add(synchronisation::parameters(INPUT_SYNCHRONISATION, "SM input parameter"));
     dictionary
+}
+
+/// Pre-defined error field of this many errors, empty. Sub-index 0 counts those there; a MainDevice may only write 0, to
+/// clear them.
+#[must_use]
+pub fn error_history(length: usize) -> Object {
+    let entries = (1..)
+        .take(length)
+        .map(|sub_index| Entry::new(sub_index, "Standard error field", DataType::U32, AccessRights::READ));
+    let mut object = Object::array(ERROR_HISTORY, "Pre-defined error field", entries.collect());
+    object = object.with_count(0, READ_WRITE);
+    if let Some(count) = object.entry_mut(0) {
+        count.allowed = Allowed::OneOf(vec![0]);
+    }
+    object
 }
 
 /// Adds mapping objects for `pdos` of one direction and the assignment object for those that have a
@@ -129,32 +150,3 @@ pub fn add_mapping(dictionary: &mut ObjectDictionary, mapping: &PdoMapping, capa
 
 /// Data type of the identity record (ETG.1000.6, Table 64).
 const IDENTITY_TYPE: u16 = 0x0023;
-
-/// Data type of the synchronisation parameter record (ETG.1020).
-const SYNCHRONISATION_TYPE: u16 = 0x0029;
-
-/// Synchronisation types (ETG.1020, 13.3): free run, with the SyncManager's event, with SYNC0.
-const SYNCHRONISATION_TYPES: [i64; 3] = [0, 1, 2];
-
-/// Supported [`SYNCHRONISATION_TYPES`], one bit each, as in sub-index 4.
-const SUPPORTED_SYNCHRONISATION: i64 = 0b0000_0111;
-
-/// Basic synchronisation parameters of ETG.1020, 13.3. The type is accepted and shown; the application
-/// follows the configuration of the ESC.
-fn synchronisation(index: u16, name: &str) -> Object {
-    let kind = Allowed::OneOf(SYNCHRONISATION_TYPES.to_vec());
-    let settable = AccessRights::READ.with(AccessRights::WRITE_PRE_OP);
-    let entries = vec![
-        Entry::new(1, "Synchronization type", DataType::U16, settable).with_allowed(kind).with_value(1),
-        Entry::new(2, "Cycle time", DataType::U32, settable),
-        Entry::new(3, "Shift time", DataType::U32, AccessRights::READ),
-        Entry::new(4, "Synchronization types supported", DataType::U16, AccessRights::READ)
-            .with_value(SUPPORTED_SYNCHRONISATION),
-        Entry::new(5, "Minimum cycle time", DataType::U32, AccessRights::READ).with_value(MINIMUM_CYCLE_NS),
-        Entry::new(6, "Calc and copy time", DataType::U32, AccessRights::READ),
-    ];
-    Object::record(index, name, SYNCHRONISATION_TYPE, entries)
-}
-
-/// Shortest cycle shown in 0x1C32:05, nanoseconds.
-const MINIMUM_CYCLE_NS: i64 = 125_000;

@@ -6,6 +6,7 @@ use ethercat::wire::mailbox::MailboxError;
 use super::dictionary::ObjectDictionary;
 use super::mapping::{CopyPlan, Direction};
 use super::server::CoeServer;
+use super::synchronisation::Configured;
 use crate::application::{ProcessDataLengths, Replies, StateChange};
 
 /// Core of an application with CoE.
@@ -16,6 +17,8 @@ pub struct CoeDevice {
     stored: Option<Box<ObjectDictionary>>,
     outputs: CopyPlan,
     inputs: CopyPlan,
+    /// Synchronisation as configured, while that in use is shown.
+    pub(super) configured_synchronisation: Option<Configured>,
 }
 
 impl CoeDevice {
@@ -24,7 +27,8 @@ impl CoeDevice {
     pub fn new(dictionary: ObjectDictionary) -> Self {
         let outputs = CopyPlan::new(&dictionary, Direction::Outputs);
         let inputs = CopyPlan::new(&dictionary, Direction::Inputs);
-        Self { server: CoeServer::new(dictionary), stored: None, outputs, inputs }
+        let server = CoeServer::new(dictionary);
+        Self { server, stored: None, outputs, inputs, configured_synchronisation: None }
     }
 
     /// Powers on: the first time the objects are stored, later all values written to them are lost.

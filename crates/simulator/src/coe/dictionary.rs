@@ -17,6 +17,7 @@ pub struct ObjectDictionary {
     objects: Vec<Object>,
     /// Largest number of bits of all PDOs of one direction together.
     process_data_limit: usize,
+    changes: u64,
 }
 
 /// Handle of an entry, valid only in the dictionary that returned it.
@@ -33,11 +34,12 @@ impl ObjectDictionary {
     /// A dictionary without objects.
     #[must_use]
     pub fn new() -> Self {
-        Self { objects: Vec::new(), process_data_limit: 8 * PROCESS_DATA_LIMIT }
+        Self { objects: Vec::new(), process_data_limit: 8 * PROCESS_DATA_LIMIT, changes: 0 }
     }
 
     /// Adds an object, in place of one with the same index. Earlier handles become stale.
     pub fn add(&mut self, object: Object) {
+        self.changes += 1;
         match self.objects.binary_search_by_key(&object.index, |other| other.index) {
             Ok(position) => self.objects[position] = object,
             Err(position) => self.objects.insert(position, object),
@@ -80,10 +82,17 @@ impl ObjectDictionary {
 
     /// Object at `index`, for changes while the SubDevice is built.
     pub(crate) fn object_mut(&mut self, index: u16) -> Option<&mut Object> {
+        self.changes += 1;
         self.position(index).ok().map(|position| &mut self.objects[position])
     }
 
+    /// Entry of `id`, to change its value.
     pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
+        self.changes += 1;
+        self.shown_mut(id)
+    }
+
+    fn shown_mut(&mut self, id: EntryId) -> &mut Entry {
         &mut self.objects[usize::from(id.object)].entries[usize::from(id.entry)]
     }
 
@@ -95,7 +104,32 @@ impl ObjectDictionary {
 
     /// Sets a value from inside the SubDevice: without access rights or range, cut to the entry's bits.
     pub fn set(&mut self, id: EntryId, value: i64) {
-        self.entry_mut(id).set_integer(value);
+        let entry = self.shown_mut(id);
+        let before = entry.integer();
+        entry.set_integer(value);
+        self.changes += u64::from(self.get(id) != before);
+    }
+
+    /// Sets a value that the application shows, and does not read: no change for it.
+    pub(crate) fn show(&mut self, id: EntryId, value: i64) {
+        self.shown_mut(id).set_integer(value);
+    }
+
+    /// Number of changes of objects and values so far, without those of [`show`](Self::show): while it stays as it is, the
+    /// application need not read its settings again.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Takes process data for an entry, from bit `from` on; the same value again is no change.
+    pub(super) fn take(&mut self, id: EntryId, process_data: &[u8], from: usize) {
+        let entry = self.shown_mut(id);
+        let bits = usize::from(entry.bit_length);
+        let before = entry.integer();
+        mapping::copy_bits(process_data, from, &mut entry.value, 0, bits);
+        if bits > 64 || entry.integer() != before {
+            self.changes += 1;
+        }
     }
 
     /// Value at `index`:`sub_index`, or `None` if there is no such entry.

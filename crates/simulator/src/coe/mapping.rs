@@ -251,9 +251,7 @@ impl CopyPlan {
     /// Copies outputs into the dictionary. Entries past the end of `process_data` keep their values.
     pub fn take(&self, dictionary: &mut ObjectDictionary, process_data: &[u8]) {
         for &(bit_offset, id) in &self.steps {
-            let entry = dictionary.entry_mut(id);
-            let bits = usize::from(entry.bit_length);
-            copy_bits(process_data, bit_offset, &mut entry.value, 0, bits);
+            dictionary.take(id, process_data, bit_offset);
         }
     }
 

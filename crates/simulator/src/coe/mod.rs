@@ -11,6 +11,7 @@
 //! | [`common`] | common objects of every CoE SubDevice |
 //! | [`server`] | SDO transfers and emergencies |
 //! | [`device`] | dictionary, server and process data together |
+//! | `synchronisation` | synchronisation parameters and error settings |
 //! | [`information`] | SDO information: descriptions of the objects |
 
 pub mod common;
@@ -22,6 +23,7 @@ pub mod information;
 pub mod mapping;
 pub mod object;
 pub mod server;
+mod synchronisation;
 
 pub use common::DeviceDescription;
 pub use data_type::DataType;

@@ -7,12 +7,14 @@
 
 use core::ops::Range;
 
-use ethercat::register::{self, dc, sii_interface};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::register::{self, SyncManagerDirection, dc, sii_interface};
 
+use super::distributed_clock::DistributedClock;
 use super::fmmu::{Mapping, copy_bits};
 use super::memory::{FIRST_SHARED, WriteAccess};
-use super::sync_manager::Outcome;
-use super::{Combine, Esc, Passage};
+use super::sync_manager::{Kind, Outcome};
+use super::{Combine, Esc, Passage, TEMPORARY_LOOPS, led};
 
 impl Esc {
     /// Copies the memory from `address` on into `target`; returns `true` if any of it could be read.
@@ -135,15 +137,25 @@ impl Esc {
     }
 
     fn write_shared(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        if self.is_protected(address.max(register::PROCESS_DATA_MEMORY)) {
+            return false;
+        }
         let access = span(address, bytes.len());
         let (mut granted, mut covered, mut fed) = (false, 0, false);
+        let mut is_first = true;
         for unit in self.sync_managers.iter_mut().filter(|unit| unit.is_active()) {
+            let is_output = unit.kind() == Kind::Buffered(SyncManagerDirection::Write);
+            let counts = is_first && is_output;
+            is_first &= !is_output;
             let Some((start, part)) = overlap(&access, unit.start(), unit.end()) else { continue };
             covered += part.len();
             let Outcome { granted: written, complete } =
                 unit.fieldbus_write(&mut self.memory, start, &bytes[part]);
             granted |= written;
             fed |= complete && unit.triggers_watchdog();
+            if complete && counts {
+                self.output_events = (self.output_events.0.saturating_add(1), passage.now);
+            }
         }
         if fed {
             self.feed_process_data_watchdog(passage.now);
@@ -152,7 +164,8 @@ impl Esc {
             for (offset, byte) in bytes.iter().enumerate() {
                 let place = access.start + offset as u32;
                 let register = place < u32::from(register::PROCESS_DATA_MEMORY);
-                let free = !register || self.write_access().allows(place as u16);
+                let free = !register
+                    || self.write_access().allows(place as u16) && !self.is_protected(place as u16);
                 if place < self.memory_end() && free && !self.is_guarded(place) {
                     self.memory.set_byte(place as u16, *byte);
                     granted = true;
@@ -170,17 +183,21 @@ impl Esc {
         }
         let sii_control = self.memory.word(sii_interface::CONTROL);
         let sii_busy = sii && self.sii.is_busy();
+        self.mii.settle(&mut self.memory, passage.now);
+        let loops = self.memory.byte(register::DL_CONTROL_LOOPS);
         let mut granted = false;
         for (offset, byte) in bytes.iter().enumerate() {
             let place = address + offset as u16;
-            let locked = sii_busy && (sii_interface::CONTROL..0x0510).contains(&place);
-            if self.write_access().allows(place) && !locked {
+            let locked = sii_busy && (sii_interface::CONTROL..0x0510).contains(&place)
+                || self.mii.is_busy() && (register::MII_CONTROL..0x0516).contains(&place);
+            if self.write_access().allows(place) && !locked && !self.is_protected(place) {
                 self.memory.set_byte(place, *byte);
                 granted = true;
             }
         }
         if granted {
             self.registers_written(passage, &access, bytes);
+            self.loops_written(passage, &access, loops);
             if sii && !sii_busy {
                 let request = self.memory.word(sii_interface::CONTROL);
                 self.sii_written(passage, &access, sii_control, request);
@@ -198,6 +215,14 @@ impl Esc {
         }
     }
 
+    fn loops_written(&mut self, passage: &Passage, access: &Range<u32>, before: u8) {
+        let control = u32::from(register::DL_CONTROL);
+        if access.start < control + 2 && access.end > control {
+            let temporary = self.memory.byte(register::DL_CONTROL) & TEMPORARY_LOOPS != 0;
+            self.temporary_loops.written(passage.now, temporary, before);
+        }
+    }
+
     fn registers_written(&mut self, passage: &Passage, access: &Range<u32>, bytes: &[u8]) {
         let touches = |start: u16, length: u32| {
             access.start < u32::from(start) + length && access.end > u32::from(start)
@@ -205,6 +230,11 @@ impl Esc {
         match access.start {
             0x0000..=0x00FF if touches(register::ESC_RESET, 1) => self.reset_written(),
             0x0100..=0x01FF if touches(register::AL_CONTROL, 2) => self.state_control_written(),
+            0x0100..=0x01FF if touches(register::RUN_LED, 2) && self.description.led_override => {
+                let code = AlStatusCode(self.memory.word(register::AL_STATUS_CODE));
+                let status = self.al_status();
+                led::written(&mut self.memory, status, code);
+            }
             0x0300..=0x03FF => self.clear_error_counters(access),
             0x0400..=0x04FF if touches(register::WATCHDOG_COUNTER_PROCESS_DATA, 2) => {
                 self.memory.store(register::WATCHDOG_COUNTER_PROCESS_DATA, &[0; 2]);
@@ -212,7 +242,10 @@ impl Esc {
             0x0900..=0x09FF => self.clock_written(passage, access, bytes),
             _ => {}
         }
-        self.links_changed |= touches(register::DL_CONTROL + 1, 1);
+        self.links_changed |= touches(register::DL_CONTROL_LOOPS, 1);
+        if touches(register::MII_CONTROL, 2) {
+            self.mii.control_written(&mut self.memory, passage.now);
+        }
         if touches(register::FMMU, 0x100) {
             self.configure_fmmus();
         }
@@ -253,6 +286,9 @@ impl Esc {
             let bit = if self.sii_loaded() { PDI_OPERATIONAL } else { 0 };
             self.memory.set_byte(register::DL_STATUS, others | bit);
         }
+        if touches(register::MII_CONTROL, 6) {
+            self.mii.settle(&mut self.memory, passage.now);
+        }
         if touches(dc::SYSTEM_TIME, 0x90) && self.features().distributed_clocks() {
             self.clock.refresh(&mut self.memory, passage.now);
         }
@@ -266,6 +302,10 @@ impl Esc {
         }
         if touches(register::AL_STATUS) {
             self.al_status_changed = false;
+        }
+        if access.end > u32::from(dc::LATCH_TIMES) && self.features().distributed_clocks() {
+            let was_read = |register: u16| access.contains(&u32::from(register));
+            DistributedClock::latch_times_read(&mut self.memory, was_read);
         }
     }
 
@@ -289,7 +329,7 @@ impl Esc {
 
     /// First address after the process data memory.
     pub(crate) fn memory_end(&self) -> u32 {
-        u32::from(register::PROCESS_DATA_MEMORY) + u32::from(self.description.ram_kib.min(60)) * 1024
+        self.description.memory_end()
     }
 
     fn write_access(&self) -> WriteAccess<'_> {
@@ -298,6 +338,8 @@ impl Esc {
             sync_managers: &self.sync_managers,
             distributed_clocks: self.features().distributed_clocks(),
             cyclic_unit_taken: self.memory.byte(dc::CYCLIC_UNIT_CONTROL) & 1 != 0,
+            led_override: self.description.led_override,
+            mii: self.mii.exists(),
         }
     }
 }
@@ -326,163 +368,4 @@ fn overlap(access: &Range<u32>, start: u16, end: u32) -> Option<(u16, Range<usiz
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::esc::EscDescription;
-    use ethercat::register::sync_manager::SyncManager;
-    use ethercat::register::{Fmmu, FmmuDirection};
-    use ethercat::time::Instant;
-
-    const PASSAGE: Passage = Passage { now: Instant::EPOCH, ports: [None; 4] };
-
-    fn esc() -> Esc {
-        Esc::new(EscDescription::default(), Vec::new(), Instant::EPOCH)
-    }
-
-    fn set(esc: &mut Esc, address: u16, bytes: &[u8]) -> bool {
-        esc.write(&PASSAGE, address, bytes)
-    }
-
-    fn get<const N: usize>(esc: &mut Esc, address: u16) -> Option<[u8; N]> {
-        let mut bytes = [0; N];
-        esc.read(&PASSAGE, address, &mut bytes, Combine::Replace).then_some(bytes)
-    }
-
-    fn sync_manager(esc: &mut Esc, number: u8, control: u8, physical_address: u16, length: u16) {
-        let settings = SyncManager { physical_address, length, control, active: true };
-        assert!(set(esc, SyncManager::register(number), &settings.emit()));
-    }
-
-    #[test]
-    fn read_only_registers_keep_their_value_and_do_not_count() {
-        let mut esc = esc();
-        assert!(!set(&mut esc, register::TYPE, &[0x77]));
-        assert_eq!(get(&mut esc, register::TYPE), Some([0x11]));
-        // A write that also reaches a writable register counts, and leaves the others alone.
-        assert!(set(&mut esc, register::STATION_ADDRESS, &[1, 2, 3, 4]));
-        assert_eq!(get(&mut esc, register::STATION_ADDRESS), Some([1, 2, 0, 0]));
-        assert!(esc.has_station(0x0201));
-    }
-
-    #[test]
-    fn memory_ends_where_the_ram_size_says() {
-        let mut esc = esc();
-        assert!(set(&mut esc, 0x2FFF, &[7]));
-        assert_eq!(get(&mut esc, 0x2FFF), Some([7]));
-        assert!(!set(&mut esc, 0x3000, &[7]));
-        assert_eq!(get::<1>(&mut esc, 0x3000), None);
-        // No wrap at the end of the address space.
-        assert!(!set(&mut esc, 0xFFFF, &[1, 2, 3]));
-        assert_eq!(get::<3>(&mut esc, 0xFFFF), None);
-        assert_eq!(get(&mut esc, register::TYPE), Some([0x11]));
-    }
-
-    #[test]
-    fn process_data_passes_through_sync_managers_and_fmmus_in_one_read_write() {
-        let mut esc = esc();
-        sync_manager(&mut esc, 2, SyncManager::CONTROL_OUTPUTS, 0x1100, 3);
-        sync_manager(&mut esc, 3, SyncManager::CONTROL_INPUTS, 0x1180, 3);
-        let outputs = Fmmu::bytes(0x1_0002, 0x1100, 3, FmmuDirection::Write);
-        let inputs = Fmmu::bytes(0x1_0002, 0x1180, 3, FmmuDirection::Read);
-        set(&mut esc, register::FMMU, &outputs.emit());
-        set(&mut esc, register::FMMU + 16, &inputs.emit());
-        let (unit, memory) = esc.sync_manager_mut(3).unwrap();
-        unit.application_write(memory, &[7, 8, 9]);
-        let mut data = [0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5];
-        assert!(esc.maps(0x1_0000, data.len()) && !esc.maps(0x1_0005, 4));
-        assert!(esc.logical_write(&PASSAGE, 0x1_0000, &data));
-        assert!(esc.logical_read(&PASSAGE, 0x1_0000, &mut data));
-        assert_eq!(data, [0xA0, 0xA1, 7, 8, 9, 0xA5]);
-        let (unit, memory) = esc.sync_manager_mut(2).unwrap();
-        let mut taken = [0; 3];
-        assert!(unit.application_read(memory, &mut taken));
-        assert_eq!(taken, [0xA2, 0xA3, 0xA4]);
-    }
-
-    // feature(simulator): FMMUs bit by bit
-    #[test]
-    fn two_terminals_share_a_logical_byte_bit_by_bit() {
-        let mut esc = esc();
-        sync_manager(&mut esc, 0, 0x44, 0x0F00, 1);
-        let fmmu = Fmmu {
-            logical_start_bit: 4,
-            logical_end_bit: 7,
-            ..Fmmu::bytes(0x1000, 0x0F00, 1, FmmuDirection::Write)
-        };
-        set(&mut esc, register::FMMU, &fmmu.emit());
-        assert!(esc.logical_write(&PASSAGE, 0x1000, &[0b1001_0110]));
-        assert_eq!(esc.memory().byte(0x0F00), 0b0000_1001);
-        assert_eq!(esc.memory().byte(register::WATCHDOG_STATUS), 1, "outputs feed the watchdog");
-        let fmmu = Fmmu { direction: FmmuDirection::Read, physical_address: 0x1800, ..fmmu };
-        set(&mut esc, register::FMMU, &fmmu.emit());
-        set(&mut esc, 0x1800, &[0b0110]);
-        let mut data = [0b1111_1111];
-        assert!(esc.logical_read(&PASSAGE, 0x1000, &mut data));
-        assert_eq!(data, [0b0110_1111]);
-    }
-
-    #[test]
-    fn a_status_bit_of_a_mailbox_can_be_mapped_into_process_data() {
-        let mut esc = esc();
-        sync_manager(&mut esc, 1, SyncManager::CONTROL_MAILBOX_IN, 0x1080, 4);
-        let fmmu = Fmmu {
-            logical_end_bit: 0,
-            physical_start_bit: 3,
-            ..Fmmu::bytes(0x50, 0x080D, 1, FmmuDirection::Read)
-        };
-        set(&mut esc, register::FMMU, &fmmu.emit());
-        let mut data = [0xFF];
-        assert!(esc.logical_read(&PASSAGE, 0x50, &mut data));
-        assert_eq!(data, [0xFE]);
-        let (unit, memory) = esc.sync_manager_mut(1).unwrap();
-        unit.application_write(memory, &[1; 4]);
-        assert!(esc.logical_read(&PASSAGE, 0x50, &mut data));
-        assert_eq!(data, [0xFF]);
-    }
-
-    #[test]
-    fn an_access_across_a_full_mailbox_counts_for_the_rest_only() {
-        let mut esc = esc();
-        sync_manager(&mut esc, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1010, 4);
-        assert!(set(&mut esc, 0x1010, &[1; 4]));
-        assert!(!set(&mut esc, 0x1010, &[2; 4]));
-        assert!(set(&mut esc, 0x100F, &[9; 6]));
-        assert_eq!(esc.memory().array(0x100F), [9, 1, 1, 1, 1, 9]);
-    }
-
-    #[test]
-    fn broadcast_reads_combine_by_or_and_clear_the_event_they_read() {
-        let mut esc = esc();
-        esc.set_al_status(
-            ethercat::al::AlStatus::from_bits(0x14),
-            ethercat::al_status_code::AlStatusCode(0x1B),
-        );
-        set(&mut esc, register::ECAT_EVENT_MASK, &[0xFF, 0xFF]);
-        assert_eq!(esc.interrupt(), 1 << 3);
-        let mut data = [0x08, 0];
-        esc.read(&PASSAGE, register::AL_STATUS, &mut data, Combine::Or);
-        assert_eq!(data, [0x1C, 0]);
-        assert_eq!(esc.interrupt(), 0);
-    }
-
-    #[test]
-    fn writing_an_error_counter_clears_its_group() {
-        let mut esc = esc();
-        esc.count_lost_link(1);
-        esc.count_receive_error(2);
-        assert_eq!(get(&mut esc, register::LOST_LINK_COUNTERS), Some([0, 1, 0, 0]));
-        set(&mut esc, register::LOST_LINK_COUNTERS, &[0]);
-        assert_eq!(get(&mut esc, register::LOST_LINK_COUNTERS), Some([0; 4]));
-        assert_eq!(get(&mut esc, register::RECEIVE_ERROR_COUNTERS + 4), Some([1]));
-    }
-
-    #[test]
-    fn res_in_turn_asks_for_a_restart() {
-        let mut esc = esc();
-        for byte in *b"RXRES" {
-            assert!(!esc.take_reset_request());
-            set(&mut esc, register::ESC_RESET, &[byte]);
-        }
-        assert!(esc.take_reset_request());
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Kind of an ESC.
 
-use ethercat::register::EscFeatures;
+use ethercat::register::{EscFeatures, PROCESS_DATA_MEMORY};
 
 use super::Oscillator;
 
@@ -24,6 +24,10 @@ pub struct EscDescription {
     /// Features (0x0008); those that disable a function are respected: distributed clocks, LRW,
     /// BRW/APRW/FPRW.
     pub features: EscFeatures,
+    /// True if the LEDs have registers (0x0138 and 0x0139).
+    pub led_override: bool,
+    /// Registers of its kind, from 0x0E00 on.
+    pub specific: [u8; 16],
     /// True if an SII read yields 8 bytes; otherwise 4.
     pub sii_reads_8_bytes: bool,
     /// Oscillator of the clock.
@@ -35,6 +39,11 @@ pub struct EscDescription {
 impl EscDescription {
     /// Distributed clocks with 64 bits, and no function disabled.
     pub const FEATURES: EscFeatures = EscFeatures { bits: 1 << 2 | 1 << 3 };
+
+    /// First address after the process data memory.
+    pub(crate) fn memory_end(&self) -> u32 {
+        u32::from(PROCESS_DATA_MEMORY) + u32::from(self.ram_kib.min(60)) * 1024
+    }
 }
 
 impl Default for EscDescription {
@@ -49,6 +58,8 @@ impl Default for EscDescription {
             ram_kib: 8,
             port_descriptor: 0xFF,
             features: Self::FEATURES,
+            led_override: true,
+            specific: [0; 16],
             sii_reads_8_bytes: true,
             oscillator: Oscillator::default(),
             forwarding_delay: 300,

@@ -1,12 +1,11 @@
-//! Distributed clocks: receive times, system time, the loop that steers the clock, SYNC0
+//! Distributed clocks: receive times, system time, the loop that steers the clock, SYNC0 and SYNC1, latch inputs
 //! (ETG.1000.4, 6.12; ESC data sheet, section I, 9 and section II, 2.22).
 //!
 //! Simplifications: the clock counts single nanoseconds rather than tens. The filter of the ESC's control
 //! loop is not published; this one is a proportional-integral controller over elapsed time with the
 //! published limits, whose bandwidth follows the speed counter start and which needs no fixed write period.
 //! The filter depth of the system time difference (0x0934) averages the shown difference only, that of the
-//! speed counter (0x0935) is stored and not used. SYNC1, latch inputs and SYNC acknowledge mode are
-//! missing.
+//! speed counter (0x0935) is stored and not used. SYNC acknowledge mode is missing, and SYNC1 without SYNC0.
 
 use ethercat::register::dc;
 use ethercat::time::Instant;
@@ -40,14 +39,25 @@ pub(crate) struct DistributedClock {
     integral: f64,
     mean_difference: f64,
     last_write: Option<Instant>,
-    sync0: Option<Sync0>,
+    /// SYNC0 and SYNC1, while they are activated.
+    pulses: [Option<Pulses>; 2],
+    /// Levels of the latch inputs.
+    pins: [bool; dc::LATCH_INPUTS],
 }
 
+/// Signal of the cyclic unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SyncSignal {
+    Sync0,
+    Sync1,
+}
+
+/// Pulses of a signal.
 #[derive(Clone, Copy, Debug)]
-struct Sync0 {
-    /// System time of the next event, and its instant; `None` after the last one.
+struct Pulses {
+    /// System time of the next one, and its instant; `None` after the last one.
     next: Option<(u64, Instant)>,
-    cycle: u32,
+    cycle: u64,
 }
 
 impl DistributedClock {
@@ -61,7 +71,8 @@ impl DistributedClock {
             integral: 0.0,
             mean_difference: 0.0,
             last_write: None,
-            sync0: None,
+            pulses: [None; 2],
+            pins: [false; dc::LATCH_INPUTS],
         }
     }
 
@@ -92,6 +103,11 @@ impl DistributedClock {
     pub(crate) fn latch(&self, memory: &mut Memory, passage: &Passage) {
         let processed = self.visible(self.clock.read(passage.now));
         memory.store(dc::RECEIVE_TIME_PROCESSING_UNIT, &processed.to_le_bytes());
+        self.latch_ports(memory, passage);
+    }
+
+    /// The same for the ports alone.
+    pub(crate) fn latch_ports(&self, memory: &mut Memory, passage: &Passage) {
         for (port, arrival) in passage.ports.into_iter().enumerate() {
             let Some(arrival) = arrival else { continue };
             let local = self.clock.read(arrival);
@@ -102,8 +118,10 @@ impl DistributedClock {
     /// Updates the registers that change by themselves before they are read.
     pub(crate) fn refresh(&self, memory: &mut Memory, now: Instant) {
         memory.store(dc::SYSTEM_TIME, &self.system_time(memory, now).to_le_bytes());
-        if let Some(Sync0 { next: Some((next, _)), .. }) = self.sync0 {
-            memory.store(dc::START_TIME, &next.to_le_bytes());
+        for (register, pulses) in [dc::START_TIME, dc::NEXT_SYNC1].into_iter().zip(&self.pulses) {
+            if let Some(Pulses { next: Some((next, _)), .. }) = pulses {
+                memory.store(register, &self.visible(*next).to_le_bytes());
+            }
         }
     }
 
@@ -148,73 +166,97 @@ impl DistributedClock {
 
     /// Applies a write of the activation register.
     pub(crate) fn activation_written(&mut self, memory: &mut Memory, now: Instant) {
-        let active = memory.byte(dc::ACTIVATION) & dc::ACTIVATE_SYNC0 == dc::ACTIVATE_SYNC0;
-        match (&self.sync0, active) {
-            (None, true) => {
-                let time = self.full_time(memory, now);
-                let start = memory.quad_word(dc::START_TIME);
-                // A start time in the past comes again when the counter has wrapped.
-                let first = if self.counts_64_bits {
-                    (start > time).then_some(start)
-                } else {
-                    Some(time.wrapping_add(u64::from((start as u32).wrapping_sub(time as u32))))
-                };
-                let cycle = memory.double_word(dc::SYNC0_CYCLE_TIME);
-                self.sync0 = Some(Sync0 { next: first.map(|first| (first, now)), cycle });
-                self.schedule(memory, now);
-            }
-            (Some(_), false) => self.sync0 = None,
-            _ => {}
+        let activation = memory.byte(dc::ACTIVATION);
+        let wanted = [dc::ACTIVATE_SYNC0, dc::ACTIVATE_SYNC1].map(|bits| activation & bits == bits);
+        if self.pulses[0].is_none() && wanted[0] {
+            self.start(memory, now);
         }
-        memory.set_byte(ACTIVATION_STATUS, u8::from(self.sync0.is_some()));
+        for (pulses, is_wanted) in self.pulses.iter_mut().zip(wanted) {
+            pulses.take_if(|_| !is_wanted);
+        }
+        let shown = self.pulses.iter().zip([1, 2]).map(|(pulses, bit)| bit * u8::from(pulses.is_some()));
+        memory.set_byte(ACTIVATION_STATUS, shown.sum());
+    }
+
+    /// Starts the cyclic unit: SYNC0 at the start time, SYNC1 behind it by its cycle time, and then behind each SYNC0 that follows a
+    /// SYNC1 (ESC data sheet, section I, 9.2.3.5).
+    fn start(&mut self, memory: &Memory, now: Instant) {
+        let time = self.full_time(memory, now);
+        let start = memory.quad_word(dc::START_TIME);
+        // A start time in the past comes again when the counter has wrapped.
+        let first = if self.counts_64_bits {
+            (start > time).then_some(start)
+        } else {
+            Some(time.wrapping_add(u64::from((start as u32).wrapping_sub(time as u32))))
+        };
+        let cycle = u64::from(memory.double_word(dc::SYNC0_CYCLE_TIME));
+        let behind = u64::from(memory.double_word(dc::SYNC1_CYCLE_TIME));
+        let each = behind.checked_div(cycle).map_or(0, |whole| (whole + 1) * cycle);
+        let at = |time: Option<u64>, cycle| Some(Pulses { next: time.map(|time| (time, now)), cycle });
+        self.pulses = [at(first, cycle), at(first.map(|first| first.wrapping_add(behind)), each)];
+        self.schedule(memory, now);
     }
 
     /// Cycle time of SYNC0 in ns, if it is active.
     pub(crate) fn sync0_cycle(&self) -> Option<u32> {
-        self.sync0.map(|sync0| sync0.cycle)
+        self.pulses[0].map(|pulses| u32::try_from(pulses.cycle).unwrap_or(u32::MAX))
     }
 
-    /// Instant of the next SYNC0.
-    pub(crate) fn sync0_due(&self) -> Option<Instant> {
-        self.sync0?.next.map(|(_, due)| due)
+    /// The next pulse and its instant; of two at one instant SYNC0.
+    pub(crate) fn sync_due(&self) -> Option<(SyncSignal, Instant)> {
+        let due = |signal: SyncSignal| Some((signal, self.pulses[signal as usize]?.next?.1));
+        match (due(SyncSignal::Sync0), due(SyncSignal::Sync1)) {
+            (Some(sync0), Some(sync1)) if sync1.1 < sync0.1 => Some(sync1),
+            (sync0, sync1) => sync0.or(sync1),
+        }
     }
 
-    /// Takes the next SYNC0, which is due: returns its system time, and schedules the following one.
-    pub(crate) fn take_sync0(&mut self, memory: &Memory) -> Option<u64> {
-        let sync0 = self.sync0.as_mut()?;
-        let (system_time, due) = sync0.next?;
-        let cycle = u64::from(sync0.cycle);
+    /// Takes the next pulse of a signal, which is due: returns its system time, and schedules the following one.
+    pub(crate) fn take_sync(&mut self, memory: &Memory, signal: SyncSignal) -> Option<u64> {
+        let pulses = self.pulses[signal as usize].as_mut()?;
+        let (system_time, due) = pulses.next?;
         // No application follows pulses closer than this; those between are left out.
-        let cycles = if cycle == 0 { 0 } else { SHORTEST_SYNC0.div_ceil(cycle) };
-        sync0.next = (cycles > 0).then(|| (system_time.wrapping_add(cycle * cycles), due));
+        let cycles = if pulses.cycle == 0 { 0 } else { SHORTEST_CYCLE.div_ceil(pulses.cycle) };
+        pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
         self.schedule(memory, due);
         Some(self.visible(system_time))
     }
 
-    /// Skips the events before `now`, keeping their grid.
-    pub(crate) fn skip_sync0(&mut self, memory: &Memory, now: Instant) {
+    /// Skips the pulses before `now`, keeping their grid.
+    pub(crate) fn skip_sync(&mut self, memory: &Memory, now: Instant) {
         let time = self.full_time(memory, now);
-        if let Some(Sync0 { next: Some((next, due)), cycle: cycle @ 1.. }) = &mut self.sync0 {
-            if *due < now {
-                let cycle = u64::from(*cycle);
-                *next = next.wrapping_add(time.wrapping_sub(*next).div_ceil(cycle).wrapping_mul(cycle));
-                self.schedule(memory, now);
+        for pulses in self.pulses.iter_mut().flatten() {
+            if let Pulses { next: Some((next, due)), cycle: cycle @ 1.. } = pulses {
+                if *due < now {
+                    *next =
+                        next.wrapping_add(time.wrapping_sub(*next).div_ceil(*cycle).wrapping_mul(*cycle));
+                }
+            }
+        }
+        self.schedule(memory, now);
+    }
+
+    /// Computes the instants of the next pulses.
+    fn schedule(&mut self, memory: &Memory, now: Instant) {
+        for signal in 0..self.pulses.len() {
+            let Some(Pulses { next: Some((system_time, _)), .. }) = self.pulses[signal] else { continue };
+            let next = self.scheduled(memory, now, system_time);
+            if let Some(pulses) = &mut self.pulses[signal] {
+                pulses.next = next;
             }
         }
     }
 
-    /// Computes the instant of the next event. One that the clock was steered past comes at once; one that
-    /// the system time has leapt over comes when the counter has wrapped.
-    fn schedule(&mut self, memory: &Memory, now: Instant) {
+    /// Instant of a pulse. One that the clock was steered past comes at once; one that the system time has leapt over comes when the
+    /// counter has wrapped.
+    fn scheduled(&self, memory: &Memory, now: Instant, system_time: u64) -> Option<(u64, Instant)> {
         let time = self.full_time(memory, now);
-        let Some(Sync0 { next: next @ Some(_), .. }) = &mut self.sync0 else { return };
-        let Some((system_time, _)) = *next else { return };
         let late = time.wrapping_sub(system_time);
         let to_come = late as i64 <= 0;
-        *next = if to_come {
+        if to_come {
             let local = self.clock.read(now).wrapping_add(late.wrapping_neg());
             Some((system_time, self.clock.instant_of(local, now)))
-        } else if late <= LATEST_SYNC0 {
+        } else if late <= LATEST_PULSE {
             Some((system_time, now))
         } else if self.counts_64_bits {
             None
@@ -222,7 +264,49 @@ impl DistributedClock {
             let ahead = u64::from((system_time as u32).wrapping_sub(time as u32));
             let local = self.clock.read(now).wrapping_add(ahead);
             Some((time.wrapping_add(ahead), self.clock.instant_of(local, now)))
-        };
+        }
+    }
+
+    /// Takes over the levels of the latch inputs, from before a restart: without an edge.
+    pub(crate) fn keep_pins(&mut self, memory: &mut Memory, before: &Self) {
+        self.pins = before.pins;
+        for (place, &high) in (0..).zip(&self.pins) {
+            memory.set_byte(dc::LATCH_STATUS + place, u8::from(high) << 2);
+        }
+    }
+
+    /// Sets the level of a latch input: an edge latches the system time, a single one only if none is held (ESC data sheet, section I,
+    /// 9.2.4).
+    pub(crate) fn set_pin(&mut self, memory: &mut Memory, now: Instant, input: usize, high: bool) {
+        if input >= self.pins.len() || std::mem::replace(&mut self.pins[input], high) == high {
+            return;
+        }
+        let (edge, place) = (usize::from(!high), input as u16);
+        let single = memory.byte(dc::LATCH_CONTROL + place) >> edge & 1;
+        let held = memory.byte(dc::LATCH_STATUS + place) & 0x03;
+        if held >> edge & 1 == 0 {
+            let register = dc::LATCH_TIMES + (2 * place + edge as u16) * 8;
+            memory.store(register, &self.system_time(memory, now).to_le_bytes());
+        }
+        memory.set_byte(dc::LATCH_STATUS + place, held | single << edge | u8::from(high) << 2);
+    }
+
+    /// Lets the edges go whose times were read: of those inputs that belong to the fieldbus.
+    pub(crate) fn latch_times_read(memory: &mut Memory, was_read: impl Fn(u16) -> bool) {
+        for (place, edge) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let is_ours = memory.byte(dc::CYCLIC_UNIT_CONTROL) >> (4 + place) & 1 == 0;
+            if is_ours && was_read(dc::LATCH_TIMES + (2 * place + edge) * 8) {
+                let status = memory.byte(dc::LATCH_STATUS + place);
+                memory.set_byte(dc::LATCH_STATUS + place, status & !(1 << edge));
+            }
+        }
+    }
+
+    /// True while an edge is held that the fieldbus may read (0x0210 bit 0).
+    pub(crate) fn holds_edge(memory: &Memory) -> bool {
+        let control = memory.byte(dc::CYCLIC_UNIT_CONTROL);
+        let held = |place: u16| memory.byte(dc::LATCH_STATUS + place) & 0x03 != 0;
+        (0..2).any(|place| control >> (4 + place) & 1 == 0 && held(place))
     }
 
     fn steer(&mut self, memory: &mut Memory, now: Instant, difference: f64) {
@@ -258,14 +342,14 @@ const SPEED_COUNTER_MARGIN: f64 = 127.0;
 /// Default filter depths: 4 for the difference, 12 for the speed counter.
 const FILTER_DEPTHS_DEFAULT: u16 = 0x0C04;
 
-/// Activation status: bit 0 is set while the first SYNC0 is pending or cyclic operation runs.
+/// Activation status: bits 0 and 1 are set while the first SYNC0 or SYNC1 is pending or cyclic operation runs.
 const ACTIVATION_STATUS: u16 = 0x0984;
 
-/// Latest SYNC0 that is still made up for, in ns; steering moves the clock by far less.
-const LATEST_SYNC0: u64 = 100_000;
+/// Latest pulse that is still made up for, in ns; steering moves the clock by far less.
+const LATEST_PULSE: u64 = 100_000;
 
-/// Shortest SYNC0 cycle, in ns of system time.
-const SHORTEST_SYNC0: u64 = 10_000;
+/// Shortest cycle of SYNC0 and SYNC1, in ns of system time.
+const SHORTEST_CYCLE: u64 = 10_000;
 
 /// Rate error, in seconds per second, that a speed counter difference causes (ESC data sheet, section II,
 /// 2.22.3: the clock adds a ns each `start - difference + 2` and drops one each `start + difference + 2`
@@ -284,142 +368,4 @@ fn counter_of(start: f64, rate: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn unit(drift_ppm: f64, initial_time: u64, bits_64: bool) -> (DistributedClock, Memory) {
-        let mut memory = Memory::new();
-        DistributedClock::reset_registers(&mut memory);
-        let oscillator = Oscillator { initial_time, drift_ppm };
-        (DistributedClock::new(oscillator, bits_64, Instant::EPOCH), memory)
-    }
-
-    fn difference(memory: &Memory) -> i32 {
-        dc::difference_nanoseconds(memory.double_word(dc::SYSTEM_TIME_DIFFERENCE))
-    }
-
-    #[test]
-    fn the_speed_counter_formula_and_its_inverse_agree() {
-        for counter in [-3969.0, -100.0, 1.0, 500.0, 3969.0] {
-            let back = counter_of(4096.0, deviation(4096.0, counter));
-            assert!((back - counter).abs() < 0.01, "{counter}: {back}");
-        }
-        assert!((deviation(4096.0, 3969.0) - 763e-6).abs() < 1e-6);
-    }
-
-    /// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over the
-    /// last tenth.
-    fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64 {
-        let (mut clock, mut memory) = unit(drift_ppm, 123_456_789, bits_64);
-        memory.store(dc::SYSTEM_TIME_OFFSET, &0_u64.wrapping_sub(123_456_789).to_le_bytes());
-        memory.store(dc::SYSTEM_TIME_DELAY, &700_u32.to_le_bytes());
-        let mut worst = 0;
-        for write in 1..=writes {
-            let now = Instant::from_nanos(write * interval);
-            let reference = now.as_nanos() - 700;
-            if write > writes * 9 / 10 {
-                worst = worst.max(clock.system_time(&memory, now).abs_diff(reference + 700));
-            }
-            let bytes = reference.to_le_bytes();
-            clock.system_time_written(&mut memory, now, &bytes[..if bits_64 { 8 } else { 4 }]);
-        }
-        assert!(difference(&memory).unsigned_abs() <= 20, "{}", difference(&memory));
-        worst
-    }
-
-    #[test]
-    fn it_converges_from_a_hundred_ppm_at_one_kilohertz() {
-        for drift in [-100.0, -33.0, 0.0, 1.0, 100.0] {
-            let worst = worst_error(drift, 1_000_000, 1_000, true);
-            assert!(worst <= 20, "{drift} ppm: {worst} ns after one second");
-            // 32 bits wrap within the 4.3 s.
-            let worst = worst_error(drift, 1_000_000, 4_200, false);
-            assert!(worst <= 20, "{drift} ppm, 32 bits: {worst} ns");
-        }
-    }
-
-    #[test]
-    fn it_converges_in_a_static_drift_phase_of_15_000_frames_and_in_slow_cycles() {
-        for drift in [-100.0, 100.0] {
-            let worst = worst_error(drift, 25_000, 15_000, true);
-            assert!(worst <= 20, "{drift} ppm: {worst} ns after 15 000 frames");
-            let worst = worst_error(drift, 250_000, 4_000, true);
-            assert!(worst <= 20, "{drift} ppm at 4 kHz: {worst} ns");
-            let worst = worst_error(drift, 10_000_000, 1_000, true);
-            assert!(worst <= 20, "{drift} ppm at 100 Hz: {worst} ns");
-        }
-    }
-
-    #[test]
-    fn the_difference_shows_its_sign_and_a_reset_clears_it() {
-        let (mut clock, mut memory) = unit(0.0, 1_000_000, true);
-        clock.system_time_written(&mut memory, Instant::EPOCH, &0_u64.to_le_bytes());
-        assert!(difference(&memory) > 0, "the local clock is ahead");
-        assert!(memory.word(dc::SPEED_COUNTER_DIFFERENCE) as i16 <= 0);
-        clock.reset_filters(&mut memory, Instant::EPOCH);
-        assert_eq!(difference(&memory), 0);
-        clock.system_time_written(&mut memory, Instant::EPOCH, &5_000_000_u64.to_le_bytes());
-        assert!(difference(&memory) < 0);
-    }
-
-    fn activate(clock: &mut DistributedClock, memory: &mut Memory, now: Instant, start: u64, cycle: u32) {
-        memory.store(dc::START_TIME, &start.to_le_bytes());
-        memory.store(dc::SYNC0_CYCLE_TIME, &cycle.to_le_bytes());
-        memory.set_byte(dc::ACTIVATION, dc::ACTIVATE_SYNC0);
-        clock.activation_written(memory, now);
-    }
-
-    #[test]
-    fn sync0_starts_at_its_start_time_and_keeps_its_grid() {
-        let (mut clock, mut memory) = unit(100.0, 0, true);
-        activate(&mut clock, &mut memory, Instant::EPOCH, 2_000_000, 1_000_000);
-        for event in 0..5 {
-            let due = clock.sync0_due().unwrap();
-            let system_time = clock.take_sync0(&memory).unwrap();
-            assert_eq!(system_time, 2_000_000 + event * 1_000_000);
-            assert_eq!(clock.system_time(&memory, due), system_time);
-        }
-        memory.set_byte(dc::ACTIVATION, 0);
-        clock.activation_written(&mut memory, Instant::EPOCH);
-        assert_eq!(clock.sync0_due(), None);
-    }
-
-    #[test]
-    fn a_start_time_in_the_past_waits_for_the_wrap() {
-        let now = Instant::from_nanos(10_000_000);
-        let (mut clock, mut memory) = unit(0.0, 0, true);
-        activate(&mut clock, &mut memory, now, 9_000_000, 1_000_000);
-        assert_eq!(clock.sync0_due(), None);
-        let (mut clock, mut memory) = unit(0.0, 0, false);
-        activate(&mut clock, &mut memory, now, 9_000_000, 1_000_000);
-        assert_eq!(clock.sync0_due(), Some(Instant::from_nanos((1 << 32) + 9_000_000)));
-    }
-
-    #[test]
-    fn a_32_bit_clock_that_has_wrapped_keeps_its_grid() {
-        let (mut clock, mut memory) = unit(0.0, 5_000_000_000, false);
-        let start = 5_001_000_000_u64 & u64::from(u32::MAX);
-        activate(&mut clock, &mut memory, Instant::EPOCH, start, 1_000_000);
-        assert_eq!(clock.sync0_due(), Some(Instant::from_nanos(1_000_000)));
-        assert_eq!(clock.take_sync0(&memory), Some(start));
-        assert_eq!(clock.sync0_due(), Some(Instant::from_nanos(2_000_000)));
-    }
-
-    #[test]
-    fn a_leap_of_the_system_time_over_the_next_event_ends_them() {
-        let (mut clock, mut memory) = unit(0.0, 0, true);
-        activate(&mut clock, &mut memory, Instant::EPOCH, 1_000_000, 1_000_000);
-        memory.store(dc::SYSTEM_TIME_OFFSET, &u64::MAX.wrapping_div(4).to_le_bytes());
-        clock.reset_difference(&mut memory, Instant::EPOCH);
-        assert_eq!(clock.sync0_due(), None);
-        assert_eq!(clock.take_sync0(&memory), None);
-    }
-
-    #[test]
-    fn a_cycle_time_of_zero_is_one_event() {
-        let (mut clock, mut memory) = unit(0.0, 0, true);
-        activate(&mut clock, &mut memory, Instant::EPOCH, 1_000, 0);
-        assert_eq!(clock.take_sync0(&memory), Some(1_000));
-        assert_eq!(clock.take_sync0(&memory), None);
-    }
-}
+mod tests;

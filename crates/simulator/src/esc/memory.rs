@@ -101,15 +101,22 @@ pub(crate) struct WriteAccess<'a> {
     pub(crate) distributed_clocks: bool,
     /// True if the cyclic unit belongs to the PDI (0x0980 bit 0).
     pub(crate) cyclic_unit_taken: bool,
+    /// True if the LEDs have registers.
+    pub(crate) led_override: bool,
+    /// True if PHYs can be managed.
+    pub(crate) mii: bool,
 }
 
 impl WriteAccess<'_> {
     pub(crate) fn allows(&self, address: u16) -> bool {
         match address {
-            0x0010..=0x0011 | register::ESC_RESET | 0x0100..=0x0103 | 0x0120..=0x0121 => true,
+            0x0010..=0x0011 | 0x0020..=0x0021 | 0x0030..=0x0031 | register::ESC_RESET => true,
+            0x0100..=0x0103 | 0x0120..=0x0121 => true,
+            register::RUN_LED | register::ERR_LED => self.led_override,
             0x0200..=0x0201 | 0x0300..=0x030D | 0x0310..=0x0313 => true,
             0x0400..=0x0401 | 0x0410..=0x0411 | 0x0420..=0x0421 | 0x0442..=0x0443 => true,
             sii_interface::CONFIGURATION | 0x0502..=0x050F => true,
+            register::MII_CONTROL..=0x0516 => self.mii,
             0x0600..=0x07FF => self.is_fmmu(address - register::FMMU),
             0x0800..=0x08FF => self.is_sync_manager(address - register::SYNC_MANAGER),
             0x0900..=0x09FF if self.distributed_clocks => self.is_clock(address),
@@ -162,9 +169,17 @@ mod tests {
 
     #[test]
     fn identity_and_status_registers_are_not_written_by_the_fieldbus() {
-        let access =
-            WriteAccess { fmmus: 3, sync_managers: &[], distributed_clocks: true, cyclic_unit_taken: true };
-        for address in [0x0000, 0x0012, 0x0110, 0x0130, 0x0140, 0x0440, 0x0630, 0x0800, 0x0918, 0x0990] {
+        let access = WriteAccess {
+            fmmus: 3,
+            sync_managers: &[],
+            distributed_clocks: true,
+            cyclic_unit_taken: true,
+            led_override: false,
+            mii: false,
+        };
+        for address in
+            [0x0000, 0x0012, 0x0110, 0x0130, 0x0138, 0x0140, 0x0440, 0x0514, 0x0630, 0x0800, 0x0918, 0x0990]
+        {
             assert!(!access.allows(address), "{address:#06x}");
         }
         for address in [0x0010, 0x0103, 0x0120, 0x0300, 0x0500, 0x0502, 0x062F, 0x0910, 0x0980] {

@@ -2,16 +2,21 @@
 //!
 //! No allocation while frames pass. Times are those at which a frame reaches this ESC.
 //!
-//! Simplifications: register write protection, physical read/write offset (0x0108), EEPROM emulation and
-//! the temporary loop control are missing. An AL control request that comes before the previous one was
-//! served replaces it. The digital I/O registers below 0x1000 have one buffer.
+//! Simplifications: physical read/write offset (0x0108) and EEPROM emulation are missing. An AL control
+//! request that comes before the previous one was served replaces it. The digital I/O registers below 0x1000
+//! have one buffer.
 
 mod access;
 mod clock;
 mod description;
 mod distributed_clock;
 mod fmmu;
+mod kind;
+mod led;
+mod loop_control;
 mod memory;
+mod mii;
+mod protection;
 mod sii;
 mod sync_manager;
 mod watchdog;
@@ -25,13 +30,16 @@ use ethercat::time::Instant;
 
 pub use description::EscDescription;
 pub use distributed_clock::Oscillator;
+pub(crate) use distributed_clock::SyncSignal;
 
-pub(crate) use memory::Combine;
+pub(crate) use memory::{Combine, FIRST_SHARED};
 pub(crate) use sync_manager::{Kind, SyncManagerUnit};
 
 use distributed_clock::DistributedClock;
 use fmmu::FmmuUnit;
+use loop_control::TemporaryLoops;
 use memory::Memory;
+use mii::MiiInterface;
 use sii::SiiInterface;
 use watchdog::Watchdog;
 
@@ -46,12 +54,16 @@ pub(crate) struct Esc {
     logical_end: u64,
     sync_managers: Vec<SyncManagerUnit>,
     sii: SiiInterface,
+    mii: MiiInterface,
+    temporary_loops: TemporaryLoops,
     clock: DistributedClock,
     process_data_watchdog: Watchdog,
     application_watchdog: Watchdog,
     /// True if AL control was written and not yet served.
     state_requested: bool,
     sync_managers_switched: bool,
+    /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the time of the newest.
+    output_events: (u32, Instant),
     dl_status_changed: bool,
     /// True if loop settings were written, or power came back: the segment then checks the links again.
     links_changed: bool,
@@ -59,6 +71,9 @@ pub(crate) struct Esc {
     reset_progress: usize,
     reset_requested: bool,
 }
+
+/// DL control: the loop settings hold for about a second.
+const TEMPORARY_LOOPS: u8 = 1 << 1;
 
 /// Passage of a frame through this ESC: time of its processing, and of its arrival at each port.
 #[derive(Clone, Copy, Debug)]
@@ -82,11 +97,14 @@ impl Esc {
             logical_end: 0,
             sync_managers: (0..description.sync_managers.min(16)).map(SyncManagerUnit::new).collect(),
             sii,
+            mii: MiiInterface::new(description.port_descriptor),
+            temporary_loops: TemporaryLoops::default(),
             clock,
             process_data_watchdog: Watchdog::default(),
             application_watchdog: Watchdog::default(),
             state_requested: false,
             sync_managers_switched: false,
+            output_events: (0, now),
             dl_status_changed: false,
             links_changed: true,
             al_status_changed: false,
@@ -100,7 +118,9 @@ impl Esc {
 
     /// Same ESC after losing and regaining power at `now`; the EEPROM keeps its contents.
     pub(crate) fn restarted(&self, now: Instant) -> Self {
-        Self::new(self.description.clone(), self.sii.image().to_vec(), now)
+        let mut esc = Self::new(self.description.clone(), self.sii.image().to_vec(), now);
+        esc.clock.keep_pins(&mut esc.memory, &self.clock);
+        esc
     }
 
     fn reset_registers(&mut self) {
@@ -114,6 +134,8 @@ impl Esc {
         memory.set_byte(register::RAM_SIZE, it.ram_kib);
         memory.set_byte(register::PORT_DESCRIPTOR, it.port_descriptor);
         memory.store(register::FEATURES, &it.features.bits.to_le_bytes());
+        memory.store(register::ESC_SPECIFIC, &it.specific);
+        self.mii.reset_registers(memory);
         memory.set_byte(register::DL_CONTROL, 1);
         memory.store(register::AL_CONTROL, &[1, 0]);
         memory.store(register::AL_STATUS, &[1, 0]);
@@ -131,6 +153,12 @@ impl Esc {
 
     pub(crate) fn sii(&self) -> &SiiInterface {
         &self.sii
+    }
+
+    /// True if the fieldbus has written to the EEPROM since the last call, by `now`.
+    pub(crate) fn take_sii_written(&mut self, now: Instant) -> bool {
+        self.sii.settle(&mut self.memory, now);
+        self.sii.take_written()
     }
 
     pub(crate) fn sii_loaded(&self) -> bool {
@@ -191,12 +219,22 @@ impl Esc {
     pub(crate) fn set_al_status(&mut self, status: AlStatus, code: AlStatusCode) {
         self.memory.store(register::AL_STATUS, &status.bits().to_le_bytes());
         self.memory.store(register::AL_STATUS_CODE, &code.0.to_le_bytes());
+        if self.description.led_override {
+            led::show(&mut self.memory, status, code);
+        }
         self.al_status_changed = true;
     }
 
     /// True if a SyncManager was switched on or off since the last call.
     pub(crate) fn take_sync_managers_switched(&mut self) -> bool {
         core::mem::take(&mut self.sync_managers_switched)
+    }
+
+    /// Sets of outputs since the last call, and the time of the newest.
+    pub(crate) fn take_output_events(&mut self) -> (u32, Instant) {
+        let (sets, newest) = self.output_events;
+        self.output_events.0 = 0;
+        (sets, newest)
     }
 
     pub(crate) fn take_reset_request(&mut self) -> bool {
@@ -228,8 +266,23 @@ impl Esc {
         self.memory.byte(register::DL_CONTROL + 1) >> (2 * port) & 3
     }
 
+    /// Ends temporary loop settings whose time is over by `now`.
+    pub(crate) fn end_temporary_loops(&mut self, now: Instant) {
+        if let Some(loops) = self.temporary_loops.end(now) {
+            let others = self.memory.byte(register::DL_CONTROL) & !TEMPORARY_LOOPS;
+            self.memory.store(register::DL_CONTROL, &[others, loops]);
+            self.links_changed = true;
+        }
+    }
+
     pub(crate) fn take_links_changed(&mut self) -> bool {
         core::mem::take(&mut self.links_changed)
+    }
+
+    /// Ends a frame, wherever it has been; `true` if it has changed loop settings.
+    pub(crate) fn end_frame(&mut self) -> bool {
+        self.close_protection();
+        self.take_links_changed()
     }
 
     /// Delay from port in to port out, in ns.
@@ -249,6 +302,10 @@ impl Esc {
         self.memory.count(register::RECEIVE_ERROR_COUNTERS + 2 * port as u16);
     }
 
+    pub(crate) fn count_forwarded_error(&mut self, port: usize) {
+        self.memory.count(register::FORWARDED_ERROR_COUNTERS + port as u16);
+    }
+
     /// Events that the fieldbus gets in every datagram: ECAT event request under its mask.
     pub(crate) fn interrupt(&self) -> u16 {
         match self.memory.word(register::ECAT_EVENT_MASK) {
@@ -261,7 +318,11 @@ impl Esc {
         let sync_managers = self.sync_managers.iter().take(8).enumerate();
         let events = sync_managers
             .fold(0, |bits, (number, it)| bits | u16::from(it.fieldbus_event()) << (4 + number));
-        events | u16::from(self.dl_status_changed) << 2 | u16::from(self.al_status_changed) << 3
+        let latched = self.features().distributed_clocks() && DistributedClock::holds_edge(&self.memory);
+        events
+            | u16::from(latched)
+            | u16::from(self.dl_status_changed) << 2
+            | u16::from(self.al_status_changed) << 3
     }
 
     fn application_events(&self) -> u32 {
@@ -280,12 +341,19 @@ impl Esc {
         self.clock.sync0_cycle()
     }
 
-    pub(crate) fn sync0_due(&self) -> Option<Instant> {
-        self.clock.sync0_due()
+    pub(crate) fn sync_due(&self) -> Option<(SyncSignal, Instant)> {
+        self.clock.sync_due()
     }
 
-    pub(crate) fn take_sync0(&mut self) -> Option<u64> {
-        self.clock.take_sync0(&self.memory)
+    pub(crate) fn take_sync(&mut self, signal: SyncSignal) -> Option<u64> {
+        self.clock.take_sync(&self.memory, signal)
+    }
+
+    /// Level of a latch input from now on.
+    pub(crate) fn set_latch(&mut self, now: Instant, input: usize, high: bool) {
+        if self.features().distributed_clocks() {
+            self.clock.set_pin(&mut self.memory, now, input, high);
+        }
     }
 
     pub(crate) fn jump_clock(&mut self, now: Instant, by: i64) {
@@ -300,9 +368,9 @@ impl Esc {
         self.sii.set_image(image);
     }
 
-    /// Skips the SYNC0 events before `now`, after a leap of time.
-    pub(crate) fn skip_sync0(&mut self, now: Instant) {
-        self.clock.skip_sync0(&self.memory, now);
+    /// Skips the pulses of SYNC0 and SYNC1 before `now`, after a leap of time.
+    pub(crate) fn skip_sync(&mut self, now: Instant) {
+        self.clock.skip_sync(&self.memory, now);
     }
 
     /// Local time plus offset, in ns.
@@ -382,6 +450,13 @@ impl Esc {
             _ => 0,
         };
         self.reset_requested |= self.reset_progress == 3;
+    }
+
+    /// Latches when a frame passed the ports that did not pass the processing unit.
+    pub(crate) fn latch_ports(&mut self, passage: &Passage) {
+        if self.features().distributed_clocks() {
+            self.clock.latch_ports(&mut self.memory, passage);
+        }
     }
 
     fn clock_written(&mut self, passage: &Passage, written: &core::ops::Range<u32>, bytes: &[u8]) {

@@ -22,6 +22,8 @@ pub(crate) struct SiiInterface {
     image: Vec<u8>,
     reads_8_bytes: bool,
     running: Option<(Instant, Command)>,
+    /// True if a word was written since this was last asked for.
+    written: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ enum Command {
 
 impl SiiInterface {
     pub(crate) fn new(image: Vec<u8>, reads_8_bytes: bool) -> Self {
-        Self { image, reads_8_bytes, running: None }
+        Self { image, reads_8_bytes, running: None, written: false }
     }
 
     pub(crate) fn image(&self) -> &[u8] {
@@ -93,6 +95,7 @@ impl SiiInterface {
                 let start = (address & ADDRESS_MASK) * 2;
                 if let Some(place) = self.image.get_mut(start..start + 2) {
                     place.copy_from_slice(&word.to_le_bytes());
+                    self.written = true;
                 }
             }
             Command::Reload => {
@@ -101,6 +104,11 @@ impl SiiInterface {
         }
         let status = memory.word(register::CONTROL) & !(register::STATUS_BUSY | COMMANDS);
         memory.store(register::CONTROL, &status.to_le_bytes());
+    }
+
+    /// True if the fieldbus has written to it since the last call.
+    pub(crate) fn take_written(&mut self) -> bool {
+        core::mem::take(&mut self.written)
     }
 
     /// True while it is busy, when its registers cannot be written.

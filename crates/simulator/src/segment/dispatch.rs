@@ -146,7 +146,7 @@ fn advanced(header: &DatagramHeader, hops: usize) -> u32 {
     u32::from(header.adp().wrapping_add(hops as u16)) | u32::from(header.ado()) << 16
 }
 
-fn passage(now: Instant, hop: &Hop) -> Passage {
+pub(super) fn passage(now: Instant, hop: &Hop) -> Passage {
     let after = |nanoseconds: u64| Instant::from_nanos(now.as_nanos().saturating_add(nanoseconds));
     Passage { now: after(hop.arrival), ports: hop.ports.map(|port| port.map(after)) }
 }

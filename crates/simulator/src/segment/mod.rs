@@ -5,19 +5,21 @@
 //!
 //! Simplifications: all datagrams of a frame carry the events at the arrival of the frame. The circulating
 //! bit of an arriving frame is ignored. There is no frame check sequence: the part of a broken frame that
-//! has passed takes effect. EtherCAT in UDP and behind VLAN tags counts as another protocol.
+//! has passed takes effect. On a ring ([`Segment::close_ring`]) a frame is in one place at a time: it passes all of its way before
+//! the next one begins. EtherCAT in UDP and behind VLAN tags counts as another protocol.
 
 mod dispatch;
 mod topology;
 
 use core::time::Duration;
 
-use ethercat::link;
+use ethercat::link::{self, End};
+use ethercat::register::dc::{self, LATCH_INPUTS};
 use ethercat::register::dl::{DlStatus, PORTS};
 use ethercat::time::Instant;
 use ethercat::wire::datagram::HEADER_LENGTH;
 use ethercat::wire::ethernet::{self, PROCESSED_BIT, SOURCE_OFFSET};
-use ethercat::wire::frame::{DATAGRAMS_OFFSET, FrameError, checked_end, place_at};
+use ethercat::wire::frame::{DATAGRAMS_OFFSET, DatagramPlace, FrameError, checked_end, place_at, places};
 
 pub use topology::{Attachment, CABLE_DELAY, TopologyError};
 
@@ -32,7 +34,10 @@ use topology::{Loop, Route, Topology};
 pub struct Segment {
     devices: Vec<SubDevice>,
     topology: Topology,
+    /// Path of the frames that are passing.
     route: Route,
+    /// Path of those that go in at the other end of a ring.
+    other_route: Route,
     now: Option<Instant>,
     scratch: Box<[u8; link::MAXIMUM_FRAME_LENGTH]>,
 }
@@ -86,9 +91,20 @@ impl Segment {
 
     fn join(devices: Vec<SubDevice>, topology: Topology) -> Self {
         let scratch = Box::new([0; link::MAXIMUM_FRAME_LENGTH]);
-        let mut segment = Self { devices, topology, route: Route::default(), now: None, scratch };
+        let (route, other_route) = (Route::default(), Route::default());
+        let mut segment = Self { devices, topology, route, other_route, now: None, scratch };
         segment.links_changed();
         segment
+    }
+
+    /// Makes it a ring: a cable from `port` of the SubDevice at `position` to the MainDevice's second interface.
+    ///
+    /// # Errors
+    /// [`TopologyError::RingEnd`]: no such port, one that is in use, or a ring already.
+    pub fn close_ring(&mut self, position: usize, port: usize) -> Result<(), TopologyError> {
+        self.topology.close_ring(position, port)?;
+        self.links_changed();
+        Ok(())
     }
 
     /// SubDevices, in the order of their list.
@@ -100,6 +116,12 @@ impl Segment {
     /// SubDevice at `position` of that list, for changes.
     pub fn sub_device_mut(&mut self, position: usize) -> Option<&mut SubDevice> {
         self.devices.get_mut(position)
+    }
+
+    /// True if a cable belongs in `port` of the SubDevice at `position`, plugged or not.
+    #[must_use]
+    pub fn has_cable(&self, position: usize, port: usize) -> bool {
+        self.topology.cables.get(position).and_then(|ports| ports.get(port)).is_some_and(Option::is_some)
     }
 
     /// Disconnects the cable from `port` of the SubDevice at `position`; at the entry port of the first one
@@ -174,11 +196,34 @@ impl Segment {
         true
     }
 
-    /// Counts a receive error at `port` of the SubDevice at `position`, as a disturbance on the cable there
-    /// causes.
+    /// Sets the level of a latch input, 0 or 1, of the SubDevice at `position`. Returns `true` if there is such an input.
+    pub fn set_latch(&mut self, position: usize, input: usize, high: bool) -> bool {
+        let now = self.now.unwrap_or(Instant::EPOCH);
+        let Some(device) = self.devices.get_mut(position).filter(|_| input < LATCH_INPUTS) else {
+            return false;
+        };
+        device.esc_mut().set_latch(now, input, high);
+        device.esc().features().distributed_clocks()
+    }
+
+    /// Counts a frame that was damaged on the cable to `port` of the SubDevice at `position`: as invalid there, and as
+    /// forwarded at every port it comes in at from there on, and by the processing units it passes (ESC data sheet, section II,
+    /// 2.9).
     pub fn disturb(&mut self, position: usize, port: usize) {
-        if let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) {
-            device.esc_mut().count_receive_error(port);
+        let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) else { return };
+        device.esc_mut().count_receive_error(port);
+        let at = self.route.hops.iter().find(|hop| hop.device == position).and_then(|hop| hop.ports[port]);
+        let Some(at) = at else { return };
+        for hop in &self.route.hops {
+            let esc = self.devices[hop.device].esc_mut();
+            for (port, arrival) in hop.ports.iter().enumerate() {
+                if arrival.is_some_and(|arrival| arrival > at) {
+                    esc.count_forwarded_error(port);
+                }
+            }
+            if hop.arrival >= at {
+                esc.count_processing_unit_error();
+            }
         }
     }
 
@@ -227,7 +272,8 @@ impl Segment {
             loops.push(ports);
         }
         let delays: Vec<_> = self.devices.iter().map(|device| device.esc().forwarding_delay()).collect();
-        self.route = Route::trace(&self.topology, &loops, &delays);
+        let route = |end| Route::trace(&self.topology, end, &loops, &delays);
+        (self.route, self.other_route) = (route(End::First), route(End::Second));
     }
 
     /// Advances time to `now`; returns the latest instant so far.
@@ -293,28 +339,68 @@ impl Segment {
 /// overflow.
 const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
-impl link::Segment for Segment {
-    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
-        let now = self.pass_time(now);
-        let Some(first) = self.route.hops.first() else { return false };
+impl Segment {
+    /// Passes a frame along the path.
+    fn pass_frame(&mut self, now: Instant, frame: &mut [u8]) -> Option<End> {
+        let first = self.route.hops.first().or(self.route.passed.first())?.device;
         if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
             // Not an Ethernet frame: its receiver drops it.
-            self.devices[first.device].esc_mut().count_receive_error(0);
-            return false;
+            self.devices[first].esc_mut().count_receive_error(0);
+            return None;
+        }
+        self.latch_passing(now, frame);
+        if self.route.hops.is_empty() {
+            return self.route.returns;
         }
         frame[SOURCE_OFFSET] |= PROCESSED_BIT;
         match checked_end(frame) {
-            Err(FrameError::NotEtherCat { .. }) => return self.route.returns && self.forwards_others(),
-            Err(FrameError::WrongType { .. }) => return self.route.returns,
+            Err(FrameError::NotEtherCat { .. }) if !self.forwards_others() => return None,
+            Err(FrameError::NotEtherCat { .. } | FrameError::WrongType { .. }) => {}
             Err(FrameError::TooShort { .. }) => self.count_processing_unit_errors(),
             _ if self.process_datagrams(now, frame).is_err() => self.count_processing_unit_errors(),
             _ => {}
         }
+        self.route.returns
+    }
+
+    /// Has those that do not process a frame latch when it passes their ports, if it is one that latches: that of a frame which
+    /// was processed on its way there. An ESC cannot tell it from its own frame that comes back.
+    fn latch_passing(&mut self, now: Instant, frame: &[u8]) {
+        let latches = |place: DatagramPlace| {
+            let header = place.header;
+            header.command.writes() && !header.command.is_logical() && header.ado() == dc::RECEIVE_TIME
+        };
+        if self.route.passed.is_empty()
+            || frame[SOURCE_OFFSET] & PROCESSED_BIT == 0
+            || !places(frame).any(latches)
+        {
+            return;
+        }
+        for hop in &self.route.passed {
+            self.devices[hop.device].esc_mut().latch_ports(&dispatch::passage(now, hop));
+        }
+    }
+}
+
+impl link::Segment for Segment {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        self.process_frame_at(End::First, now, frame) == Some(End::First)
+    }
+
+    fn process_frame_at(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
+        let now = self.pass_time(now);
+        let is_second = end == End::Second;
+        if is_second {
+            core::mem::swap(&mut self.route, &mut self.other_route);
+        }
+        let returns = self.pass_frame(now, frame);
+        if is_second {
+            core::mem::swap(&mut self.route, &mut self.other_route);
+        }
         // Loop settings written by a frame take effect from the next frame on.
-        let returns = self.route.returns;
         let mut links_changed = false;
         for device in &mut self.devices {
-            links_changed |= device.esc_mut().take_links_changed();
+            links_changed |= device.esc_mut().end_frame();
         }
         if links_changed {
             self.links_changed();

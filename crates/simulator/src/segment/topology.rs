@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use ethercat::link::End;
 use ethercat::register::dl::{FORWARDING_ORDER, PORTS};
 use thiserror::Error;
 
@@ -43,6 +44,7 @@ pub const CABLE_DELAY: Duration = Duration::from_nanos(100);
 
 /// Reason for which SubDevices cannot be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TopologyError {
     /// The number of attachments differs from one for each SubDevice but the first.
     #[error("{found} attachments, expected {expected}: one for each SubDevice but the first")]
@@ -81,6 +83,16 @@ pub enum TopologyError {
         /// Own port.
         entry: usize,
     },
+    /// The second end of a ring is at a port that does not exist, or is in use; or there is one already.
+    #[error(
+        "the ring ends at port {port} of SubDevice {position}, expected a port 0 to 3 without a cable, and one such end"
+    )]
+    RingEnd {
+        /// Index of the SubDevice.
+        position: usize,
+        /// Port.
+        port: usize,
+    },
     /// Two cables in one port.
     #[error(
         "port {port} of SubDevice {parent} is taken by SubDevice {first}, found SubDevice {second} there too"
@@ -102,7 +114,7 @@ pub enum TopologyError {
 pub(super) struct Cable {
     /// SubDevice at the other end; `None` is the MainDevice.
     pub(super) neighbour: Option<usize>,
-    /// Port at the other end.
+    /// Port at the other end; of the MainDevice, the number of its interface.
     pub(super) port: usize,
     /// Delay one way, in ns.
     pub(super) delay: u64,
@@ -115,6 +127,8 @@ pub(super) struct Topology {
     pub(super) cables: Vec<[Option<Cable>; PORTS]>,
     /// Power of each SubDevice.
     pub(super) powered: Vec<bool>,
+    /// SubDevice and port that each interface of the MainDevice leads to.
+    ends: [Option<(usize, usize)>; 2],
 }
 
 impl Topology {
@@ -154,7 +168,21 @@ impl Topology {
                 Some(Cable { neighbour: Some(child), port: entry, delay, plugged: true });
             cables[child][entry] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
         }
-        Ok(Self { cables, powered: vec![true; count] })
+        let ends = [(count > 0).then_some((0, first_entry)), None];
+        Ok(Self { cables, powered: vec![true; count], ends })
+    }
+
+    /// Joins `port` of the SubDevice at `position` to the MainDevice's second interface.
+    pub(super) fn close_ring(&mut self, position: usize, port: usize) -> Result<(), TopologyError> {
+        let error = TopologyError::RingEnd { position, port };
+        let cable = self.cables.get_mut(position).and_then(|ports| ports.get_mut(port)).ok_or(error)?;
+        if cable.is_some() || self.ends[End::Second as usize].is_some() {
+            return Err(error);
+        }
+        let interface = End::Second as usize;
+        *cable = Some(Cable { neighbour: None, port: interface, delay: 0, plugged: true });
+        self.ends[interface] = Some((position, port));
+        Ok(())
     }
 
     /// True if there is a link at `port` of `device`.
@@ -184,8 +212,10 @@ pub(super) struct Hop {
 pub(super) struct Route {
     /// Hops in the order of processing, which is that of auto-increment addresses.
     pub(super) hops: Vec<Hop>,
-    /// True if the frame comes back at all.
-    pub(super) returns: bool,
+    /// SubDevices that it passes and is not processed by: on the way back round a ring.
+    pub(super) passed: Vec<Hop>,
+    /// End at which the frame comes out, if it does.
+    pub(super) returns: Option<End>,
     /// True if the frame was processed behind a port 0 without a link, which marks it as circulating; a
     /// second such ESC destroys it (ESC data sheet, section I, 3.5).
     pub(super) circulates: bool,
@@ -201,19 +231,27 @@ pub(super) enum Loop {
 }
 
 impl Route {
-    /// Traces a frame through `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
-    pub(super) fn trace(topology: &Topology, loops: &[[Loop; PORTS]], forwarding_delays: &[u64]) -> Self {
+    /// Traces a frame that goes in at `end` of `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
+    pub(super) fn trace(
+        topology: &Topology,
+        end: End,
+        loops: &[[Loop; PORTS]],
+        forwarding_delays: &[u64],
+    ) -> Self {
         let mut route = Self::default();
-        let leads_out =
-            |port: &usize| topology.link(0, *port).is_some_and(|cable| cable.neighbour.is_none());
-        let Some(first_entry) = (0..PORTS).find(|port| !topology.cables.is_empty() && leads_out(port))
+        let entry = topology.ends[end as usize];
+        let Some((mut device, mut port)) = entry.filter(|&(device, port)| topology.has_link(device, port))
         else {
             return route;
         };
         let mut arrivals = vec![[None; PORTS]; topology.cables.len()];
-        let (mut device, mut port, mut time) = (0, first_entry, 0);
+        let mut order = Vec::with_capacity(topology.cables.len());
+        let mut time = 0;
         loop {
             // The frame arrives at `port` of `device`.
+            if arrivals[device] == [None; PORTS] {
+                order.push((device, time));
+            }
             arrivals[device][port] = Some(time);
             let (out, is_processed) = next_port(&loops[device], port);
             if is_processed {
@@ -229,14 +267,19 @@ impl Route {
                     time += delay;
                     (device, port) = (neighbour, entry);
                 }
-                Some(_) => {
-                    route.returns = true;
+                Some(Cable { port: interface, .. }) => {
+                    route.returns = End::ALL.get(interface).copied();
                     break;
                 }
                 None => break,
             }
         }
-        route.hops.iter_mut().for_each(|hop| hop.ports = arrivals[hop.device]);
+        let is_processed = |device: usize| route.hops.iter().any(|hop| hop.device == device);
+        order.retain(|&(device, _)| end == End::Second && !is_processed(device));
+        let hop = |(device, arrival)| Hop { device, arrival, ports: [None; PORTS] };
+        route.passed = order.into_iter().map(hop).collect();
+        let hops = route.hops.iter_mut().chain(&mut route.passed);
+        hops.for_each(|hop| hop.ports = arrivals[hop.device]);
         route
     }
 }
@@ -265,18 +308,22 @@ mod tests {
     use super::*;
 
     fn trace(topology: &Topology) -> Route {
+        trace_from(End::First, topology)
+    }
+
+    fn trace_from(end: End, topology: &Topology) -> Route {
         let count = topology.cables.len();
         let open = |device, port| if topology.has_link(device, port) { Loop::Open } else { Loop::Closed };
         let loops: Vec<_> =
             (0..count).map(|device| core::array::from_fn(|port| open(device, port))).collect();
-        Route::trace(topology, &loops, &vec![10; count])
+        Route::trace(topology, end, &loops, &vec![10; count])
     }
 
     #[test]
     fn a_line_goes_there_and_back() {
         let attachments = [1, 2].map(|child| Attachment::new(child - 1, 1));
         let route = trace(&Topology::new(3, 0, &attachments).unwrap());
-        assert!(route.returns);
+        assert_eq!(route.returns, Some(End::First));
         let arrivals: Vec<_> =
             route.hops.iter().map(|hop| (hop.device, hop.arrival, hop.ports[1])).collect();
         assert_eq!(arrivals, [(0, 0, Some(440)), (1, 110, Some(330)), (2, 220, None)]);
@@ -299,21 +346,69 @@ mod tests {
         let hops: Vec<_> = route.hops.iter().map(|hop| (hop.device, hop.arrival)).collect();
         assert_eq!(hops, [(0, 0), (2, 220), (1, 330)]);
         assert_eq!(route.hops[2].ports, [Some(330), Some(110), None, None]);
-        assert!(route.returns && !route.circulates);
+        assert!(route.returns.is_some() && !route.circulates);
         let first = [Attachment::new(0, 0), Attachment::new(1, 1)];
         let route = trace(&Topology::new(3, 1, &first).unwrap());
         let order: Vec<_> = route.hops.iter().map(|hop| hop.device).collect();
-        assert_eq!((order, route.returns), (vec![1, 2, 0], true));
+        assert_eq!((order, route.returns), (vec![1, 2, 0], Some(End::First)));
     }
 
     #[test]
     fn a_frame_is_processed_behind_one_port_0_without_a_link_and_no_more() {
         let last = [Attachment::new(0, 1), Attachment::new(1, 1).entered_at(1)];
         let route = trace(&Topology::new(3, 0, &last).unwrap());
-        assert_eq!((route.hops.len(), route.returns, route.circulates), (3, true, true));
+        assert_eq!((route.hops.len(), route.returns, route.circulates), (3, Some(End::First), true));
         let two = [Attachment::new(0, 3).entered_at(1), Attachment::new(0, 1).entered_at(2)];
         let route = trace(&Topology::new(3, 0, &two).unwrap());
-        assert_eq!((route.hops.len(), route.returns), (2, false));
+        assert_eq!((route.hops.len(), route.returns), (2, None));
+    }
+
+    fn ring(count: usize) -> Topology {
+        let attachments: Vec<_> = (1..count).map(|child| Attachment::new(child - 1, 1)).collect();
+        let mut topology = Topology::new(count, 0, &attachments).unwrap();
+        topology.close_ring(count - 1, 1).unwrap();
+        topology
+    }
+
+    fn devices(hops: &[Hop]) -> Vec<usize> {
+        hops.iter().map(|hop| hop.device).collect()
+    }
+
+    #[test]
+    fn round_a_closed_ring_frames_are_processed_in_one_direction() {
+        let topology = ring(3);
+        let there = trace(&topology);
+        assert_eq!((devices(&there.hops), there.returns), (vec![0, 1, 2], Some(End::Second)));
+        let back = trace_from(End::Second, &topology);
+        assert_eq!((devices(&back.hops), devices(&back.passed)), (vec![], vec![2, 1, 0]));
+        assert_eq!((back.returns, back.circulates), (Some(End::First), false));
+        assert_eq!(back.passed[2].ports, [None, Some(220), None, None]);
+    }
+
+    // feature(simulator): rings with two ends: frames in from either, breaks anywhere
+    #[test]
+    fn at_a_break_each_frame_turns_back_and_is_processed_by_its_part() {
+        let mut topology = ring(4);
+        topology.cables[1][1].as_mut().unwrap().plugged = false;
+        topology.cables[2][0].as_mut().unwrap().plugged = false;
+        let first = trace(&topology);
+        assert_eq!(
+            (devices(&first.hops), first.returns, first.circulates),
+            (vec![0, 1], Some(End::First), false)
+        );
+        let second = trace_from(End::Second, &topology);
+        assert_eq!((devices(&second.hops), second.returns), (vec![2, 3], Some(End::Second)));
+        assert!(second.circulates && second.passed.is_empty());
+        assert_eq!(second.hops[1].ports, [Some(220), Some(0), None, None]);
+    }
+
+    #[test]
+    fn a_ring_ends_at_one_free_port() {
+        let mut topology = ring(2);
+        for (position, port) in [(1, 1), (1, 2), (0, 0), (0, 4), (2, 1)] {
+            let error = TopologyError::RingEnd { position, port };
+            assert_eq!(topology.close_ring(position, port), Err(error));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod mailbox;
 mod setup;
 mod state_machine;
+mod synchronisation;
 
 use core::time::Duration;
 
@@ -17,10 +18,11 @@ use ethercat::time::Instant;
 use crate::application::{
     Application, ProcessDataLengths, ServoDrive, StateChange, Sync0Configuration, Sync0Event,
 };
-use crate::esc::{Esc, EscDescription};
+use crate::esc::{Esc, EscDescription, SyncSignal};
 
 use mailbox::MailboxServer;
 use state_machine::Decision;
+use synchronisation::Supervision;
 
 /// Time between two steps of an application.
 pub const STEP: Duration = Duration::from_micros(250);
@@ -32,9 +34,16 @@ pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
 /// its clock leapt.
 const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
 
+/// Place that keeps an EEPROM's contents while the simulation does not run.
+pub trait SiiStore: Send {
+    /// Takes the contents after a write by the fieldbus. It may not block.
+    fn store(&mut self, image: &[u8]);
+}
+
 /// One simulated SubDevice.
 pub struct SubDevice {
     esc: Esc,
+    sii_store: Option<Box<dyn SiiStore>>,
     application: Box<dyn Application>,
     application_runs: bool,
     mailbox_runs: bool,
@@ -49,6 +58,8 @@ pub struct SubDevice {
     awaits_outputs: Option<Instant>,
     /// True while output SyncManagers work: in Op, and in SafeOp until Op was left.
     takes_outputs: bool,
+    /// Supervision of SYNC0, from SafeOp on, of an application that follows it.
+    supervision: Option<Supervision>,
     next_step: Instant,
 }
 
@@ -62,6 +73,7 @@ impl SubDevice {
         let esc = Esc::new(description, sii, Instant::EPOCH);
         Self {
             esc,
+            sii_store: None,
             application,
             application_runs: true,
             mailbox_runs: true,
@@ -74,6 +86,7 @@ impl SubDevice {
             inputs: Vec::new(),
             awaits_outputs: None,
             takes_outputs: false,
+            supervision: None,
             next_step: Instant::EPOCH,
         }
     }
@@ -82,6 +95,13 @@ impl SubDevice {
     #[must_use]
     pub fn from_sii(sii: &[u8], application: Box<dyn Application>) -> Self {
         Self::new(EscDescription::default(), sii.to_vec(), application)
+    }
+
+    /// Has `store` keep what the fieldbus writes to the EEPROM.
+    #[must_use]
+    pub fn with_sii_store(mut self, store: Box<dyn SiiStore>) -> Self {
+        self.sii_store = Some(store);
+        self
     }
 
     /// Makes it accept Bootstrap.
@@ -165,6 +185,7 @@ impl SubDevice {
 
     /// Powers on at `now`.
     pub(crate) fn power_on(&mut self, now: Instant) {
+        self.keep_sii(now);
         self.esc = self.esc.restarted(now);
         if self.state != AlState::Init {
             self.go(AlState::Init);
@@ -178,11 +199,12 @@ impl SubDevice {
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
             self.next_step = self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64);
-            self.esc.skip_sync0(now);
+            self.esc.skip_sync(now);
+            self.supervision.iter_mut().for_each(|it| it.leap(now));
         }
         loop {
-            match self.esc.sync0_due() {
-                Some(due) if due <= now && due < self.next_step => self.sync0(due),
+            match self.esc.sync_due() {
+                Some((signal, due)) if due <= now && due < self.next_step => self.sync(signal, due),
                 _ if self.next_step <= now => {
                     self.step(self.next_step);
                     self.next_step = self.next_step + STEP;
@@ -192,10 +214,18 @@ impl SubDevice {
         }
     }
 
+    fn keep_sii(&mut self, now: Instant) {
+        if self.esc.take_sii_written(now) {
+            self.sii_store.iter_mut().for_each(|store| store.store(self.esc.sii().image()));
+        }
+    }
+
     fn step(&mut self, now: Instant) {
+        self.keep_sii(now);
         if self.esc.take_reset_request() {
             self.power_on(now);
         }
+        self.esc.end_temporary_loops(now);
         let expired = self.esc.process_data_watchdog_expires(now);
         if !self.application_runs {
             self.esc.application_watchdog_expires(now);
@@ -205,6 +235,9 @@ impl SubDevice {
         if expired && self.state == AlState::Op && !self.esc.emulates_device() {
             self.fall(AlState::SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG);
         }
+        if self.state == AlState::Op && !self.sync0_runs(now) {
+            self.fall(AlState::SafeOp, AlStatusCode::FATAL_SYNC);
+        }
         self.serve_state(now);
         if self.mailbox_runs && matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
             self.mailbox.serve(&mut self.esc, self.application.as_mut());
@@ -212,19 +245,45 @@ impl SubDevice {
         let outputs_valid = self.take_outputs();
         let outputs = outputs_valid.then_some(self.outputs.as_slice());
         self.application.step(now, outputs, &mut self.inputs);
+        for (input, high) in self.application.latch_inputs().into_iter().flatten().enumerate() {
+            self.esc.set_latch(now, input, high);
+        }
         self.give_inputs();
     }
 
-    fn sync0(&mut self, due: Instant) {
-        let Some(system_time) = self.esc.take_sync0() else { return };
+    fn sync(&mut self, signal: SyncSignal, due: Instant) {
+        let Some(system_time) = self.esc.take_sync(signal) else { return };
         if !self.application_runs || !matches!(self.state, AlState::SafeOp | AlState::Op) {
             return;
+        }
+        if signal == SyncSignal::Sync0 {
+            self.supervise(due);
         }
         let outputs_valid = self.take_outputs();
         let outputs = outputs_valid.then_some(self.outputs.as_slice());
         let event = Sync0Event { now: due, system_time };
-        self.application.sync0(event, outputs, &mut self.inputs);
+        match signal {
+            SyncSignal::Sync0 => self.application.sync0(event, outputs, &mut self.inputs),
+            SyncSignal::Sync1 => self.application.sync1(event, outputs, &mut self.inputs),
+        }
         self.give_inputs();
+    }
+
+    /// Checks that outputs came since the SYNC0 before.
+    fn supervise(&mut self, now: Instant) {
+        let outputs = self.esc.take_output_events();
+        let Some(supervision) = &mut self.supervision else { return };
+        if supervision.sync0(now, outputs) {
+            self.application.show_synchronisation(Some(supervision.state()));
+        }
+        if self.state == AlState::Op && supervision.failed() {
+            self.fall(AlState::SafeOp, AlStatusCode::SYNCHRONIZATION);
+        }
+    }
+
+    /// True if SYNC0 comes in time, or none is supervised.
+    fn sync0_runs(&self, now: Instant) -> bool {
+        self.supervision.as_ref().is_none_or(|it| it.runs(now))
     }
 
     fn serve_state(&mut self, now: Instant) {
@@ -281,8 +340,19 @@ impl SubDevice {
                 Err(code) => return self.fall(AlState::PreOp, code),
             }
         }
-        if to == AlState::Op && setup::watches_outputs(&self.esc) {
-            // The application is called once outputs flow; an error was acknowledged.
+        if to == AlState::SafeOp && upwards {
+            let watched = self.lengths.outputs > 0;
+            match synchronisation::supervision(&self.esc, self.application.synchronisation(), watched) {
+                Ok(supervision) => {
+                    self.supervision = supervision;
+                    self.esc.take_output_events();
+                }
+                Err(code) => return self.fall(AlState::PreOp, code),
+            }
+        }
+        if to == AlState::Op && (setup::watches_outputs(&self.esc) || self.supervision.is_some()) {
+            // The application is called once outputs and SYNC0 flow; an error was acknowledged.
+            self.supervision.iter_mut().for_each(Supervision::restart);
             self.show(AlStatusCode::NO_ERROR);
             self.awaits_outputs = Some(now + OUTPUTS_TIMEOUT);
             return;
@@ -305,12 +375,15 @@ impl SubDevice {
     /// Completes a change to Op once outputs have come, or refuses it after the timeout.
     fn await_outputs(&mut self, now: Instant) {
         let Some(deadline) = self.awaits_outputs else { return };
-        if setup::outputs_came(&self.esc) && self.esc.process_data_watchdog_ok() {
+        let runs = self.sync0_runs(now);
+        let flow = !setup::watches_outputs(&self.esc)
+            || setup::outputs_came(&self.esc) && self.esc.process_data_watchdog_ok();
+        if runs && flow {
             self.awaits_outputs = None;
             self.ask_and_go(AlState::Op);
         } else if now >= deadline {
             self.awaits_outputs = None;
-            self.show(AlStatusCode::SYNC_MANAGER_WATCHDOG);
+            self.show(if runs { AlStatusCode::SYNC_MANAGER_WATCHDOG } else { AlStatusCode::NO_SYNC });
         }
     }
 
@@ -351,6 +424,9 @@ impl SubDevice {
         }
         if matches!(to, AlState::Init | AlState::PreOp | AlState::Bootstrap) {
             self.lengths = ProcessDataLengths::default();
+            if self.supervision.take().is_some() {
+                self.application.show_synchronisation(None);
+            }
         }
         self.awaits_outputs = None;
         self.takes_outputs = match to {
@@ -363,6 +439,9 @@ impl SubDevice {
         self.outputs.resize(self.lengths.outputs, 0);
         self.inputs.resize(self.lengths.inputs, 0);
         self.state = to;
+        if let Some(supervision) = &self.supervision {
+            self.application.show_synchronisation(Some(supervision.state()));
+        }
     }
 
     fn change_to(&self, to: AlState) -> StateChange {

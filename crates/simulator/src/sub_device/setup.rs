@@ -8,7 +8,7 @@ use ethercat::sii;
 
 use super::mailbox;
 use crate::application::ProcessDataLengths;
-use crate::esc::{Esc, Kind, SyncManagerUnit};
+use crate::esc::{Esc, FIRST_SHARED, Kind, SyncManagerUnit};
 
 /// Shortest mailbox: header, CoE header and an expedited SDO.
 const SHORTEST_MAILBOX: usize = 16;
@@ -101,11 +101,15 @@ pub(super) fn switch_sync_managers(esc: &mut Esc, state: AlState, outputs: bool)
     }
 }
 
+/// True if `unit` holds process data of `direction`, and does not lie over registers of the ESC.
+fn carries(unit: &SyncManagerUnit, direction: SyncManagerDirection) -> bool {
+    unit.kind() == Kind::Buffered(direction) && unit.start() >= FIRST_SHARED
+}
+
 /// Bytes in all buffered SyncManagers of each direction.
 pub(super) fn lengths(esc: &Esc) -> ProcessDataLengths {
     let sum = |direction| {
-        let of_direction = |kind| kind == Kind::Buffered(direction);
-        let units = esc.sync_managers().iter().filter(|unit| of_direction(unit.kind()));
+        let units = esc.sync_managers().iter().filter(|unit| carries(unit, direction));
         units.map(SyncManagerUnit::length).sum()
     };
     ProcessDataLengths {
@@ -131,7 +135,7 @@ pub(super) fn take_outputs(esc: &mut Esc, outputs: &mut [u8]) -> bool {
     let (mut offset, mut complete) = (0, true);
     for number in 0..esc.sync_managers().len() {
         let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
-        if unit.kind() == Kind::Buffered(SyncManagerDirection::Write) {
+        if carries(unit, SyncManagerDirection::Write) {
             let end = offset + unit.length();
             let Some(part) = outputs.get_mut(offset..end) else { return false };
             complete &= unit.application_read(memory, part);
@@ -146,7 +150,7 @@ pub(super) fn give_inputs(esc: &mut Esc, inputs: &[u8]) {
     let mut offset = 0;
     for number in 0..esc.sync_managers().len() {
         let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
-        if unit.kind() == Kind::Buffered(SyncManagerDirection::Read) {
+        if carries(unit, SyncManagerDirection::Read) {
             let end = offset + unit.length();
             let Some(part) = inputs.get(offset..end) else { return };
             unit.application_write(memory, part);

@@ -4,6 +4,7 @@
 pub(crate) mod echo;
 pub(crate) mod numbered;
 pub(crate) mod parameters;
+pub(crate) mod real;
 pub(crate) mod stamped;
 pub(crate) mod wire;
 
@@ -76,12 +77,12 @@ impl Rig {
         }
     }
 
-    /// Sends and receives without cycles until `stage`, a failure, or 30 seconds have passed.
-    pub(crate) fn pump_to(&mut self, stage: BringUpPhase) {
+    /// Sends and receives without cycles until `phase`, a failure, or 30 seconds have passed.
+    pub(crate) fn pump_to(&mut self, phase: BringUpPhase) {
         let end = self.now + Duration::from_secs(30);
-        while self.main_device.stage() != stage && self.now < end {
+        while self.main_device.phase() != phase && self.now < end {
             self.pump(Duration::ZERO);
-            if self.failure().is_some() && self.main_device.stage() == BringUpPhase::Down {
+            if self.failure().is_some() && self.main_device.phase() == BringUpPhase::Down {
                 return;
             }
         }
@@ -138,15 +139,15 @@ impl Rig {
         self.pass_to(self.now + PERIOD, false);
     }
 
-    /// Runs cycles until `stage`; panics with the last event if it takes more than `cycles`.
-    pub(crate) fn cycle_to(&mut self, stage: BringUpPhase, cycles: usize) {
+    /// Runs cycles until `phase`; panics with the last event if it takes more than `cycles`.
+    pub(crate) fn cycle_to(&mut self, phase: BringUpPhase, cycles: usize) {
         for _ in 0..cycles {
-            if self.main_device.stage() == stage {
+            if self.main_device.phase() == phase {
                 return;
             }
             self.cycle();
         }
-        panic!("{:?} after {cycles} cycles: {:?}", self.main_device.stage(), self.events);
+        panic!("{:?} after {cycles} cycles: {:?}", self.main_device.phase(), self.events);
     }
 
     fn begin_cycle(&mut self) {
@@ -212,7 +213,7 @@ impl Rig {
     /// Brings the bus to Op with cycles, or panics.
     pub(crate) fn run_up(&mut self) {
         self.pump_to(BringUpPhase::PreOp);
-        assert_eq!(self.main_device.stage(), BringUpPhase::PreOp, "{:?}", self.events);
+        assert_eq!(self.main_device.phase(), BringUpPhase::PreOp, "{:?}", self.events);
         self.cycle_to(BringUpPhase::Op, 2000);
     }
 }

@@ -34,13 +34,15 @@ pub(crate) struct Round {
 
 impl Contestant {
     /// Starts `program`, which gets interface and load as arguments. A program that needs a bus to start is
-    /// first brought up against `onbeat simulate`; then the reflector takes over the far end.
+    /// first brought up against `onbeat simulate`; then the reflector takes over the far end. `by_xdp` has an XDP program
+    /// on the near end.
     ///
     /// # Errors
     /// The missing part, or the program's answer instead of `ready`.
     pub(crate) fn start(
         name: &'static str,
         program: Command,
+        by_xdp: bool,
         load: &Load,
         simulate: Option<(&Path, &Path)>,
         reflector: &Reflector,
@@ -67,7 +69,7 @@ impl Contestant {
         contestant.frame_bytes =
             frame_bytes.ok_or(format!("{name} said `{answer}`, expected `ready BYTES`"))?;
         drop(simulated);
-        reflector.attach(&contestant._testbed)?;
+        reflector.attach(&contestant._testbed, by_xdp)?;
         Ok(contestant)
     }
 

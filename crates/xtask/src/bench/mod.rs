@@ -5,6 +5,7 @@ mod conditions;
 mod contestant;
 mod explain;
 mod reflector;
+mod soak;
 mod soem;
 mod start;
 mod statistics;
@@ -31,9 +32,11 @@ pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<()
             let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
             explain::measure(root, rounds, report);
         }
+        ["soak", words @ ..] => soak::measure(root, soak::Options::parse(words)?, report),
         _ => {
             return Err(format!(
-                "`bench {}`: there are `bench wire [--rounds N]`, `bench explain [--rounds N]` and `bench clone`",
+                "`bench {}`: there are `bench wire [--rounds N]`, `bench explain [--rounds N]`, `bench soak [--seconds N] \
+                 [--seed N]` and `bench clone`",
                 words.join(" ")
             ));
         }

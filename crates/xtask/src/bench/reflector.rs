@@ -34,12 +34,13 @@ impl Reflector {
     }
 
     /// Attaches the reflector to the far end of `testbed`, in native mode, and its counterpart to the near
-    /// end.
+    /// end, unless that has a program of its own.
     ///
     /// # Errors
     /// The error of `ip`.
-    pub(crate) fn attach(&self, testbed: &Testbed) -> Result<(), String> {
-        for (side, section) in [(Side::Far, "xdp.reflect"), (Side::Near, "xdp.pass")] {
+    pub(crate) fn attach(&self, testbed: &Testbed, near_has_one: bool) -> Result<(), String> {
+        let ends = [(Side::Far, "xdp.reflect"), (Side::Near, "xdp.pass")];
+        for (side, section) in ends.into_iter().take(if near_has_one { 1 } else { 2 }) {
             let namespace = testbed.namespace(side);
             let mut ip = Command::new("ip");
             ip.args(["-n", &namespace, "link", "set", "dev", side.interface(), "xdpdrv", "obj"]);

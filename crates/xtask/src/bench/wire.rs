@@ -77,11 +77,11 @@ pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
 fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> Result<String, String> {
     let reflector = Reflector::compile(root, folder, load.sub_devices)?;
     let mut contestants = Vec::new();
-    for (name, program, needs_bus) in programs(root) {
+    for Program { name, command, needs_bus, by_xdp } in programs(root) {
         let (onbeat, robot) = (root.join("target/release/onbeat"), robot(folder, load)?);
         let simulate = needs_bus.then_some((onbeat.as_path(), robot.as_path()));
-        let start = |program| Contestant::start(name, program, load, simulate, &reflector);
-        match program.and_then(start) {
+        let start = |command| Contestant::start(name, command, by_xdp, load, simulate, &reflector);
+        match command.and_then(start) {
             Ok(contestant) => contestants.push((contestant, Vec::new())),
             Err(why) => println!("{name} does not take part: {why}"),
         }
@@ -94,8 +94,9 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
             rounds.push(contestant.round(options.cycles)?);
         }
     }
-    let mut table =
-        String::from("\ncontestant     frame B   median us    p99 us  p99.9 us  CPU us/cycle   x floor\n");
+    let mut table = String::from(
+        "\ncontestant       frame B   median us    p99 us  p99.9 us  CPU us/cycle   x floor\n",
+    );
     let mut floor = None;
     for (contestant, rounds) in contestants {
         save(folder, &contestant, load, &rounds)?;
@@ -108,41 +109,59 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
         let (name, bytes) = (contestant.name, contestant.frame_bytes);
         let _ = writeln!(
             table,
-            "{name:14} {bytes:7} {median:11.2} {p99:9.2} {p999:9.2} {cpu:13.2} {ratio:9.2}"
+            "{name:16} {bytes:7} {median:11.2} {p99:9.2} {p999:9.2} {cpu:13.2} {ratio:9.2}"
         );
     }
     let _ = writeln!(
         table,
         "{} cycles each, in {} rounds taking turns, SCHED_FIFO 80 on one core, one cable each\n\
-         frame B: bytes sent a cycle; `raw, as ours` sends Onbeat's frame through the raw socket, ethercrab\n\
-         reads every AL status too, KickCAT sends two frames in turn",
+         frame B: bytes sent a cycle; `raw, as ours` sends Onbeat's frame through the raw socket, `raw AF_XDP, ours`\n\
+         through a loop of AF_XDP, `Onbeat's link` and `Onbeat's XdpLink` through its links, without a MainDevice; ethercrab reads every AL status too, KickCAT\n\
+         sends two frames in turn",
         options.rounds * options.cycles,
         options.rounds
     );
     Ok(table)
 }
 
-/// Name, command, and true if it needs a bus to start. The raw socket comes first: the others are compared
-/// to it.
-fn programs(root: &Path) -> Vec<(&'static str, Result<Command, String>, bool)> {
-    let program = |path: &str, first: &str| {
-        let mut command = Command::new(root.join(path));
-        command.arg(first);
-        Ok(command)
+/// A program to be measured.
+struct Program {
+    name: &'static str,
+    command: Result<Command, String>,
+    needs_bus: bool,
+    /// It has an XDP program on its interface.
+    by_xdp: bool,
+}
+
+/// The raw socket comes first: the others are compared to it.
+fn programs(root: &Path) -> Vec<Program> {
+    let wire = |name, subject: &str| {
+        let mut command = Command::new(root.join("peers/wire/target/release/wire"));
+        command.arg(subject);
+        let (needs_bus, by_xdp) = (subject.ends_with("onbeat"), subject.starts_with("xdp"));
+        Program { name, command: Ok(command), needs_bus, by_xdp }
     };
+    let peer = |name, command| Program { name, command, needs_bus: true, by_xdp: false };
     let script = |name: &str| {
         let mut command = Command::new(setup::python(root)?);
         command.arg(root.join("peers").join(name));
         Ok(command)
     };
+    let mut ethercrab = Command::new(root.join("peers/ethercrab/target/release/ethercrab-peer"));
+    ethercrab.arg("wire");
     vec![
-        ("raw socket", program("peers/wire/target/release/wire", "floor"), false),
-        ("raw, as ours", program("peers/wire/target/release/wire", "riders"), false),
-        ("Onbeat", program("peers/wire/target/release/wire", "onbeat"), true),
-        ("SOEM", soem::build(root).map(Command::new), true),
-        ("pysoem", script("pysoem_wire.py"), true),
-        ("KickCAT python", script("kickcat_wire.py"), true),
-        ("ethercrab", program("peers/ethercrab/target/release/ethercrab-peer", "wire"), true),
+        wire("raw socket", "floor"),
+        wire("raw, as ours", "riders"),
+        wire("Onbeat's link", "link"),
+        wire("Onbeat", "onbeat"),
+        wire("raw AF_XDP", "xdp-floor"),
+        wire("raw AF_XDP, ours", "xdp-riders"),
+        wire("Onbeat's XdpLink", "xdp-link"),
+        wire("Onbeat, AF_XDP", "xdp-onbeat"),
+        peer("SOEM", soem::build(root).map(Command::new)),
+        peer("pysoem", script("pysoem_wire.py")),
+        peer("KickCAT python", script("kickcat_wire.py")),
+        peer("ethercrab", Ok(ethercrab)),
     ]
 }
 

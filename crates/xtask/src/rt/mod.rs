@@ -6,12 +6,14 @@
 //! | [`program`] | our programs, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
 //! | [`guest`] | guest machine that boots, runs a script, and returns its results |
+//! | [`cards`] | our links on emulated network cards |
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
 //! | [`two_cpus`] | robot on a cable between two CPUs |
 //! | [`culprit`] | check of explanations against the culprit's record |
 //! | [`virtual_time`] | latencies on one CPU whose clock counts instructions |
 
 mod archive;
+mod cards;
 mod culprit;
 mod guest;
 mod interfaces;
@@ -48,6 +50,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         }
     });
     let Some(image) = image else { return };
+    report.step("rt network cards", || twice(|| cards::judge(root, &image)));
     report.step("rt interfaces", || twice(|| interfaces::judge(root, &image)));
     report.step("rt two CPUs", || twice(|| two_cpus::judge(root, &image)));
     report.step("rt virtual time", || twice(|| virtual_time::judge(root, &image)));

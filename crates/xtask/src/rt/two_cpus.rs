@@ -68,7 +68,7 @@ fn run(results: &Results) -> Result<(), String> {
     let profile = &run["conditions"]["profile"];
     println!(
         "onbeat run: {} cycles, profile {} asked, {} granted; {}",
-        run["cycles"], profile["asked"], profile["granted"], run["conditions"]["shield"]
+        run["cycles"], profile["requested"], profile["granted"], run["conditions"]["shield"]
     );
     if profile["granted"] != "PMCS" {
         return Err(format!("profile: expected PMCS granted, found {profile}: {said}"));

@@ -10,7 +10,7 @@ machine_state() {
         [ -e "$file" ] && echo "$file $(cat "$file" 2>&1)"
     done
     for number in 1 2 $$; do echo "task $number $(grep Cpus_allowed_list /proc/$number/status)"; done
-    echo "journals $(ls /run/onbeat 2>/dev/null | wc -l)"
+    echo "journals $(ls /run/onbeat/*.journal 2>/dev/null | wc -l)"
 }
 
 echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6

@@ -43,11 +43,7 @@ pub(super) fn object(set: &TaskSet, found: &Analysis, notes: &[String]) -> Value
         .collect();
     let utilisation: f64 = found.processors.iter().map(|processor| processor.utilisation).sum();
     json!({
-        "policy": match set.policy {
-            Policy::FixedPriority => "fp",
-            Policy::EarliestDeadline => "edf",
-            Policy::Reservation => "deadline",
-        },
+        "policy": set.policy.name(),
         "tasks": tasks,
         "processors": processors,
         "system": {

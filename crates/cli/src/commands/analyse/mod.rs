@@ -10,9 +10,11 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use schedulability::{Effort, Policy, TaskSet, analyse, assignment, timeline::Timeline};
 
+use crate::arguments::named;
 use crate::failure::Failure;
 use crate::output;
 
@@ -39,8 +41,8 @@ pub(crate) struct Analyse {
     assign: Option<Assign>,
 
     /// Order of priorities, instead of the file's
-    #[arg(long, value_name = "POLICY")]
-    policy: Option<PolicyName>,
+    #[arg(long, value_name = "POLICY", value_parser = policy())]
+    policy: Option<Policy>,
 
     /// Spread the tasks over this many processors anew
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -64,14 +66,16 @@ enum Assign {
     Audsley,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PolicyName {
-    /// Fixed priorities, as SCHED_FIFO
-    Fp,
-    /// Earliest deadline first
-    Edf,
-    /// Reservations of SCHED_DEADLINE
-    Deadline,
+/// Policies, with their help.
+fn policy() -> impl TypedValueParser<Value = Policy> {
+    named(Policy::ALL.map(|it| {
+        let help = match it {
+            Policy::FixedPriority => "Fixed priorities, as SCHED_FIFO",
+            Policy::EarliestDeadline => "Earliest deadline first",
+            Policy::Reservation => "Reservations of SCHED_DEADLINE",
+        };
+        (it, it.name(), help)
+    }))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -87,12 +91,7 @@ impl Analyse {
         if self.bus.bus || robot::task_set::is_a_robots(&self.file) {
             return bus::analyse(&self.file, self.bus, self.json);
         }
-        let policy = self.policy.map(|policy| match policy {
-            PolicyName::Fp => Policy::FixedPriority,
-            PolicyName::Edf => Policy::EarliestDeadline,
-            PolicyName::Deadline => Policy::Reservation,
-        });
-        let decided = robot::task_set::Decided { policy, priorities: self.assign.is_some() };
+        let decided = robot::task_set::Decided { policy: self.policy, priorities: self.assign.is_some() };
         let source::Source { mut set, notes } = source::read(&self.file, decided, self.margin)?;
         let mut notes = notes;
         if let Some(assign) = self.assign {

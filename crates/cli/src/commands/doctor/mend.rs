@@ -15,7 +15,7 @@ pub(super) struct Mended {
     pub(super) name: &'static str,
     /// Change that was to be made.
     pub(super) change: String,
-    /// Why it was not; `None` if it was.
+    /// Reason that it was not; `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<String>,
 }

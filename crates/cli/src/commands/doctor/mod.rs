@@ -8,7 +8,7 @@ mod verdict;
 use std::time::Duration;
 
 use clap::Args;
-use control::profile::{RealTimeProfile, Residency, SPIN_MARGIN, Scheduling};
+use control::profile::{RealTimeProfile, Residency, Scheduling};
 use machine::check::{self, Finding, Severity, Subject};
 use machine::conditions::Conditions;
 use machine::cpus::Cpus;
@@ -33,7 +33,7 @@ pub(crate) struct Doctor {
     cpu: Option<usize>,
 
     /// Priority of the cycle under SCHED_FIFO
-    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "1-99", default_value_t = Profile::PRIORITY, value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: u8,
 
     /// Check the network interface of the bus, too
@@ -134,7 +134,7 @@ impl Doctor {
             scheduling: self.profile.priority.then_some(Scheduling::Fifo { priority: self.priority }),
             memory: self.profile.memory.then(Residency::default),
             shield: self.profile.shield,
-            spin: self.profile.spin.then_some(SPIN_MARGIN),
+            spin: self.profile.spin.then_some(Profile::SPIN_MARGIN),
             cpu: Some(cpu),
         }
     }
@@ -193,17 +193,9 @@ fn period(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_micros(20), Duration::from_secs(1), "20us to 1s")
 }
 
-/// As elsewhere, and `1m` and `12h`, too: here nobody means metres.
+/// Time that cycles are probed.
 fn probe_time(text: &str) -> Result<Duration, String> {
-    let number =
-        |unit| text.strip_suffix(unit).filter(|it| it.ends_with(|last: char| last.is_ascii_digit()));
-    if let Some(hours) = number("h") {
-        let minutes =
-            within(&format!("{hours}min"), Duration::ZERO, Duration::from_secs(168 * 60), "up to 168h")?;
-        return Ok(minutes * 60);
-    }
-    let text = &number("m").map_or(text.to_owned(), |minutes| format!("{minutes}min"));
-    within(text, Duration::from_millis(100), Duration::from_secs(7 * 24 * 3600), "100ms to seven days")
+    within(text, Duration::from_millis(100), Duration::from_secs(168 * 3600), "100ms to 168h")
 }
 
 fn within(text: &str, least: Duration, most: Duration, range: &str) -> Result<Duration, String> {

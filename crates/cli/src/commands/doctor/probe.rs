@@ -58,7 +58,7 @@ pub(super) fn run(
     profile: RealTimeProfile,
 ) -> Result<Probed, Failure> {
     let stop = Stop::listen()?;
-    let (cpu, letters) = (profile.cpu.unwrap_or_default(), profile.letters());
+    let (cpu, letters) = (profile.cpu.unwrap_or_default(), profile.letters().to_string());
     // A machine that is late at every cycle would take longer than it was given.
     stop.after(duration + duration / 20 + Duration::from_millis(500));
     let cycles = (duration.as_nanos() / period.as_nanos().max(1)).max(1);
@@ -81,7 +81,7 @@ pub(super) fn run(
     let shares = busy(cpu, before, Usage::now()).unwrap_or_default();
     let summary = latencies.summary();
     Ok(Probed {
-        period_ns: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
+        period_ns: types::time::nanoseconds(period),
         profile: letters,
         seconds,
         cycles: probed.cycles,

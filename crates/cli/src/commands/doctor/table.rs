@@ -10,7 +10,7 @@ use super::Diagnosis;
 use super::mend::Mended;
 use super::probe::Probed;
 use super::verdict::Verdict;
-use crate::words::columns;
+use crate::words::{USUAL_COLUMNS, columns};
 
 /// All findings, area by area, and what they come to.
 pub(super) fn text(diagnosis: &Diagnosis, all: bool) -> String {
@@ -84,7 +84,7 @@ impl Page {
     fn of_terminal() -> Self {
         let colours =
             io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-        Self { columns: columns(&io::stdout()).clamp(60, 110), colours }
+        Self { columns: columns(&io::stdout()).unwrap_or(USUAL_COLUMNS).clamp(60, 110), colours }
     }
 
     fn finding(&self, finding: &Finding, in_full: bool) -> String {

@@ -7,11 +7,12 @@ use clap::Args;
 use ipc::client::LeaseError;
 use ipc::command::Command;
 use ipc::description::{OUTSIDE, SignalDescription};
-use ipc::state::{State, Value};
+use ipc::state::{State, Value, ValueKind};
 use ipc::words;
+use types::object::without_point;
 
-use super::Cycle;
-use crate::arguments::time;
+use super::{Cycle, Of};
+use crate::arguments::{a_period_at_least, lasting, time};
 use crate::failure::Failure;
 use crate::output::{self, Printer};
 use crate::stop::Stop;
@@ -26,12 +27,11 @@ pub(crate) struct Set {
     pairs: Vec<String>,
 
     /// Time after which it ends by itself
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
     lasting: Option<Duration>,
 
-    /// Name of the cycle, or path of its socket; without it the one that runs
-    #[arg(long, value_name = "NAME|SOCKET")]
-    cycle: Option<String>,
+    #[command(flatten)]
+    of: Of,
 }
 
 /// Forces a signal: the cycle holds it at this value, whoever else writes it, until the time is over, `io release`, or the
@@ -50,9 +50,8 @@ pub(crate) struct Force {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     lasting: Duration,
 
-    /// Name of the cycle, or path of its socket; without it the one that runs
-    #[arg(long, value_name = "NAME|SOCKET")]
-    cycle: Option<String>,
+    #[command(flatten)]
+    of: Of,
 }
 
 /// Gives forced signals back to who else writes them.
@@ -66,9 +65,8 @@ pub(crate) struct Release {
     #[arg(long, conflicts_with = "names")]
     all: bool,
 
-    /// Name of the cycle, or path of its socket; without it the one that runs
-    #[arg(long, value_name = "NAME|SOCKET")]
-    cycle: Option<String>,
+    #[command(flatten)]
+    of: Of,
 }
 
 impl Set {
@@ -89,7 +87,7 @@ impl Set {
                 "\"{name}\" named twice, expected one value for each signal"
             )));
         }
-        let cycle = Cycle::attach(self.cycle.as_deref(), &names)?;
+        let cycle = Cycle::attach(&self.of, &names)?;
         let values = values(&cycle, &texts)?;
         let Some(before) = cycle.first(stop)? else { return Ok(()) };
         let mut writer = cycle.attached.command().map_err(|error| match error {
@@ -103,7 +101,7 @@ impl Set {
             nanoseconds => Duration::from_nanos(nanoseconds).min(LASTS),
         };
         let command = Command {
-            time_to_live_ns: u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX),
+            time_to_live_ns: types::time::nanoseconds(longest),
             signals: values,
             ..Command::default()
         };
@@ -126,7 +124,9 @@ impl Set {
                     "the cycle did not hear the command for 2 s: it stands still, or ends",
                 ));
             }
-            if stop.asked() || taken && self.lasting.is_some_and(|lasting| begin.elapsed() >= lasting) {
+            if stop.is_requested()
+                || taken && self.lasting.is_some_and(|lasting| begin.elapsed() >= lasting)
+            {
                 drop(writer);
                 return printer.finish(stop);
             }
@@ -136,16 +136,10 @@ impl Set {
 
 impl Force {
     pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
-        let cycle = Cycle::attach(self.cycle.as_deref(), std::slice::from_ref(&self.name))?;
+        let cycle = Cycle::attach(&self.of, std::slice::from_ref(&self.name))?;
         let [place] = cycle.wanted[..] else { return Ok(()) };
         let value = value(&cycle.attached.description().signals[place], &self.value)?;
-        let period = Duration::from_nanos(cycle.attached.description().period_ns);
-        if self.lasting < period {
-            return Err(Failure::new(format!(
-                "--for {:?}, expected at least {period:?}, the period of the cycle: it would never be seen",
-                self.lasting
-            )));
-        }
+        a_period_at_least("--for", self.lasting, cycle.period())?;
         cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
         let Some(asked) = cycle.first(stop)? else { return Ok(()) };
         // The cycle takes it when the next one begins; it may have been forced before, at another value.
@@ -159,7 +153,7 @@ impl Force {
 
 impl Release {
     pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
-        let cycle = Cycle::attach(self.cycle.as_deref(), &self.names)?;
+        let cycle = Cycle::attach(&self.of, &self.names)?;
         if self.all {
             cycle.attached.release(None).map_err(Failure::new)?;
         } else {
@@ -181,7 +175,7 @@ impl Cycle {
     /// Waits for a state that is as wanted, and prints the signals with names; false if that does not come.
     fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
         let begin = Instant::now();
-        while !stop.asked() && begin.elapsed() < PATIENCE {
+        while !stop.is_requested() && begin.elapsed() < PATIENCE {
             if let Some(state) = self.attached.state().read().ok().filter(&wanted) {
                 if self.wanted.len() < state.signals.len() {
                     output::print_until_stop(self.lines(&state), stop)?;
@@ -190,7 +184,7 @@ impl Cycle {
             }
             thread::sleep(Duration::from_millis(2));
         }
-        Ok(stop.asked())
+        Ok(stop.is_requested())
     }
 
     /// The wanted signals, each with its name.
@@ -229,8 +223,8 @@ fn not_commanded(it: &SignalDescription) -> Failure {
 }
 
 fn value(it: &SignalDescription, text: &str) -> Result<Value, Failure> {
-    let (value, expected) = match it.kind.as_str() {
-        "bool" => {
+    let (value, expected) = match it.kind {
+        ValueKind::Bool => {
             let bit = match text {
                 "true" | "on" | "1" => Some(true),
                 "false" | "off" | "0" => Some(false),
@@ -238,12 +232,15 @@ fn value(it: &SignalDescription, text: &str) -> Result<Value, Failure> {
             };
             (bit.map(Value::Bool), "true or false")
         }
-        "unsigned" => (text.parse().ok().map(Value::Unsigned), "a whole number, 0 or more"),
-        "signed" => (text.parse().ok().map(Value::Signed), "a whole number"),
-        _ => (text.parse().ok().filter(|it: &f64| it.is_finite()).map(Value::Real), "a number"),
+        ValueKind::Unsigned => (text.parse().ok().map(Value::Unsigned), "a whole number, 0 or more"),
+        ValueKind::Signed => (text.parse().ok().map(Value::Signed), "a whole number"),
+        ValueKind::Real => {
+            (text.parse().ok().filter(|it: &f64| it.is_finite()).map(Value::Real), "a number")
+        }
     };
     let value = value.ok_or_else(|| {
-        Failure::new(format!("\"{text}\" for the signal \"{}\", expected {expected}", it.name))
+        let hint = if expected.starts_with("a whole number") { without_point(text) } else { "" };
+        Failure::new(format!("\"{text}\" for the signal \"{}\", expected {expected}{hint}", it.name))
     })?;
     match bounds(it) {
         Some((lowest, highest)) if !(lowest..=highest).contains(&value.number()) => {
@@ -256,13 +253,8 @@ fn value(it: &SignalDescription, text: &str) -> Result<Value, Failure> {
 
 /// Lowest and highest value of an integer, or of what has a range.
 fn bounds(it: &SignalDescription) -> Option<(f64, f64)> {
-    let bits = || it.value_type.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse::<i32>();
-    let whole = || match (it.kind.as_str(), bits()) {
-        ("unsigned", Ok(bits)) => Some((0.0, 2_f64.powi(bits) - 1.0)),
-        ("signed", Ok(bits)) => Some((-(2_f64.powi(bits - 1)), 2_f64.powi(bits - 1) - 1.0)),
-        _ => None,
-    };
-    it.range.or_else(whole)
+    let whole = matches!(it.kind, ValueKind::Unsigned | ValueKind::Signed);
+    it.range.or_else(|| whole.then(|| it.value_type.bounds()))
 }
 
 /// The reason, if the cycle has refused a command.
@@ -287,22 +279,25 @@ mod tests {
     // feature(signals): `onbeat io set`, `force`, `release`
     #[test]
     fn a_value_that_the_entry_does_not_hold_is_refused_with_those_it_does() {
-        let of = |value_type: &str, kind: &str, range| SignalDescription {
+        let of = |value_type: &str, kind, range| SignalDescription {
             name: "it".to_owned(),
-            value_type: value_type.to_owned(),
-            kind: kind.to_owned(),
+            value_type: value_type.parse().unwrap(),
+            kind,
             range,
             ..SignalDescription::default()
         };
         for (signal, good, wrong, expected) in [
-            (of("int16", "signed", None), "-32768", "32768", "-32768 to 32767"),
-            (of("uint12", "unsigned", None), "4095", "4096", "0 to 4095"),
-            (of("int16", "real", Some((0.0, 10.0))), "9.5", "-0.1", "0 to 10"),
+            (of("int16", ValueKind::Signed, None), "-32768", "32768", "-32768 to 32767"),
+            (of("uint12", ValueKind::Unsigned, None), "4095", "4096", "0 to 4095"),
+            (of("int16", ValueKind::Real, Some((0.0, 10.0))), "9.5", "-0.1", "0 to 10"),
         ] {
             assert!(value(&signal, good).is_ok(), "{good}");
             let sentence = value(&signal, wrong).unwrap_err().to_string();
             assert_eq!(sentence, format!("{wrong} for the signal \"it\", expected {expected}"));
         }
-        assert!(value(&of("double", "real", None), "1e300").is_ok());
+        assert!(value(&of("double", ValueKind::Real, None), "1e300").is_ok());
+        let sentence = value(&of("uint12", ValueKind::Unsigned, None), "1e2").unwrap_err().to_string();
+        let expected = "a whole number, 0 or more, without point or exponent";
+        assert_eq!(sentence, format!("\"1e2\" for the signal \"it\", expected {expected}"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use control::bus::ring_end;
 use control::observer::{CycleEvent, Happening};
 use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
@@ -11,7 +12,8 @@ use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 use onbeat::Notice;
-use robot::{Interlock, InterlockKind, Robot};
+use robot::{Interlock, InterlockKind, RobotConfig};
+use types::LockState;
 
 use super::interface::Interface;
 use super::trouble::{self, MOST_TOLD};
@@ -60,7 +62,7 @@ impl Lost {
 }
 
 impl Chronicle {
-    pub(super) fn new(robot: &Robot, interface: Option<String>, voice: Voice) -> Self {
+    pub(super) fn new(robot: &RobotConfig, interface: Option<String>, voice: Voice) -> Self {
         let sub_devices = robot.bus.sub_devices.iter();
         let axes = robot.axes.iter().map(|axis| Axis {
             name: axis.name.clone(),
@@ -95,7 +97,7 @@ impl Chronicle {
         self.sub_devices.iter().filter(|it| it.lost.is_some_and(|lost| lost.told)).count()
     }
 
-    /// Why the network interface carries no frames, if it is known to be at fault.
+    /// Reason that the network interface carries no frames, if it is known to be at fault.
     pub(super) fn link_trouble(&self) -> Option<&str> {
         self.interface.trouble()
     }
@@ -132,7 +134,7 @@ impl Chronicle {
                         &format!("interface {name}: it takes frames again after {after} cycles, {lasted}"),
                     );
                 }
-                Happening::Bus(Event::BringUpPhase { stage: BringUpPhase::Op, at }) => {
+                Happening::Bus(Event::BringUpPhase { phase: BringUpPhase::Op, at }) => {
                     self.op_since = Some(at)
                 }
                 what if self.closed => drop(what),
@@ -179,6 +181,31 @@ impl Chronicle {
                 "{} does not answer any more: check its power and the cable to it",
                 self.place(position.into())
             ),
+            Happening::Bus(Event::Absent { position }) => {
+                format!("{} is not on the bus; it joins when it comes", self.place(position.into()))
+            }
+            Happening::Bus(Event::Joined { position }) => {
+                format!("{} has joined and is in Op", self.place(position.into()))
+            }
+            Happening::Bus(Event::Reconfiguring { position }) => {
+                format!("{} is configured anew", self.place(position.into()))
+            }
+            Happening::Bus(Event::Recovered { position, .. }) => {
+                format!("{} is in Op again", self.place(position.into()))
+            }
+            Happening::Bus(Event::NotRecovered { position, error, again_in }) => {
+                let next = match again_in {
+                    Some(pause) => format!("tried again in {}", span(pause)),
+                    None => "left alone until it vanishes and comes again".to_owned(),
+                };
+                format!("{} could not be brought back to Op: {error}; {next}", self.place(position.into()))
+            }
+            Happening::Bus(Event::Stranger { place, identity }) => format!(
+                "a SubDevice that is none of those missing stands at place {place} of the bus, and is left in Init: {identity}"
+            ),
+            Happening::Bus(Event::SyncMissed { position, miss }) => {
+                format!("SYNC0 of {} is started anew: {miss}", self.place(position.into()))
+            }
             Happening::Bus(Event::Emergency { position, error_code, error_register, manufacturer }) => {
                 format!(
                     "{} sends an emergency: {}, error register {error_register:#04x}, {manufacturer:02x?}",
@@ -189,8 +216,32 @@ impl Chronicle {
             Happening::Bus(Event::OtherMainDevice { source, frames }) => {
                 Notice::OtherMainDevice { source, frames }.to_string()
             }
-            Happening::DriveFault { position, code } => {
-                format!("{} is in fault: {}", self.place(position), trouble::error_code(code))
+            Happening::DriveFault { axis, position, code } => {
+                let name = self.axes.get(axis).map_or("?", |axis| axis.name.as_str());
+                format!(
+                    "axis \"{name}\" at {} is in fault: {}",
+                    self.place(position),
+                    trouble::error_code(code)
+                )
+            }
+            Happening::ClockLock { state, phase_error_ns } => {
+                let error = phase_error_ns as f64 / 1e3;
+                match state {
+                    LockState::Locked => {
+                        format!("locked to the reference clock, phase error {error:.1} us")
+                    }
+                    _ => format!(
+                        "not locked to the reference clock any more: it jumped, was not heard of, or this host stood still; phase error {error:.1} us"
+                    ),
+                }
+            }
+            Happening::RingOpen { between } => {
+                let ends = between.map(|end| ring_end(end).words(|position| self.place(position)));
+                format!("the ring is open between {}; it goes on from both ends", ends.join(" and "))
+            }
+            Happening::RingClosed { after } => {
+                let lasted = span(self.period.saturating_mul(u32::try_from(after).unwrap_or(u32::MAX)));
+                format!("the ring is closed again after {after} cycles, {lasted}")
             }
             Happening::Interlock { interlock, allows } => {
                 let it = self.interlocks.get(interlock)?;
@@ -343,7 +394,7 @@ const STALL: u64 = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::robot_file;
+    use robot::Overrides;
 
     fn at(milliseconds: u64) -> Instant {
         Instant::from_nanos((1_000_000 + milliseconds) * 1_000_000)
@@ -360,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_cut_of_the_cable_is_one_line_with_its_begin_and_one_with_how_long_it_was() {
-        let robot = robot_file::robot(None, None).unwrap();
+        let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, None, voice);
         let mut status = Status::initial(6, 6);
@@ -383,7 +434,7 @@ mod tests {
 
     #[test]
     fn what_happens_to_all_axes_in_a_cycle_is_one_line_and_nothing_is_said_of_the_stop() {
-        let robot = robot_file::robot(None, None).unwrap();
+        let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, None, voice);
         let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason });

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use ipc::controller::{ControllerCounters, Wrong};
-use robot::{Controller, ControllerKind, Robot};
+use robot::{Controller, ControllerKind, RobotConfig};
 
 /// Place of the controller.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -14,7 +14,7 @@ pub(super) enum Where {
 }
 
 /// Begins with the controller process: that of the file, or one of all axes instead of the file's controllers.
-pub(super) fn put_first(robot: &mut Robot) {
+pub(super) fn put_first(robot: &mut RobotConfig) {
     let external = |it: &Controller| it.kind == ControllerKind::External;
     match robot.controllers.iter().position(external) {
         Some(place) => robot.controllers[..=place].rotate_right(1),
@@ -63,11 +63,11 @@ pub(super) fn table(counters: &ControllerCounters) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::robot_file;
+    use robot::Overrides;
 
     #[test]
     fn the_files_controller_process_comes_first_or_one_of_all_axes_takes_the_place_of_all() {
-        let mut robot = robot_file::robot(None, None).unwrap();
+        let mut robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         put_first(&mut robot);
         assert_eq!(robot.controllers.len(), 1);
         let first = &robot.controllers[0];

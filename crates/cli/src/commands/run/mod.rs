@@ -17,11 +17,10 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use control::verdict::COULD_NOT_RUN;
 use onbeat::{Control, Detail, Error, RecordedSignals, Summary};
-use robot::{FrameOrder, Robot};
+use robot::{FrameOrder, Overrides, RobotConfig};
 
-use crate::arguments::{Wire, named, time};
+use crate::arguments::{Wire, lasting, named, time};
 use crate::bus::or_take_over;
-use crate::compose::robot_file;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
@@ -39,7 +38,7 @@ Exit codes; of several the highest:
   0    all went well
   1    it could not run, was ended by overrun \"stop\", or a file asked for is not whole
   2    the command line cannot be read
-  3    an axis ended in fault, stopped by supervision, or not as it was asked: enabled, or disabled
+  3    an axis ended in fault, stopped by supervision or for want of a command, or not as it was asked: enabled, or disabled
   4    the bus ended lost, or a SubDevice outside Op
   130  ended by force";
 
@@ -50,7 +49,7 @@ pub(crate) struct Run {
     robot: Option<PathBuf>,
 
     /// Stop after this time in Op; without it and --cycles Ctrl-C stops
-    #[arg(long = "for", value_name = "TIME", value_parser = time, conflicts_with = "cycles")]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting, conflicts_with = "cycles")]
     duration: Option<Duration>,
 
     /// Stop after this many cycles in Op
@@ -94,6 +93,17 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "DETAIL", num_args = 0..=1, require_equals = true,
           default_missing_value = "counts")]
     watch: Option<Watching>,
+
+    /// Have faults take place on the simulated bus: a script with a line for each, as `1.5s power off drive-3 for 500ms`,
+    /// since its start; `onbeat fault list` prints all there are
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
+    faults: Option<PathBuf>,
+
+    /// Let `onbeat fault` find the simulated bus, by this name
+    #[arg(long, value_name = "NAME",
+          conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
+    control: Option<String>,
 
     /// Stop when the process that started this one is gone: for scripts and supervisors
     #[arg(long)]
@@ -184,8 +194,10 @@ impl Run {
     }
 
     /// The library's robot, with what the command line says of its run.
-    fn settings(&self, robot: &Robot, stop: &Stop) -> onbeat::Robot {
-        let mut run = onbeat::Robot::from(robot.clone()).wire(self.wire.on_link()).stop(stop.handle());
+    fn settings(&self, robot: &RobotConfig, stop: &Stop) -> onbeat::Robot {
+        let (script, control) = (self.faults.clone(), self.control.clone());
+        let wire = onbeat::compose::link::Wire { script, control, ..self.wire.on_link() };
+        let mut run = onbeat::Robot::from(robot.clone()).wire(wire).stop(stop.handle());
         if let Some(cycles) = self.cycles {
             run = run.cycles(cycles);
         }
@@ -225,13 +237,13 @@ impl Run {
     }
 
     /// The robot file's robot, with what the command line changes.
-    fn robot(&self) -> Result<Robot, Failure> {
-        let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
-        self.hold.change(&mut robot.cycle);
+    fn robot(&self) -> Result<RobotConfig, Failure> {
+        let overrides =
+            Overrides { period: self.period, frame_order: self.frame_order, ..self.hold.overrides() };
+        let mut robot = RobotConfig::read_or_built_in(self.robot.as_deref(), overrides)?;
         if self.controller.is_some() {
             controller::put_first(&mut robot);
         }
-        robot.cycle.frame_order = self.frame_order.unwrap_or(robot.cycle.frame_order);
         Ok(robot)
     }
 }

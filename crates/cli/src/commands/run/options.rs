@@ -8,11 +8,9 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 use control::pacer::Overruns;
 use control::profile::Grants;
-use machine::cpus::Cpus;
 use machine::journal::{self, Restoration};
 use machine::shield::Left;
-use machine::task;
-use robot::{Cycle, OverrunPolicy, Profile};
+use robot::{Overrides, OverrunPolicy, Profile};
 use serde::Serialize;
 
 use crate::arguments::{named, time};
@@ -61,27 +59,10 @@ fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
 }
 
 impl Hold {
-    /// Changes what the robot file says. As there, a value asks for its letter unless the letters are said.
-    pub(super) fn change(&self, cycle: &mut Cycle) {
-        match self.profile {
-            Some(profile) => cycle.profile = profile,
-            None => {
-                cycle.profile.priority |= self.priority.is_some() || self.deadline_runtime.is_some();
-                cycle.profile.spin |= self.spin_margin.is_some();
-            }
-        }
-        if let Some(priority) = self.priority {
-            cycle.priority = priority;
-            cycle.deadline_runtime = None;
-        }
-        cycle.deadline_runtime = self.deadline_runtime.or(cycle.deadline_runtime);
-        cycle.cpu = self.cpu.or(cycle.cpu);
-        if cycle.profile.shield && cycle.cpu.is_none() {
-            // Said here once, so that the explainer and the recording speak of the same CPU as the profile.
-            cycle.cpu = task::affinity(task::current()).unwrap_or_else(|_| Cpus::online()).last();
-        }
-        cycle.spin_margin = self.spin_margin.unwrap_or(cycle.spin_margin);
-        cycle.overrun = self.overrun.unwrap_or(cycle.overrun);
+    /// Values in the place of the robot file's.
+    pub(super) fn overrides(&self) -> Overrides {
+        let Self { profile, priority, deadline_runtime, cpu, spin_margin, overrun } = *self;
+        Overrides { profile, priority, deadline_runtime, cpu, spin_margin, overrun, ..Overrides::default() }
     }
 }
 
@@ -126,7 +107,7 @@ impl fmt::Display for OverrunOutcome {
 #[derive(Serialize)]
 pub(super) struct ProfileOutcome {
     /// Letters of PMCS.
-    asked: String,
+    requested: String,
     granted: String,
     /// Each a sentence, with what to do.
     refusals: Vec<String>,
@@ -165,11 +146,11 @@ impl ProfileOutcome {
             left: report.left.iter().map(left).collect(),
         });
         Self {
-            asked: granted.asked(),
-            granted: granted.letters(),
+            requested: granted.requested().to_string(),
+            granted: granted.letters().to_string(),
             refusals: granted.refusals().collect(),
             notes: granted.notes().collect(),
-            spin_margin_ns: u64::try_from(granted.spin_margin().as_nanos()).unwrap_or(u64::MAX),
+            spin_margin_ns: types::time::nanoseconds(granted.spin_margin()),
             shield,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use control::clock_lock::{LockReport, ReferenceReport};
 use control::controller::AxisReport;
 use control::signal::Counters;
 use diagnose::{Explanation, LateCycle};
@@ -9,11 +10,13 @@ use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::ReceptionCounters;
+use ipc::bus::SubDeviceStatus;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use onbeat::{SIMULATED, Summary};
 use record::{RunConditions, RunSummary, RunTable};
 use serde::Serialize;
+use types::LockState;
 
 use super::options::{OverrunOutcome, ProfileOutcome};
 use super::trouble::{self, Standing};
@@ -34,6 +37,8 @@ pub(super) struct Outcome<'a> {
     findings: Vec<FindingOutcome>,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
+    /// Lock of the cycle to the reference clock at the end.
+    clock_lock: LockOutcome,
     conditions: &'a RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
@@ -57,9 +62,9 @@ struct AxisOutcome<'a> {
     mode: &'static str,
     /// "no answer" of a drive that did not: only its past is known.
     state: String,
-    /// Why supervision has the axis.
+    /// Reason that supervision has the axis.
     stop: Option<&'static str>,
-    /// Why it is not enabled though its controller wants it to be.
+    /// Reason that it is not enabled though its controller wants it to be.
     not_enabled: Option<String>,
     /// Error code of a drive in fault, object 0x603F.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +78,66 @@ struct AxisOutcome<'a> {
     velocity: f64,
     /// N m.
     torque: f64,
+}
+
+/// Lock of the cycle to the reference clock.
+#[derive(Serialize)]
+struct LockOutcome {
+    /// `off` where the cycle follows its own clock.
+    state: LockState,
+    /// Release against its place in the reference clock's period; positive is late.
+    phase_error_ns: i64,
+    /// Rate of the reference clock against this host's.
+    drift_ppb: i64,
+    /// Frames that said nothing of the clocks.
+    outliers: u64,
+    losses: u64,
+    /// Cycles it took to be locked, the last time.
+    cycles_to_lock: u64,
+    /// Largest phase error since then.
+    held_within_ns: u64,
+    /// The reference clock's time less this host's; none where it was not heard of.
+    difference_ns: Option<i64>,
+    /// Time from SYNC0 without a shift to the passage of the cycle's frame at the reference clock.
+    frame_phase_ns: Option<u64>,
+}
+
+impl LockOutcome {
+    fn of(report: LockReport, reference: ReferenceReport) -> Self {
+        let LockReport {
+            state,
+            phase_error_ns,
+            drift_ppb,
+            outliers,
+            losses,
+            cycles_to_lock,
+            held_within_ns,
+        } = report;
+        let ReferenceReport { heard, difference_ns, frame_phase_ns } = reference;
+        let is_known = heard || frame_phase_ns != 0;
+        Self {
+            state,
+            phase_error_ns,
+            drift_ppb,
+            outliers,
+            losses,
+            cycles_to_lock,
+            held_within_ns,
+            difference_ns: is_known.then_some(difference_ns),
+            frame_phase_ns: is_known.then_some(frame_phase_ns),
+        }
+    }
+
+    fn line(&self) -> Option<String> {
+        let (error, drift) = (self.phase_error_ns as f64 / 1e3, self.drift_ppb as f64 / 1e3);
+        (self.state != LockState::Off).then(|| {
+            format!(
+                "{:<24}{}, phase error {error:.1} us, drift {drift:.2} ppm\n\n",
+                "reference clock",
+                self.state.name()
+            )
+        })
+    }
 }
 
 /// A signal in the last cycle before the stop.
@@ -151,8 +216,8 @@ impl<'a> Outcome<'a> {
         let sub_devices = robot.bus.sub_devices.iter().zip(&status.sub_devices).enumerate();
         let sub_devices = sub_devices.map(|(position, (described, it))| SubDeviceOutcome {
             name: &described.name,
-            answers: standing.answers(position),
-            state: it.al_status.to_string(),
+            answers: standing.answers(position) && !it.absent,
+            state: if it.absent { SubDeviceStatus::ABSENT.to_owned() } else { it.al_status.to_string() },
             al_status_code: it.al_status_code.0,
         });
         let findings = summary
@@ -177,7 +242,8 @@ impl<'a> Outcome<'a> {
             signal_counters: SignalCounters { clamped, refused },
             frames: Frames::new(&status.reception, status.link_errors),
             findings: findings.collect(),
-            clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
+            clock_difference_ns: types::time::nanoseconds(status.clock_difference),
+            clock_lock: LockOutcome::of(status.lock, status.reference),
             conditions: &summary.conditions,
             profile: ProfileOutcome::of(&summary.granted),
             overrun: OverrunOutcome::of(robot.cycle.overrun, summary.overruns, summary.stopped_by_overrun),
@@ -206,6 +272,7 @@ impl<'a> Outcome<'a> {
         if self.frames.link_errors > 0 {
             let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
         }
+        text += &self.clock_lock.line().unwrap_or_default();
         text += &self.controller.map(super::controller::table).unwrap_or_default();
         text += &self.axes_table();
         text += &self.troubles();
@@ -252,6 +319,9 @@ impl<'a> Outcome<'a> {
         for (position, it) in self.sub_devices.iter().enumerate() {
             let place = words::sub_devices::place(position, it.name);
             let _ = match it.answers {
+                false if it.state == SubDeviceStatus::ABSENT => {
+                    writeln!(text, "{place}: not on the bus, and need not be")
+                }
                 false => writeln!(text, "{place}: no answer"),
                 true if it.state != op => {
                     let code = AlStatusCode(it.al_status_code);

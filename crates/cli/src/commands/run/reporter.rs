@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use control::status::Status;
 use ethercat::main_device::BringUpPhase;
-use onbeat::{CycleEvent, Notice, Phase, Progress, Reporter};
-use robot::Robot;
+use onbeat::{CycleEvent, LateCycle, Notice, Phase, Progress, Reporter};
+use robot::RobotConfig;
 
 use super::chronicle::Chronicle;
 use super::outcome;
@@ -18,7 +18,7 @@ pub(super) struct RunReporter<'a> {
 }
 
 impl<'a> RunReporter<'a> {
-    pub(super) fn new(robot: &Robot, interface: Option<String>, live: &'a mut LiveLine) -> Self {
+    pub(super) fn new(robot: &RobotConfig, interface: Option<String>, live: &'a mut LiveLine) -> Self {
         Self { chronicle: Chronicle::new(robot, interface, live.voice()), live }
     }
 
@@ -43,6 +43,10 @@ impl Reporter for RunReporter<'_> {
         self.live.show(|| line(progress, lost));
     }
 
+    fn late(&mut self, late: &LateCycle) {
+        self.live.say(&late.to_string());
+    }
+
     fn stopping(&mut self) {
         self.chronicle.close();
     }
@@ -60,8 +64,8 @@ fn line(progress: &Progress<'_>, lost: usize) -> String {
         lost => format!("{lost} without process data, {}", states(status)),
     };
     match progress.phase {
-        Phase::Stopping => format!("stopping: {states} ({:?})", status.stage),
-        Phase::Measuring if status.stage == BringUpPhase::Op => {
+        Phase::Stopping => format!("stopping: {states} ({:?})", status.phase),
+        Phase::Measuring if status.phase == BringUpPhase::Op => {
             let jitter = timing.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
             // The parts that fit on a narrow terminal come first.
             format!(
@@ -72,7 +76,7 @@ fn line(progress: &Progress<'_>, lost: usize) -> String {
                 timing.working_counter_errors.count,
             )
         }
-        Phase::BringUp | Phase::Measuring => format!("{states} ({:?})", status.stage),
+        Phase::BringUp | Phase::Measuring => format!("{states} ({:?})", status.phase),
     }
 }
 

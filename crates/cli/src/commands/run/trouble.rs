@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use control::cycle::Lost;
-use control::status::{Status, stop_code};
+use control::status::Status;
 use control::verdict::{Finding, KeptOff};
 use ethercat::cia402::ErrorCode;
 use ethercat::main_device::BringUpPhase;
 use motion::supervision::StopReason;
-use robot::{InterlockKind, Robot};
+use robot::{InterlockKind, RobotConfig};
 
 use crate::failure::Failure;
 use crate::words::moment::span;
@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 12;
 
 /// States of the SubDevices and the axes when the run came to its end.
 pub(super) struct Standing<'a> {
-    pub(super) robot: &'a Robot,
+    pub(super) robot: &'a RobotConfig,
     /// Before the stop.
     pub(super) status: &'a Status,
     /// Cause for which the link carried no frames at the end, if that is known.
@@ -75,7 +75,8 @@ impl Standing<'_> {
             Finding::Overrun { .. }
             | Finding::BusFailed { .. }
             | Finding::BusLost { .. }
-            | Finding::ControllerLost => None,
+            | Finding::ControllerLost
+            | Finding::CommandLost => None,
             Finding::AxisInFault { axis, .. }
             | Finding::AxisStopped { axis, .. }
             | Finding::NotEnabled { axis, .. }
@@ -109,6 +110,9 @@ impl Standing<'_> {
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
                                         that answers until the cycle ends, or disables its axes before it goes; start it again"
                 .to_owned(),
+            Finding::CommandLost => "the command went stale while axes followed it, they were brought to rest, and none came after it: \
+                                     expected a program that commands until the run ends, or brings the axes to rest before it goes"
+                .to_owned(),
             Finding::NotEnabled { axis, why } => format!(
                 "axis \"{}\" was asked to be enabled and was not: {}",
                 self.robot.axes[axis].name,
@@ -128,7 +132,7 @@ impl Standing<'_> {
                 )
             }
             Finding::OutsideOp { position, status, code } => format!(
-                "{} ended in {status}, expected Op: AL status code {code}; a restart brings it back",
+                "{} ended in {status}, expected Op: AL status code {code}; it did not come back to Op by itself",
                 self.place(position)
             ),
             Finding::LostInTheStop { position, cycles } => format!(
@@ -138,10 +142,10 @@ impl Standing<'_> {
         }
     }
 
-    /// Why an axis is not enabled that its controller wants to be, with what to do.
+    /// Reason that an axis is not enabled that its controller wants to be, with what to do.
     pub(super) fn not_enabled(&self, axis: usize) -> Option<String> {
         let why = self.status.axes[axis].kept_off(self.robot.cycle.period)?;
-        (self.status.stage == BringUpPhase::Op).then(|| self.kept_off(axis, why))
+        (self.status.phase == BringUpPhase::Op).then(|| self.kept_off(axis, why))
     }
 
     fn kept_off(&self, axis: usize, why: KeptOff) -> String {
@@ -163,7 +167,7 @@ impl Standing<'_> {
         }
         if all_out {
             return format!(
-                "all SubDevices with process data were out of Op for {lasted}: the bus ended lost; a restart brings them back"
+                "all SubDevices with process data were out of Op for {lasted}: the bus ended lost"
             );
         }
         format!(
@@ -187,7 +191,8 @@ fn kind(finding: &Finding) -> &'static str {
         Finding::Overrun { .. }
         | Finding::BusFailed { .. }
         | Finding::BusLost { .. }
-        | Finding::ControllerLost => "",
+        | Finding::ControllerLost
+        | Finding::CommandLost => "",
         Finding::AxisInFault { .. }
         | Finding::AxisStopped { .. }
         | Finding::NotEnabled { .. }
@@ -208,9 +213,9 @@ pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
     }
 }
 
-/// Why supervision has an axis, in words.
+/// Reason that supervision has an axis, in words.
 pub(super) fn stop_words(reason: StopReason) -> &'static str {
-    stop_code(reason).words()
+    reason.words()
 }
 
 /// A drive's error code, object 0x603F, in words, with what to do.
@@ -227,10 +232,10 @@ pub(super) fn error_code(code: u16) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::robot_file;
+    use robot::Overrides;
 
     fn told(findings: &[Finding]) -> Vec<String> {
-        let robot = robot_file::robot(None, None).unwrap();
+        let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let status = Status::initial(6, 6);
         let standing = Standing { robot: &robot, status: &status, link_trouble: None };
         let verdict = standing.verdict(findings).unwrap_err().to_string();

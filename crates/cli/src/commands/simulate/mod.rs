@@ -1,5 +1,6 @@
 //! `onbeat simulate`: the robot's SubDevices on a network interface.
 
+mod faults;
 mod probe;
 mod record;
 
@@ -7,15 +8,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use control::profile::RealTimeProfile;
+use control::link::RingError;
+use control::profile::{Granted, RealTimeProfile};
 use control::serve::Server;
+use onbeat::Error;
+use onbeat::fault::{FaultySegment, Script, Targets};
+use robot::{Overrides, RobotConfig};
 
-use crate::arguments::time;
-use crate::compose::{profile, robot_file, segment};
+use crate::arguments::{lasting, time};
+use crate::compose::segment;
+use crate::compose::sii_files::SiiFiles;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 use crate::words::sub_device_count;
+use faults::OnDemand;
 use record::FrameRecorder;
 
 #[derive(Args, Debug)]
@@ -28,8 +35,12 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "NIC")]
     iface: String,
 
+    /// Answer on this one, too: the other end of a ring, to which the last OUT leads
+    #[arg(long, value_name = "NIC", conflicts_with = "record")]
+    second_iface: Option<String>,
+
     /// Stop after this time; without it Ctrl-C stops
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
     duration: Option<Duration>,
 
     /// Record every process data frame with its kernel time stamp, to judge any MainDevice's timing from outside
@@ -39,6 +50,18 @@ pub(crate) struct Simulate {
     /// Period of the MainDevice, where the robot file has another; only --record notes it
     #[arg(long, value_name = "TIME", value_parser = time, requires = "record")]
     period: Option<Duration>,
+
+    /// Have faults take place: a script with a line for each, as `1.5s power off drive-3 for 500ms`
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
+
+    /// Name by which `onbeat fault` finds it; without it the robot's
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+
+    /// Keep SIIs in this folder, a file for each SubDevice: what is written to them is there at the next start
+    #[arg(long, value_name = "FOLDER")]
+    sii: Option<PathBuf>,
 
     /// Stop when the process that started this one is gone: for scripts and supervisors
     #[arg(long)]
@@ -54,9 +77,20 @@ impl Simulate {
         if self.with_parent {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
-        let robot = robot_file::robot(self.robot.as_deref(), self.period)?;
-        let mut segment = segment::segment(&robot)?;
-        let server = Server::open(&self.iface)?;
+        let overrides = Overrides { period: self.period, ..Overrides::default() };
+        let mut robot = RobotConfig::read_or_built_in(self.robot.as_deref(), overrides)?;
+        robot.bus.ring |= self.second_iface.is_some();
+        let files = self.sii.as_deref().map(SiiFiles::open).transpose().map_err(Error::from)?;
+        let mut segment = segment::segment_keeping(&robot, files.as_ref())?;
+        let targets = Targets::of(&robot, &mut segment);
+        let script = self.faults.as_deref().map(|path| Script::read(path, &targets)).transpose()?;
+        let mut server = match &self.second_iface {
+            None => Server::open(&self.iface)?,
+            Some(second) if *second == self.iface => {
+                return Err(Failure::from(RingError::SameInterface { interface: second.clone() }));
+            }
+            Some(second) => Server::open_ring(&self.iface, second)?,
+        };
         let stop = Stop::listen()?;
         if let Some(duration) = self.duration {
             stop.after(duration);
@@ -65,20 +99,33 @@ impl Simulate {
         let mut recorder = record
             .map(|path| FrameRecorder::create(path, &robot, &segment, &self.iface, stop.handle().clone()))
             .transpose()?;
+        let script = script.unwrap_or_default();
+        let (mut segment, handle) = FaultySegment::new(segment, server.faults(), &script);
+        let on_demand = OnDemand::begin(&robot, self.control.as_deref(), &mut segment, &handle, &targets)?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
-        let scheduling = profile::simulated(&robot);
+        let scheduling = segment::scheduling(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
-        let granted = profile.apply();
+        let granted = Granted::ask(&profile);
         let found = sub_device_count(robot.bus.sub_devices.len());
-        output::say(format_args!("{}: {found} on {}, {granted}; Ctrl-C stops", robot.name, self.iface));
+        let second =
+            self.second_iface.as_ref().map_or(String::new(), |second| format!(" and {second}, a ring"));
+        output::say(format_args!(
+            "{}: {found} on {}{second}, {granted}; Ctrl-C stops",
+            robot.name, self.iface
+        ));
         let served = match &mut recorder {
             None => server.run(&mut segment, stop.flag())?,
             Some(recorder) => {
                 server.run_watched(&mut segment, stop.flag(), &mut |segment, arrival, frame| {
-                    recorder.watch(segment, arrival, frame);
+                    recorder.watch(segment.segment(), arrival, frame);
                 })?
             }
         };
+        drop(segment);
+        on_demand.finish();
+        if let Some(files) = files {
+            files.finish().map_err(Error::from)?;
+        }
         output::say(format_args!(
             "{} frames received, {} returned, {} refused by the interface",
             served.received, served.returned, served.refused

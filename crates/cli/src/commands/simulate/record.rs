@@ -20,7 +20,7 @@ use machine::conditions::Conditions;
 use machine::usage::Usage;
 use record::recording::Header;
 use record::{Facts, RecordingWriter};
-use robot::{Application, Robot};
+use robot::{Application, RobotConfig};
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -76,7 +76,7 @@ impl FrameRecorder {
     /// writer shall not have. A file that fails raises `stop`.
     pub(super) fn create(
         path: &Path,
-        robot: &Robot,
+        robot: &RobotConfig,
         segment: &Segment,
         interface: &str,
         stop: StopHandle,
@@ -229,7 +229,7 @@ struct Watched {
 }
 
 /// The signal with the number of the cycle, or else the first digital outputs.
-fn watched_outputs(robot: &Robot, segment: &Segment) -> Result<Option<Watched>, Failure> {
+fn watched_outputs(robot: &RobotConfig, segment: &Segment) -> Result<Option<Watched>, Failure> {
     let mappings: Vec<Option<PdoMapping>> = robot
         .bus
         .sub_devices
@@ -260,13 +260,13 @@ fn watched_outputs(robot: &Robot, segment: &Segment) -> Result<Option<Watched>, 
     Ok(number.or_else(|| others.next()))
 }
 
-fn facts(robot: &Robot, interface: &str, watched: Option<&Watched>) -> Facts {
+fn facts(robot: &RobotConfig, interface: &str, watched: Option<&Watched>) -> Facts {
     let machine = Conditions::read();
     let mut facts = Facts::new();
     let mut add = |name: &str, value: Value| facts.insert(name.into(), value);
     add("robot", robot.name.as_str().into());
     add("sub_devices", robot.bus.sub_devices.len().into());
-    add("period_ns", u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX).into());
+    add("period_ns", types::time::nanoseconds(robot.cycle.period).into());
     add("interface", interface.into());
     add("stamps", "kernel receive time stamps (SO_TIMESTAMPNS), CLOCK_REALTIME".into());
     add("outputs", watched.map(|it| it.name.as_str()).into());

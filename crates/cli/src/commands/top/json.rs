@@ -14,6 +14,8 @@ pub(super) fn object(picture: &Picture) -> Value {
         .then(|| picture.axis_name(usize::from(it.command.last_refused_axis)));
     let refused_signal = picture.description.signals.get(usize::from(it.command.last_refused_signal));
     let refused_signal = refused_signal.filter(|_| it.command.last_refusal != 0).map(|it| &it.name);
+    let clamped_axis = picture.description.axes.get(usize::from(it.command.last_clamped_axis));
+    let clamped_axis = clamped_axis.filter(|_| it.command.last_clamp != 0).map(|it| &it.name);
     json!({
         "cycle": it.cycle,
         "release_ns": it.release_ns,
@@ -23,7 +25,7 @@ pub(super) fn object(picture: &Picture) -> Value {
             Standing::Live | Standing::Still(_) => None,
         },
         "bus": {
-            "stage": words::stage(it.bus.stage),
+            "phase": words::bus_phase(it.bus.phase),
             "all_fresh": it.bus.all_fresh,
             "working_counter_errors": it.bus.working_counter_errors,
             "frames_sent": it.bus.frames_sent,
@@ -33,6 +35,15 @@ pub(super) fn object(picture: &Picture) -> Value {
             "broken_cycles": it.bus.broken_cycles,
             "clock_difference_ns": it.bus.clock_difference_ns,
             "link_errors": it.bus.link_errors,
+        },
+        "clock": {
+            "lock": words::clock_lock(it.clock.lock),
+            "heard": it.clock.heard,
+            "difference_ns": it.clock.difference_ns,
+            "frame_phase_ns": it.clock.frame_phase_ns,
+            "phase_error_ns": it.clock.phase_error_ns,
+            "drift_ppb": it.clock.drift_ppb,
+            "losses": it.clock.losses,
         },
         "timing": {
             "cycles": it.timing.cycles,
@@ -52,6 +63,9 @@ pub(super) fn object(picture: &Picture) -> Value {
             "last_refusal": words::refusal(it.command.last_refusal),
             "last_refused_axis": refused_axis,
             "last_refused_signal": refused_signal,
+            "clamped": it.command.clamped,
+            "last_clamp": words::clamp(it.command.last_clamp),
+            "last_clamped_axis": clamped_axis,
         },
         "control": {
             "active": it.control.active,

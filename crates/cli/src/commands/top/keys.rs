@@ -1,6 +1,13 @@
 //! Meaning of keys.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use ratatui::termion::event::Key;
+use ratatui::termion::input::TermRead;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::picture::View;
 
@@ -11,22 +18,54 @@ pub(super) enum Pressed {
     Quit,
 }
 
-/// Changes the view as the key says; the page that scrolls has so many rows.
-pub(super) fn press(view: &mut View, key: KeyEvent, rows: usize) -> Pressed {
-    if key.kind == KeyEventKind::Release {
-        return Pressed::Nothing;
+/// Keyboard of the terminal that is drawn on.
+pub(super) struct Keyboard(OwnedFd);
+
+impl Keyboard {
+    /// Standard input, or the controlling terminal where that is a file or a pipe.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub(super) fn open() -> io::Result<Self> {
+        let input = io::stdin();
+        let terminal = match input.is_terminal() {
+            true => input.as_fd().try_clone_to_owned()?,
+            false => File::open("/dev/tty")?.into(),
+        };
+        Ok(Self(terminal))
     }
-    match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Pressed::Quit,
-        KeyCode::Char('q') | KeyCode::Esc => return Pressed::Quit,
-        KeyCode::Char('p' | ' ') => view.paused = !view.paused,
-        KeyCode::Tab | KeyCode::Left | KeyCode::Right => view.turn(),
-        KeyCode::Up | KeyCode::Char('k') => view.scroll(-1, rows),
-        KeyCode::Down | KeyCode::Char('j') => view.scroll(1, rows),
-        KeyCode::PageUp => view.scroll(-PAGE, rows),
-        KeyCode::PageDown => view.scroll(PAGE, rows),
-        KeyCode::Home => view.scroll(isize::MIN, rows),
-        KeyCode::End => view.scroll(isize::MAX, rows),
+
+    /// Keys pressed within `time`, at once when there are some; `None` when the terminal is gone.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub(super) fn keys(&self, time: Duration) -> io::Result<Option<Vec<Key>>> {
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&time)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Some(Vec::new())),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut bytes = [0; 256];
+        match rustix::io::read(&self.0, &mut bytes)? {
+            0 => Ok(None),
+            length => Ok(Some(bytes[..length].keys().flatten().collect())),
+        }
+    }
+}
+
+/// Changes the view as the key says; the page that scrolls has so many rows.
+pub(super) fn press(view: &mut View, key: Key, rows: usize) -> Pressed {
+    match key {
+        Key::Ctrl('c') | Key::Char('q') | Key::Esc => return Pressed::Quit,
+        Key::Char('p' | ' ') => view.paused = !view.paused,
+        Key::Char('\t') | Key::Left | Key::Right => view.turn(),
+        Key::Up | Key::Char('k') => view.scroll(-1, rows),
+        Key::Down | Key::Char('j') => view.scroll(1, rows),
+        Key::PageUp => view.scroll(-PAGE, rows),
+        Key::PageDown => view.scroll(PAGE, rows),
+        Key::Home => view.scroll(isize::MIN, rows),
+        Key::End => view.scroll(isize::MAX, rows),
         _ => {}
     }
     Pressed::Nothing
@@ -43,21 +82,24 @@ mod tests {
     #[test]
     fn keys_scroll_within_the_rows_turn_the_page_pause_and_quit() {
         let mut view = View::default();
-        let mut press = |code: KeyCode| {
-            let pressed = press(&mut view, KeyEvent::new(code, KeyModifiers::NONE), 59);
+        let mut press = |key: Key| {
+            let pressed = press(&mut view, key, 59);
             (pressed, view)
         };
-        assert_eq!(press(KeyCode::Down).1.scroll, 1);
-        assert_eq!(press(KeyCode::Up).1.scroll, 0);
-        assert_eq!(press(KeyCode::Up).1.scroll, 0);
-        assert_eq!(press(KeyCode::End).1.scroll, 58);
-        assert_eq!(press(KeyCode::PageDown).1.scroll, 58);
-        assert_eq!(press(KeyCode::PageUp).1.scroll, 50);
-        let turned = press(KeyCode::Tab).1;
+        assert_eq!(press(Key::Down).1.scroll, 1);
+        assert_eq!(press(Key::Up).1.scroll, 0);
+        assert_eq!(press(Key::Up).1.scroll, 0);
+        assert_eq!(press(Key::End).1.scroll, 58);
+        assert_eq!(press(Key::PageDown).1.scroll, 58);
+        assert_eq!(press(Key::PageUp).1.scroll, 50);
+        let turned = press(Key::Char('\t')).1;
         assert_eq!((turned.page, turned.scroll), (Page::Signals, 0));
-        assert_eq!([press(KeyCode::Tab).1.page, press(KeyCode::Tab).1.page], [Page::Details, Page::Axes]);
-        assert!(press(KeyCode::Char('p')).1.paused && !press(KeyCode::Char('p')).1.paused);
-        assert_eq!(press(KeyCode::Char('x')).0, Pressed::Nothing);
-        assert_eq!(press(KeyCode::Char('q')).0, Pressed::Quit);
+        assert_eq!(
+            [press(Key::Char('\t')).1.page, press(Key::Char('\t')).1.page],
+            [Page::Details, Page::Axes]
+        );
+        assert!(press(Key::Char('p')).1.paused && !press(Key::Char('p')).1.paused);
+        assert_eq!(press(Key::Char('x')).0, Pressed::Nothing);
+        assert_eq!(press(Key::Char('q')).0, Pressed::Quit);
     }
 }

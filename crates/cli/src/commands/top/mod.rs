@@ -19,11 +19,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use ipc::client::Client;
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event};
+use ratatui::Terminal;
+use ratatui::backend::{Backend, TermionBackend};
+use ratatui::termion::raw::IntoRawMode;
+use ratatui::termion::screen::IntoAlternateScreen;
 
 use self::draw::Screen;
-use self::keys::Pressed;
+use self::keys::{Keyboard, Pressed};
 use self::picture::{Picture, View};
 use self::source::Source;
 pub(crate) use self::source::Which;
@@ -31,6 +33,7 @@ use crate::arguments::time;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use crate::words::{USUAL_COLUMNS, columns};
 
 /// Reads the cycle's state as any program may, without root: the cycle cannot notice it. Keys: q quit, arrows and page
 /// keys scroll, tab axes, signals, or tasks and channels, p pause.
@@ -88,7 +91,7 @@ impl Top {
             if source.has_ended() {
                 return Err(Failure::new("the cycle ended before its first cycle: start it again"));
             }
-            if stop.asked() {
+            if stop.is_requested() {
                 return Ok(());
             }
             if begin.elapsed() > FIRST_CYCLE && !self.wait {
@@ -104,33 +107,55 @@ impl Top {
         if self.json {
             output::print(serde_json::to_string_pretty(&json::object(&picture))? + "\n")
         } else {
-            let columns = crate::words::columns(&io::stdout()).clamp(80, 1000);
             let screen = Screen { picture: &picture, view: View::default(), keys: false };
-            output::print(screen.text(columns as u16))
+            output::print(match columns(&io::stdout()) {
+                Some(columns) => screen.text(columns.clamp(USUAL_COLUMNS, 1000) as u16),
+                None => screen.whole(),
+            })
         }
     }
 
     /// Pictures until the user has seen enough.
     fn watch(&self, ipc: Client, stop: &Stop) -> Result<(), Failure> {
-        let mut terminal = ratatui::try_init().map_err(|error| {
-            Failure::new(format!("this terminal cannot be drawn on ({error}): use --once"))
-        })?;
-        let watched = self.show(&mut terminal, Source::new(ipc), stop);
-        ratatui::restore();
-        watched
+        let no_screen =
+            |error| Failure::new(format!("this terminal cannot be drawn on ({error}): use --once"));
+        let keyboard = Keyboard::open().map_err(no_screen)?;
+        // Both are undone when they are dropped: after an error and a panic, too.
+        let screen =
+            io::stdout().into_raw_mode().and_then(|raw| raw.into_alternate_screen()).map_err(no_screen)?;
+        let mut terminal = Terminal::new(TermionBackend::new(screen)).map_err(no_screen)?;
+        let watched = self.show(&mut terminal, &keyboard, Source::new(ipc), stop);
+        let shown = terminal.show_cursor();
+        watched.and_then(|()| Ok(shown?))
     }
 
-    fn show(&self, terminal: &mut DefaultTerminal, mut source: Source, stop: &Stop) -> Result<(), Failure> {
+    fn show(
+        &self,
+        terminal: &mut Terminal<impl Backend>,
+        keyboard: &Keyboard,
+        mut source: Source,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let mut picture = source.picture();
         let mut view = View::default();
         let mut looked_for_next = Instant::now();
-        while !stop.asked() {
+        while !stop.is_requested() {
             if !view.paused {
                 source.look(&mut picture)?;
             }
             terminal.draw(|frame| frame.render_widget(screen(&picture, view), frame.area()))?;
-            if keys_until(Instant::now() + self.every, &picture, &mut view, stop)? == Pressed::Quit {
-                return Ok(());
+            let (next, size) = (Instant::now() + self.every, terminal.size()?);
+            while Instant::now() < next && !stop.is_requested() && terminal.size()? == size {
+                // A signal and the terminal's size are looked at now and then.
+                let left = next.saturating_duration_since(Instant::now()).min(Duration::from_millis(100));
+                let Some(keys) = keyboard.keys(left)? else { return Ok(()) };
+                let rows = screen(&picture, view).rows();
+                if keys.iter().any(|key| keys::press(&mut view, *key, rows) == Pressed::Quit) {
+                    return Ok(());
+                }
+                if !keys.is_empty() {
+                    break;
+                }
             }
             if self.wait && source.has_ended() && looked_for_next.elapsed() >= source::LOOK_FOR_ONE {
                 looked_for_next = Instant::now();
@@ -149,25 +174,6 @@ impl Top {
             Ok(ipc) => Ok(Some(ipc)),
             Err(error) if source::is_absence(&error) => Ok(None),
             Err(error) => Err(error.into()),
-        }
-    }
-}
-
-/// Takes keys until it is time for the next picture, or one has changed the view.
-fn keys_until(next: Instant, picture: &Picture, view: &mut View, stop: &Stop) -> Result<Pressed, Failure> {
-    loop {
-        let left = next.saturating_duration_since(Instant::now());
-        // A signal is looked for now and then.
-        if !event::poll(left.min(Duration::from_millis(100)))? {
-            if Instant::now() >= next || stop.asked() {
-                return Ok(Pressed::Nothing);
-            }
-            continue;
-        }
-        match event::read()? {
-            Event::Key(key) => return Ok(keys::press(view, key, screen(picture, *view).rows())),
-            Event::Resize(..) => return Ok(Pressed::Nothing),
-            _ => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ipc::description::Description;
 use ipc::state::{Spread, State, Timing};
 use serde_json::Value;
+use types::CyclicMode;
 
 /// A cycle, as last read.
 #[derive(Clone, Debug, Default)]
@@ -50,12 +51,10 @@ impl Picture {
     /// Set-point the axis was sent, and its distance from that: in the unit of its mode.
     pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, f64)> {
         let it = self.state.axes.get(axis)?;
-        let mode = self.description.axes.get(axis)?.mode.as_str();
-        let (target, actual) = match mode {
-            "csp" => (it.target_position, it.position),
-            "csv" => (it.target_velocity, it.velocity),
-            "cst" => (it.target_effort, it.effort),
-            _ => return None,
+        let (target, actual) = match self.description.axes.get(axis)?.mode {
+            CyclicMode::Position => (it.target_position, it.position),
+            CyclicMode::Velocity => (it.target_velocity, it.velocity),
+            CyclicMode::Torque => (it.target_effort, it.effort),
         };
         Some((target, target - actual))
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ipc::client::{AttachError, Client, FindError};
-use ipc::state::{self, ReadError};
+use ipc::state;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::picture::{Picture, Standing};
@@ -29,7 +29,7 @@ impl Which<'_> {
     /// The same, but one that does not run yet is waited for; `None` if the user asks for a stop first.
     pub(super) fn wait(self, stop: &Stop) -> Result<Option<Client>, Failure> {
         let mut said = false;
-        while !stop.asked() {
+        while !stop.is_requested() {
             match self.find() {
                 Ok(ipc) => return Ok(Some(ipc)),
                 Err(error) if is_absence(&error) => {
@@ -92,10 +92,9 @@ impl Source {
         if heartbeat != self.heartbeat {
             (self.heartbeat, self.beating) = (heartbeat, now);
         }
-        match self.reader.read() {
-            Ok(state) => picture.take(state, now_ns()),
-            // Looked at again soon.
-            Err(ReadError::Nothing | ReadError::Torn) => {}
+        // Otherwise looked at again soon.
+        if let Ok(state) = self.reader.read() {
+            picture.take(state, now_ns());
         }
         if let Ok(document) = self.ipc.diagnostics() {
             // What cannot be read is shown as it is.

@@ -61,7 +61,7 @@ fn enabled() -> (Drive, Plant) {
 }
 
 fn seen(state: State, position: i32) -> Option<DriveInput> {
-    Some(DriveInput { statusword: state.statusword(), position, ..DriveInput::default() })
+    Some(DriveInput { statusword: Statusword(state.statusword()), position, ..DriveInput::default() })
 }
 
 fn wanting(request: Request) -> DriveCommand {
@@ -312,8 +312,8 @@ fn any_request() -> impl Strategy<Value = Request> {
 /// Statuswords as they come (most show no way to Operation enabled) and those that show a state.
 fn any_statusword() -> impl Strategy<Value = Statusword> {
     let shown = (prop::sample::select(State::ALL.to_vec()), any::<u16>())
-        .prop_map(|(state, free)| Statusword(state.statusword().0 | free & 0xFF90));
-    let enabled = Just(State::OperationEnabled.statusword());
+        .prop_map(|(state, free)| Statusword(state.statusword() | free & 0xFF90));
+    let enabled = Just(Statusword(State::OperationEnabled.statusword()));
     prop_oneof![1 => any::<u16>().prop_map(Statusword), 3 => shown, 3 => enabled]
 }
 
@@ -410,4 +410,57 @@ proptest! {
         }
         prop_assert_eq!(drive.state(), Some(State::OperationEnabled));
     }
+}
+
+/// Input of an enabled drive in this mode, at a position.
+fn in_mode(mode: ModeOfOperation, position: i32) -> Option<DriveInput> {
+    seen(State::OperationEnabled, position).map(|input| DriveInput { mode: Some(mode), ..input })
+}
+
+// feature(cia402): cyclic modes are changed while the axis moves, each to each, without a jump
+#[test]
+fn until_the_mode_is_shown_the_targets_of_both_are_sent() {
+    let [csp, csv, cst] = [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque];
+    let wanting = |target_position| DriveCommand { target_position, ..wanting(Request::Enable) };
+    let sent = |output: DriveOutput| (output.target_position, output.target_velocity, output.target_torque);
+    let mut drive = Drive::new(csp, STEP);
+    for position in [0, 0, 100] {
+        drive.update(in_mode(csp.into(), 0), wanting(position));
+    }
+    assert!(drive.change_mode(csv) && drive.is_changing_mode());
+    assert_eq!(drive.mode_of_operation(), csv.into());
+    assert_eq!(sent(drive.update(in_mode(csp.into(), 50), wanting(200))), (200, 500, 0));
+    // A jump is refused in this time as in any other.
+    assert_eq!(sent(drive.update(in_mode(csp.into(), 60), wanting(9_000))), (200, 500, 0));
+    assert_eq!((drive.phase(), drive.refused_targets()), (Phase::Holding, 1));
+    assert_eq!(sent(drive.update(in_mode(csv.into(), 60), wanting(300))), (60, 500, 0));
+    assert!(!drive.is_changing_mode());
+    // Back by way of a torque: the position begins where the axis is.
+    assert!(drive.change_mode(cst));
+    assert_eq!(sent(drive.update(in_mode(csv.into(), 70), wanting(300))), (70, 500, 50));
+    assert_eq!(sent(drive.update(in_mode(cst.into(), 80), wanting(300))), (80, 0, 50));
+    assert!(drive.change_mode(csp));
+    assert_eq!(sent(drive.update(in_mode(cst.into(), 90), wanting(9_000))), (90, 0, 50), "too far");
+    assert_eq!(sent(drive.update(in_mode(cst.into(), 95), wanting(900))), (900, 0, 50));
+    assert_eq!(sent(drive.update(in_mode(csp.into(), 99), wanting(901))), (901, 0, 0));
+}
+
+#[test]
+fn while_a_mode_changes_nothing_goes_on_blind_for_ever() {
+    let mut drive = Drive::new(CyclicMode::Velocity, STEP);
+    let csv = ModeOfOperation::from(CyclicMode::Velocity);
+    for _ in 0..3 {
+        drive.update(in_mode(csv, 0), wanting(Request::Enable));
+    }
+    drive.change_mode(CyclicMode::Torque);
+    drive.update(in_mode(csv, 0), wanting(Request::Enable));
+    let softer = DriveCommand { target_velocity: 900, target_torque: 20, ..wanting(Request::Enable) };
+    for _ in 0..BLIND_CYCLES {
+        drive.update(None, softer);
+    }
+    assert_eq!((drive.last_output().target_velocity, drive.last_output().target_torque), (900, 20));
+    let least = DriveCommand { target_velocity: 1_000, target_torque: 10, ..softer };
+    drive.update(None, least);
+    assert_eq!((drive.last_output().target_velocity, drive.last_output().target_torque), (900, 10));
+    assert!(!drive.home(), "it is asked in one mode");
 }

@@ -6,18 +6,19 @@ use crate::register::DlStatus;
 use crate::time::Instant;
 use crate::wire::{read_u16, read_u32, read_u64};
 
-use super::{Outcome, Step, Worker};
-use crate::main_device::clock::LatchedTimes;
+use super::{Look, Outcome, Step, Worker};
+use crate::main_device::clock::{ClockSetting, LatchedTimes, delay_behind};
 use crate::main_device::error::SubDeviceError;
 use crate::main_device::error_counters::ErrorCounters;
 use crate::main_device::mailbox::Progress;
-use crate::main_device::plan::{Action, Reading};
+use crate::main_device::plan::{Action, Latched, Reading};
 use crate::main_device::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 use crate::main_device::retry::RetryCounter;
 use crate::main_device::sii_reader::{SiiProgress, SiiRequest};
 use crate::main_device::state_change::{Ask, StateProgress};
 use crate::main_device::sub_device::{EscInformation, SubDevice};
-use crate::main_device::{coe_mapping, limits, watchdogs};
+use crate::main_device::sync0::SyncMiss;
+use crate::main_device::{coe_mapping, latches, limits, watchdogs};
 
 impl Worker {
     /// The datagram on its way came back.
@@ -37,23 +38,60 @@ impl Worker {
             let progress = self.mailbox.reply(now, data, working_counter);
             return self.mailbox_progress(now, progress, sub_device);
         }
-        if core::mem::take(&mut self.reads_errors) {
-            self.look_at_errors = false;
-            sub_device.error_counters = ErrorCounters::parse(data).filter(|_| working_counter == 1);
+        if let Some(look) = self.looking.take() {
+            self.looked(look, sub_device, (working_counter == 1).then_some(data));
             return Outcome::Nothing;
         }
-        if working_counter != 1 {
+        // A latch is everybody's.
+        let is_latch = working_counter > 0 && matches!(self.plan.get(self.next), Some(Action::Latch));
+        if working_counter != 1 && !is_latch {
             return self.unanswered(now);
         }
         self.unanswered = RetryCounter::default();
         if self.is_done() {
             self.look_at_status = false;
             note_status(sub_device, data);
-            return Outcome::Nothing;
+            return Outcome::Looked;
+        }
+        if let Action::CheckSync(sync) = self.plan[self.next] {
+            let has_64_bits = sub_device.information.features.distributed_clocks_64_bit();
+            if let Some(miss) = sync.miss(data, has_64_bits, self.limits.period) {
+                return self.sync_missed(miss);
+            }
         }
         match self.advance(now, data, sub_device) {
             Ok(()) => Outcome::Nothing,
             Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    /// SYNC0 was not started in time: it is started anew, a few times.
+    fn sync_missed(&mut self, last: SyncMiss) -> Outcome {
+        self.sync_misses += 1;
+        if self.sync_misses >= limits::SYNC_STARTS {
+            return Outcome::Failed(SubDeviceError::SyncMissed { tries: self.sync_misses, last });
+        }
+        self.begin_sync_anew();
+        Outcome::SyncMissed(last)
+    }
+
+    /// A look for a diagnosis came back, with `data` if it was answered.
+    fn looked(&mut self, look: Look, sub_device: &mut SubDevice, data: Option<&[u8]>) {
+        match look {
+            Look::Clear => {}
+            Look::Errors => sub_device.error_counters = data.and_then(ErrorCounters::parse),
+            Look::Inputs => {
+                let before = sub_device.latches.take();
+                sub_device.latches = data.and_then(|data| latches::parse(data, before));
+                self.look_at_inputs = false;
+                return;
+            }
+            Look::Links => {
+                sub_device.links = data.and_then(|data| read_u16(data, 0)).map(DlStatus::from_bits);
+            }
+        }
+        if self.look == Some(look) {
+            self.look = look.next();
         }
     }
 
@@ -89,10 +127,36 @@ impl Worker {
                 self.advance_sii(now, data, sub_device);
                 return Ok(());
             }
+            Action::Latch => self.latches.at = now,
+            Action::ReadLatch(whose) => {
+                let (time, whose) = (read_u64(data, 0).unwrap_or(0), *whose);
+                match whose {
+                    Latched::Reference => self.latches.reference = time,
+                    Latched::Own => self.latches.own = time,
+                    Latched::ReferenceAgain if time == self.latches.reference => {}
+                    Latched::ReferenceAgain => {
+                        // Another has latched meanwhile: its latch does as well.
+                        self.latches.reference = time;
+                        self.next -= 1;
+                        return Ok(());
+                    }
+                }
+            }
+            Action::LearnSii => return self.advance_outline(now, data, sub_device),
+            Action::ReadBefore(reading) => {
+                let reading = *reading;
+                self.take_before(reading, data, sub_device);
+            }
+            Action::WriteOffset => {
+                let delay = sub_device.clock.map_or(0, |it| it.delay);
+                sub_device.clock = Some(ClockSetting { offset: self.latches.offset, delay });
+            }
             Action::AssignStationAddress
+            | Action::Part(_)
             | Action::Write(..)
-            | Action::WriteSync0Start(_)
-            | Action::StartSync0
+            | Action::WriteSyncStart(_)
+            | Action::StartSync(_)
+            | Action::CheckSync(_)
             | Action::Download(_)
             | Action::Verify { .. }
             | Action::ReadMapping(_) => {}
@@ -128,7 +192,7 @@ impl Worker {
         let image = match reader.fetched(now, data) {
             Ok(SiiProgress::Busy) => return self.not_before = now + limits::PAUSE / 4,
             Ok(SiiProgress::More) => return self.stuck_since = None,
-            Ok(SiiProgress::Complete) => core::mem::take(&mut **reader).finish(),
+            Ok(SiiProgress::Complete) => core::mem::take(reader).finish(),
             Err(error) => Err(error),
         };
         match image {
@@ -140,6 +204,45 @@ impl Worker {
             Err(error) => sub_device.sii_problem = Some(error),
         }
         self.action_done();
+    }
+
+    /// The outline of its SII goes on, and tells where its mailbox and process data are.
+    fn advance_outline(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        let Step::Sii(reader) = &mut self.step else { return Ok(()) };
+        if matches!(reader.request(), SiiRequest::Command(_)) {
+            reader.commanded(now);
+            return Ok(());
+        }
+        match reader.fetched(now, data)? {
+            SiiProgress::Busy => self.not_before = now + limits::PAUSE / 4,
+            SiiProgress::More => self.stuck_since = None,
+            SiiProgress::Complete => {
+                if let Some(outline) = reader.outline() {
+                    sub_device.learn(outline)?;
+                }
+                self.mailbox.open(sub_device.mailbox);
+                self.action_done();
+            }
+        }
+        Ok(())
+    }
+
+    /// The one before it shows its links, then its latched times: from these its own delay follows.
+    fn take_before(&mut self, reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
+        let Some(before) = &mut self.before else { return };
+        if reading == Reading::DlStatus {
+            before.links = DlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
+            return;
+        }
+        let times = core::array::from_fn(|port| read_u32(data, port * 4).unwrap_or(0));
+        let own = (sub_device.dl_status, sub_device.latched.ports);
+        let delay = delay_behind((before.links, times, before.delay), own);
+        sub_device.clock = sub_device.clock.map(|clock| ClockSetting { delay, ..clock });
     }
 
     pub(super) fn mailbox_progress(
@@ -156,8 +259,15 @@ impl Worker {
             }
             Progress::Emergency(emergency) => Outcome::Emergency(emergency),
             Progress::Done(outcome) if matches!(self.step, Step::Mailbox | Step::Mapping(_)) => {
-                match self.request_done(&outcome, sub_device) {
-                    Ok(()) => Outcome::Nothing,
+                let done = self.request_done(&outcome, sub_device);
+                self.keep(outcome.request.data);
+                match done {
+                    Ok(is_done) => {
+                        if is_done {
+                            self.action_done();
+                        }
+                        Outcome::Nothing
+                    }
                     Err(error) => Outcome::Failed(error),
                 }
             }
@@ -165,22 +275,21 @@ impl Worker {
         }
     }
 
-    /// The current action's SDO is done.
+    /// The current action's SDO is done: true if the action is.
     fn request_done(
         &mut self,
         outcome: &MailboxOutcome,
         sub_device: &mut SubDevice,
-    ) -> Result<(), SubDeviceError> {
+    ) -> Result<bool, SubDeviceError> {
         if let Step::Mapping(reader) = &mut self.step {
             let answer = outcome.result.map(|()| &outcome.request.data[..]);
             match reader.answered(answer) {
-                Ok(None) => return Ok(()),
+                Ok(None) => return Ok(false),
                 Ok(Some(mapping)) => sub_device.mapping = mapping,
                 // Told later, if it is to go on: tools look at what else there is.
                 Err(error) => sub_device.mapping_error = Some(error),
             }
-            self.action_done();
-            return Ok(());
+            return Ok(true);
         }
         outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
         if let Action::Verify { index, sub_index, expected } = self.plan[self.next] {
@@ -189,11 +298,10 @@ impl Worker {
                 return Err(SubDeviceError::Mapping { index, sub_index, expected, found });
             }
         }
-        self.action_done();
-        Ok(())
+        Ok(true)
     }
 
-    fn action_done(&mut self) {
+    pub(super) fn action_done(&mut self) {
         self.next += 1;
         self.step = Step::Start;
         self.not_before = Instant::EPOCH;

@@ -1,23 +1,21 @@
 //! The datagrams of a worker: the current action's next one.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-
 use crate::register::{self, dc};
 use crate::time::Instant;
 use crate::wire::{Address, Command};
 
-use super::{AL_STATUS_LENGTH, LONGEST_MAPPING_VALUE, Step, Worker};
+use super::{AL_STATUS_LENGTH, Latches, Look, ReferenceClock, Step, Worker};
 use crate::main_device::coe_mapping::MappingReader;
 use crate::main_device::configuration::StartupSdo;
 use crate::main_device::error_counters::ErrorCounters;
 use crate::main_device::exchange::{Outgoing, Owner};
-use crate::main_device::plan::Action;
+use crate::main_device::late::LONGEST_PART;
+use crate::main_device::plan::{Action, Latched};
 use crate::main_device::request::{MailboxRequest, MailboxService};
-use crate::main_device::sii_reader::SiiRequest;
+use crate::main_device::sii_reader::{SiiReader, SiiRequest};
 use crate::main_device::state_change::{Ask, StateChange};
 use crate::main_device::sub_device::SubDevice;
-use crate::main_device::sync0::sync0_start;
+use crate::main_device::{latches, sync0};
 
 impl Worker {
     /// Appends the next datagram; `false` if there is none, or no room.
@@ -25,7 +23,7 @@ impl Worker {
         &mut self,
         now: Instant,
         sub_device: &SubDevice,
-        reference_time: Option<u64>,
+        reference: ReferenceClock,
         outgoing: &mut Outgoing<'_>,
     ) -> bool {
         if self.due().is_none_or(|due| due > now) {
@@ -38,7 +36,7 @@ impl Worker {
         self.awaiting = if self.is_done() {
             self.emit_look(outgoing)
         } else {
-            self.emit_action(now, sub_device, reference_time, outgoing)
+            self.emit_action(now, sub_device, reference, outgoing)
         };
         self.awaiting
     }
@@ -47,21 +45,33 @@ impl Worker {
         if self.look_at_status {
             return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
         }
-        let (register, length) = (register::RECEIVE_ERROR_COUNTERS, ErrorCounters::LENGTH);
-        self.reads_errors = self.look_at_errors && self.push_read(register, length, outgoing);
-        self.reads_errors
+        let inputs = self.look_at_inputs.then_some(Look::Inputs);
+        let Some(look) = inputs.or(self.look) else { return false };
+        let (errors, length) = (register::RECEIVE_ERROR_COUNTERS, ErrorCounters::LENGTH);
+        let is_sent = match look {
+            Look::Clear => self.push_write(errors, &[0; ErrorCounters::LENGTH], outgoing),
+            Look::Errors => self.push_read(errors, length, outgoing),
+            Look::Links => self.push_read(register::DL_STATUS, 2, outgoing),
+            Look::Inputs => self.push_read(dc::LATCH_STATUS, latches::LENGTH, outgoing),
+        };
+        self.looking = is_sent.then_some(look);
+        is_sent
     }
 
     fn emit_action(
         &mut self,
         now: Instant,
         sub_device: &SubDevice,
-        reference_time: Option<u64>,
+        reference: ReferenceClock,
         outgoing: &mut Outgoing<'_>,
     ) -> bool {
+        if !self.concerns(sub_device) {
+            self.action_done();
+            return false;
+        }
         match &self.plan[self.next] {
             Action::AssignStationAddress => {
-                let address = Address::at_position(self.position, register::STATION_ADDRESS);
+                let address = Address::at_position(self.place, register::STATION_ADDRESS);
                 let station = self.station.to_le_bytes();
                 push(Command::Apwr, address, &station, self.position, outgoing)
             }
@@ -70,14 +80,47 @@ impl Worker {
                 self.push_read(register, length, outgoing)
             }
             Action::Write(register, data) => self.push_write(*register, data, outgoing),
-            Action::WriteSync0Start(sync0) => {
+            Action::WriteSyncStart(sync) => {
                 // The reference clock's time is known from the first cycle on.
-                let Some(reference_time) = reference_time else { return false };
-                let start = sync0_start(reference_time, *sync0, self.limits.period).to_le_bytes();
+                let Some(reference_time) = reference.time else { return false };
+                let start = sync.start(reference_time, self.limits.period).to_le_bytes();
                 self.push_write(dc::START_TIME, &start, outgoing)
             }
-            Action::StartSync0 => {
-                self.push_write(dc::CYCLIC_UNIT_CONTROL, &[0, dc::ACTIVATE_SYNC0], outgoing)
+            Action::StartSync(sync) => {
+                self.push_write(dc::CYCLIC_UNIT_CONTROL, &[0, sync.activation()], outgoing)
+            }
+            Action::CheckSync(_) => self.push_read(dc::SYSTEM_TIME, sync0::STATE_LENGTH, outgoing),
+            Action::Latch => {
+                let address = Address::Broadcast { register: dc::RECEIVE_TIME };
+                push(Command::Bwr, address, &[0; 4], self.position, outgoing)
+            }
+            Action::ReadLatch(whose) => {
+                let other = reference.there.filter(|(station, _)| *station != self.station);
+                let station = match (whose, other) {
+                    (Latched::Own, _) | (_, None) => self.station,
+                    (_, Some((station, _))) => station,
+                };
+                let address = Address::Station { station, register: dc::RECEIVE_TIME_PROCESSING_UNIT };
+                outgoing.push(Command::Fprd, address, 8, Owner::Worker(self.position)).is_some()
+            }
+            Action::ReadBefore(reading) => {
+                let Some(before) = self.before else { return false };
+                let (register, length) = reading.registers();
+                let address = Address::Station { station: before.station, register };
+                outgoing.push(Command::Fprd, address, length, Owner::Worker(self.position)).is_some()
+            }
+            Action::Part(part) => {
+                let mut data = [0; LONGEST_PART];
+                let (register, length) = part.write(sub_device, &mut data);
+                self.push_write(register, &data[..length], outgoing)
+            }
+            Action::WriteOffset => {
+                let delay = sub_device.clock.map_or(0, |it| it.delay);
+                self.latches.offset = self.offset(now, delay, reference);
+                let mut data = [0; 12];
+                data[..8].copy_from_slice(&self.latches.offset.to_le_bytes());
+                data[8..].copy_from_slice(&delay.to_le_bytes());
+                self.push_write(dc::SYSTEM_TIME_OFFSET, &data, outgoing)
             }
             Action::RequestState(state) => {
                 if !matches!(self.step, Step::State(_)) {
@@ -91,17 +134,17 @@ impl Worker {
                     }
                 }
             }
+            Action::LearnSii => {
+                if !matches!(self.step, Step::Sii(_)) {
+                    self.step = Step::Sii(SiiReader::of_outline());
+                }
+                self.emit_sii(outgoing)
+            }
             Action::ReadSii => {
                 if !matches!(self.step, Step::Sii(_)) {
-                    self.step = Step::Sii(Box::default());
+                    self.step = Step::Sii(SiiReader::default());
                 }
-                let Step::Sii(reader) = &self.step else { return false };
-                match reader.request() {
-                    SiiRequest::Command(bytes) => self.push_write(SiiRequest::REGISTER, &bytes, outgoing),
-                    SiiRequest::Fetch => {
-                        self.push_read(SiiRequest::REGISTER, SiiRequest::FETCH_LENGTH, outgoing)
-                    }
-                }
+                self.emit_sii(outgoing)
             }
             Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_) => {
                 self.emit_request(now, outgoing)
@@ -109,10 +152,26 @@ impl Worker {
         }
     }
 
+    /// True if the next action concerns this SubDevice.
+    fn concerns(&self, sub_device: &SubDevice) -> bool {
+        let action = &self.plan[self.next];
+        let has_before = self.before.is_some() || !matches!(action, Action::ReadBefore(_));
+        has_before && sub_device.is_concerned(action)
+    }
+
+    fn emit_sii(&self, outgoing: &mut Outgoing<'_>) -> bool {
+        let Step::Sii(reader) = &self.step else { return false };
+        match reader.request() {
+            SiiRequest::Command(bytes) => self.push_write(SiiRequest::REGISTER, &bytes, outgoing),
+            SiiRequest::Fetch => self.push_read(SiiRequest::REGISTER, SiiRequest::FETCH_LENGTH, outgoing),
+        }
+    }
+
     fn emit_request(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
-        let upload = |(index, sub_index)| {
+        let spare = &mut self.spare;
+        let mut upload = |(index, sub_index)| {
             let service = MailboxService::Upload { index, sub_index, complete_access: false };
-            (service, Vec::with_capacity(LONGEST_MAPPING_VALUE))
+            (service, core::mem::take(spare))
         };
         let (service, data) = match &mut self.plan[self.next] {
             Action::Download(sdo) => {
@@ -135,10 +194,24 @@ impl Worker {
         };
         let request = MailboxRequest { position: self.position, service, data };
         // Plans with SDOs are only made for SubDevices with CoE, and any mailbox holds the first message.
-        if self.mailbox.start(now, request).is_err() {
+        if let Err(outcome) = self.mailbox.start(now, request) {
+            self.keep(outcome.request.data);
             return false;
         }
         self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing)
+    }
+
+    /// Offset of its clock, so that it shows what the reference clock does; about, where that clock is its own.
+    fn offset(&self, now: Instant, delay: u32, reference: ReferenceClock) -> u64 {
+        let Latches { reference: latched, own, at, .. } = self.latches;
+        let shown = match reference.there {
+            Some((station, setting)) if station != self.station => {
+                let further = u64::from(delay).wrapping_sub(setting.delay.into());
+                latched.wrapping_add(setting.offset).wrapping_add(further)
+            }
+            _ => reference.time.unwrap_or(0).wrapping_sub(types::time::nanoseconds(now.since(at))),
+        };
+        shown.wrapping_sub(own)
     }
 
     fn push_read(&self, register: u16, length: usize, outgoing: &mut Outgoing<'_>) -> bool {

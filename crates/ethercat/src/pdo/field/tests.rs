@@ -18,7 +18,12 @@ fn mapping(outputs: &[&[u32]], inputs: &[&[u32]]) -> PdoMapping {
 }
 
 /// Values written come back, the neighbouring bits stay.
-fn there_and_back<T: ProcessValue + PartialEq + fmt::Debug>(before: usize, bits: u8, value: T, noise: u64) {
+fn there_and_back<T: ProcessValue + PartialEq + core::fmt::Debug>(
+    before: usize,
+    bits: u8,
+    value: T,
+    noise: u64,
+) {
     let padding: Vec<u32> = (0..before).map(|_| 1).collect();
     let mapping = mapping(&[&padding, &[0x7000_0100 | u32::from(bits)], &[0x7010_0140]], &[]);
     let field = mapping.field::<T>(Direction::Output, 0x7000, 1).unwrap();

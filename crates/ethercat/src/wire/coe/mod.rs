@@ -27,7 +27,7 @@ pub const HEADER_LENGTH: usize = 2;
 /// Bytes of CoE and SDO header: every SDO message is at least this long (ETG.1000.6, 5.6.2).
 pub const SDO_LENGTH: usize = 10;
 
-/// Why a mailbox payload is not a CoE message, or a message does not fit.
+/// Reason that a mailbox payload is not a CoE message, or a message does not fit.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CoeFormatError {

@@ -120,7 +120,7 @@ pub enum SdoRequest<'a> {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// Why.
+        /// Reason.
         code: AbortCode,
     },
 }
@@ -233,7 +233,7 @@ pub enum SdoResponse<'a> {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// Why.
+        /// Reason.
         code: AbortCode,
     },
 }

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::head;
-use crate::codes::codes;
 use crate::message::codec::{self, Reader, no_number, unknown_kind};
 use crate::message::{DecodeError, Found, NoRoom};
+use types::codes;
 
 /// Report on a trajectory.
 ///

@@ -164,8 +164,9 @@ fn difference(target: &Isometry3<f64>, tip: &Isometry3<f64>) -> Vector6<f64> {
     stacked(target.translation.vector - tip.translation.vector, turn)
 }
 
-/// Why a pose was not reached.
+/// Reason that a pose was not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum InverseError {
     /// Another number of positions than joints.
     #[error("expected {expected} joint positions and a workspace of this arm, found {found}")]

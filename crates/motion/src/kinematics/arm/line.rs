@@ -282,6 +282,7 @@ fn positive(number: f64) -> bool {
 
 /// Reason for a line that is not followed. Building one while the arm runs does not allocate.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum LineError {
     /// Another number of positions or limits than joints.
     #[error("expected one for each of {expected} joints, found {found}")]
@@ -314,7 +315,7 @@ pub enum LineError {
     /// The tool cannot be everywhere on the line within the limits of the joints.
     #[error("the tool cannot get there on a straight line within the limits of its joints")]
     OutOfReach,
-    /// A joint would have to jump, or the line to be followed for longer than [`SLOWEST`] allows.
+    /// A joint would have to jump, or the line to be followed for longer than ten minutes.
     #[error("the straight line leads through a singular pose, where a joint would have to jump")]
     Singular,
 }

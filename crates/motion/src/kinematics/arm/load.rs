@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
+use roxmltree::Document;
 use thiserror::Error;
-use urdf_rs::{Joint, JointType, Robot};
 
+use super::urdf::{Joint, Urdf};
 use super::{ArmJoint, JointKind, SerialArm};
 
 pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<SerialArm, ArmError> {
-    let robot = urdf_rs::read_from_string(urdf).map_err(|error| ArmError::NoUrdf(error.to_string()))?;
+    let document = Document::parse(urdf).map_err(|error| ArmError::NoUrdf(error.to_string()))?;
+    let robot = Urdf::read(&document)?;
     let base = base.map_or_else(|| root(&robot), |name| known(&robot, name))?;
     let tip = tip.map_or_else(|| only_end(&robot), |name| known(&robot, name))?;
     let mut arm = SerialArm {
@@ -25,13 +27,13 @@ pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<S
             continue;
         };
         arm.joints.push(ArmJoint {
-            name: joint.name.clone(),
+            name: joint.name.to_owned(),
             kind,
             origin: before,
             axis: axis(joint)?,
             limits: limits(joint)?,
-            velocity: joint.limit.velocity,
-            effort: joint.limit.effort,
+            velocity: joint.velocity,
+            effort: joint.effort,
         });
         arm.tip = Isometry3::identity();
     }
@@ -42,11 +44,11 @@ pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<S
 }
 
 /// The joints from `base` to `tip`.
-fn way<'a>(robot: &'a Robot, base: &str, tip: &str) -> Result<Vec<&'a Joint>, ArmError> {
-    let mut above: BTreeMap<&str, &Joint> = BTreeMap::new();
+fn way<'r, 'a>(robot: &'r Urdf<'a>, base: &str, tip: &str) -> Result<Vec<&'r Joint<'a>>, ArmError> {
+    let mut above: BTreeMap<&str, &Joint<'_>> = BTreeMap::new();
     for joint in &robot.joints {
-        if above.insert(&joint.child.link, joint).is_some() {
-            return Err(ArmError::TwoParents(joint.child.link.clone()));
+        if above.insert(joint.child, joint).is_some() {
+            return Err(ArmError::TwoParents(joint.child.to_owned()));
         }
     }
     let mut joints = Vec::new();
@@ -55,7 +57,7 @@ fn way<'a>(robot: &'a Robot, base: &str, tip: &str) -> Result<Vec<&'a Joint>, Ar
         match above.get(link) {
             Some(joint) if joints.len() < robot.joints.len() => {
                 joints.push(*joint);
-                link = &joint.parent.link;
+                link = joint.parent;
             }
             _ => return Err(ArmError::NoWay { base: base.to_owned(), tip: tip.to_owned() }),
         }
@@ -64,26 +66,24 @@ fn way<'a>(robot: &'a Robot, base: &str, tip: &str) -> Result<Vec<&'a Joint>, Ar
     Ok(joints)
 }
 
-fn known<'a>(robot: &'a Robot, name: &str) -> Result<&'a str, ArmError> {
-    let found = robot.links.iter().find(|link| link.name == name);
-    found.map(|link| link.name.as_str()).ok_or_else(|| ArmError::NoLink(name.to_owned()))
+fn known<'a>(robot: &Urdf<'a>, name: &str) -> Result<&'a str, ArmError> {
+    robot.links.iter().copied().find(|link| *link == name).ok_or_else(|| ArmError::NoLink(name.to_owned()))
 }
 
 /// The only link that hangs on no other.
-fn root(robot: &Robot) -> Result<&str, ArmError> {
-    let children: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.child.link.as_str()).collect();
+fn root<'a>(robot: &Urdf<'a>) -> Result<&'a str, ArmError> {
+    let children: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.child).collect();
     only(robot, &children).map_err(ArmError::Roots)
 }
 
 /// The only link on which no other hangs.
-fn only_end(robot: &Robot) -> Result<&str, ArmError> {
-    let parents: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.parent.link.as_str()).collect();
+fn only_end<'a>(robot: &Urdf<'a>) -> Result<&'a str, ArmError> {
+    let parents: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.parent).collect();
     only(robot, &parents).map_err(ArmError::Ends)
 }
 
-fn only<'a>(robot: &'a Robot, without: &BTreeSet<&str>) -> Result<&'a str, Vec<String>> {
-    let names: Vec<&str> =
-        robot.links.iter().map(|link| link.name.as_str()).filter(|name| !without.contains(name)).collect();
+fn only<'a>(robot: &Urdf<'a>, without: &BTreeSet<&str>) -> Result<&'a str, Vec<String>> {
+    let names: Vec<&str> = robot.links.iter().copied().filter(|name| !without.contains(name)).collect();
     match names[..] {
         [name] => Ok(name),
         _ => Err(names.into_iter().map(str::to_owned).collect()),
@@ -91,25 +91,20 @@ fn only<'a>(robot: &'a Robot, without: &BTreeSet<&str>) -> Result<&'a str, Vec<S
 }
 
 /// `None` for one that does not move.
-fn kind(joint: &Joint) -> Result<Option<JointKind>, ArmError> {
-    if joint.mimic.is_some() {
-        return Err(ArmError::Kind { joint: joint.name.clone(), kind: "mimic" });
-    }
-    let refused = |kind| Err(ArmError::Kind { joint: joint.name.clone(), kind });
-    match joint.joint_type {
-        JointType::Revolute | JointType::Continuous => Ok(Some(JointKind::Turns)),
-        JointType::Prismatic => Ok(Some(JointKind::Slides)),
-        JointType::Fixed => Ok(None),
-        JointType::Floating => refused("floating"),
-        JointType::Planar => refused("planar"),
-        JointType::Spherical => refused("spherical"),
+fn kind(joint: &Joint<'_>) -> Result<Option<JointKind>, ArmError> {
+    match joint.kind {
+        _ if joint.mimics => Err(ArmError::Kind { joint: joint.name.to_owned(), kind: "mimic".to_owned() }),
+        "revolute" | "continuous" => Ok(Some(JointKind::Turns)),
+        "prismatic" => Ok(Some(JointKind::Slides)),
+        "fixed" => Ok(None),
+        other => Err(ArmError::Kind { joint: joint.name.to_owned(), kind: other.to_owned() }),
     }
 }
 
-fn origin(joint: &Joint) -> Result<Isometry3<f64>, ArmError> {
-    let ([x, y, z], [roll, pitch, yaw]) = (joint.origin.xyz.0, joint.origin.rpy.0);
+fn origin(joint: &Joint<'_>) -> Result<Isometry3<f64>, ArmError> {
+    let ([x, y, z], [roll, pitch, yaw]) = (joint.xyz, joint.rpy);
     if [x, y, z, roll, pitch, yaw].iter().any(|number| !number.is_finite()) {
-        return Err(ArmError::Number { joint: joint.name.clone(), what: "origin" });
+        return Err(ArmError::Number { joint: joint.name.to_owned(), what: "origin" });
     }
     Ok(Isometry3::from_parts(
         Translation3::new(x, y, z),
@@ -117,32 +112,32 @@ fn origin(joint: &Joint) -> Result<Isometry3<f64>, ArmError> {
     ))
 }
 
-fn axis(joint: &Joint) -> Result<Unit<Vector3<f64>>, ArmError> {
-    let axis = Vector3::from(joint.axis.xyz.0);
+fn axis(joint: &Joint<'_>) -> Result<Unit<Vector3<f64>>, ArmError> {
+    let axis = Vector3::from(joint.axis);
     match Unit::try_new(axis, 1e-9) {
         Some(axis) if axis.iter().all(|number| number.is_finite()) => Ok(axis),
-        _ => Err(ArmError::Number { joint: joint.name.clone(), what: "axis" }),
+        _ => Err(ArmError::Number { joint: joint.name.to_owned(), what: "axis" }),
     }
 }
 
-fn limits(joint: &Joint) -> Result<(f64, f64), ArmError> {
-    let limit = &joint.limit;
-    if [limit.lower, limit.upper, limit.velocity, limit.effort].iter().any(|number| number.is_nan()) {
-        return Err(ArmError::Number { joint: joint.name.clone(), what: "limit" });
+fn limits(joint: &Joint<'_>) -> Result<(f64, f64), ArmError> {
+    let &Joint { lower, upper, velocity, effort, .. } = joint;
+    if [lower, upper, velocity, effort].iter().any(|number| number.is_nan()) {
+        return Err(ArmError::Number { joint: joint.name.to_owned(), what: "limit" });
     }
-    if joint.joint_type == JointType::Continuous {
+    if joint.kind == "continuous" {
         return Ok((f64::NEG_INFINITY, f64::INFINITY));
     }
-    if limit.lower < limit.upper {
-        Ok((limit.lower, limit.upper))
+    if lower < upper {
+        Ok((lower, upper))
     } else {
-        let (lower, upper) = (limit.lower, limit.upper);
-        Err(ArmError::Limits { joint: joint.name.clone(), lower, upper })
+        Err(ArmError::Limits { joint: joint.name.to_owned(), lower, upper })
     }
 }
 
-/// Why a URDF gives no serial arm.
+/// Reason that a URDF gives no serial arm.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum ArmError {
     /// It is no URDF.
     #[error("this is no URDF: {0}")]
@@ -181,7 +176,7 @@ pub enum ArmError {
         /// Its name.
         joint: String,
         /// Its kind.
-        kind: &'static str,
+        kind: String,
     },
     /// A number that is not finite, or an axis without a direction.
     #[error("joint \"{joint}\": its {what} is not made of finite numbers, or an axis without a direction")]

@@ -7,6 +7,7 @@ mod inverse;
 mod line;
 mod load;
 mod spline;
+mod urdf;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3, Vector6};
 

@@ -1,8 +1,8 @@
 //! Behaviour of an output.
 
+use crate::value::Spanned;
 use ethercat::cia402::object;
 use ethercat::pdo::Direction;
-use toml::Spanned;
 use types::signal::{Flow, OnStale, OutputBehaviour, Writer};
 use types::{Signal, Value, ValueType};
 

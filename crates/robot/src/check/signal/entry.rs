@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
+use crate::value::Spanned;
 use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
-use toml::Spanned;
 use types::ValueType;
 
 use super::super::Checked;
 use super::value;
 use crate::error::Problem;
-use crate::model::{NamedSignal, SignalDirection, SignalEntry};
+use crate::model::{NamedSignal, SignalEntry};
 
 /// An entry, and where it lies.
 pub(super) struct Found<'a> {
@@ -109,8 +109,8 @@ fn joined<'a>(
 fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
     let directions: &[Direction] = match signal.direction {
         None => &[Direction::Input, Direction::Output],
-        Some(SignalDirection::Input) => &[Direction::Input],
-        Some(SignalDirection::Output) => &[Direction::Output],
+        Some(Direction::Input) => &[Direction::Input],
+        Some(Direction::Output) => &[Direction::Output],
     };
     match (&signal.entry, &signal.channel) {
         (Some(entry), _) => by_object(signal, *entry.get_ref(), mapping, directions),

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use ethercat::cia402::object;
-use ethercat::pdo::{Direction, PdoField, PdoMapping};
+use ethercat::main_device::StartupSdo;
+use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 
-use crate::model::Robot;
+use crate::model::RobotConfig;
 
 /// Outputs with their writers.
 pub(super) struct Owners {
@@ -19,7 +20,7 @@ type Owned = (usize, Range<usize>, String);
 impl Owners {
     /// Those of `robot` in the process data that is known. Every object that moves an axis is the axis's, also one that it
     /// leaves at zero, as an offset: past it no limit would hold.
-    pub(super) fn of<'a>(robot: &Robot, mapping: impl Fn(usize) -> Option<&'a PdoMapping>) -> Self {
+    pub(super) fn of<'a>(robot: &RobotConfig, mapping: impl Fn(usize) -> Option<&'a PdoMapping>) -> Self {
         let (mut writers, mut limits) = (Vec::new(), Vec::new());
         for axis in &robot.axes {
             let output = axis.brake.and_then(|brake| brake.output);
@@ -32,7 +33,18 @@ impl Owners {
         for axis in &robot.axes {
             let Some(mapping) = mapping(axis.sub_device) else { continue };
             let of_axis = |field| (axis.sub_device, bits(field), format!("axis \"{}\"", axis.name));
+            let others = || robot.axes.iter().filter(|other| other.sub_device == axis.sub_device);
             for (entry, field) in mapping.entries(Direction::Output) {
+                let number = object::axis_of(entry.index);
+                let whose = others().find(|other| number == Some(other.drive_axis));
+                // Objects of an axis that nobody drives are the first one's to keep at zero.
+                if whose.or(others().next()).is_none_or(|whose| whose.name != axis.name) {
+                    continue;
+                }
+                let startup = &robot.bus.sub_devices[axis.sub_device].startup;
+                if leaves_the_brake_alone(entry, mapping, startup) {
+                    continue;
+                }
                 if object::moves(entry.index) {
                     writers.push(of_axis(field));
                 } else if object::limits(entry.index) {
@@ -52,6 +64,15 @@ impl Owners {
     pub(super) fn limited(&self, sub_device: usize, field: PdoField) -> Option<&str> {
         find(&self.limits, sub_device, field)
     }
+}
+
+/// True of a drive's digital outputs (0x60FE:1) whose mask (0x60FE:2) is written at start-up without bit 0, the drive's own
+/// brake, and stays so.
+fn leaves_the_brake_alone(entry: &PdoEntry, mapping: &PdoMapping, startup: &[StartupSdo]) -> bool {
+    let outputs = object::of_first_axis(entry.index) == object::DIGITAL_OUTPUTS && entry.sub_index == 1;
+    let mask = startup.iter().rfind(|sdo| (sdo.index, sdo.sub_index) == (entry.index, 2));
+    let without_brake = mask.and_then(|sdo| sdo.data.first()).is_some_and(|first| first & 1 == 0);
+    outputs && without_brake && mapping.output(entry.index, 2).is_none()
 }
 
 fn bits(field: PdoField) -> Range<usize> {

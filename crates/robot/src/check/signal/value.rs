@@ -1,7 +1,8 @@
 //! Types, scales and ranges of signals.
 
+use crate::value::Spanned;
+use ethercat::cia402::object;
 use ethercat::pdo::PdoEntry;
-use toml::Spanned;
 use types::signal::Scaling;
 use types::{Signal, ValueType};
 
@@ -50,10 +51,11 @@ pub(super) fn value_type(signal: &NamedSignal, found: &Found<'_>) -> Checked<Val
 
 /// Type of an entry by its object, else by its width.
 pub(super) fn default_type(entry: &PdoEntry) -> ValueType {
-    // CiA 402-2: positions, velocities, torques, their offsets, the following error, modes.
+    // CiA 402-2: positions, velocities, torques, their offsets, those of touch probes, the following error, modes.
+    let of_drive = if entry.sub_index == 0 { object::of_first_axis(entry.index) } else { entry.index };
     let drives = matches!(
-        entry.index,
-        0x6060 | 0x6061 | 0x6064 | 0x606C | 0x6071 | 0x6077 | 0x607A | 0x60B0..=0x60B2 | 0x60F4 | 0x60FF
+        of_drive,
+        0x6060 | 0x6061 | 0x6064 | 0x606C | 0x6071 | 0x6077 | 0x607A | 0x60B0..=0x60B2 | 0x60BA..=0x60BD | 0x60F4 | 0x60FF
     );
     // ETG.5001.3: the value of an analogue channel.
     let analogue =

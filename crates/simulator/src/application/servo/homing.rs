@@ -1,21 +1,28 @@
-//! Homing (IEC 61800-7-201, homing mode): the drive turns the shaft by itself until it finds its home.
+//! Homing (IEC 61800-7-201, homing mode, homing methods): the drive turns the shaft by itself until it finds its home.
 //!
 //! | method | home |
 //! |---|---|
-//! | 17, 18 | the edge at which the negative, the positive limit switch releases the shaft |
-//! | 33, 34 | the next index pulse in the negative, in the positive direction: one each revolution, where the shaft's angle is 0 |
+//! | 1, 2 | the index pulse after the edge at which the negative, the positive limit switch releases the shaft |
+//! | 3 to 6 | the index pulse beside the edge of a home switch at one end: the positive one (3 outside, 4 inside), the negative one (5, 6) |
+//! | 7 to 14 | the index pulse beside an edge of a home switch between the ends: searched in the positive direction first (7 and 8 left edge, 9 and 10 right edge), or in the negative (11, 12 right edge, 13, 14 left edge) |
+//! | 17 to 30 | the edge itself of method 1 to 14 |
+//! | 33, 34 | the next index pulse in the negative, in the positive direction |
 //! | 35, 37 | the present position of the shaft |
 //!
-//! A missing limit switch is searched for until the start bit is cleared. The other methods of the standard
-//! need a home switch, or an index pulse beside a switch, and are refused.
+//! The index pulse comes once each revolution, where the shaft's angle is 0. An edge counts when it is passed at the speed
+//! towards zero. A search that meets a limit switch turns round where the method says so, and fails otherwise; a switch that is
+//! missing is searched for until the start bit is cleared.
 
 use core::f64::consts::TAU;
 use core::time::Duration;
 
 use ethercat::cia402::Statusword;
 
-/// Homing methods (0x6098) of this drive.
-pub(super) const METHODS: [i8; 6] = [17, 18, 33, 34, 35, 37];
+/// Homing methods (0x6098) of this drive: all of the standard.
+pub(super) const METHODS: [i8; 32] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+    33, 34, 35, 37,
+];
 
 /// Homing objects, in rad and seconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +33,97 @@ pub(super) struct HomingSettings {
     /// Speed towards the home itself.
     pub(super) zero_speed: f64,
     pub(super) acceleration: f64,
+}
+
+/// Switches of an axis, by the angles of the shaft at which they operate, in rad.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Switches {
+    /// The negative limit switch is pressed up to the first, the positive one from the second on.
+    pub(super) limits: Option<(f64, f64)>,
+    /// The home switch is pressed from the first to the second.
+    pub(super) home: Option<(f64, f64)>,
+}
+
+impl Switches {
+    /// True if the limit switch in this direction is pressed by a shaft at `position`.
+    pub(super) fn limit(&self, direction: f64, position: f64) -> bool {
+        self.limits.is_some_and(
+            |(lowest, highest)| {
+                if direction < 0.0 { position <= lowest } else { position >= highest }
+            },
+        )
+    }
+
+    /// True if the home switch is pressed.
+    pub(super) fn home(&self, position: f64) -> bool {
+        self.home.is_some_and(|(first, last)| (first..=last).contains(&position))
+    }
+}
+
+/// Search for an edge of a switch, by method 1 to 14 or 17 to 30.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Search {
+    switch: Switch,
+    /// Direction of the search for the switch.
+    first: f64,
+    /// Side of the switch, as the direction in which its edge is left.
+    side: f64,
+    /// The edge counts when the switch is entered, not when it is left.
+    enters: bool,
+    /// The home is the next index pulse, not the edge.
+    index: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Switch {
+    /// The limit switch in this direction.
+    Limit(f64),
+    /// The home switch at an end of the axis.
+    HomeAtEnd,
+    /// The home switch between the ends: a search that meets a limit switch turns round.
+    HomeBetween,
+}
+
+impl Search {
+    fn by_method(method: i8) -> Option<Self> {
+        let (number, index) = if method > 16 { (method - 16, false) } else { (method, true) };
+        let (switch, first, side, enters) = match number {
+            1 => (Switch::Limit(-1.0), -1.0, 1.0, false),
+            2 => (Switch::Limit(1.0), 1.0, -1.0, false),
+            3 => (Switch::HomeAtEnd, 1.0, -1.0, false),
+            4 => (Switch::HomeAtEnd, 1.0, -1.0, true),
+            5 => (Switch::HomeAtEnd, -1.0, 1.0, false),
+            6 => (Switch::HomeAtEnd, -1.0, 1.0, true),
+            7 => (Switch::HomeBetween, 1.0, -1.0, false),
+            8 => (Switch::HomeBetween, 1.0, -1.0, true),
+            9 => (Switch::HomeBetween, 1.0, 1.0, true),
+            10 => (Switch::HomeBetween, 1.0, 1.0, false),
+            11 => (Switch::HomeBetween, -1.0, 1.0, false),
+            12 => (Switch::HomeBetween, -1.0, 1.0, true),
+            13 => (Switch::HomeBetween, -1.0, -1.0, true),
+            14 => (Switch::HomeBetween, -1.0, -1.0, false),
+            _ => return None,
+        };
+        Some(Self { switch, first, side, enters, index })
+    }
+
+    fn pressed(&self, switches: &Switches, position: f64) -> bool {
+        match self.switch {
+            Switch::Limit(direction) => switches.limit(direction, position),
+            Switch::HomeAtEnd | Switch::HomeBetween => switches.home(position),
+        }
+    }
+
+    /// True if a shaft that moves in `direction` may press the limit switch there.
+    fn may_press(&self, direction: f64) -> bool {
+        self.switch == Switch::Limit(direction)
+    }
+
+    /// End of the search: the edge is at `position`.
+    fn edge(self, position: f64) -> Next {
+        let direction = if self.enters { -self.side } else { self.side };
+        if self.index { Next::Stage(Stage::ToIndex(direction)) } else { Next::Home(position) }
+    }
 }
 
 /// State of homing mode.
@@ -47,14 +145,87 @@ pub(super) struct Homing {
 enum Stage {
     /// Waits for the start bit.
     Waiting,
-    /// Moves in this direction, to the limit switch there.
-    ToSwitch(f64),
-    /// Moves in this direction, off the limit switch behind.
-    OffSwitch(f64),
+    /// Moves in this direction, to the switch; `turned`: it has met a limit switch.
+    ToSwitch { search: Search, direction: f64, turned: bool },
+    /// Leaves the switch at the side of the search.
+    OffSwitch(Search),
+    /// Comes back onto it.
+    OntoSwitch(Search),
     /// Moves in this direction, to the next index pulse.
     ToIndex(f64),
     /// Done, until the start bit is cleared.
     Over,
+}
+
+/// Next stage, or the home.
+enum Next {
+    Stage(Stage),
+    Home(f64),
+    Failed,
+}
+
+impl Stage {
+    fn by_method(method: i8) -> Self {
+        match method {
+            33 => Self::ToIndex(-1.0),
+            34 => Self::ToIndex(1.0),
+            _ => Search::by_method(method).map_or(Self::Over, |search| Self::ToSwitch {
+                search,
+                direction: search.first,
+                turned: false,
+            }),
+        }
+    }
+
+    /// Direction and, if it is that towards zero, `true`.
+    fn motion(self) -> Option<(f64, bool)> {
+        match self {
+            Self::Waiting | Self::Over => None,
+            Self::ToSwitch { direction, .. } => Some((direction, false)),
+            Self::OffSwitch(search) => Some((search.side, true)),
+            Self::OntoSwitch(search) => Some((-search.side, true)),
+            Self::ToIndex(direction) => Some((direction, true)),
+        }
+    }
+
+    /// Step of a stage that moves, whose shaft has turned from `before` to `position`.
+    fn step(self, switches: &Switches, before: f64, position: f64) -> Next {
+        let Some((direction, _)) = self.motion() else { return Next::Stage(self) };
+        let turns = (position - before) * direction > 0.0;
+        let limit = switches.limit(direction, position);
+        // The end of the way of a stage that its switch, or index pulse, has not ended.
+        let go_on = |search: Option<Search>| {
+            let meant = search.is_some_and(|search| search.may_press(direction));
+            if limit && !meant { Next::Failed } else { Next::Stage(self) }
+        };
+        match self {
+            Self::Waiting | Self::Over => Next::Stage(self),
+            Self::ToSwitch { search, .. } if search.pressed(switches, position) => {
+                Next::Stage(Self::OffSwitch(search))
+            }
+            Self::ToSwitch { search, turned: false, .. }
+                if limit && search.switch == Switch::HomeBetween =>
+            {
+                Next::Stage(Self::ToSwitch { search, direction: -direction, turned: true })
+            }
+            Self::ToSwitch { search, .. } => go_on(Some(search)),
+            Self::OffSwitch(search) => {
+                let left = search.pressed(switches, before) && !search.pressed(switches, position);
+                match left && turns {
+                    true if search.enters => Next::Stage(Self::OntoSwitch(search)),
+                    true => search.edge(position),
+                    false => go_on(Some(search)),
+                }
+            }
+            Self::OntoSwitch(search) if turns && search.pressed(switches, position) => {
+                search.edge(position)
+            }
+            Self::OntoSwitch(search) => go_on(Some(search)),
+            Self::ToIndex(direction) => {
+                index_pulse(before, position, direction).map_or(go_on(None), Next::Home)
+            }
+        }
+    }
 }
 
 impl Homing {
@@ -82,7 +253,7 @@ impl Homing {
 
     /// Bits 10, 12 and 13 of the statusword.
     pub(super) fn bits(&self, rests: bool) -> u16 {
-        let searching = matches!(self.stage, Stage::ToSwitch(_) | Stage::OffSwitch(_) | Stage::ToIndex(_));
+        let searching = self.stage.motion().is_some();
         let bit = |bit, set| if set { bit } else { 0 };
         bit(Statusword::TARGET_REACHED, !searching && self.velocity == 0.0 && rests)
             | bit(Statusword::HOMING_ATTAINED, self.attained && !searching)
@@ -90,59 +261,42 @@ impl Homing {
     }
 
     /// Runs one control period of `time`, with the shaft at `position`; returns the angle of the home, once
-    /// it is found. `switches` are the angles of the limit switches.
+    /// it is found.
     pub(super) fn step(
         &mut self,
         start: bool,
         settings: &HomingSettings,
         position: f64,
-        switches: Option<(f64, f64)>,
+        switches: &Switches,
         time: Duration,
     ) -> Option<f64> {
-        let pressed = |direction: f64| {
-            switches.is_some_and(
-                |(lowest, highest)| {
-                    if direction < 0.0 { position <= lowest } else { position >= highest }
-                },
-            )
-        };
         let mut home = None;
         self.stage = match self.stage {
             Stage::Waiting if start => {
                 (self.attained, self.failed) = (false, false);
-                match settings.method {
-                    17 => Stage::ToSwitch(-1.0),
-                    18 => Stage::ToSwitch(1.0),
-                    33 => Stage::ToIndex(-1.0),
-                    34 => Stage::ToIndex(1.0),
-                    _ => {
-                        home = Some(position);
-                        Stage::Over
-                    }
-                }
+                let stage = Stage::by_method(settings.method);
+                // Methods 35 and 37 are over before they begin.
+                home = (stage == Stage::Over).then_some(position);
+                stage
             }
-            Stage::Over if start => Stage::Over,
             _ if !start => Stage::Waiting,
-            Stage::ToSwitch(direction) if pressed(direction) => Stage::OffSwitch(-direction),
-            Stage::OffSwitch(direction) if !pressed(-direction) => {
-                home = Some(position);
-                Stage::Over
-            }
-            Stage::ToIndex(direction) => {
-                home = index_pulse(self.before, position, direction);
-                // A limit switch in the path of a method without switches.
-                self.failed = home.is_none() && pressed(direction);
-                if home.is_some() || self.failed { Stage::Over } else { self.stage }
-            }
-            stage => stage,
+            stage => match stage.step(switches, self.before, position) {
+                Next::Stage(stage) => stage,
+                Next::Home(found) => {
+                    home = Some(found);
+                    Stage::Over
+                }
+                Next::Failed => {
+                    self.failed = true;
+                    Stage::Over
+                }
+            },
         };
         self.attained |= home.is_some();
         self.before = position;
-        let wanted = match self.stage {
-            Stage::Waiting | Stage::Over => 0.0,
-            Stage::ToSwitch(direction) => direction * settings.switch_speed,
-            Stage::OffSwitch(direction) | Stage::ToIndex(direction) => direction * settings.zero_speed,
-        };
+        let wanted = self.stage.motion().map_or(0.0, |(direction, slowly)| {
+            direction * if slowly { settings.zero_speed } else { settings.switch_speed }
+        });
         self.turn(wanted, settings.acceleration, time.as_secs_f64());
         home
     }
@@ -156,7 +310,7 @@ impl Homing {
 }
 
 /// Angle of the index pulse that the shaft has passed in this direction from `before` to `now`.
-fn index_pulse(before: f64, now: f64, direction: f64) -> Option<f64> {
+pub(super) fn index_pulse(before: f64, now: f64, direction: f64) -> Option<f64> {
     let (from, to) = ((before / TAU).floor(), (now / TAU).floor());
     if direction > 0.0 { (to > from).then_some(to * TAU) } else { (to < from).then_some(from * TAU) }
 }

@@ -1,31 +1,48 @@
 //! Servo drive by CiA 402 (IEC 61800-7-201) with its motor.
 //!
-//! Modes CSP, CSV and CST, and homing. Velocities are in counts per second, torques in thousandths of the
+//! Profile position, velocity and torque, homing, interpolated position, CSP, CSV and CST; the mode changes at once, also in
+//! Operation enabled, and the new one begins with the motion of the one before. Velocities are in position units per second, torques in thousandths of the
 //! rated torque. Control loops and plant run at [`CONTROL_PERIOD`], independent of steps and frames; the
 //! drive brakes and faults by itself when communication ends.
 //!
+//! Stops go by their option codes (0x605A to 0x605E). 0x1003 keeps the last eight errors. Digital outputs (0x60FE) are driven where
+//! their mask allows; bit 0 sets the brake.
+//! Positions are in position units, encoder counts by default: gear ratio and feed constant (0x6091, 0x6092) scale them, and are
+//! taken over while the power stage is off. Touch probes (0x60B8 to 0x60BD) store positions at their edges.
+//!
+//! A drive has up to [`MOST_AXES`] axes, each with the objects of the profile 0x800 behind those of the one before it, and a motor,
+//! switches and faults of its own. 0x1001, 0x1003 and main power they have in common; emergencies name the axis.
+//!
 //! Simplified against a real drive: torque follows its demand at once, power comes and goes at once, and
-//! Disable operation, Shutdown and Disable voltage let the motor coast.
+//! Disable operation (where its option code does not say otherwise), Shutdown and Disable voltage let the motor coast. Interpolated position is linear
+//! and has no buffer. The current limit and the voltage limit of a stop are both the motor's torque.
 
+mod axis;
 mod control;
 mod drive;
+mod entries;
 mod homing;
 mod objects;
 mod plant;
+mod positioning;
+mod profile;
 mod record;
 mod set_point;
 mod settings;
+mod touch_probe;
 
 use core::time::Duration;
 
 use ethercat::cia402::CyclicMode;
+pub use ethercat::cia402::object::MOST_AXES;
 use ethercat::pdo::PdoMapping;
 use ethercat::sii::Image;
 
 use super::sii::pdos;
 use crate::coe::DeviceDescription;
+pub use axis::ServoAxis;
 pub use drive::ServoDrive;
-pub use objects::{SIMULATION, default_mapping};
+pub use objects::{SIMULATION, default_mapping, default_mapping_of};
 pub use plant::{Plant, PlantParameters};
 pub use record::{ServoRecord, Taken};
 
@@ -52,6 +69,8 @@ pub struct ServoDescription {
     pub device: DeviceDescription,
     /// PDOs and their default mapping; objects unknown to the drive are only stored.
     pub mapping: PdoMapping,
+    /// Axes, 1 to [`MOST_AXES`], all alike.
+    pub axes: u8,
     /// Motor and load.
     pub plant: PlantParameters,
     /// Encoder counts per motor revolution; above 0.
@@ -65,23 +84,32 @@ pub struct ServoDescription {
     /// Angles of the shaft, in rad, at which the limit switches operate: pressed up to the first and from
     /// the second on, the lower one first; `None` without switches. 0x60FD shows them.
     pub limit_switches: Option<(f64, f64)>,
+    /// Angles of the shaft, in rad, between which the home switch is pressed, the lower one first; `None` without one. Bit 2
+    /// of 0x60FD shows it.
+    pub home_switch: Option<(f64, f64)>,
+    /// Angles of the shaft, in rad, between which the inputs of touch probe 1 and 2 are high, the lower one first; `None` for
+    /// one that is not there. Bits 16 and 17 of 0x60FD show them.
+    pub touch_probes: [Option<(f64, f64)>; 2],
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,
 }
 
 impl ServoDescription {
-    /// A drive of 2.4 N m with a 20-bit encoder and the mapping of [`default_mapping`], in CSP.
+    /// A drive with one axis of 2.4 N m with a 20-bit encoder, and the mapping of [`default_mapping`], in CSP.
     #[must_use]
     pub fn new(device: DeviceDescription) -> Self {
         Self {
             device: DeviceDescription { device_type: DEVICE_TYPE, ..device },
             mapping: default_mapping(),
+            axes: 1,
             plant: PlantParameters::default(),
             encoder_counts: 1 << 20,
             rated_torque: 2.4,
             initial_position: 0.0,
             mode: CyclicMode::Position,
             limit_switches: None,
+            home_switch: None,
+            touch_probes: [None; 2],
             transition_time: Duration::from_millis(2),
         }
     }
@@ -93,9 +121,12 @@ impl ServoDescription {
     }
 }
 
-/// Error register (0x1001) for an error code: generic, and the kind (CiA 301, 7.5.2.2).
+/// Error register (0x1001) for an error code: generic, and the kind (CiA 301, 7.5.2.2); 0 for no error.
 fn error_register(error_code: u16) -> u8 {
     const GENERIC: u8 = 1 << 0;
+    if error_code == 0 {
+        return 0;
+    }
     let kind = match error_code >> 12 {
         0x2 => 1 << 1,
         0x3 => 1 << 2,

@@ -5,27 +5,31 @@ use core::f64::consts::TAU;
 use ethercat::cia402::object::*;
 use ethercat::cia402::{ModeOfOperation, SupportedModes};
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
-use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
+use super::entries::ERROR_HISTORY_LENGTH;
 use super::homing::METHODS;
 use crate::application::description::{DescriptionError, add_mapping};
 use crate::application::sii::entry;
 use crate::coe::common;
-use crate::coe::{Allowed, DataType, Entry, EntryId, Object, ObjectDictionary, READ_WRITE};
+use crate::coe::{Allowed, DataType, Entry, Object, ObjectDictionary, READ_WRITE};
 
 /// Access of a master to the simulated world, in the range of manufacturer-specific objects: sub-index 1
 /// load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3 presence of main
-/// power (BOOLEAN).
+/// power (BOOLEAN). Of the first axis; those of others follow it.
 pub const SIMULATION: u16 = 0x2F00;
 
-/// Position actual internal value, INTEGER32, encoder counts: here the same as 0x6064.
-const POSITION_ACTUAL_INTERNAL_VALUE: u16 = 0x6063;
+/// Position actual internal value, INTEGER32: 0x6064 in encoder counts.
+pub(super) const POSITION_ACTUAL_INTERNAL_VALUE: u16 = 0x6063;
 
 /// Modes of this drive; all others are refused.
-pub(super) const MODES: [ModeOfOperation; 4] = [
+pub(super) const MODES: [ModeOfOperation; 8] = [
+    ModeOfOperation::ProfilePosition,
+    ModeOfOperation::ProfileVelocity,
+    ModeOfOperation::ProfileTorque,
     ModeOfOperation::Homing,
+    ModeOfOperation::InterpolatedPosition,
     ModeOfOperation::CyclicSynchronousPosition,
     ModeOfOperation::CyclicSynchronousVelocity,
     ModeOfOperation::CyclicSynchronousTorque,
@@ -37,103 +41,33 @@ const MAPPING_CAPACITY: u8 = 16;
 /// Least number of PDOs of a direction, so that a MainDevice finds spare ones to map into.
 const PDO_COUNT: u16 = 4;
 
-/// Handles of the entries that the drive uses.
-#[derive(Clone, Debug)]
-pub(super) struct Entries {
-    pub(super) error_register: EntryId,
-    pub(super) error_code: EntryId,
-    pub(super) controlword: EntryId,
-    pub(super) statusword: EntryId,
-    pub(super) quick_stop_option: EntryId,
-    pub(super) halt_option: EntryId,
-    pub(super) mode: EntryId,
-    pub(super) mode_display: EntryId,
-    pub(super) position: EntryId,
-    pub(super) internal_position: EntryId,
-    pub(super) following_error_window: EntryId,
-    pub(super) following_error_time_out: EntryId,
-    pub(super) following_error: EntryId,
-    pub(super) velocity: EntryId,
-    pub(super) target_torque: EntryId,
-    pub(super) maximum_torque: EntryId,
-    pub(super) torque_demand: EntryId,
-    pub(super) torque: EntryId,
-    pub(super) target_position: EntryId,
-    pub(super) profile_deceleration: EntryId,
-    pub(super) quick_stop_deceleration: EntryId,
-    pub(super) velocity_offset: EntryId,
-    pub(super) torque_offset: EntryId,
-    pub(super) interpolation_period: EntryId,
-    pub(super) interpolation_exponent: EntryId,
-    pub(super) target_velocity: EntryId,
-    pub(super) digital_inputs: EntryId,
-    pub(super) home_offset: EntryId,
-    pub(super) homing_method: EntryId,
-    pub(super) switch_speed: EntryId,
-    pub(super) zero_speed: EntryId,
-    pub(super) homing_acceleration: EntryId,
-    pub(super) load_torque: EntryId,
-    pub(super) raise_fault: EntryId,
-    pub(super) power: EntryId,
-}
-
-impl Entries {
-    /// # Errors
-    /// The abort code of the object that is missing; none is in the dictionary of [`dictionary`].
-    pub(super) fn find(dictionary: &ObjectDictionary) -> Result<Self, AbortCode> {
-        let find = |index| dictionary.find(index, 0);
-        Ok(Self {
-            error_register: find(common::ERROR_REGISTER)?,
-            error_code: find(ERROR_CODE)?,
-            controlword: find(CONTROLWORD)?,
-            statusword: find(STATUSWORD)?,
-            quick_stop_option: find(QUICK_STOP_OPTION_CODE)?,
-            halt_option: find(HALT_OPTION_CODE)?,
-            mode: find(MODES_OF_OPERATION)?,
-            mode_display: find(MODES_OF_OPERATION_DISPLAY)?,
-            position: find(POSITION_ACTUAL_VALUE)?,
-            internal_position: find(POSITION_ACTUAL_INTERNAL_VALUE)?,
-            following_error_window: find(FOLLOWING_ERROR_WINDOW)?,
-            following_error_time_out: find(FOLLOWING_ERROR_TIME_OUT)?,
-            following_error: find(FOLLOWING_ERROR_ACTUAL_VALUE)?,
-            velocity: find(VELOCITY_ACTUAL_VALUE)?,
-            target_torque: find(TARGET_TORQUE)?,
-            maximum_torque: find(MAXIMUM_TORQUE)?,
-            torque_demand: find(TORQUE_DEMAND)?,
-            torque: find(TORQUE_ACTUAL_VALUE)?,
-            target_position: find(TARGET_POSITION)?,
-            profile_deceleration: find(PROFILE_DECELERATION)?,
-            quick_stop_deceleration: find(QUICK_STOP_DECELERATION)?,
-            velocity_offset: find(VELOCITY_OFFSET)?,
-            torque_offset: find(TORQUE_OFFSET)?,
-            interpolation_period: dictionary.find(INTERPOLATION_TIME_PERIOD, 1)?,
-            interpolation_exponent: dictionary.find(INTERPOLATION_TIME_PERIOD, 2)?,
-            target_velocity: find(TARGET_VELOCITY)?,
-            digital_inputs: find(DIGITAL_INPUTS)?,
-            home_offset: find(HOME_OFFSET)?,
-            homing_method: find(HOMING_METHOD)?,
-            switch_speed: dictionary.find(HOMING_SPEEDS, 1)?,
-            zero_speed: dictionary.find(HOMING_SPEEDS, 2)?,
-            homing_acceleration: find(HOMING_ACCELERATION)?,
-            load_torque: dictionary.find(SIMULATION, 1)?,
-            raise_fault: dictionary.find(SIMULATION, 2)?,
-            power: dictionary.find(SIMULATION, 3)?,
-        })
-    }
-}
-
 /// Dictionary of the drive in `description`.
 ///
 /// # Errors
 /// [`DescriptionError::MappedLength`], [`DescriptionError::PdoIndex`].
 pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDictionary, DescriptionError> {
     let mut dictionary = common::dictionary(&description.device);
+    dictionary.add(common::error_history(ERROR_HISTORY_LENGTH));
+    for axis in 0..description.axes {
+        add_axis(&mut dictionary, description, axis);
+    }
+    let mapping = with_spare_pdos(&description.mapping, description.axes);
+    add_mapping(&mut dictionary, &mapping, MAPPING_CAPACITY)?;
+    Ok(dictionary)
+}
+
+/// Adds the objects of an axis, which is counted from 0.
+fn add_axis(dictionary: &mut ObjectDictionary, description: &ServoDescription, axis: u8) {
     let counts = f64::from(description.encoder_counts);
     let rated_torque = (description.rated_torque * 1000.0).round() as i64;
     let maximum_torque =
         (description.plant.torque_limit / description.rated_torque * 1000.0).round() as i64;
     let deceleration = ((DECELERATION / TAU * counts) as i64).clamp(1, i64::from(u32::MAX));
     let window = (counts * FOLLOWING_ERROR_REVOLUTIONS).max(1.0) as i64;
+
+    let speed = |radians: f64| ((radians / TAU * counts) as i64).clamp(1, i64::from(u32::MAX));
+    let position_window = (counts * POSITION_WINDOW_REVOLUTIONS).max(1.0) as i64;
+    let velocity_window = speed(VELOCITY_WINDOW_RADIANS).min(i64::from(u16::MAX));
 
     let rx = READ_WRITE.with(AccessRights::RX_PDO_MAPPABLE);
     let tx = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
@@ -154,7 +88,25 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
             2,
             QUICK_STOPS.into(),
         ),
+        (SHUTDOWN_OPTION_CODE, "Shutdown option code", DataType::I16, READ_WRITE, 0, DISABLES.into()),
+        // The standard's default is 1; this drive has always coasted.
+        (
+            DISABLE_OPERATION_OPTION_CODE,
+            "Disable operation option code",
+            DataType::I16,
+            READ_WRITE,
+            0,
+            DISABLES.into(),
+        ),
         (HALT_OPTION_CODE, "Halt option code", DataType::I16, READ_WRITE, 1, HALTS.into()),
+        (
+            FAULT_REACTION_OPTION_CODE,
+            "Fault reaction option code",
+            DataType::I16,
+            READ_WRITE,
+            2,
+            FAULT_REACTIONS.into(),
+        ),
         (MODES_OF_OPERATION, "Modes of operation", DataType::I8, rx, mode, modes),
         (MODES_OF_OPERATION_DISPLAY, "Modes of operation display", DataType::I8, tx, mode, any.clone()),
         (
@@ -168,6 +120,12 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
         (POSITION_ACTUAL_VALUE, "Position actual value", DataType::I32, tx, 0, any.clone()),
         (FOLLOWING_ERROR_WINDOW, "Following error window", DataType::U32, rx, window, any.clone()),
         (FOLLOWING_ERROR_TIME_OUT, "Following error time out", DataType::U16, READ_WRITE, 2, any.clone()),
+        (POSITION_WINDOW, "Position window", DataType::U32, READ_WRITE, position_window, any.clone()),
+        (POSITION_WINDOW_TIME, "Position window time", DataType::U16, READ_WRITE, 2, any.clone()),
+        (VELOCITY_WINDOW, "Velocity window", DataType::U16, READ_WRITE, velocity_window, any.clone()),
+        (VELOCITY_WINDOW_TIME, "Velocity window time", DataType::U16, READ_WRITE, 2, any.clone()),
+        (VELOCITY_THRESHOLD, "Velocity threshold", DataType::U16, READ_WRITE, velocity_window, any.clone()),
+        (VELOCITY_THRESHOLD_TIME, "Velocity threshold time", DataType::U16, READ_WRITE, 2, any.clone()),
         (VELOCITY_ACTUAL_VALUE, "Velocity actual value", DataType::I32, tx, 0, any.clone()),
         (TARGET_TORQUE, "Target torque", DataType::I16, rx, 0, any.clone()),
         (MAXIMUM_TORQUE, "Max torque", DataType::U16, rx, maximum_torque.min(0xFFFF), any.clone()),
@@ -185,6 +143,18 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
         (HOME_OFFSET, "Home offset", DataType::I32, READ_WRITE, 0, any.clone()),
         (HOMING_METHOD, "Homing method", DataType::I8, READ_WRITE, 37, methods),
         (HOMING_ACCELERATION, "Homing acceleration", DataType::U32, READ_WRITE, deceleration, AT_LEAST_1),
+        (
+            MAXIMUM_PROFILE_VELOCITY,
+            "Max profile velocity",
+            DataType::U32,
+            READ_WRITE,
+            i64::from(u32::MAX),
+            any.clone(),
+        ),
+        (PROFILE_VELOCITY, "Profile velocity", DataType::U32, rx, speed(SWITCH_SPEED), any.clone()),
+        (END_VELOCITY, "End velocity", DataType::U32, rx, 0, any.clone()),
+        (PROFILE_ACCELERATION, "Profile acceleration", DataType::U32, rx, deceleration, AT_LEAST_1),
+        (TORQUE_SLOPE, "Torque slope", DataType::U32, rx, TORQUE_SLOPE_PER_MILLE, AT_LEAST_1),
         (PROFILE_DECELERATION, "Profile deceleration", DataType::U32, rx, deceleration, AT_LEAST_1),
         (
             QUICK_STOP_DECELERATION,
@@ -194,22 +164,66 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
             2 * deceleration,
             AT_LEAST_1,
         ),
+        (TOUCH_PROBE_FUNCTION, "Touch probe function", DataType::U16, rx, 0, any.clone()),
+        (TOUCH_PROBE_STATUS, "Touch probe status", DataType::U16, tx, 0, any.clone()),
+        (TOUCH_PROBE_POSITION, "Touch probe 1 positive edge", DataType::I32, tx, 0, any.clone()),
+        (TOUCH_PROBE_POSITION + 1, "Touch probe 1 negative edge", DataType::I32, tx, 0, any.clone()),
+        (TOUCH_PROBE_POSITION + 2, "Touch probe 2 positive edge", DataType::I32, tx, 0, any.clone()),
+        (TOUCH_PROBE_POSITION + 3, "Touch probe 2 negative edge", DataType::I32, tx, 0, any.clone()),
         (VELOCITY_OFFSET, "Velocity offset", DataType::I32, rx, 0, any.clone()),
         (TORQUE_OFFSET, "Torque offset", DataType::I16, rx, 0, any.clone()),
         (FOLLOWING_ERROR_ACTUAL_VALUE, "Following error actual value", DataType::I32, tx, 0, any.clone()),
+        (
+            INTERPOLATION_SUB_MODE,
+            "Interpolation sub mode select",
+            DataType::I16,
+            READ_WRITE,
+            0,
+            LINEAR.into(),
+        ),
         (DIGITAL_INPUTS, "Digital inputs", DataType::U32, tx, 0, any.clone()),
         (TARGET_VELOCITY, "Target velocity", DataType::I32, rx, 0, any.clone()),
         (SUPPORTED_DRIVE_MODES, "Supported drive modes", DataType::U32, AccessRights::READ, supported, any),
     ] {
         let value = value.min(i64::from(u32::MAX));
         let entry = Entry::new(0, name, data_type, access).with_allowed(allowed).with_value(value);
-        dictionary.add(Object::variable(index, entry));
+        dictionary.add(Object::variable(of_axis(index, axis), entry));
     }
-    dictionary.add(interpolation_time_period());
-    dictionary.add(homing_speeds(counts));
-    dictionary.add(simulation());
-    add_mapping(&mut dictionary, &with_spare_pdos(&description.mapping), MAPPING_CAPACITY)?;
-    Ok(dictionary)
+    let set_point = Entry::new(1, "Interpolation data record", DataType::I32, rx);
+    let record = of_axis(INTERPOLATION_DATA_RECORD, axis);
+    dictionary.add(Object::record(record, "Interpolation data record", 0, vec![set_point]));
+    let encoder_counts = i64::from(description.encoder_counts);
+    for (index, name, access, [first, second]) in [
+        (
+            POSITION_ENCODER_RESOLUTION,
+            "Position encoder resolution",
+            AccessRights::READ,
+            [("Encoder increments", encoder_counts), ("Motor revolutions", 1)],
+        ),
+        (
+            GEAR_RATIO,
+            "Gear ratio",
+            READ_WRITE,
+            [("Motor shaft revolutions", 1), ("Driving shaft revolutions", 1)],
+        ),
+        (
+            FEED_CONSTANT,
+            "Feed constant",
+            READ_WRITE,
+            [("Feed", encoder_counts), ("Driving shaft revolutions", 1)],
+        ),
+    ] {
+        let entry = |sub_index, (name, value)| {
+            Entry::new(sub_index, name, DataType::U32, access).with_allowed(AT_LEAST_1).with_value(value)
+        };
+        dictionary.add(Object::array(of_axis(index, axis), name, vec![entry(1, first), entry(2, second)]));
+    }
+    dictionary.add(interpolation_time_period(axis));
+    let output = |sub_index, name| Entry::new(sub_index, name, DataType::U32, rx);
+    let outputs = vec![output(1, "Physical outputs"), output(2, "Bit mask")];
+    dictionary.add(Object::record(of_axis(DIGITAL_OUTPUTS, axis), "Digital outputs", 0, outputs));
+    dictionary.add(homing_speeds(axis, speed));
+    dictionary.add(simulation(axis));
 }
 
 /// Default deceleration, in rad/s^2; a quick stop takes twice as much.
@@ -219,15 +233,31 @@ const DECELERATION: f64 = 500.0;
 const SWITCH_SPEED: f64 = 10.0;
 const ZERO_SPEED: f64 = 1.0;
 
+/// Default window around a target position, in revolutions, and around a target velocity, in rad/s.
+const POSITION_WINDOW_REVOLUTIONS: f64 = 0.001;
+const VELOCITY_WINDOW_RADIANS: f64 = 0.05;
+
+/// Default torque slope, in thousandths of the rated torque per second.
+const TORQUE_SLOPE_PER_MILLE: i64 = 10_000;
+
 /// Default following error window, in revolutions.
 const FOLLOWING_ERROR_REVOLUTIONS: f64 = 0.05;
 
-/// Supported option codes: slow-down ramp and quick-stop ramp, each to end in Switch on disabled (1, 2) or
-/// to stay in Quick stop active (5, 6).
-const QUICK_STOPS: OneOf = OneOf(&[1, 2, 5, 6]);
+/// Quick stop option codes: the function disabled (0), slow-down ramp, quick-stop ramp, current limit, voltage limit, each to
+/// end in Switch on disabled (1 to 4) or to stay in Quick stop active (5 to 8).
+const QUICK_STOPS: OneOf = OneOf(&[0, 1, 2, 3, 4, 5, 6, 7, 8]);
 
-/// Slow-down ramp or quick-stop ramp, both staying in Operation enabled.
-const HALTS: OneOf = OneOf(&[1, 2]);
+/// Shutdown and Disable operation: the function disabled, or after the slow-down ramp.
+const DISABLES: OneOf = OneOf(&[0, 1]);
+
+/// Halt: slow-down ramp, quick-stop ramp, current limit, voltage limit, all staying in Operation enabled.
+const HALTS: OneOf = OneOf(&[1, 2, 3, 4]);
+
+/// Fault reaction: the function disabled, or stopped as by [`HALTS`].
+const FAULT_REACTIONS: OneOf = OneOf(&[0, 1, 2, 3, 4]);
+
+/// The sub mode of interpolation: linear.
+const LINEAR: OneOf = OneOf(&[0]);
 
 const AT_LEAST_1: Allowed = Allowed::Range(1, u32::MAX as i64);
 
@@ -240,7 +270,7 @@ impl From<OneOf> for Allowed {
 }
 
 /// Interpolation time period: value and power of ten in seconds (CiA 402, 0x60C2); 1 ms by default.
-fn interpolation_time_period() -> Object {
+fn interpolation_time_period(axis: u8) -> Object {
     let entries = vec![
         Entry::new(1, "Interpolation time period value", DataType::U8, READ_WRITE)
             .with_allowed(Allowed::Range(1, 255))
@@ -249,12 +279,11 @@ fn interpolation_time_period() -> Object {
             .with_allowed(Allowed::Range(-6, 0))
             .with_value(-3),
     ];
-    Object::record(INTERPOLATION_TIME_PERIOD, "Interpolation time period", 0, entries)
+    Object::record(of_axis(INTERPOLATION_TIME_PERIOD, axis), "Interpolation time period", 0, entries)
 }
 
 /// Default homing speeds: slow enough for any axis.
-fn homing_speeds(counts: f64) -> Object {
-    let speed = |radians: f64| ((radians / TAU * counts) as i64).clamp(1, i64::from(u32::MAX));
+fn homing_speeds(axis: u8, speed: impl Fn(f64) -> i64) -> Object {
     let entry = |sub_index, name, value| {
         Entry::new(sub_index, name, DataType::U32, READ_WRITE).with_allowed(AT_LEAST_1).with_value(value)
     };
@@ -262,23 +291,25 @@ fn homing_speeds(counts: f64) -> Object {
         entry(1, "Speed during search for switch", speed(SWITCH_SPEED)),
         entry(2, "Speed during search for zero", speed(ZERO_SPEED)),
     ];
-    Object::record(HOMING_SPEEDS, "Homing speeds", 0, entries)
+    Object::record(of_axis(HOMING_SPEEDS, axis), "Homing speeds", 0, entries)
 }
 
-fn simulation() -> Object {
+fn simulation(axis: u8) -> Object {
     let entries = vec![
         Entry::new(1, "Load torque", DataType::I32, READ_WRITE),
         Entry::new(2, "Raise fault", DataType::U16, READ_WRITE),
         Entry::new(3, "Main power", DataType::Boolean, READ_WRITE).with_value(1),
     ];
-    Object::record(SIMULATION, "Simulation", 0, entries)
+    Object::record(SIMULATION + u16::from(axis), "Simulation", 0, entries)
 }
 
-/// `mapping` with spare, unassigned PDOs after its own.
-fn with_spare_pdos(mapping: &PdoMapping) -> PdoMapping {
+/// `mapping` with spare, unassigned PDOs after its own, for each of so many axes.
+fn with_spare_pdos(mapping: &PdoMapping, axes: u8) -> PdoMapping {
     let spare = |pdos: &[Pdo], first: u16, name: &str| {
         let mut pdos = pdos.to_vec();
-        for index in first..first + PDO_COUNT {
+        for index in
+            (0..axes).flat_map(|axis| (0..PDO_COUNT).map(move |number| pdo_of(first, axis) + number))
+        {
             if pdos.iter().all(|pdo| pdo.index != index) {
                 let name = format!("{name} {}", index - first + 1);
                 pdos.push(Pdo { index, sync_manager: None, fixed: false, name, entries: Vec::new() });
@@ -292,17 +323,32 @@ fn with_spare_pdos(mapping: &PdoMapping) -> PdoMapping {
     }
 }
 
-/// Default mapping, 12 bytes each way: controlword, target position, target velocity, target torque;
+/// First PDO of an axis: 0x10 behind that of the one before it, as multi-axis drives number them.
+const fn pdo_of(first: u16, axis: u8) -> u16 {
+    first + 0x10 * axis as u16
+}
+
+/// Default mapping of a drive with one axis, 12 bytes each way: controlword, target position, target velocity, target torque;
 /// statusword and the actual values of position, velocity and torque.
 #[must_use]
 pub fn default_mapping() -> PdoMapping {
-    let entry = |(index, data_type, name): (u16, DataType, &str)| entry(index, 0, data_type, name);
-    let pdo = |index, sync_manager, name: &str, entries: [(u16, DataType, &str); 4]| Pdo {
-        index,
+    default_mapping_of(1)
+}
+
+/// Default mapping of a drive with so many axes: for each a PDO each way, 0x10 behind that of the one before it.
+#[must_use]
+pub fn default_mapping_of(axes: u8) -> PdoMapping {
+    let pdo = |first, sync_manager, axis: u8, name: &str, entries: [(u16, DataType, &str); 4]| Pdo {
+        index: pdo_of(first, axis),
         sync_manager: Some(sync_manager),
         fixed: false,
-        name: name.to_owned(),
-        entries: entries.map(entry).to_vec(),
+        name: format!("{name} {}", pdo_of(1, axis)),
+        entries: entries
+            .map(|(index, data_type, name)| match axis {
+                0 => entry(index, 0, data_type, name),
+                _ => entry(of_axis(index, axis), 0, data_type, &format!("{name} {}", axis + 1)),
+            })
+            .to_vec(),
     };
     let outputs = [
         (CONTROLWORD, DataType::U16, "Controlword"),
@@ -317,7 +363,7 @@ pub fn default_mapping() -> PdoMapping {
         (TORQUE_ACTUAL_VALUE, DataType::I16, "Torque actual value"),
     ];
     PdoMapping {
-        outputs: vec![pdo(MAPPING_OUTPUTS, 2, "RxPDO 1", outputs)],
-        inputs: vec![pdo(MAPPING_INPUTS, 3, "TxPDO 1", inputs)],
+        outputs: (0..axes).map(|axis| pdo(MAPPING_OUTPUTS, 2, axis, "RxPDO", outputs)).collect(),
+        inputs: (0..axes).map(|axis| pdo(MAPPING_INPUTS, 3, axis, "TxPDO", inputs)).collect(),
     }
 }

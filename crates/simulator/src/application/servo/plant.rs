@@ -28,13 +28,14 @@ pub struct Plant {
     parameters: PlantParameters,
     position: f64,
     velocity: f64,
+    braked: bool,
 }
 
 impl Plant {
     /// A plant at rest at `position` (rad).
     #[must_use]
     pub const fn new(parameters: PlantParameters, position: f64) -> Self {
-        Self { parameters, position, velocity: 0.0 }
+        Self { parameters, position, velocity: 0.0, braked: false }
     }
 
     /// Parameters of the plant.
@@ -55,6 +56,11 @@ impl Plant {
         self.velocity
     }
 
+    /// Sets or releases the brake at the shaft: friction of twice the motor's torque.
+    pub fn set_brake(&mut self, braked: bool) {
+        self.braked = braked;
+    }
+
     /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; a positive load brakes
     /// positive motion).
     ///
@@ -66,11 +72,15 @@ impl Plant {
         let time = time.as_secs_f64();
         let torque = torque.clamp(-torque_limit, torque_limit) - load_torque;
         let driven = (self.velocity + time * torque / inertia) / (1.0 + time * viscous_friction / inertia);
-        let braking = time * coulomb_friction / inertia;
+        let friction = if self.braked { coulomb_friction + BRAKE * torque_limit } else { coulomb_friction };
+        let braking = time * friction / inertia;
         self.velocity = if driven.abs() <= braking { 0.0 } else { driven - braking.copysign(driven) };
         self.position += self.velocity * time;
     }
 }
+
+/// Torque of the brake, in torques of the motor.
+const BRAKE: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {

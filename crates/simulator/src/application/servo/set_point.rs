@@ -34,6 +34,11 @@ impl Interpolation {
         self.target
     }
 
+    /// Position of the last target, in counts that do not wrap.
+    pub(super) fn end(&self) -> f64 {
+        self.end
+    }
+
     /// Sets a new target, to be reached in `period` from the present demand.
     pub(super) fn aim(&mut self, target: i32, period: Duration) {
         let position = self.position();

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use robot::{FrameOrder, Overrides, Robot};
+use robot::{FrameOrder, Overrides, RobotConfig};
 use schedulability::bus::{LinkRate, Network, Order, Sampling, Way};
+use types::time::nanoseconds;
 
 use super::NOT_SCHEDULABLE;
 use crate::arguments;
@@ -52,7 +53,7 @@ enum Link {
 
 /// Results computed of a bus.
 struct Found {
-    robot: Robot,
+    robot: RobotConfig,
     network: Network,
     /// The same with somebody missing.
     spread: Network,
@@ -78,7 +79,7 @@ impl Found {
 
 /// Analyses the bus of the robot file at `path`.
 pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), Failure> {
-    let robot = Robot::read(path, Overrides::default())?;
+    let robot = RobotConfig::read(path, Overrides::default())?;
     let rate = match options.link {
         Link::Mbit100 => LinkRate::Mbit100,
         Link::Gbit1 => LinkRate::Gbit1,
@@ -104,7 +105,7 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
 }
 
 /// An event's way through SubDevices that sample on their own, and through those with SYNC0.
-fn ways(robot: &Robot, network: &Network, computing_ns: u64) -> Vec<(&'static str, Way)> {
+fn ways(robot: &RobotConfig, network: &Network, computing_ns: u64) -> Vec<(&'static str, Way)> {
     let period_ns = nanoseconds(robot.cycle.period);
     let (order, frame_ns) = match robot.cycle.frame_order {
         FrameOrder::ReplyOfLastCycle => (Order::ReplyOfLastCycle, computing_ns.min(period_ns - 1)),
@@ -122,8 +123,4 @@ fn ways(robot: &Robot, network: &Network, computing_ns: u64) -> Vec<(&'static st
         ));
     }
     ways
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,6 @@
 //! The axes, one a line.
 
-use ipc::state::{Axis, Stop};
+use ipc::state::{Axis, DriveState, StopReason};
 use ipc::words;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Constraint, Rect};
@@ -41,7 +41,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
 /// At 80 columns the longest names and states are cut, and modes are left out; a wider terminal shows all.
 fn widths(picture: &Picture, width: u16) -> [Constraint; 9] {
     let longest = picture.description.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0);
-    let name = if width >= WIDE { longest.min(24) } else { longest.min(8) };
+    let name = if width >= WIDE { longest.min(usize::from(24 + width - WIDE)) } else { longest.min(8) };
     let (mode, state) = if width >= WIDE { (4, 22) } else { (0, 18) };
     [
         Constraint::Length(name.max(4) as u16),
@@ -57,13 +57,13 @@ fn widths(picture: &Picture, width: u16) -> [Constraint; 9] {
 }
 
 fn row<'a>(picture: &'a Picture, axis: usize, it: &Axis) -> Row<'a> {
-    let mode = picture.description.axes.get(axis).map_or("", |axis| &axis.mode);
+    let mode = picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
     let (target, error) = picture
         .target_and_error(axis)
         .map_or_else(<(String, String)>::default, |(target, error)| (number(target), number(error)));
     let text = |text: String| Cell::from(text);
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
-    let fault = matches!(it.drive_state, 7 | 8);
+    let fault = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
     let style = match (it.stop, it.fresh) {
         _ if fault => Style::new().fg(Color::Red),
         (0, true) => Style::new(),
@@ -84,24 +84,24 @@ fn row<'a>(picture: &'a Picture, axis: usize, it: &Axis) -> Row<'a> {
     .style(style)
 }
 
-/// Why it was stopped, the word that tells most first, for the last column is cut.
+/// Reason of its stop, the word that tells most first, for the last column is cut.
 fn stopped(axis: &Axis) -> String {
-    let short = match Stop::from_code(axis.stop) {
+    let short = match StopReason::from_code(axis.stop) {
         _ if axis.stop == 0 && !axis.fresh => "(old)",
         None if axis.stop == 0 => "",
-        Some(Stop::Stale) => "stale command",
-        Some(Stop::PositionLimit) => "position limit",
-        Some(Stop::VelocityLimit) => "velocity limit",
-        Some(Stop::Step) => "step of the set-point",
-        Some(Stop::FollowingError) => "following error",
-        Some(Stop::Fault) => "fault of the drive",
-        Some(Stop::NotFinite) => "not a number",
-        Some(Stop::HomingError) => "homing error",
-        Some(Stop::HomingTimedOut) => "homing took too long",
-        Some(Stop::Outage) => "outage",
-        Some(Stop::Interlock) => "stop signal",
-        Some(Stop::NotPermitted) => "no permission",
-        Some(Stop::Ending) => "ending",
+        Some(StopReason::Stale) => "stale command",
+        Some(StopReason::PositionLimit) => "position limit",
+        Some(StopReason::VelocityLimit) => "velocity limit",
+        Some(StopReason::Step) => "step of the set-point",
+        Some(StopReason::FollowingError) => "following error",
+        Some(StopReason::Fault) => "fault of the drive",
+        Some(StopReason::NotFinite) => "not a number",
+        Some(StopReason::HomingError) => "homing error",
+        Some(StopReason::HomingTimedOut) => "homing took too long",
+        Some(StopReason::Outage) => "outage",
+        Some(StopReason::Interlock) => "stop signal",
+        Some(StopReason::NotPermitted) => "no permission",
+        Some(StopReason::Ending) => "ending",
         None => return words::stop(axis.stop).unwrap_or_default().into_owned(),
     };
     short.to_owned()

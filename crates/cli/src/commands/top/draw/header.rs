@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ipc::state::{Freshness, Spread, TrajectoryStatus};
+use ipc::state::{Freshness, LockState, Spread, TrajectoryStatus};
 use ipc::words;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -16,14 +16,20 @@ use super::{bold, faint};
 
 /// Lines it takes.
 pub(super) fn height(picture: &Picture) -> u16 {
-    let optional = u16::from(refused(picture).is_some()) + u16::from(picture.description.base.is_some());
-    9 + optional
+    let optional = [
+        clock(picture).is_some(),
+        refused(picture).is_some(),
+        clamped(picture).is_some(),
+        picture.description.base.is_some(),
+    ];
+    9 + optional.map(u16::from).iter().sum::<u16>()
 }
 
 /// Draws it.
 pub(super) fn render(picture: &Picture, paused: bool, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![title(picture, paused)];
     lines.extend(bus(picture));
+    lines.extend(clock(picture));
     let [above, times, below] = Layout::vertical([
         Constraint::Length(lines.len() as u16),
         Constraint::Length(4),
@@ -34,6 +40,7 @@ pub(super) fn render(picture: &Picture, paused: bool, area: Rect, buffer: &mut B
     timing(picture, times, buffer);
     let mut lines = vec![command(picture)];
     lines.extend(refused(picture));
+    lines.extend(clamped(picture));
     lines.push(control(picture));
     lines.extend(base(picture));
     Paragraph::new(lines).render(below, buffer);
@@ -66,7 +73,7 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     let inputs = if it.all_fresh { "all inputs fresh" } else { "inputs not all fresh" };
     let first = format!(
         "{}, {inputs}   WKC errors {} now, {} ever   clocks within {} us",
-        words::stage(it.stage),
+        words::bus_phase(it.phase),
         it.working_counter_errors,
         it.broken_cycles,
         micros(it.clock_difference_ns),
@@ -78,6 +85,28 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     let well = it.all_fresh && it.working_counter_errors == 0;
     let style = if well { Style::new() } else { Style::new().fg(Color::Yellow) };
     [row("bus", Span::styled(first, style)), row("", Span::raw(second))]
+}
+
+/// The cycle against the reference clock; `None` where that was never heard of.
+fn clock(picture: &Picture) -> Option<Line<'static>> {
+    let it = &picture.state.clock;
+    let follows = it.lock != LockState::Off as u8;
+    if !follows && !it.heard && it.frame_phase_ns == 0 {
+        return None;
+    }
+    let lock = if follows {
+        format!("{}, error {} us   ", words::clock_lock(it.lock), signed_micros(it.phase_error_ns))
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "{lock}frame {} us behind SYNC0   differs {} us",
+        micros(it.frame_phase_ns),
+        signed_micros(it.difference_ns)
+    );
+    let well = !follows || it.lock == LockState::Locked as u8;
+    let style = if well { Style::new() } else { Style::new().fg(Color::Yellow) };
+    Some(row("clock", Span::styled(text, style)))
 }
 
 /// The three times, each with the last ones seen as a sparkline, and what went wrong.
@@ -115,7 +144,8 @@ fn time(name: &str, spread: &Spread, seen: &VecDeque<u64>, area: Rect, buffer: &
 fn command(picture: &Picture) -> Line<'static> {
     let it = &picture.state.command;
     let age = picture.command_age().map_or(String::new(), |age| format!(", given {} ago", span(age)));
-    let text = format!("{}{age}   {} taken over, {} refused", it.freshness, it.accepted, it.refused);
+    let counted = format!("{} taken over, {} refused, {} clamped", it.accepted, it.refused, it.clamped);
+    let text = format!("{}{age}   {counted}", it.freshness);
     let style = match it.freshness {
         Freshness::Fresh => Style::new().fg(Color::Green),
         Freshness::Stale => Style::new().fg(Color::Yellow),
@@ -129,16 +159,21 @@ fn refused(picture: &Picture) -> Option<Line<'static>> {
     Some(row("", Span::styled(format!("last refused: {why}"), Style::new().fg(Color::Yellow))))
 }
 
+fn clamped(picture: &Picture) -> Option<Line<'static>> {
+    let what = words::last_clamp(&picture.state.command, &picture.description)?;
+    Some(row("", Span::styled(format!("last clamped: {what}"), Style::new().fg(Color::Yellow))))
+}
+
 fn control(picture: &Picture) -> Line<'static> {
     let it = &picture.state.control;
     let controllers = &picture.description.controllers;
     let name = controllers.get(usize::from(it.active)).map_or_else(
         || "none".to_owned(),
         |controller| {
-            let other = if controller.name == controller.kind {
+            let other = if controller.name == controller.kind_name() {
                 String::new()
             } else {
-                format!(" ({})", controller.kind)
+                format!(" ({})", controller.kind_name())
             };
             format!("{}{other}", controller.name)
         },
@@ -156,7 +191,7 @@ fn control(picture: &Picture) -> Line<'static> {
 }
 
 fn base(picture: &Picture) -> Option<Line<'static>> {
-    let kind = &picture.description.base.as_ref()?.kind;
+    let kind = picture.description.base.as_ref()?.kind.name();
     let ([x, y, yaw], [ahead, left, turn]) = (picture.state.base.pose, picture.state.base.twist);
     Some(row(
         "base",
@@ -173,6 +208,10 @@ fn row(name: &'static str, text: Span<'static>) -> Line<'static> {
 
 fn micros(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
+}
+
+fn signed_micros(ns: i64) -> String {
+    format!("{:+.1}", ns as f64 / 1e3)
 }
 
 /// A time as people say it.

@@ -12,6 +12,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Paragraph, Widget};
 
 use super::picture::{Page, Picture, View};
+use crate::words::USUAL_COLUMNS;
 
 /// Contents of the picture.
 #[derive(Clone, Copy)]
@@ -86,6 +87,20 @@ impl Screen<'_> {
         self.render(area, &mut buffer);
         lines(&buffer)
     }
+
+    /// Everything as lines of text, each as long as what it says; rules are as long as the longest.
+    pub(super) fn whole(self) -> String {
+        let mut width = 500;
+        let mut text = self.text(width);
+        // A line that is cut at a space is shorter than the picture.
+        while longest(&text) > usize::from(width / 2) && width < LONGEST {
+            width *= 2;
+            text = self.text(width);
+        }
+        let rule = longest(&text).max(USUAL_COLUMNS);
+        let cut = |line: &str| line.chars().take(rule).chain(['\n']).collect::<String>();
+        text.lines().map(cut).collect()
+    }
 }
 
 /// A buffer's letters, without spaces at the ends of lines.
@@ -96,6 +111,11 @@ fn lines(buffer: &Buffer) -> String {
         text.trim_end().to_owned() + "\n"
     };
     buffer.content.chunks(width).map(line).collect()
+}
+
+/// Letters of the longest line, without the rule behind a title.
+fn longest(text: &str) -> usize {
+    text.lines().map(|line| line.trim_end_matches('─').chars().count()).max().unwrap_or(0)
 }
 
 /// A part with its title above it; gives the place below the title.
@@ -130,6 +150,9 @@ fn bold() -> Style {
 fn length(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
+
+/// Letters of a line beyond which it is cut in any case.
+const LONGEST: u16 = 8_000;
 
 const KEYS: &str = " q quit   arrows, page keys scroll   tab signals, tasks, channels   p pause";
 

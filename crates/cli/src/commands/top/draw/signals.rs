@@ -24,7 +24,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     let shown = described.zip(&picture.state.signals).skip(from).take(room);
     let longest = picture.description.signals.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
     let widths = [
-        Constraint::Length(longest.min(40) as u16),
+        Constraint::Length(longest.min(usize::from((area.width / 2).max(40))) as u16),
         Constraint::Length(6),
         Constraint::Length(8),
         Constraint::Min(0),
@@ -35,6 +35,11 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
 
 fn row<'a>(it: &'a ipc::description::SignalDescription, signal: &ipc::state::Signal) -> Row<'a> {
     let style = if signal.fresh { Style::new() } else { faint() };
-    Row::new([it.name.clone(), it.direction.clone(), it.value_type.clone(), signals::text(it, signal)])
-        .style(style)
+    Row::new([
+        it.name.clone(),
+        it.direction.to_string(),
+        it.value_type.to_string(),
+        signals::text(it, signal),
+    ])
+    .style(style)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ipc::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
 use ipc::state::{
-    Axis, Base, Bus, CommandState, Control, Freshness, Refusal, SignalCounters, Spread, State, Stop,
-    Timing, TrajectoryStatus,
+    Axis, Base, Bus, Clock, CommandState, Control, Freshness, Limit, Refusal, SignalCounters, Spread,
+    State, StopReason, Timing, TrajectoryStatus,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -13,12 +13,13 @@ use serde_json::json;
 
 use super::super::picture::{Page, Picture, Standing, View};
 use super::{Screen, lines};
+use types::{BaseKind, ControllerKind, CyclicMode};
 
 /// A service robot that drives, whose second command was refused and whose caster's axis stopped.
 fn base() -> Picture {
-    let axis = |name: &str, mode: &str| AxisDescription {
+    let axis = |name: &str, mode| AxisDescription {
         name: name.into(),
-        mode: mode.into(),
+        mode,
         position_limits: None,
         velocity_limit: 20.0,
         effort_limit: 5.0,
@@ -27,14 +28,18 @@ fn base() -> Picture {
         version: "0.1.0".into(),
         robot: "m4k".into(),
         period_ns: 1_000_000,
-        axes: vec![axis("left", "csv"), axis("right", "csv"), axis("head-of-the-robot", "csp")],
+        axes: vec![
+            axis("left", CyclicMode::Velocity),
+            axis("right", CyclicMode::Velocity),
+            axis("head-of-the-robot", CyclicMode::Position),
+        ],
         controllers: vec![ControllerDescription {
             name: "drive".into(),
-            kind: "diff_drive".into(),
+            kind: Some(ControllerKind::DiffDrive),
             axes: vec![0, 1],
         }],
         base: Some(BaseDescription {
-            kind: "differential".into(),
+            kind: BaseKind::Differential,
             velocity_limit: 1.0,
             yaw_limit: 2.0,
             odometry_frame: "odom".into(),
@@ -55,7 +60,7 @@ fn base() -> Picture {
     };
     let stopped = Axis {
         drive_state: 6,
-        stop: Stop::FollowingError as u8,
+        stop: StopReason::FollowingError as u8,
         fresh: true,
         position: -0.5,
         target_position: 0.25,
@@ -63,12 +68,13 @@ fn base() -> Picture {
     };
     let times = |last_ns| Spread { last_ns, minimum_ns: 900, maximum_ns: 301_000, mean_ns: 11_200 };
     let state = State {
+        clock: Clock::default(),
         signals: Vec::new(),
         signal_counters: SignalCounters::default(),
         cycle: 123_456,
         release_ns: 10_000_000_000,
         bus: Bus {
-            stage: 7,
+            phase: 7,
             all_fresh: true,
             frames_sent: 123_460,
             frames_accepted: 123_458,
@@ -92,9 +98,12 @@ fn base() -> Picture {
             freshness: Freshness::Fresh,
             accepted: 7,
             refused: 1,
-            last_refusal: Refusal::VelocityLimit as u8,
+            last_refusal: Refusal::Mode as u8,
             last_refused_axis: 1,
             last_refused_signal: u16::MAX,
+            clamped: 2,
+            last_clamp: Limit::Velocity as u8,
+            last_clamped_axis: 0,
         },
         control: Control { enabled: true, ..Control::default() },
         base: Base { pose: [1.234, -0.5, 0.213], twist: [0.4, 0.0, 0.1] },
@@ -197,6 +206,25 @@ fn a_cycle_that_ended_says_so_and_keeps_its_last_picture() {
     assert!(found.contains("is gone (3.0 s ago)") && found.contains("Op, all inputs fresh"), "{found}");
 }
 
+// feature(main-device): lock, difference to the reference clock and phase of the frame against SYNC0 live: `top`, `run --json`, `diag`, Python, ROS 2
+#[test]
+fn the_reference_clock_has_a_line_where_the_bus_has_one() {
+    let mut picture = base();
+    assert!(!shown(&picture, View::default(), 80, 24).contains("SYNC0"));
+    picture.state.clock =
+        Clock { heard: true, frame_phase_ns: 512_340, difference_ns: -1_234_560, ..Clock::default() };
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains(" clock   frame 512.3 us behind SYNC0   differs -1234.6 us"), "{found}");
+    for (lock, word) in [(1, "searching"), (2, "locked"), (3, "lost"), (9, "code 9")] {
+        picture.state.clock = Clock { lock, phase_error_ns: 340, ..picture.state.clock };
+        let found = shown(&picture, View::default(), 80, 24);
+        assert!(
+            found.contains(&format!(" clock   {word}, error +0.3 us   frame 512.3 us behind SYNC0")),
+            "{found}"
+        );
+    }
+}
+
 #[test]
 fn trajectories_and_codes_of_a_newer_run_are_shown() {
     let mut picture = base();
@@ -239,18 +267,18 @@ fn once_shows_every_axis_and_all_that_was_told() {
 #[test]
 fn signals_are_shown_with_their_values_and_old_ones_say_so() {
     use ipc::description::SignalDescription;
-    use ipc::state::Signal;
+    use ipc::state::{Signal, ValueKind};
 
     let mut picture = base();
-    let signal = |name: &str, kind: &str, unit: &str| SignalDescription {
+    let signal = |name: &str, kind, unit: &str| SignalDescription {
         name: name.to_owned(),
-        kind: kind.to_owned(),
+        kind,
         unit: unit.to_owned(),
-        direction: "input".to_owned(),
+        direction: types::signal::Direction::Input,
         ..SignalDescription::default()
     };
     picture.description.signals =
-        vec![signal("door closed", "bool", ""), signal("pressure", "real", "bar")];
+        vec![signal("door closed", ValueKind::Bool, ""), signal("pressure", ValueKind::Real, "bar")];
     picture.state.signals = vec![
         Signal { word: 1, fresh: true, forced: true },
         Signal { word: 2.5_f64.to_bits(), fresh: false, forced: false },

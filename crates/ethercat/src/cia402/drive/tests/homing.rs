@@ -38,7 +38,7 @@ impl Finder {
         // In the cyclic modes bit 12 says that it follows.
         let bits = if homing { self.bits } else { Statusword::DRIVE_FOLLOWS_COMMAND };
         DriveInput {
-            statusword: Statusword(State::OperationEnabled.statusword().0 | bits),
+            statusword: Statusword(State::OperationEnabled.statusword() | bits),
             position: self.position,
             mode: Some(self.mode),
             ..DriveInput::default()
@@ -178,7 +178,7 @@ fn every_other_request_interrupts_it_at_once() {
         assert!(!output.controlword.homing_start(), "{request:?}");
         assert_eq!(drive.homing(), HomingProgress::Interrupted, "{request:?}");
         // The drive steps down: its mode is the cyclic one when it comes up again.
-        let off = DriveInput { statusword: State::SwitchedOn.statusword(), ..finder.input() };
+        let off = DriveInput { statusword: Statusword(State::SwitchedOn.statusword()), ..finder.input() };
         drive.update(Some(off), DriveCommand { request, ..DriveCommand::default() });
         assert!(!drive.is_homing());
         assert_eq!(drive.mode_of_operation(), ModeOfOperation::CyclicSynchronousPosition);

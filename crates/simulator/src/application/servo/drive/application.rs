@@ -4,72 +4,60 @@ use core::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::cia402::{State, StateMachine};
 use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 
-use super::super::COMMUNICATION_LOSS;
-use super::super::record::Taken;
-use super::super::set_point::wrapped;
-use super::{Activity, ServoDrive, Sync0};
-use crate::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
+use super::ServoDrive;
+use crate::application::{
+    Application, ProcessDataLengths, Replies, StateChange, Sync0Event, Synchronisation,
+    SynchronisationState,
+};
 
 impl Application for ServoDrive {
     fn process_data_lengths(&self) -> ProcessDataLengths {
         self.coe.lengths()
     }
 
-    /// Restores origin and home, which are stored; the motor has coasted meanwhile, and the encoder knows
-    /// the position.
     fn power_on(&mut self) {
         self.coe.power_on();
-        self.machine = StateMachine::new();
-        self.cascade.reset();
-        self.activity = Activity::Off;
-        self.settling = self.transition_time;
-        self.fault = None;
-        self.read_settings();
+        for axis in &mut self.axes {
+            axis.power_on(self.coe.dictionary_mut());
+        }
     }
 
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         self.coe.enter(change);
-        self.operational = change.to == AlState::Op;
-        self.sync0 = change.sync0.filter(|sync0| sync0.cycle_nanoseconds > 0).map(|sync0| Sync0 {
-            cycle: Duration::from_nanos(u64::from(sync0.cycle_nanoseconds)),
-            running: false,
-        });
-        if change.from == AlState::Op {
-            if matches!(self.machine.state(), State::OperationEnabled | State::QuickStopActive) {
-                self.fault.get_or_insert(COMMUNICATION_LOSS);
-            }
-            // Commands of Op do not outlive it.
-            for entry in
-                [self.entries.controlword, self.entries.target_velocity, self.entries.target_torque]
-            {
-                self.coe.dictionary_mut().set(entry, 0);
-            }
+        let sync0 = change.sync0.filter(|sync0| sync0.cycle_nanoseconds > 0);
+        let cycle = sync0.map(|sync0| Duration::from_nanos(u64::from(sync0.cycle_nanoseconds)));
+        self.sync0 = cycle.map(|_| false);
+        for axis in &mut self.axes {
+            axis.enter(change.to == AlState::Op, cycle, self.coe.dictionary_mut());
         }
-        self.read_settings();
         Ok(())
     }
 
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         self.run_until(now);
-        self.shaft.set(self.plant.position());
-        if self.sync0.is_none_or(|sync0| !sync0.running) {
-            self.exchange(now, outputs, inputs);
-        } else {
+        if self.sync0 == Some(true) {
             // SDOs still take effect; process data waits for SYNC0.
             self.read_settings();
+        } else {
+            self.exchange(now, outputs, inputs);
         }
     }
 
     fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        if let Some(sync0) = &mut self.sync0 {
-            sync0.running = true;
-        }
+        self.sync0 = self.sync0.map(|_| true);
         self.run_until(event.now);
         self.exchange(event.now, outputs, inputs);
+    }
+
+    fn synchronisation(&self) -> Option<Synchronisation> {
+        Some(self.coe.synchronisation())
+    }
+
+    fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
+        self.coe.show_synchronisation(shown);
     }
 
     fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
@@ -77,7 +65,9 @@ impl Application for ServoDrive {
     }
 
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        self.show();
+        for axis in &self.axes {
+            axis.show(self.coe.dictionary_mut());
+        }
         self.coe.serve(request, replies)
     }
 
@@ -92,28 +82,13 @@ impl ServoDrive {
         if let Some(outputs) = outputs {
             self.coe.take_outputs(outputs);
         }
-        self.read_settings();
-        self.sample_target();
-        self.show();
-        self.coe.put_inputs(inputs);
-        if let Some(record) = &self.record {
-            record.add(self.taken(now));
+        for axis in &mut self.axes {
+            axis.exchange(self.coe.dictionary_mut());
         }
-    }
-
-    fn taken(&self, now: Instant) -> Taken {
-        let (dictionary, entries) = (self.coe.dictionary(), &self.entries);
-        Taken {
-            now,
-            operational: self.operational,
-            controlword: self.settings.controlword,
-            mode: self.mode,
-            target_position: dictionary.get(entries.target_position) as i32,
-            target_velocity: dictionary.get(entries.target_velocity) as i32,
-            target_torque: dictionary.get(entries.target_torque) as i16,
-            state: self.machine.state(),
-            position: wrapped(self.counts()),
-            velocity: self.plant.velocity() * self.scale.counts_per_radian,
+        self.clear_forgotten_errors();
+        self.coe.put_inputs(inputs);
+        for axis in &self.axes {
+            axis.note(now, self.coe.dictionary());
         }
     }
 }

@@ -1,0 +1,59 @@
+//! `onbeat fault`: a fault for a simulator that runs.
+
+use std::path::Path;
+
+use clap::Args;
+use ipc::text::{AskError, Client};
+use onbeat::fault::GRAMMAR;
+use onbeat::fault::socket::{LIST, SIMULATOR};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Has a fault take place on the SubDevices of an `onbeat simulate`, and says when it did, in seconds after its start.
+#[derive(Args, Debug)]
+pub(crate) struct Fault {
+    /// Name of the simulator, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET")]
+    of: Option<String>,
+
+    /// The fault, as `power off drive-3 for 500ms`; `list` prints all there are, and those that last
+    #[arg(value_name = "FAULT", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// Behind the options in the help.
+pub(crate) fn forms() -> String {
+    let width = GRAMMAR.iter().map(|(form, _)| form.len()).max().unwrap_or_default();
+    let line = |(form, help): &(&str, &str)| format!("  {form:width$}  {help}");
+    let lines: Vec<String> = GRAMMAR.iter().map(line).collect();
+    format!("Faults; SUBDEVICE is a name or a position:\n{}", lines.join("\n"))
+}
+
+impl Fault {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let line = self.words.join(" ");
+        let lists = line.trim() == LIST;
+        if lists {
+            output::print(forms() + "\n\n")?;
+        }
+        let client = match (self.find(), &self.of) {
+            // What there is was to be known; nothing runs that could have any.
+            (Err(error @ AskError::Nobody { .. }), None) if lists => {
+                output::say(error);
+                return Ok(());
+            }
+            (client, _) => client?,
+        };
+        let answer = client.ask(&line)?;
+        let answer = answer.map_err(|refusal| Failure::new(format!("fault \"{line}\": {refusal}")))?;
+        output::print(answer + "\n")
+    }
+
+    fn find(&self) -> Result<Client, AskError> {
+        match self.of.as_deref() {
+            Some(path) if path.contains('/') => Client::open(Path::new(path)),
+            name => Client::find(&SIMULATOR, name),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A bus examined for faults, in a table, sentences and JSON.
+
+use std::fmt::Write as _;
+
+use ethercat::main_device::{self, ErrorCounters, Examined, PortErrors, Upstream, judge};
+use ethercat::register::DlStatus;
+use ipc::bus::{BusStatus, PortLink, RingStatus, SubDeviceErrorCounters, SubDeviceStatus};
+use onbeat::sub_devices::Described;
+use serde_json::{Value, json};
+
+use super::bus_status::{counter, working_counters};
+use super::sub_devices::place;
+
+/// A bus at one instant, and what is wrong.
+pub(crate) struct Diagnosis<'a> {
+    found: &'a [Described],
+    pub(crate) status: BusStatus,
+    /// Process data flows.
+    is_running: bool,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A fault for people and programs.
+pub(crate) struct Finding {
+    fault: &'static str,
+    /// Position and port, each none for the MainDevice, or where it is about no port.
+    ends: Vec<(Option<u16>, Option<u8>)>,
+    /// Errors counted; 0 where it is about no count.
+    count: u32,
+    sentence: String,
+}
+
+impl<'a> Diagnosis<'a> {
+    /// Judges the bus; of error counters, what was counted since `before`.
+    pub(crate) fn new(
+        found: &'a [Described],
+        status: BusStatus,
+        before: Option<&BusStatus>,
+        is_running: bool,
+    ) -> Self {
+        let mut findings = states(found, &status, is_running);
+        findings.extend(judged(found, &status, before));
+        findings.extend(ring_break(found, &status));
+        if let Some(since) = status.working_counter_history.short_since {
+            let counters = working_counters(&status);
+            let sentence = format!("working counters are short since cycle {since}: {counters}");
+            findings.push(Finding { fault: "working_counter", ends: Vec::new(), count: 0, sentence });
+        }
+        Self { found, status, is_running, findings }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.cycle() + &self.clocks() + &self.reference() + &self.table();
+        match &self.findings[..] {
+            [] => text += "nothing is wrong\n",
+            findings => findings.iter().for_each(|it| _ = writeln!(text, "! {}", it.sentence)),
+        }
+        text
+    }
+
+    /// Frames and working counters, and their history.
+    fn cycle(&self) -> String {
+        let BusStatus { cycle, phase, frames_sent, frames_lost, working_counter_history: history, .. } =
+            &self.status;
+        if !self.is_running {
+            return format!("{phase}: {frames_sent} frames sent, {frames_lost} lost\n");
+        }
+        let ring = match self.status.ring {
+            Some(RingStatus { open: None, since }) => format!("the ring is closed since cycle {since}\n"),
+            _ => String::new(),
+        };
+        let mut text = format!(
+            "cycle {cycle}, {phase}: {frames_sent} frames sent, {frames_lost} lost\nworking counters {}; short in {} cycle{}\n",
+            working_counters(&self.status),
+            history.short_cycles,
+            if history.short_cycles == 1 { "" } else { "s" },
+        );
+        text += &ring;
+        for it in &history.changes {
+            let _ = match it.short {
+                0 => writeln!(text, "  cycle {}: all complete", it.cycle),
+                short => writeln!(
+                    text,
+                    "  cycle {}: {short} short, the first is datagram {}: {}",
+                    it.cycle,
+                    it.datagram,
+                    counter(it.received, it.expected),
+                ),
+            };
+        }
+        text
+    }
+
+    /// Smallest and largest difference of a clock from the reference clock.
+    fn spread(&self) -> Option<(i32, i32)> {
+        let all = self.status.sub_devices.iter().filter_map(|it| it.clock_difference_ns);
+        Some((all.clone().min()?, all.max()?))
+    }
+
+    fn clocks(&self) -> String {
+        let reference = self.status.reference_clock.map(usize::from).and_then(|position| {
+            let it = self.found.get(position)?;
+            Some(place(position, &it.object.name))
+        });
+        match (self.spread(), reference) {
+            (Some((least, most)), Some(reference)) => format!(
+                "clocks differ by {least} ns to {most} ns from {reference}, spread {} ns\n",
+                i64::from(most) - i64::from(least)
+            ),
+            (None, Some(reference)) => format!("clocks follow {reference}\n"),
+            (_, None) => String::new(),
+        }
+    }
+
+    /// The cycle against the reference clock.
+    fn reference(&self) -> String {
+        let Some(it) = &self.status.clock else { return String::new() };
+        let micros = |ns: i64| ns as f64 / 1e3;
+        let lock = match it.lock.as_str() {
+            "off" => String::new(),
+            lock => format!(
+                "lock to the reference clock: {lock}, phase error {:+.1} us, drift {:+.2} ppm, lost {} time{}\n",
+                micros(it.phase_error_ns),
+                it.drift_ppb as f64 / 1e3,
+                it.losses,
+                if it.losses == 1 { "" } else { "s" },
+            ),
+        };
+        format!(
+            "{lock}reference clock {:+.1} us from this host's; frames pass it {:.1} us behind SYNC0 without a shift\n",
+            micros(it.difference_ns),
+            it.frame_phase_ns as f64 / 1e3,
+        )
+    }
+
+    /// A line for each port that has a link, or should, or has counted.
+    fn table(&self) -> String {
+        let names = self.found.iter().map(|it| it.object.name.chars().count()).max().unwrap_or(0).max(4);
+        let states = self.status.sub_devices.iter().map(|it| it.state.len()).max().unwrap_or(0).max(5);
+        let mut text = format!(
+            "     {:names$}  {:states$}  clock ns  delay ns  proc  PDI  port  link  frames  invalid  receive  forwarded  lost\n",
+            "name", "state"
+        );
+        let entry = |it: &Described| it.object.entry_port;
+        for (position, (it, now)) in self.found.iter().zip(&self.status.sub_devices).enumerate() {
+            let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
+            let head = format!(
+                "{position:>4} {:names$}  {:states$}  {:>8}  {:>8}  {:>4}  {:>3}",
+                it.object.name,
+                now.state,
+                number(now.clock_difference_ns.map(i64::from)),
+                number(it.object.delay_ns.map(i64::from)),
+                number(now.errors.map(|errors| errors.processing_unit.into())),
+                number(now.errors.map(|errors| errors.pdi.into())),
+            );
+            let hangs_on = |port: u8| {
+                self.found.iter().any(|other| {
+                    let upstream = other.object.upstream.as_ref();
+                    upstream.is_some_and(|it| (usize::from(it.position), it.port) == (position, port))
+                })
+            };
+            let ports =
+                (0..4).filter(|&port| port == entry(it) || hangs_on(port) || is_worth_it(now, port.into()));
+            for (line, port) in ports.enumerate() {
+                let head = if line == 0 { head.clone() } else { " ".repeat(head.chars().count()) };
+                let _ = writeln!(text, "{head}  {port:>4}  {}", port_cells(now, port.into()));
+            }
+        }
+        text
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let sub_devices = self.found.iter().zip(&self.status.sub_devices).map(|(it, now)| {
+            json!({
+                "position": it.object.position, "name": it.object.name, "entry_port": it.object.entry_port,
+                "upstream": it.object.upstream, "delay_ns": it.object.delay_ns,
+                "receive_times_ns": it.object.receive_times_ns, "now": now,
+            })
+        });
+        let findings = self.findings.iter().map(|it| {
+            let end = |&(position, port): &(Option<u16>, Option<u8>)| json!({ "position": position, "port": port });
+            let ends: Vec<Value> = it.ends.iter().map(end).collect();
+            json!({ "fault": it.fault, "sentence": it.sentence, "ends": ends, "count": it.count })
+        });
+        json!({
+            "cycle": self.is_running.then_some(self.status.cycle),
+            "phase": self.status.phase,
+            "frames_sent": self.status.frames_sent,
+            "frames_lost": self.status.frames_lost,
+            "working_counters": self.status.working_counters,
+            "working_counter_history": self.status.working_counter_history,
+            "reference_clock": self.status.reference_clock,
+            "clock": self.status.clock,
+            "ring": self.status.ring,
+            "clock_spread_ns": self.spread().map(|(least, most)| i64::from(most) - i64::from(least)),
+            "sub_devices": sub_devices.collect::<Vec<_>>(),
+            "findings": findings.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The cable at which a ring is open.
+fn ring_break(found: &[Described], status: &BusStatus) -> Option<Finding> {
+    let RingStatus { open, since } = status.ring?;
+    let between = open?;
+    let name = |position: usize| {
+        let name = found.get(position).map_or("?", |it| it.object.name.as_str());
+        place(position, name)
+    };
+    let words = between.map(|end| end.words(name)).join(" and ");
+    let sentence = format!(
+        "the ring is open between {words} since cycle {since}: check this cable; all go on from both ends"
+    );
+    let ends = between.map(|end| (end.position.map(|position| position as u16), end.port));
+    Some(Finding { fault: "ring_open", ends: ends.to_vec(), count: 0, sentence })
+}
+
+/// True if a port has a link, or has counted something.
+fn is_worth_it(now: &SubDeviceStatus, port: usize) -> bool {
+    let linked = now.links.is_some_and(|links| links[port].link);
+    let errors = now.errors.map(|errors| errors.ports[port]).unwrap_or_default();
+    linked || errors != ipc::bus::PortErrorCounters::default()
+}
+
+fn port_cells(now: &SubDeviceStatus, port: usize) -> String {
+    let (link, frames) = match now.links.map(|links| links[port]) {
+        None => ("?", "?"),
+        Some(PortLink { link: false, .. }) => ("no", "-"),
+        Some(PortLink { loop_closed: true, .. }) => ("yes", "closed"),
+        Some(PortLink { communication: false, .. }) => ("yes", "no"),
+        Some(_) => ("yes", "pass"),
+    };
+    let count = |count: Option<u8>| count.map_or("-".to_owned(), |count| count.to_string());
+    let errors = now.errors.map(|errors| errors.ports[port]);
+    format!(
+        "{link:<4}  {frames:<6}  {:>7}  {:>7}  {:>9}  {:>4}",
+        count(errors.map(|it| it.invalid_frames)),
+        count(errors.map(|it| it.receive_errors)),
+        count(errors.map(|it| it.forwarded)),
+        count(errors.map(|it| it.lost_links)),
+    )
+}
+
+/// States with errors, SubDevices without process data, and remarks of the bring-up.
+fn states(found: &[Described], status: &BusStatus, is_running: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (position, (it, now)) in found.iter().zip(&status.sub_devices).enumerate() {
+        let who = place(position, &it.object.name);
+        let mut find = |fault, sentence| {
+            let ends = vec![(Some(it.object.position), None)];
+            findings.push(Finding { fault, ends, count: 0, sentence });
+        };
+        if now.al_status_code != 0 {
+            let (code, words) = (now.al_status_code, &now.al_status_text);
+            find("al_status", format!("{who} is in {}, AL status code {code:#06x}: {words}", now.state));
+        }
+        if is_running && !now.exchanges && !now.is_absent() {
+            find("no_process_data", format!("{who} exchanges no process data for {} cycles", now.missed));
+        }
+        it.object.remarks.iter().for_each(|remark| find("remark", remark.clone()));
+    }
+    findings
+}
+
+/// Faults on cables and in SubDevices.
+fn judged(found: &[Described], status: &BusStatus, before: Option<&BusStatus>) -> Vec<Finding> {
+    let all = found.iter().zip(&status.sub_devices).enumerate().map(|(position, (it, now))| {
+        examined(it, now, before.and_then(|before| before.sub_devices.get(position)?.errors))
+    });
+    let finding = |it: main_device::Finding| Finding {
+        fault: it.fault.name(),
+        ends: it.ends.iter().map(|end| (end.position, end.port)).collect(),
+        count: it.count,
+        sentence: it.sentence,
+    };
+    judge(&all.collect::<Vec<_>>()).into_iter().map(finding).collect()
+}
+
+fn examined<'a>(
+    it: &'a Described,
+    now: &SubDeviceStatus,
+    before: Option<SubDeviceErrorCounters>,
+) -> Examined<'a> {
+    let upstream = it.object.upstream.as_ref();
+    Examined {
+        name: &it.object.name,
+        entry_port: it.object.entry_port,
+        upstream: upstream.map(|it| Upstream { position: it.position, port: it.port }),
+        is_absent: now.is_absent(),
+        links: now.links.map(dl_status),
+        counters: now.errors.map(counters),
+        before: before.map(counters),
+    }
+}
+
+fn counters(found: SubDeviceErrorCounters) -> ErrorCounters {
+    let port = |it: ipc::bus::PortErrorCounters| PortErrors {
+        invalid_frames: it.invalid_frames,
+        receive_errors: it.receive_errors,
+        forwarded: it.forwarded,
+        lost_links: it.lost_links,
+    };
+    ErrorCounters { ports: found.ports.map(port), processing_unit: found.processing_unit, pdi: found.pdi }
+}
+
+fn dl_status(links: [PortLink; 4]) -> DlStatus {
+    DlStatus {
+        link: links.map(|it| it.link),
+        loop_closed: links.map(|it| it.loop_closed),
+        communication: links.map(|it| it.communication),
+        ..DlStatus::default()
+    }
+}

@@ -1,0 +1,237 @@
+//! `onbeat diag`: where on the bus a fault is.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use onbeat::ipc::bus::{
+    self, Backend, BusStatus, Outcome, PortLink, Service, SubDeviceErrorCounters, SubDeviceStatus, Ticket,
+};
+use onbeat::ipc::description::Description;
+use onbeat::ipc::server::{Builder, Endpoints, Server};
+use serde_json::{Value, json};
+
+use crate::common::{Ran, SIMULATED, finished, onbeat, run};
+
+/// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged frames more.
+#[derive(Default)]
+struct BadCable {
+    damaged: u8,
+    done: VecDeque<(Ticket, Outcome)>,
+}
+
+impl Backend for BadCable {
+    fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool {
+        let outcome = match service {
+            Service::Describe => Outcome::SubDevices((0..3).map(described).collect()),
+            Service::Status { errors: false } => self.status(),
+            Service::Status { errors: true } => {
+                self.damaged += 10;
+                self.status()
+            }
+            Service::ClearErrors => {
+                assert_eq!(reads_only, None, "the same user may command");
+                self.damaged = 0;
+                Outcome::Done(true)
+            }
+            Service::Latches { position } => {
+                assert_eq!(reads_only, None, "the same user may command");
+                let mut inputs = [bus::LatchInput::default(); 2];
+                let time_ns = (*position == 1).then_some(848_654_881_000_123_450);
+                inputs[0].rising = bus::LatchEdge { time_ns, is_new: true };
+                inputs[0].high = time_ns.is_some();
+                Outcome::Latches(inputs)
+            }
+            other => panic!("{other:?}"),
+        };
+        self.done.push_back((ticket, outcome));
+        true
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        self.done.pop_front()
+    }
+}
+
+impl BadCable {
+    fn status(&self) -> Outcome {
+        let open = |link: bool| PortLink { link, loop_closed: !link, communication: link };
+        let sub_device = |number: usize| {
+            let mut errors = SubDeviceErrorCounters::default();
+            match number {
+                1 => errors.ports[1].forwarded = self.damaged,
+                2 => errors.ports[0].invalid_frames = self.damaged,
+                _ => {}
+            }
+            SubDeviceStatus {
+                state: "Op".into(),
+                exchanges: true,
+                errors: Some(errors),
+                links: Some([open(true), open(number < 2), open(false), open(false)]),
+                clock_difference_ns: Some(10 * number as i32 - 5),
+                ..SubDeviceStatus::default()
+            }
+        };
+        let sub_devices = (0..3).map(sub_device).collect();
+        Outcome::Status(Box::new(BusStatus {
+            cycle: 77,
+            phase: "Op".into(),
+            reference_clock: Some(0),
+            clock: Some(bus::ClockStatus {
+                lock: "locked".into(),
+                difference_ns: -1_234_560,
+                frame_phase_ns: 512_340,
+                phase_error_ns: -340,
+                drift_ppb: 49_980,
+                losses: 1,
+                ..bus::ClockStatus::default()
+            }),
+            sub_devices,
+            ..BusStatus::default()
+        }))
+    }
+}
+
+fn described(position: u16) -> Value {
+    let upstream = position.checked_sub(1).map(|before| json!({ "position": before, "port": 1 }));
+    json!({
+        "position": position, "name": format!("drive-{position}"), "vendor_id": 1, "product_code": 2, "revision": 3,
+        "serial": 4, "alias": 0, "state": "Op", "upstream": upstream, "entry_port": 0, "delay_ns": 100 * position,
+        "remarks": [], "outputs": [], "inputs": [], "details": [],
+    })
+}
+
+/// A cycle with that bus.
+struct Cycle {
+    _ends: Endpoints,
+    server: Server,
+    _bus: bus::Server,
+    folder: PathBuf,
+}
+
+impl Cycle {
+    fn start(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-diag-{test}-{}", std::process::id()));
+        let mut builder = Builder::new("robot", &Description::default());
+        builder.folder(&folder);
+        let guests = builder.bus().unwrap();
+        let (ends, server) = builder.open().unwrap();
+        let bus = bus::Server::start(guests, Box::new(BadCable::default())).unwrap();
+        Self { _ends: ends, server, _bus: bus, folder }
+    }
+
+    fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = onbeat();
+        command.arg("diag").args(arguments).arg("--cycle").arg(self.server.path());
+        command
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Ran {
+        finished(self.command(arguments))
+    }
+}
+
+impl Drop for Cycle {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+const PLACE: &str = "the fault is between SubDevice 1 \"drive-1\" port 1 and SubDevice 2 \"drive-2\" port 0: 10 invalid frames \
+                     at SubDevice 2 \"drive-2\" port 0; check this cable and its connectors";
+
+// feature(diagnosis): `onbeat diag` of a running cycle: a table, findings in sentences, exit code 3; `diag clear`
+#[test]
+fn the_place_of_a_fault_is_told_and_the_counters_are_cleared() {
+    let cycle = Cycle::start("place");
+    let ran = cycle.ask(&[]);
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("asked through the running cycle"), "{}", ran.stderr);
+    let found: Vec<_> = ran.stdout.lines().filter_map(|line| line.strip_prefix("! ")).collect();
+    assert_eq!(found, [PLACE], "{}", ran.stdout);
+    assert!(ran.stdout.contains("spread 20 ns"), "{}", ran.stdout);
+    for line in [
+        "lock to the reference clock: locked, phase error -0.3 us, drift +49.98 ppm, lost 1 time\n",
+        "reference clock -1234.6 us from this host's; frames pass it 512.3 us behind SYNC0 without a shift\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line} in {}", ran.stdout);
+    }
+    let row: Vec<_> =
+        ran.stdout.lines().find(|line| line.contains("drive-2")).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["2", "drive-2", "Op", "15", "200", "0", "0", "0", "yes", "pass", "10", "0", "0", "0"]);
+    let cleared = cycle.ask(&["clear"]);
+    assert_eq!(
+        (cleared.code, cleared.stdout.trim()),
+        (Some(0), "cleared the error counters of 3 SubDevices")
+    );
+    // That look found ten frames more, and this one another ten.
+    let ran = cycle.ask(&["--json"]);
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&told["cycle"], &told["clock_spread_ns"]), (&77.into(), &20.into()), "{told}");
+    assert_eq!((&told["clock"]["lock"], &told["clock"]["drift_ppb"]), (&"locked".into(), &49_980.into()));
+    let ends = json!([{ "position": 1, "port": 1 }, { "position": 2, "port": 0 }]);
+    let finding = &told["findings"][0];
+    assert_eq!((&finding["fault"], &finding["ends"]), (&"damaged_frames".into(), &ends), "{told}");
+    assert_eq!(finding["count"], 20, "{told}");
+    assert_eq!(told["sub_devices"][2]["now"]["errors"]["ports"][0]["invalid_frames"], 20, "{told}");
+}
+
+// feature(diagnosis): `onbeat diag --watch` judges what was counted since the look before, a JSON object a line
+#[test]
+fn a_watch_judges_what_was_counted_since_the_look_before() {
+    let cycle = Cycle::start("watch");
+    let mut command = cycle.command(&["--json", "--watch", "10ms"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(3);
+    let told: Vec<Value> = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    for (look, it) in (1..).zip(&told) {
+        assert_eq!(it["findings"][0]["count"], 10, "{it}");
+        assert_eq!(it["sub_devices"][2]["now"]["errors"]["ports"][0]["invalid_frames"], 10 * look, "{it}");
+    }
+    // Its reader is gone: it ends by itself.
+    let begin = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "it goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+// feature(main-device): `onbeat diag latches`: levels and times of latch inputs, in a table and JSON
+#[test]
+fn latch_inputs_are_listed() {
+    let cycle = Cycle::start("latches");
+    let ran = cycle.ask(&["latches"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let rows: Vec<Vec<_>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[3], ["1", "drive-1", "0", "high", "848654881000123450*", "-"], "{}", ran.stdout);
+    assert_eq!((rows[4][3], rows.len()), ("low", 8), "{}", ran.stdout);
+    let told: Value = serde_json::from_str(&cycle.ask(&["latches", "--json"]).stdout).unwrap();
+    let rising = json!({ "time_ns": 848_654_881_000_123_450_u64, "is_new": true });
+    assert_eq!((&told[1]["name"], &told[1]["inputs"][0]["rising"]), (&"drive-1".into(), &rising), "{told}");
+    let own = run(&["diag", "latches", "--json"]).json();
+    assert_eq!(own.as_array().map(Vec::len), Some(6), "{own}");
+    assert_eq!(own[5]["inputs"][1]["rising"], json!({ "time_ns": null, "is_new": false }), "{own}");
+}
+
+// feature(diagnosis): `onbeat diag` of a bus of its own, brought to PreOp; exit code 0 where nothing is wrong
+#[test]
+fn a_bus_of_its_own_without_a_fault_is_told_as_such() {
+    let ran = run(&["diag"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains(SIMULATED) && ran.stdout.ends_with("nothing is wrong\n"), "{}", ran.stdout);
+    let told = run(&["diag", "examples/humanoid-59.toml", "--json"]).json();
+    assert_eq!((&told["findings"], &told["cycle"]), (&json!([]), &Value::Null), "{told}");
+    let sub_devices = told["sub_devices"].as_array().unwrap();
+    assert_eq!(sub_devices.len(), 59);
+    for it in sub_devices {
+        let entry = it["entry_port"].as_u64().unwrap() as usize;
+        assert_eq!(it["now"]["links"][entry]["communication"], true, "{it}");
+        assert_eq!(it["receive_times_ns"].as_array().map(Vec::len), Some(4), "{it}");
+    }
+    let ran = run(&["diag", "clear"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "cleared the error counters of 6 SubDevices"));
+}

@@ -1,0 +1,226 @@
+//! A ring of SubDevices at two interfaces: broken, healed, and told; and what is no ring.
+
+use std::process::{Command, Stdio};
+use std::sync::MutexGuard;
+
+use testkit::{Side, Testbed};
+
+use crate::common::{
+    Ran, Running, alone, await_cycles, file, finished, number, onbeat, run, six_axis_with,
+};
+use crate::wire::SIX_AXIS;
+
+/// The six axes, the last OUT back to the MainDevice.
+fn ring(name: &str) -> String {
+    let robot = six_axis_with(name, "[bus]\n", "[bus]\nring = true\n");
+    robot.to_str().expect("UTF-8").to_owned()
+}
+
+const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \"drive-4\" port 0; it goes on from \
+                    both ends";
+
+/// A break and its end are told, and nobody is missed for longer than the frames that were under way.
+fn is_healed(ran: &Ran) {
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let told = |words: &str| ran.stderr.find(words).unwrap_or_else(|| panic!("{words}: {}", ran.stderr));
+    assert!(told(OPEN) < told("the ring is closed again after "), "{}", ran.stderr);
+    for lost in ["no process data", "does not answer", "held"] {
+        assert!(!ran.stderr.contains(lost), "{lost}: {}", ran.stderr);
+    }
+}
+
+/// A run during which the machine did not stand still for so long that its axes were stopped, as they must be.
+fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
+    let mut ran = run();
+    for _ in 0..4 {
+        if !ran.stderr.contains("(outage)") {
+            break;
+        }
+        eprintln!("the machine stood still: once more");
+        ran = run();
+    }
+    ran
+}
+
+// feature(redundancy): a simulated ring (`ring = true`) broken and healed by a script while it runs
+#[test]
+fn a_simulated_ring_breaks_and_heals_in_a_run() {
+    let script = file("ring-faults.txt", "1500ms cable pull drive-3:1\n2300ms cable plug drive-3:1\n");
+    let robot = ring("ring.toml");
+    let script = script.to_str().expect("UTF-8");
+    let arguments = ["run", &robot, "--for", "3s", "--no-ipc", "--json", "--faults", script];
+    is_healed(&undisturbed(|| run(&arguments)));
+}
+
+// feature(redundancy): where a running ring is open: a finding of `diag`, and events
+#[test]
+fn a_break_is_a_finding_of_diag_and_an_event() {
+    let _alone = alone();
+    let name = format!("diag-of-a-ring-{}", std::process::id());
+    let robot = ring("diag-ring.toml");
+    let mut command = onbeat();
+    command.args(["run", &robot, "--cycles", "8000", "--ipc", &name, "--json", "--control", &name]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 2500);
+    let ask = |arguments: &[&str], code: i32| {
+        let mut command = onbeat();
+        command.args(arguments);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(code), "{}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    let diag = ["diag", "--cycle", &name];
+    assert!(ask(&diag, 0).contains("\nthe ring is closed since cycle "));
+    ask(&["fault", "--of", &name, "cable", "pull", "drive-6:1"], 0);
+    let found = ask(&diag, 3);
+    let place = "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface";
+    assert!(found.contains(&format!("\n! {place} since cycle ")), "{found}");
+    let json: serde_json::Value =
+        serde_json::from_str(&ask(&[&diag[..], &["--json"]].concat(), 3)).expect("JSON");
+    let ends = serde_json::json!([{ "position": 5, "port": 1 }, { "position": null, "port": 1 }]);
+    assert_eq!(json["ring"]["open"], ends);
+    let finding = |it: &serde_json::Value| it["fault"] == "ring_open" && it["ends"] == ends;
+    assert!(json["findings"].as_array().expect("findings").iter().any(finding), "{json}");
+    ask(&["fault", "--of", &name, "cable", "plug", "drive-6:1"], 0);
+    // Events reach readers some 20 ms after their cycle.
+    let is_closed = || {
+        let events = ask(&["events", "--cycle", &name], 0);
+        assert!(events.contains(place), "{events}");
+        events.contains("the ring is closed again after ")
+    };
+    assert!((0..20).any(|_| is_closed()), "{}", ask(&["events", "--cycle", &name], 0));
+    drop(running);
+}
+
+/// `onbeat simulate` at the far end of two cables, as a ring that faults find by its name.
+struct TwoCables {
+    testbed: Testbed,
+    name: String,
+    _simulator: Running,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl TwoCables {
+    fn simulating(test: &str) -> Option<Self> {
+        let alone = alone();
+        let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
+        let testbed = match made {
+            Ok(testbed) => testbed,
+            Err(skip) => {
+                eprintln!("skipped: {skip}");
+                return None;
+            }
+        };
+        let name = format!("{test}-{}", std::process::id());
+        let mut command = onbeat();
+        let (first, second) = (Side::Far.interface(), Side::Far.second_interface());
+        command.args([
+            "simulate",
+            SIX_AXIS,
+            "--control",
+            &name,
+            "--iface",
+            first,
+            "--second-iface",
+            second,
+        ]);
+        let simulator = Running::start(testbed.run_in(Side::Far, command));
+        let it = Self { testbed, name, _simulator: simulator, _alone: alone };
+        // It needs a moment to open its interfaces.
+        let answers = |_: &i32| it.finished(&["scan", "--json"], &BOTH).code == Some(0);
+        assert!((0..20).any(|number| answers(&number)), "nobody answers");
+        Some(it)
+    }
+
+    fn command(&self, arguments: &[&str], ends: &[&str]) -> Command {
+        let mut command = onbeat();
+        command.args(arguments).args(ends);
+        self.testbed.run_in(Side::Near, command)
+    }
+
+    fn finished(&self, arguments: &[&str], ends: &[&str]) -> Ran {
+        finished(self.command(arguments, ends))
+    }
+
+    fn fault(&self, words: &str) {
+        let mut command = onbeat();
+        command.args(["fault", "--of", &self.name]).args(words.split(' '));
+        assert_eq!(finished(command).code, Some(0), "{words}");
+    }
+}
+
+const BOTH: [&str; 4] =
+    ["--iface", Side::Near.interface(), "--second-iface", Side::Near.second_interface()];
+
+// feature(redundancy): `run` and `simulate` on the two ends of a ring, broken and healed; what is no ring in a sentence
+#[test]
+fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
+    let Some(ring) = TwoCables::simulating("ring") else { return };
+    let arguments = ["run", SIX_AXIS, "--cycles", "6000", "--no-ipc", "--json"];
+    let ran = undisturbed(|| {
+        let running = Running::start(ring.command(&arguments, &BOTH));
+        await_cycles(running.id(), 2500);
+        ring.fault("cable pull drive-3:1");
+        await_cycles(running.id(), 3500);
+        ring.fault("cable plug drive-3:1");
+        running.finish()
+    });
+    is_healed(&ran);
+    let end = ran.json();
+    assert_eq!(number(&end, "cycles"), 6000);
+
+    // What is no ring.
+    let reversed = ["--iface", Side::Near.second_interface(), "--second-iface", Side::Near.interface()];
+    let said = ring.finished(&["scan"], &reversed);
+    assert!(said.sentence().contains("the ring begins at near and ends at near-2"), "{}", said.stderr);
+    let twice = ["--iface", Side::Near.interface(), "--second-iface", Side::Near.interface()];
+    let said = ring.finished(&["scan"], &twice);
+    assert!(said.sentence().contains("named as both ends of the ring"), "{}", said.stderr);
+    ring.fault("cable pull drive-2:1");
+    let said = ring.finished(&["run", SIX_AXIS, "--cycles", "10"], &BOTH);
+    assert!(
+        said.sentence().contains("open behind 2 SubDevices from near, with 4 more from near-2"),
+        "{}",
+        said.stderr
+    );
+    ring.fault("cable plug drive-2:1");
+    ring.fault("cable pull drive-6:1");
+    let said = ring.finished(&["scan"], &BOTH);
+    assert!(said.sentence().contains("no frame comes back on it"), "{}", said.stderr);
+}
+
+#[test]
+fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
+    let _alone = alone();
+    let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
+    let testbed = match made {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let simulators = [Side::Far.interface(), Side::Far.second_interface()].map(|interface| {
+        let mut command = onbeat();
+        command.args(["simulate", SIX_AXIS, "--iface", interface]).stdin(Stdio::null());
+        Running::start(testbed.run_in(Side::Far, command))
+    });
+    let mut said = String::new();
+    for _ in 0..20 {
+        let mut command = onbeat();
+        command.arg("scan").args(BOTH);
+        said = finished(testbed.run_in(Side::Near, command)).stderr;
+        if said.contains("each has a bus of its own, of 6 and 6 SubDevices") {
+            return drop(simulators);
+        }
+    }
+    panic!("{said}");
+}
+
+#[test]
+fn a_robot_whose_bus_is_a_ring_needs_both_ends() {
+    let robot = ring("ring-of-one.toml");
+    let said = run(&["run", &robot, "--iface", "no-such-nic", "--cycles", "10"]);
+    assert!(
+        said.sentence().contains("expected its second end, too: name it with --second-iface"),
+        "{}",
+        said.stderr
+    );
+}

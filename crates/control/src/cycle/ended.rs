@@ -1,0 +1,41 @@
+//! End of a cycle.
+
+use ethercat::main_device::{BusError, MainDevice};
+
+use crate::pacer::Overruns;
+use crate::signal::{Counters, SignalState};
+use crate::status::Status;
+use crate::watch::Lost;
+
+/// A cycle that is over, taken apart.
+#[derive(Debug)]
+pub struct Ended<L> {
+    /// Failure of the bus, if that ended the cycle.
+    pub failure: Option<BusError>,
+    /// The cycle whose overrun ended the cycle, under [`OverrunPolicy::Stop`](crate::pacer::OverrunPolicy::Stop).
+    pub stopped_by_overrun: Option<u64>,
+    /// The bus stayed lost, and that ended the cycle.
+    pub lost: Option<Lost>,
+    /// Cycles that ran past their next release.
+    pub overruns: Overruns,
+    /// Cycles with the bus in Op.
+    pub cycles_in_op: u64,
+    /// Status of the last cycle.
+    pub status: Status,
+    /// Status of the last cycle before the stop.
+    pub before_stop: Status,
+    /// True if the controller process gave no answers then, and had not disabled its axes before.
+    pub controller_lost: bool,
+    /// True if the command that the controller lives on was stale then, and had gone stale while axes moved or had a torque.
+    pub command_lost: bool,
+    /// Status at the end of the stop, when Init was asked for.
+    pub before_init: Status,
+    /// Signals, with their values in the last cycle before the stop.
+    pub signals: Vec<(types::Signal, SignalState)>,
+    /// Values set to outputs that could not be.
+    pub signal_counters: Counters,
+    /// The MainDevice.
+    pub main_device: MainDevice,
+    /// Its link.
+    pub link: L,
+}

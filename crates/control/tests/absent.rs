@@ -1,0 +1,161 @@
+//! A drive that the bus may be without, in virtual time: absent at the start, it joins in operation, and its axis stays stopped until
+//! somebody resets it.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::cia402::{Request, State};
+use ethercat::main_device::{
+    Configuration, Event, ExpectedIdentity, MainDevice, Presence, ProcessDataSource, SubDeviceConfiguration,
+};
+use ethercat::time::Instant;
+use motion::supervision::{AfterOutage, StopReason};
+use motion::{AxisPhase, RadiansPerSecond};
+use onbeat_control::axis::AxisConfiguration;
+use onbeat_control::bring_up::Pump;
+use onbeat_control::clock::VirtualClock;
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended};
+use onbeat_control::link::DirectLink;
+use onbeat_control::observer::Happening;
+use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
+use onbeat_control::verdict::Circumstances;
+use simulator::Segment;
+use simulator::application::servo::default_mapping;
+use support::{PERIOD, segment, supervised};
+
+/// Two drives of which the second has no power yet.
+struct Late {
+    segment: Segment,
+    since: Option<Instant>,
+    /// Time of its power.
+    after: Duration,
+}
+
+impl ethercat::link::Segment for Late {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        let since = *self.since.get_or_insert(now);
+        if now.since(since) > self.after && !self.segment.is_powered(1) {
+            assert!(self.segment.power_on(1));
+        }
+        self.segment.process_frame(now, frame)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+/// Wants both axes enabled, where they stand, and resets the second in one cycle.
+struct Wants {
+    reset_in: u64,
+    cycle: u64,
+    seen: Sender<[AxisReport; 2]>,
+}
+
+impl Controller for Wants {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        for (report, command) in reports.iter().zip(&mut *commands) {
+            command.request = Request::Enable;
+            command.setpoint.velocity = RadiansPerSecond::ZERO;
+            if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+                command.setpoint.position = position;
+            }
+        }
+        self.cycle += 1;
+        if self.cycle == self.reset_in {
+            commands[1].request = Request::FaultReset;
+        }
+        if !info.stopping {
+            let _ = self.seen.send([reports[0], reports[1]]);
+        }
+    }
+}
+
+/// Reports of both axes in each cycle, what was told, and the end.
+fn played(
+    after: Duration,
+    reset_in: u64,
+) -> (Vec<[AxisReport; 2]>, Vec<(u64, Happening)>, Ended<impl Sized>) {
+    let mut bare = segment(2);
+    assert!(bare.power_off(1));
+    let late = Late { segment: bare, since: None, after };
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let mut link = DirectLink::new(late, clock.clone(), Duration::from_micros(60));
+    let drive = |presence| SubDeviceConfiguration {
+        identity: Some(ExpectedIdentity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: None }),
+        process_data: ProcessDataSource::Explicit(default_mapping()),
+        presence,
+        ..SubDeviceConfiguration::default()
+    };
+    let mut main_device = MainDevice::new(Configuration {
+        sub_devices: Some(vec![drive(Presence::Required), drive(Presence::Optional)]),
+        target: AlState::Op,
+        period: PERIOD,
+        ..Configuration::default()
+    })
+    .unwrap();
+    let stop = AtomicBool::new(false);
+    Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
+        .bring_up(Duration::from_secs(20), |_| ())
+        .unwrap();
+    let stays = |axis: AxisConfiguration| {
+        let mut supervision = axis.supervision.unwrap();
+        supervision.outage.after = AfterOutage::Stay;
+        AxisConfiguration { supervision: Some(supervision), ..axis }
+    };
+    let axes: Vec<_> = supervised(2).into_iter().map(stays).collect();
+    let (seen, told) = channel();
+    let controller = Box::new(Wants { reset_in, cycle: 0, seen });
+    let configuration = CycleConfiguration { cycles: Some(4_000), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, mut observer) =
+        Cycle::new(main_device, link, clock, &axes, controller, configuration).unwrap();
+    let ended = cycle.run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let events = std::iter::from_fn(|| observer.next_event()).map(|it| (it.cycle, it.what)).collect();
+    (told.try_iter().collect(), events, ended)
+}
+
+// feature(axes): an axis whose drive is absent stays stopped; once the drive has joined, it is enabled when somebody resets it
+#[test]
+fn its_axis_stays_stopped_until_somebody_asks() {
+    const RESET: u64 = 3_000;
+    let (seen, events, ended) = played(Duration::from_secs(1), RESET);
+    let joined = events.iter().find(|(_, it)| matches!(it, Happening::Bus(Event::Joined { position: 1 })));
+    let joined = joined.unwrap_or_else(|| panic!("{events:?}")).0 as usize;
+    assert!((1000..2500).contains(&joined), "{joined}");
+    let enabled = |at: usize, axis: usize| seen[at][axis].state == Some(State::OperationEnabled);
+    let first = (0..seen.len()).find(|&at| enabled(at, 0)).unwrap();
+    // The one that is there takes no notice.
+    assert!(
+        (first..seen.len())
+            .all(|at| enabled(at, 0) && seen[at][0].missed == 0 && seen[at][0].stop.is_none())
+    );
+    let absent = &seen[700][1];
+    assert_eq!((absent.absent, absent.stop, absent.state), (true, Some(StopReason::Outage), None));
+    assert!((0..RESET as usize - 1).all(|at| !enabled(at, 1)), "nobody asked");
+    let waits = &seen[RESET as usize - 10][1];
+    assert_eq!((waits.absent, waits.missed, waits.stop), (false, 0, Some(StopReason::Outage)));
+    assert!(enabled(seen.len() - 1, 1), "{:?}", seen.last());
+    let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
+    assert_eq!(ended.findings(circumstances), []);
+}
+
+#[test]
+fn one_that_never_comes_is_no_failure() {
+    let (seen, events, ended) = played(Duration::from_secs(1_000), 3_000);
+    assert!(seen.iter().all(|it| it[1].state.is_none()) && seen.last().unwrap()[1].absent);
+    let told = |wanted: fn(&Happening) -> bool| events.iter().filter(|(_, it)| wanted(it)).count();
+    assert_eq!(told(|it| matches!(it, Happening::Bus(Event::Absent { position: 1 }))), 1, "{events:?}");
+    assert_eq!(told(|it| matches!(it, Happening::SubDeviceLost { .. })), 0);
+    let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
+    assert_eq!(ended.findings(circumstances), []);
+}

@@ -1,0 +1,161 @@
+//! The cycle follows the reference clock of a simulated bus, or steers it, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::main_device::{Configuration, MainDevice};
+use ethercat::time::Instant;
+use onbeat_control::bring_up::Pump;
+use onbeat_control::clock::{Clock, VirtualClock};
+use onbeat_control::clock_lock::ReferenceReport;
+use onbeat_control::cycle::{Cycle, CycleConfiguration, Ended};
+use onbeat_control::link::DirectLink;
+use onbeat_control::observer::Happening;
+use onbeat_control::stop::StopHandle;
+use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::sii::with_coe;
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Oscillator, Segment, SubDevice};
+use support::{PERIOD, Sway, axes};
+use types::{CycleClock, LockState};
+
+/// Two drives whose clocks are off by this, and by as much the other way.
+fn segment(ppm: f64) -> Segment {
+    let drive = |drift_ppm: f64| {
+        let identity = ethercat::sii::Identity { vendor_id: 2, product_code: 3, revision: 1, serial: 0 };
+        let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+        let description = ServoDescription::new(DeviceDescription::new(identity, "Servo"));
+        let oscillator = Oscillator { drift_ppm, ..Oscillator::default() };
+        let esc = EscDescription { oscillator, ..EscDescription::default() };
+        SubDevice::new(esc, sii, Box::new(ServoDrive::new(&description).unwrap()))
+    };
+    Segment::new(vec![drive(ppm), drive(-ppm)])
+}
+
+/// The bus, and a host that stands still for 300 ms in the middle of it.
+struct Bus {
+    segment: Segment,
+    clock: VirtualClock,
+    frames: u64,
+    stalls_at: Option<u64>,
+    /// Reference clock's time, and this host's, with every frame.
+    seen: Sender<(u64, Instant)>,
+}
+
+impl ethercat::link::Segment for Bus {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        self.frames += 1;
+        let _ = self.seen.send((self.segment.sub_devices()[0].system_time(now), now));
+        let answered = self.segment.process_frame(now, frame);
+        if self.stalls_at == Some(self.frames) {
+            self.clock.advance(Duration::from_millis(300));
+        }
+        answered
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+struct Ran {
+    ended: Ended<DirectLink<Bus, VirtualClock>>,
+    /// Reference clock's time, and this host's, with every frame.
+    seen: Vec<(u64, Instant)>,
+    /// Changes of the lock, by their cycles.
+    locks: Vec<(u64, LockState)>,
+}
+
+fn run(ppm: f64, clock: CycleClock, stalls_at: Option<u64>) -> Ran {
+    let time = VirtualClock::default();
+    time.advance(Duration::from_secs(1000));
+    let (seen, told) = channel();
+    let bus = Bus { segment: segment(ppm), clock: time.clone(), frames: 0, stalls_at, seen };
+    let mut link = DirectLink::new(bus, time.clone(), Duration::from_micros(60));
+    let configuration = Configuration {
+        target: AlState::Op,
+        period: PERIOD,
+        steers_reference: clock == CycleClock::Host,
+        ..Configuration::default()
+    };
+    let mut main_device = MainDevice::new(configuration).unwrap();
+    let stop = StopHandle::new();
+    Pump { main_device: &mut main_device, link: &mut link, clock: &time, stop: stop.flag() }
+        .bring_up(Duration::from_secs(20), |_| ())
+        .unwrap();
+    told.try_iter().for_each(drop);
+    let configuration =
+        CycleConfiguration { cycles: Some(6_000), clock, ..CycleConfiguration::every(PERIOD) };
+    let controller = Box::new(Sway::new(2));
+    let (cycle, mut observer) =
+        Cycle::new(main_device, link, time.clone(), &axes(2), controller, configuration).unwrap();
+    let ended = cycle.run(&stop);
+    assert_eq!(ended.failure, None);
+    assert!(time.now() > Instant::from_nanos(1_006_000_000_000));
+    let lock = |event: onbeat_control::observer::CycleEvent| match event.what {
+        Happening::ClockLock { state, .. } => Some((event.cycle, state)),
+        _ => None,
+    };
+    let locks = std::iter::from_fn(|| observer.next_event()).filter_map(lock).collect();
+    Ran { ended, seen: told.try_iter().collect(), locks }
+}
+
+/// Distance of a frame from half a period of the reference clock, ns.
+fn phase_error((reference, _): &(u64, Instant)) -> i64 {
+    (reference % 1_000_000) as i64 - 500_000
+}
+
+// feature(main-device): the cycle locked to the reference clock: clocks 50 ppm apart within 2 s, held, lost with a host stall and found again
+#[test]
+fn clocks_fifty_ppm_apart_are_locked_within_two_seconds_and_held() {
+    for ppm in [50.0, -50.0] {
+        let ran = run(ppm, CycleClock::Reference, None);
+        let [(cycle, LockState::Locked)] = ran.locks[..] else { panic!("{:?}", ran.locks) };
+        assert!(cycle < 2_000, "locked in cycle {cycle}");
+        // Process data and service frames of all cycles from there on.
+        let held = ran.seen[ran.seen.len() / 2..].iter().map(phase_error).map(i64::abs).max().unwrap();
+        assert!(held < 5_000, "{held} ns from its place");
+        let lock = ran.ended.status.lock;
+        assert_eq!((lock.state, lock.losses), (LockState::Locked, 0));
+        let drift = lock.drift_ppb as f64 / 1e3;
+        assert!((drift - ppm).abs() < 1.0, "{drift} ppm");
+        assert!(lock.held_within_ns <= 10_000 && lock.cycles_to_lock < 2_000, "{lock:?}");
+        let ReferenceReport { heard, difference_ns, frame_phase_ns } = ran.ended.before_stop.reference;
+        let (reference, host) = ran.seen.last().unwrap();
+        let real = *reference as i64 - host.as_nanos() as i64;
+        assert!(heard && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
+        assert!(frame_phase_ns.abs_diff(500_000) < 5_000, "{frame_phase_ns} ns behind SYNC0");
+        println!(
+            "{ppm} ppm: locked in cycle {cycle}, held within {held} ns, drift {drift:.3} ppm, frame {frame_phase_ns} ns behind SYNC0"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_stood_still_finds_its_place_again() {
+    let ran = run(50.0, CycleClock::Reference, Some(4_000));
+    let states: Vec<_> = ran.locks.iter().map(|(_, state)| *state).collect();
+    assert_eq!(states, [LockState::Locked, LockState::Lost, LockState::Locked], "{:?}", ran.locks);
+    let lock = ran.ended.status.lock;
+    assert!((50..500).contains(&lock.cycles_to_lock), "{lock:?}");
+    let held = ran.seen.iter().rev().take(500).map(phase_error).map(i64::abs).max().unwrap();
+    assert!(held < 5_000, "{held} ns from its place");
+}
+
+#[test]
+fn the_reference_clock_steers_after_the_host() {
+    let [own, steered] = [CycleClock::Own, CycleClock::Host].map(|clock| {
+        let ran = run(50.0, clock, None);
+        assert_eq!((ran.locks.len(), ran.ended.status.lock.state), (0, LockState::Off));
+        let difference = |&(reference, now): &(u64, Instant)| reference as i64 - now.as_nanos() as i64;
+        let (middle, end) = (&ran.seen[ran.seen.len() / 2], ran.seen.last().unwrap());
+        (difference(end) - difference(middle)).abs()
+    });
+    // 50 ppm of three seconds.
+    assert!((100_000..200_000).contains(&own), "{own} ns");
+    assert!(steered < 5_000, "{steered} ns");
+}

@@ -1,0 +1,81 @@
+//! A drive that loses its power while the cycle runs, in virtual time: its axis has forgotten its home, and goes on only if it is
+//! let.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ethercat::cia402::State;
+use ethercat::time::Instant;
+use motion::Radians;
+use motion::homing::Homing;
+use motion::supervision::{AfterOutage, StopReason};
+use onbeat_control::axis::AxisConfiguration;
+use onbeat_control::controller::AxisReport;
+use simulator::Segment;
+use support::scripted::play;
+use support::{segment, supervised};
+
+/// The segment of one drive, whose power is cut for a moment when somebody says so.
+struct Cut {
+    segment: Segment,
+    now: Arc<AtomicBool>,
+}
+
+impl ethercat::link::Segment for Cut {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        if self.now.swap(false, Ordering::Relaxed) {
+            assert!(self.segment.power_cycle(0));
+        }
+        self.segment.process_frame(now, frame)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+/// Reports of an axis that is homed in its cycle 100 and loses its power in cycle 300.
+fn reports(homing: Homing, after: AfterOutage) -> Vec<AxisReport> {
+    let now = Arc::new(AtomicBool::new(false));
+    let cut = Cut { segment: segment(1), now: Arc::clone(&now) };
+    let axis = supervised(1).remove(0);
+    let mut supervision = axis.supervision.unwrap();
+    supervision.outage.after = after;
+    let axis = AxisConfiguration { homing, supervision: Some(supervision), ..axis };
+    let script = move |cycle: u64, _: &AxisReport, command: &mut _| {
+        let command: &mut onbeat_control::controller::AxisCommand = command;
+        command.home = cycle == 100;
+        now.fetch_or(cycle == 300, Ordering::Relaxed);
+    };
+    play(cut, &[axis], 3_000, script, |scene| {
+        (scene.cycles > 0 && !scene.stopping).then_some(*scene.report)
+    })
+}
+
+// feature(axes): an axis whose drive was without power is brought back at rest, and has to be homed again unless its encoder is absolute
+#[test]
+fn its_home_is_forgotten_unless_its_encoder_is_absolute() {
+    let by_hand = Homing::CurrentPosition { position: Radians(1.0) };
+    for (homing, is_homed) in [(by_hand, false), (Homing::Absolute { offset: Radians(0.5) }, true)] {
+        let seen = reports(homing, AfterOutage::Resume);
+        assert!(seen[250].homed, "{homing:?}");
+        let last = seen.last().unwrap();
+        assert_eq!((last.homed, last.missed), (is_homed, 0), "{homing:?}");
+        assert_eq!(last.state, Some(State::OperationEnabled), "it may go on by itself");
+        let lost = seen.iter().position(|it| it.missed > 10).unwrap();
+        assert!((300..330).contains(&lost), "{lost}");
+        let back = seen[lost..].iter().position(|it| it.missed == 0).unwrap();
+        assert!(back < 500, "{back} cycles");
+    }
+}
+
+#[test]
+fn it_stays_at_rest_until_somebody_resets_it() {
+    let seen = reports(Homing::Never, AfterOutage::Stay);
+    let last = seen.last().unwrap();
+    assert_eq!((last.missed, last.stop), (0, Some(StopReason::Outage)));
+    assert_eq!(last.state, Some(State::SwitchOnDisabled));
+}

@@ -1,0 +1,110 @@
+//! Signals beside axes.
+
+use std::sync::mpsc::{Sender, channel};
+
+use ethercat::cia402::Request;
+use ipc::state::State;
+use motion::AxisPhase;
+use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo};
+use onbeat_control::signal::{Input, Io, Output, SignalError, Signals};
+use onbeat_control::stop::StopHandle;
+use simulator::application::servo::default_mapping;
+use types::signal::{Flow, OnStale, OutputBehaviour};
+use types::{Value, ValueType};
+
+use crate::rig::{Outside, cycle, signal, signals};
+use crate::support::{IpcFolder, ipc_with, rules, supervised};
+
+/// Enables the axis and watches its controlword.
+struct Mover {
+    word: Option<Input<u16>>,
+    seen: Sender<bool>,
+}
+
+impl Controller for Mover {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.word = Some(signals.input("statusword")?);
+        Ok(())
+    }
+
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let report = *io.axis(0).unwrap();
+        let command = io.command(0).unwrap();
+        command.request = if info.stopping { Request::Disable } else { Request::Enable };
+        command.setpoint.position = report.feedback.position;
+        let word = io.get(self.word.unwrap());
+        self.seen.send(io.is_fresh(self.word.unwrap()) && word == report.statusword.0).unwrap();
+    }
+}
+
+// feature(signals): inputs and outputs by name in a controller, with axes or without
+#[test]
+fn a_controller_of_signals_moves_axes_too() {
+    let mapping = default_mapping();
+    let at = mapping.input(0x6041, 0).unwrap().bit_offset;
+    let to = mapping.output(0x6040, 0).unwrap().bit_offset;
+    let word = |name, at, flow| signal(name, 0, at, ValueType::Unsigned(16), flow);
+    let taken = Flow::Taken("axis \"axis-0\"".to_owned());
+    let signals = vec![word("statusword", at, Flow::Input), word("controlword", to, taken)];
+    let (seen, told) = channel();
+    let (cycle, _) = cycle(signals, &supervised(1), 400, |_, _| Box::new(Mover { word: None, seen }));
+    let ended = cycle.unwrap().run(&StopHandle::new());
+    assert_eq!(ended.before_stop.axes[0].state, Some(ethercat::cia402::State::OperationEnabled));
+    // Enable operation, as the axis wrote it.
+    assert_eq!(ended.signals[1].1.value, Value::Unsigned(0x0F));
+    let seen: Vec<bool> = told.try_iter().collect();
+    assert!(seen.iter().filter(|&&same| same).count() > 300, "{seen:?}");
+}
+
+/// Lights the first lamp and enables the axis; twenty cycles later the process it lives on is lost.
+struct Forsaken {
+    lamp: Option<Output<bool>>,
+    following: u64,
+    outside: Outside,
+    /// Of the state of each cycle: the axis is stopped, the lamp is dark.
+    seen: Sender<(bool, bool)>,
+}
+
+impl Controller for Forsaken {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.lamp = Some(signals.output("lamp 1")?);
+        Ok(())
+    }
+
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let Outside { client, state, .. } = &mut self.outside;
+        if client.state().read_into(state).is_ok() && !info.stopping {
+            self.seen.send((state.axes[0].stop != 0, state.signals[4].word == 0)).unwrap();
+        }
+        let feedback = io.axis(0).unwrap().feedback;
+        self.following += u64::from(feedback.phase == AxisPhase::Following);
+        let command = io.command(0).unwrap();
+        command.request = Request::Enable;
+        command.setpoint.position = feedback.position;
+        io.set(self.lamp.unwrap(), true);
+    }
+
+    fn output(&self) -> ControllerOutput {
+        let lost = self.following > 20;
+        ControllerOutput { lost, left_in_use: lost, ..ControllerOutput::default() }
+    }
+}
+
+// feature(signals): an output while the command is stale; values beyond the range and not finite are counted
+#[test]
+fn outputs_and_axes_of_a_lost_controller_go_stale_in_the_same_cycle() {
+    let folder = IpcFolder::new("forsaken");
+    let signals =
+        signals(OutputBehaviour { on_stale: Some(OnStale::Bits(0)), ..OutputBehaviour::default() });
+    let (ipc, _server, client) = ipc_with(&folder, rules(1), &signals);
+    let outside = Outside { client, writer: None, state: State::default() };
+    let (seen, told) = channel();
+    let (cycle, _) = cycle(signals, &supervised(1), 400, |_, _| {
+        Box::new(Forsaken { lamp: None, following: 0, outside, seen })
+    });
+    let ended = cycle.unwrap().with_ipc(ipc).run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let mut seen: Vec<_> = told.try_iter().collect();
+    seen.dedup();
+    assert_eq!(seen, [(false, false), (true, true)]);
+}

@@ -1,0 +1,218 @@
+//! Requests from port `control`, one of which may take more than a cycle.
+
+use control::controller::{AxisCommand, AxisReport, CycleInfo};
+use ethercat::cia402::State;
+use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
+use motion::Seconds;
+use motion::supervision::StopReason;
+
+use super::{ControllerManager, HomedBy, id_of, is_in_fault, is_latched};
+
+/// A request in progress.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Job {
+    /// Id of the request.
+    pub(super) id: u64,
+    pub(super) doing: Doing,
+    /// Cycles since the start of this step, and that time.
+    pub(super) cycles: u32,
+    pub(super) since: Seconds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Enabling,
+    /// The axes come to rest before they are disabled.
+    Disabling,
+    /// The axes rest; the drives are being disabled.
+    SteppingDown,
+    Stopping,
+    Resetting,
+    /// `begun`: the drive has been seen homing.
+    Homing {
+        axis: usize,
+        begun: bool,
+    },
+}
+
+impl Doing {
+    pub(super) const fn brings_to_rest(self) -> bool {
+        matches!(self, Self::Stopping | Self::Disabling)
+    }
+}
+
+impl ControllerManager {
+    /// Takes requests from port `control`.
+    pub(super) fn take_requests(&mut self, info: &CycleInfo, commands: &[AxisCommand]) {
+        let mut buffer = [0; SIZE + 1];
+        for _ in 0..REQUESTS_A_CYCLE {
+            let Some(port) = &mut self.control else { return };
+            let Some(length) = port.receive(&mut buffer) else { return };
+            let bytes = &buffer[..length.min(buffer.len())];
+            match Request::decode(bytes) {
+                Ok(request) => {
+                    if let Some(outcome) = self.begin(request, info, commands) {
+                        self.reply(request.id, outcome);
+                    }
+                }
+                Err(_) => self.reply(id_of(bytes), Err(Refusal::Malformed)),
+            }
+        }
+    }
+
+    pub(super) fn reply(&mut self, id: u64, outcome: Result<(), Refusal>) {
+        let mut buffer = [0; SIZE];
+        if let (Some(port), Ok(length)) = (&mut self.control, Reply { id, outcome }.encode(&mut buffer)) {
+            // A full port counts the message; no client reads it.
+            let _ = port.send(&buffer[..length]);
+        }
+    }
+
+    /// Starts a request; returns the reply, if it is due at once.
+    fn begin(
+        &mut self,
+        Request { id, what }: Request,
+        cycle: &CycleInfo,
+        commands: &[AxisCommand],
+    ) -> Option<Result<(), Refusal>> {
+        if cycle.stopping {
+            return Some(Err(Refusal::Stopping));
+        }
+        let doing = match what {
+            Action::Stop => Doing::Stopping,
+            Action::Disable => Doing::Disabling,
+            Action::SwitchController(index) if index as usize >= self.members.len() => {
+                return Some(Err(Refusal::NoSuchController));
+            }
+            Action::Home(axis) if axis as usize >= self.axes.len() => {
+                return Some(Err(Refusal::NoSuchAxis));
+            }
+            _ if self.job.is_some() => return Some(Err(Refusal::Busy)),
+            Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
+            Action::Enable => Doing::Enabling,
+            Action::ResetFaults => Doing::Resetting,
+            Action::SwitchController(index) => return Some(self.switch_to(index as usize, commands)),
+            Action::Home(axis) if self.axes[axis as usize].homing == HomedBy::Nobody => {
+                return Some(Err(Refusal::NotPossible));
+            }
+            Action::Home(axis) if self.is_powerless(axis as usize) => {
+                return Some(Err(Refusal::NotEnabled));
+            }
+            Action::Home(_) if !self.stands() => return Some(Err(Refusal::Moving)),
+            Action::Home(axis) => Doing::Homing { axis: axis as usize, begun: false },
+        };
+        if let Some(job) = self.job.take() {
+            self.reply(job.id, Err(Refusal::Replaced));
+        }
+        if doing == Doing::Enabling {
+            self.enabled = true;
+        }
+        self.job = Some(Job { id, doing, cycles: 0, since: Seconds::ZERO });
+        None
+    }
+
+    fn switch_to(&mut self, index: usize, commands: &[AxisCommand]) -> Result<(), Refusal> {
+        if index == self.active {
+            return Ok(());
+        }
+        if !self.stands() {
+            return Err(Refusal::Moving);
+        }
+        self.leave_trajectory();
+        for (last, command) in self.last.iter_mut().zip(commands) {
+            *last = command.setpoint;
+        }
+        self.active = index;
+        self.entering = true;
+        Ok(())
+    }
+
+    /// True if an axis is homed by its drive and that drive is powerless.
+    fn is_powerless(&self, axis: usize) -> bool {
+        let enabled = self.enabled && self.shown[axis].state == Some(State::OperationEnabled);
+        self.axes[axis].homing == HomedBy::Drive && !enabled
+    }
+
+    /// Advances the request in progress; replies when it is done.
+    pub(super) fn pursue(&mut self, elapsed: Seconds, reports: &[AxisReport]) {
+        let Some(mut job) = self.job else { return };
+        job.cycles = job.cycles.saturating_add(1);
+        job.since += elapsed;
+        self.job = Some(job);
+        let late = job.since > PATIENCE;
+        // Requests to drives take effect some cycles later.
+        let settled = job.cycles > ANSWER_CYCLES;
+        let outcome = match job.doing {
+            Doing::Enabling => {
+                let all = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+                let fault = settled && reports.iter().any(is_in_fault);
+                if all { Some(Ok(())) } else { fault.then_some(Err(Refusal::Fault)) }
+            }
+            Doing::Disabling => {
+                if self.stands() || late {
+                    self.leave_trajectory();
+                    self.enabled = false;
+                    let next = Job { doing: Doing::SteppingDown, cycles: 0, since: Seconds::ZERO, ..job };
+                    self.job = Some(next);
+                }
+                return;
+            }
+            Doing::SteppingDown => {
+                let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
+                let down = reports.iter().all(|it| it.state.is_none_or(|state| off.contains(&state)));
+                (settled && down).then_some(Ok(()))
+            }
+            Doing::Stopping => self.stands().then(|| {
+                self.leave_trajectory();
+                self.turn_deaf();
+                Ok(())
+            }),
+            Doing::Resetting => {
+                let whole = !reports.iter().any(|report| is_in_fault(report) || is_latched(report));
+                (settled && whole).then_some(Ok(()))
+            }
+            Doing::Homing { axis, begun } => {
+                let Some(report) = reports.get(axis) else { return };
+                let begun = begun || report.homing;
+                self.job = Some(Job { doing: Doing::Homing { axis, begun }, ..job });
+                if report.homing {
+                    // The axis supervises the time of its drive.
+                    return;
+                }
+                let begun = begun || self.axes[axis].homing == HomedBy::Hand;
+                settled.then(|| homed(report, begun))
+            }
+        };
+        let fault = job.doing == Doing::Resetting && reports.iter().any(is_in_fault);
+        let too_late = if fault { Refusal::Fault } else { Refusal::TimedOut };
+        if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
+            self.job = None;
+            self.reply(job.id, outcome);
+        }
+    }
+
+    /// Ignores the present command from now on.
+    fn turn_deaf(&mut self) {
+        self.deaf.clone_from(&self.command);
+        self.is_deaf = true;
+    }
+}
+
+/// Result of homing an axis.
+fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
+    match report.stop {
+        Some(StopReason::HomingTimedOut) => Err(Refusal::TimedOut),
+        Some(StopReason::HomingError | StopReason::Fault) => Err(Refusal::Fault),
+        _ if report.homed && begun => Ok(()),
+        _ => Err(Refusal::NotPossible),
+    }
+}
+
+/// Timeout of a request.
+const PATIENCE: Seconds = Seconds(10.0);
+
+/// Cycles until drives show the effect of a request.
+const ANSWER_CYCLES: u32 = 8;
+
+/// Requests taken in one cycle.
+const REQUESTS_A_CYCLE: usize = 4;

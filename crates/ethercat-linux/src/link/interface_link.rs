@@ -1,0 +1,99 @@
+//! A network interface, by the link that was chosen for it.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use super::interface::Interface;
+use super::lock::Owner;
+use super::xdp::{Attached, Demand};
+use super::{Link, OpenError, PacketLink, XdpLink};
+
+/// Way to a network interface's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkKind {
+    /// A packet socket: every interface, CAP_NET_RAW.
+    #[default]
+    Packet,
+    /// AF_XDP: fewer of the kernel's steps for a frame; CAP_BPF and CAP_NET_ADMIN, too.
+    Xdp,
+    /// AF_XDP that asks the driver for frames and does not wait for its interrupts.
+    XdpPolled,
+    /// AF_XDP if the interface's driver runs its program itself, else a packet socket. A driver may have to reset its card for
+    /// that, which takes the carrier away for a while, so that nobody gets it unasked.
+    Auto,
+}
+
+/// A network interface as its one MainDevice.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InterfaceLink {
+    /// By a packet socket.
+    Packet(PacketLink),
+    /// By AF_XDP.
+    Xdp(XdpLink),
+    /// By a packet socket, as [`LinkKind::Auto`] found no AF_XDP to choose, for this reason.
+    PacketFor(PacketLink, OpenError),
+}
+
+impl InterfaceLink {
+    /// Opens an interface by this kind of link, as [`PacketLink::open_as_owner`] does.
+    ///
+    /// # Errors
+    /// Those of the link; of [`LinkKind::Auto`] none that a packet socket does not have.
+    pub fn open_as_owner(
+        interface: &str,
+        kind: LinkKind,
+        patience: Duration,
+        doing: &str,
+    ) -> Result<Self, OpenError> {
+        let interface = Interface::own(interface, doing)?;
+        let demand = Demand { native: kind == LinkKind::Auto, polled: kind == LinkKind::XdpPolled };
+        if kind == LinkKind::Packet {
+            return PacketLink::on(interface, patience).map(Self::Packet);
+        }
+        match Attached::to(&interface, patience, demand) {
+            Ok(attached) => Ok(Self::Xdp(XdpLink::of(attached, interface))),
+            Err(why) if kind == LinkKind::Auto => {
+                PacketLink::on(interface, patience).map(|link| Self::PacketFor(link, why))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`PacketLink::squatter`].
+    #[must_use]
+    pub fn squatter(&self) -> Option<&Owner> {
+        match self {
+            Self::Packet(link) | Self::PacketFor(link, _) => link.squatter(),
+            Self::Xdp(link) => link.squatter(),
+        }
+    }
+}
+
+impl Link for InterfaceLink {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Packet(link) | Self::PacketFor(link, _) => link.transmit(frame),
+            Self::Xdp(link) => link.transmit(frame),
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        match self {
+            Self::Packet(link) | Self::PacketFor(link, _) => link.receive(buffer, timeout),
+            Self::Xdp(link) => link.receive(buffer, timeout),
+        }
+    }
+}
+
+/// Words for the way its frames go.
+impl fmt::Display for InterfaceLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packet(_) => f.write_str("packet socket"),
+            Self::Xdp(link) => link.mode().fmt(f),
+            Self::PacketFor(_, why) => write!(f, "packet socket, as AF_XDP is not to be had: {why}"),
+        }
+    }
+}

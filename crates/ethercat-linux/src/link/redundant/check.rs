@@ -1,0 +1,231 @@
+//! Two interfaces looked at before the first frame of a MainDevice: are they the ends of one ring?
+
+use std::io;
+use std::time::Duration;
+
+use ethercat::link::{End, MAXIMUM_FRAME_LENGTH};
+use ethercat::redundancy::{self, SECOND_BIT};
+use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
+use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
+use thiserror::Error;
+
+use super::Redundant;
+use crate::link::Link;
+use rt::clock::Clock;
+
+/// Reason that two interfaces are no ring.
+#[non_exhaustive]
+#[derive(Debug, Error)]
+pub enum RingError {
+    /// Both ends are one interface.
+    #[error("interface {interface}: it is named as both ends of the ring, expected two interfaces")]
+    SameInterface {
+        /// The interface.
+        interface: String,
+    },
+    /// A robot whose bus is a ring, and one interface.
+    #[error(
+        "interface {interface}: the bus of this robot is a ring (`ring = true`), expected its second end, too: name it with \
+         --second-iface"
+    )]
+    OneInterface {
+        /// The interface.
+        interface: String,
+    },
+    /// No frame comes back.
+    #[error(
+        "interfaces {first} and {second}: no frame comes back on either, expected the ends of a ring of SubDevices; check power \
+         and cables"
+    )]
+    Silent {
+        /// The first interface.
+        first: String,
+        /// The second one.
+        second: String,
+    },
+    /// One interface reaches nobody.
+    #[error(
+        "interface {silent}: no frame comes back on it, and those of {other} come back on {other}, from {count} SubDevices: expected \
+         the ends of one closed ring; check the cable at {silent}, or name {other} alone"
+    )]
+    OneEnd {
+        /// The one that is silent.
+        silent: String,
+        /// The other.
+        other: String,
+        /// SubDevices there.
+        count: u16,
+    },
+    /// Each interface has a part of the ring.
+    #[error(
+        "interfaces {first} and {second}: the ring is open behind {before} SubDevices from {first}, with {behind} more from \
+         {second}; close it to bring the bus up: it may break once the bus runs"
+    )]
+    Open {
+        /// The first interface.
+        first: String,
+        /// The second one.
+        second: String,
+        /// SubDevices that the first reaches.
+        before: u16,
+        /// SubDevices that the second reaches.
+        behind: u16,
+    },
+    /// Each interface has a bus of its own.
+    #[error(
+        "interfaces {first} and {second}: each has a bus of its own, of {before} and {behind} SubDevices, expected the two ends \
+         of one ring"
+    )]
+    TwoBuses {
+        /// The first interface.
+        first: String,
+        /// The second one.
+        second: String,
+        /// SubDevices at the first.
+        before: u16,
+        /// SubDevices at the second.
+        behind: u16,
+    },
+    /// The ring is entered at its end.
+    #[error(
+        "interfaces {first} and {second}: the ring begins at {second} and ends at {first}; name them the other way round, or \
+         swap the cables"
+    )]
+    Reversed {
+        /// The first interface.
+        first: String,
+        /// The second one.
+        second: String,
+    },
+    /// Frames come through, and nobody processes them.
+    #[error(
+        "interfaces {first} and {second}: there is no SubDevice between them, expected a ring of SubDevices"
+    )]
+    NobodyBetween {
+        /// The first interface.
+        first: String,
+        /// The second one.
+        second: String,
+    },
+    /// The system's refusal.
+    #[error("interfaces {first} and {second}: a frame to find out whether they are a ring: {source}")]
+    System {
+        /// The first interface.
+        first: String,
+        /// The second one.
+        second: String,
+        /// The operating system's error.
+        source: io::Error,
+    },
+}
+
+/// Fate of one copy of the frame that looks.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: End,
+    processed: bool,
+    count: u16,
+    /// It went round behind a port 0 without a link.
+    circulating: bool,
+}
+
+impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
+    /// Sends a frame that reads of all SubDevices what they are, from both ends, and sees where it comes out. Changes nothing on
+    /// the bus. `names`: those of the interfaces, for the error.
+    ///
+    /// # Errors
+    /// [`RingError`]: anything but a closed ring that begins at the first interface.
+    pub fn check(&mut self, names: [&str; 2]) -> Result<(), RingError> {
+        let [first, second] = names.map(str::to_owned);
+        let mut seen = [None; 2];
+        for _ in 0..TRIES {
+            seen = match self.look() {
+                Ok(seen) => seen,
+                Err(source) => return Err(RingError::System { first, second, source }),
+            };
+            if seen.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        judge(seen, first, second)
+    }
+
+    /// Fates of the two copies of a frame.
+    fn look(&mut self) -> io::Result<[Option<Seen>; 2]> {
+        let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+        let number = self.clock.now().as_nanos() as u32;
+        let length = probe(&mut frame, number);
+        self.first.transmit(&frame[..length])?;
+        redundancy::second_copy(&mut frame[..length], None, None);
+        self.second.transmit(&frame[..length])?;
+        let mut seen = [None; 2];
+        let end = self.clock.now() + PATIENCE;
+        let mut at = End::Second;
+        while seen.iter().any(Option::is_none) && self.clock.now() < end {
+            let received = self.fetch(at, &mut frame, TURN)?;
+            if let Some((copy, found)) =
+                received.and_then(|length| recognised(&frame[..length], at, number))
+            {
+                seen[copy as usize] = Some(found);
+            }
+            at = at.other();
+        }
+        Ok(seen)
+    }
+}
+
+/// A frame that reads the type of every SubDevice.
+fn probe(buffer: &mut [u8], number: u32) -> usize {
+    let mut builder = FrameBuilder::new(buffer, MacAddress::MAIN_DEVICE);
+    let nop = DatagramHeader::new(Command::Nop, INDEX, Address::Logical(0), 4);
+    // Both fit into any frame.
+    builder.push_data(nop, &number.to_le_bytes());
+    builder.push(DatagramHeader::new(Command::Brd, INDEX, Address::Broadcast { register: 0 }, 1));
+    builder.finish()
+}
+
+/// Which copy of the frame of this number came in `at` an end, and what became of it.
+fn recognised(bytes: &[u8], at: End, number: u32) -> Option<(End, Seen)> {
+    if redundancy::identity(bytes) != Some((INDEX, number)) {
+        return None;
+    }
+    let source = bytes[SOURCE_OFFSET] ^ MacAddress::MAIN_DEVICE.0[0];
+    let copy = if source & SECOND_BIT == 0 { End::First } else { End::Second };
+    let datagram = Frame::parse(bytes).ok()?.datagrams().nth(1)?;
+    let (count, circulating) = (datagram.header.adp(), datagram.header.circulating);
+    Some((copy, Seen { at, processed: source & PROCESSED_BIT != 0 || count > 0, count, circulating }))
+}
+
+fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<(), RingError> {
+    let count = |seen: Seen| seen.count;
+    Err(match seen {
+        [Some(Seen { at: End::Second, processed: true, .. }), Some(Seen { processed: false, .. })] => {
+            return Ok(());
+        }
+        [Some(Seen { at: End::Second, processed: false, .. }), Some(Seen { processed: true, .. })] => {
+            RingError::Reversed { first, second }
+        }
+        [Some(Seen { processed: false, .. }), Some(Seen { processed: false, .. })] => {
+            RingError::NobodyBetween { first, second }
+        }
+        [Some(one), Some(other)] if other.circulating => {
+            RingError::Open { first, second, before: count(one), behind: count(other) }
+        }
+        [Some(one), Some(other)] => {
+            RingError::TwoBuses { first, second, before: count(one), behind: count(other) }
+        }
+        [Some(one), None] => RingError::OneEnd { silent: second, other: first, count: count(one) },
+        [None, Some(one)] => RingError::OneEnd { silent: first, other: second, count: count(one) },
+        [None, None] => RingError::Silent { first, second },
+    })
+}
+
+/// Index of the frame that looks: the last one.
+const INDEX: u8 = 63;
+
+/// Frames sent until both copies have come back.
+const TRIES: usize = 3;
+
+/// Time for the copies of one, and for one look at one end.
+const PATIENCE: Duration = Duration::from_millis(50);
+const TURN: Duration = Duration::from_millis(1);

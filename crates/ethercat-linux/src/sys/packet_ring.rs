@@ -1,0 +1,115 @@
+//! Received frames in memory the kernel shares with this process (PACKET_RX_RING, packet(7)): taking one is no system
+//! call.
+
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::packet_socket::PacketSocket;
+
+/// Frames received and not yet taken: beyond these the kernel drops.
+const FRAMES: usize = 128;
+
+/// Bytes of a frame's place: header, and the longest EtherCAT frame.
+const PLACE: usize = 2048;
+
+/// Bytes that lie together in the kernel's memory: whole pages, of whatever size a page has.
+const BLOCK: usize = 1 << 16;
+
+/// Bytes of all.
+const RING: usize = FRAMES * PLACE;
+
+/// The place is ours until we write its status (linux/if_packet.h).
+const TP_STATUS_USER: u32 = 1;
+const TP_STATUS_KERNEL: u32 = 0;
+
+/// `struct tpacket_req` of linux/if_packet.h.
+#[repr(C)]
+struct Request {
+    block_size: libc::c_uint,
+    blocks: libc::c_uint,
+    frame_size: libc::c_uint,
+    frames: libc::c_uint,
+}
+
+/// The part of `struct tpacket2_hdr` of linux/if_packet.h that is read here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    status: u32,
+    length: u32,
+    captured: u32,
+    offset: u16,
+}
+
+/// Frames of one socket, in the order they came.
+#[derive(Debug)]
+pub(crate) struct PacketRing {
+    start: NonNull<u8>,
+    /// The place of the next frame.
+    next: usize,
+}
+
+impl PacketRing {
+    /// Makes a socket's frames come here, and no longer to [`PacketSocket::receive`]. Pages are present when this
+    /// returns, and cannot be taken away: no access faults.
+    ///
+    /// # Errors
+    /// ENOMEM without room for them.
+    pub(crate) fn of(socket: &PacketSocket) -> io::Result<Self> {
+        const PACKET_RX_RING: libc::c_int = 5;
+        const PACKET_VERSION: libc::c_int = 10;
+        const TPACKET_V2: libc::c_int = 1;
+        let request = Request {
+            block_size: BLOCK as libc::c_uint,
+            blocks: (RING / BLOCK) as libc::c_uint,
+            frame_size: PLACE as libc::c_uint,
+            frames: FRAMES as libc::c_uint,
+        };
+        socket.set_option(PACKET_VERSION, &TPACKET_V2)?;
+        socket.set_option(PACKET_RX_RING, &request)?;
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        let start = unsafe { mmap(ptr::null_mut(), RING, protection, flags, socket, 0)? };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, next: 0 })
+    }
+
+    /// Takes a frame that is already there. One longer than `buffer` is cut.
+    pub(crate) fn take(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        // SAFETY: `next` is below FRAMES: the place lies inside the mapping.
+        let place = unsafe { self.start.add(self.next * PLACE) };
+        // SAFETY: a place begins with its status, aligned as the mapping's pages are; kernel and process change it
+        // as an atomic does, and it is mapped as long as `self` lives.
+        let status = unsafe { AtomicU32::from_ptr(place.as_ptr().cast()) };
+        // Acquire: the kernel writes the frame before the status.
+        if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
+            return None;
+        }
+        // SAFETY: the place is ours now: the kernel has written this header there, and leaves it alone.
+        let header = unsafe { place.cast::<Header>().read() };
+        let offset = usize::from(header.offset).min(PLACE);
+        let length = (header.captured as usize).min(PLACE - offset).min(buffer.len());
+        // SAFETY: `offset + length` is inside the place, which is ours, and `length` inside `buffer`, which is not in
+        // the mapping.
+        unsafe { ptr::copy_nonoverlapping(place.as_ptr().add(offset), buffer.as_mut_ptr(), length) };
+        // Release: the frame is read before the kernel may write the next one there.
+        status.store(TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % FRAMES;
+        Some(length)
+    }
+}
+
+impl Drop for PacketRing {
+    fn drop(&mut self) {
+        // SAFETY: this range was mapped by `of`, and no reference into it outlives `self`.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), RING) };
+    }
+}
+
+// SAFETY: the mapping is memory of the whole process, and `take` needs the ring for itself.
+unsafe impl Send for PacketRing {}
+// SAFETY: nothing but `take`, which needs the ring for itself, looks at the mapping.
+unsafe impl Sync for PacketRing {}

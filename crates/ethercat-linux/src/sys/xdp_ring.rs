@@ -1,0 +1,119 @@
+//! A ring of descriptors that the kernel shares with this process (AF_XDP, if_xdp.h): one end writes and counts what it
+//! wrote, the other reads and counts what it has read.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::net::xdp::XdpRingOffset;
+
+/// One of an AF_XDP socket's four rings. `T` is plain integers.
+#[derive(Debug)]
+pub(super) struct Ring<T: Copy> {
+    start: NonNull<u8>,
+    bytes: usize,
+    written: NonNull<AtomicU32>,
+    read: NonNull<AtomicU32>,
+    flags: NonNull<AtomicU32>,
+    entries: NonNull<T>,
+    count: u32,
+    /// The count of our own end, as it is or will be in `written` or `read`.
+    own: u32,
+}
+
+impl<T: Copy> Ring<T> {
+    /// Maps the ring of `count` entries, a power of two, that the socket has at `page`.
+    ///
+    /// # Errors
+    /// ENOMEM without room; Unsupported on a kernel whose rings have no flags (before Linux 5.4).
+    pub(super) fn of(
+        socket: BorrowedFd<'_>,
+        page: u64,
+        offsets: &XdpRingOffset,
+        count: u32,
+    ) -> io::Result<Self> {
+        let flags = offsets.flags.ok_or(io::ErrorKind::Unsupported)? as usize;
+        let (written, read, first) =
+            (offsets.producer as usize, offsets.consumer as usize, offsets.desc as usize);
+        let bytes = first + count as usize * size_of::<T>();
+        let (protection, sharing) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        let start = unsafe { mmap(ptr::null_mut(), bytes, protection, sharing, socket, page)? };
+        let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the kernel says where these lie in the mapping it has just made, each aligned as its type.
+        let (written, read, flags, entries) = unsafe {
+            (
+                start.add(written).cast(),
+                start.add(read).cast(),
+                start.add(flags).cast(),
+                start.add(first).cast(),
+            )
+        };
+        Ok(Self { start, bytes, written, read, flags, entries, count, own: 0 })
+    }
+
+    /// True if the other end sleeps until it is woken by a system call.
+    pub(super) fn sleeps(&self) -> bool {
+        const XDP_RING_NEED_WAKEUP: u32 = 1;
+        counter(&self.flags).load(Ordering::Relaxed) & XDP_RING_NEED_WAKEUP != 0
+    }
+
+    /// Writes an entry into a ring that is ours to write, and has room.
+    pub(super) fn put(&mut self, entry: T) {
+        self.set(self.own, entry);
+        self.own = self.own.wrapping_add(1);
+        // Release: the entry, and the frame it is for, are written before they are counted.
+        counter(&self.written).store(self.own, Ordering::Release);
+    }
+
+    /// Takes the last entry back from a ring that is ours to write, and at which the kernel has not looked since.
+    pub(super) fn withdraw(&mut self) {
+        self.own = self.own.wrapping_sub(1);
+        counter(&self.written).store(self.own, Ordering::Release);
+    }
+
+    /// The next entry of a ring that is ours to read.
+    pub(super) fn next(&self) -> Option<T> {
+        // Acquire: the kernel writes the entry, and the frame it is for, before it counts them.
+        let written = counter(&self.written).load(Ordering::Acquire);
+        (written != self.own).then(|| self.get(self.own))
+    }
+
+    /// Has read the entry that [`Ring::next`] returned.
+    pub(super) fn pass(&mut self) {
+        self.own = self.own.wrapping_add(1);
+        // Release: the entry is read before the kernel may write the next one there.
+        counter(&self.read).store(self.own, Ordering::Release);
+    }
+
+    fn get(&self, number: u32) -> T {
+        // SAFETY: the number of an entry modulo the count lies in the mapping, and any bytes are a T of integers.
+        unsafe { self.entries.add((number & (self.count - 1)) as usize).read() }
+    }
+
+    fn set(&mut self, number: u32, entry: T) {
+        // SAFETY: as in `get`; it is ours to write until it is counted.
+        unsafe { self.entries.add((number & (self.count - 1)) as usize).write(entry) };
+    }
+}
+
+fn counter(place: &NonNull<AtomicU32>) -> &AtomicU32 {
+    // SAFETY: it lies in the mapping, aligned, as long as the ring that `place` is a field of, and is changed on both
+    // sides as an atomic is.
+    unsafe { place.as_ref() }
+}
+
+impl<T: Copy> Drop for Ring<T> {
+    fn drop(&mut self) {
+        // SAFETY: this range was mapped by `of`, and no reference into it outlives `self`.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+// SAFETY: the mapping is memory of the whole process, and all that writes it needs the ring for itself.
+unsafe impl<T: Copy + Send> Send for Ring<T> {}
+// SAFETY: without the ring for oneself there are only loads, of what nobody but the kernel writes meanwhile.
+unsafe impl<T: Copy + Sync> Sync for Ring<T> {}

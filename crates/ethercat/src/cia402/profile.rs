@@ -1,0 +1,336 @@
+//! The MainDevice's side of the profile modes (IEC 61800-7-201, profile position, profile velocity and profile torque mode): the
+//! drive makes its own way to a target.
+//!
+//! [`ProfilePosition`] is the handshake of set-points alone; [`ProfileDrive`] guides a drive through its states with a [`Drive`],
+//! and adds what its mode needs. Speeds, ramps and limits are the drive's objects: 0x6081 to 0x6084, 0x6087, 0x607D, 0x607F.
+
+use super::drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request, fallen};
+use super::homing::ANSWER_CYCLES;
+use super::mode::ModeOfOperation;
+use super::word::{Controlword, Statusword};
+use types::CyclicMode;
+
+/// Profile mode of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProfileMode {
+    /// 1, pp: to set-points.
+    Position,
+    /// 3, pv: to a velocity.
+    Velocity,
+    /// 4, tq: to a torque.
+    Torque,
+}
+
+impl From<ProfileMode> for ModeOfOperation {
+    fn from(mode: ProfileMode) -> Self {
+        match mode {
+            ProfileMode::Position => Self::ProfilePosition,
+            ProfileMode::Velocity => Self::ProfileVelocity,
+            ProfileMode::Torque => Self::ProfileTorque,
+        }
+    }
+}
+
+/// Time at which a set-point takes over from the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Change {
+    /// Once that one has been reached, at rest.
+    #[default]
+    AfterReached,
+    /// At once (bit 5 of the controlword).
+    Immediately,
+    /// In passing it, at profile velocity (bit 9).
+    OnSetPoint,
+}
+
+/// Set-point of profile position mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetPoint {
+    /// 0x607A, position units.
+    pub position: i32,
+    /// True if it counts from the set-point before (bit 6).
+    pub relative: bool,
+    /// Time at which it takes over.
+    pub change: Change,
+}
+
+impl SetPoint {
+    /// A set-point at `position`, after the one before.
+    #[must_use]
+    pub const fn at(position: i32) -> Self {
+        Self { position, relative: false, change: Change::AfterReached }
+    }
+
+    fn bits(self) -> u16 {
+        let relative = if self.relative { Controlword::RELATIVE } else { 0 };
+        relative
+            | match self.change {
+                Change::AfterReached => 0,
+                Change::Immediately => Controlword::CHANGE_SET_IMMEDIATELY,
+                Change::OnSetPoint => Controlword::CHANGE_ON_SET_POINT,
+            }
+    }
+}
+
+/// Progress of the last set-point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SetPointProgress {
+    /// None was handed over.
+    #[default]
+    NotAsked,
+    /// The drive has not acknowledged it yet.
+    HandingOver,
+    /// The drive is on its way, to it or to the one before.
+    Moving,
+    /// The drive shows Target reached, and none waits.
+    Reached,
+    /// The drive left Operation enabled or the mode, and with it the set-point.
+    Interrupted,
+}
+
+/// Handshake of set-points: bits 4, 5, 6 and 9 of the controlword against bit 12 of the statusword, one step a cycle.
+///
+/// ```
+/// use onbeat_ethercat::cia402::{ProfilePosition, SetPoint, SetPointProgress, Statusword};
+///
+/// let acknowledged = Statusword(Statusword::SET_POINT_ACKNOWLEDGE);
+/// let mut handshake = ProfilePosition::default();
+/// assert!(handshake.hand_over(SetPoint::at(5_000)));
+/// assert_eq!(handshake.step(Statusword(0)), 0x10, "bit 4 rises");
+/// assert_eq!(handshake.step(acknowledged), 0, "and falls once the drive has acknowledged");
+/// assert_eq!(handshake.progress(), SetPointProgress::Moving);
+/// handshake.step(Statusword(Statusword::TARGET_REACHED));
+/// assert_eq!(handshake.progress(), SetPointProgress::Reached);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProfilePosition {
+    set_point: SetPoint,
+    stage: Stage,
+    progress: SetPointProgress,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Idle,
+    /// Bit 4 is low, until the drive has room for a set-point; for so many cycles.
+    Waiting { cycles: u32 },
+    /// Bit 4 is high, until the drive acknowledges. `before`: it showed the acknowledgement of an earlier one.
+    Handing { before: bool, cycles: u32 },
+}
+
+impl ProfilePosition {
+    /// Takes a set-point to hand over; `false`, and nothing done, while the drive has not acknowledged the one before.
+    pub fn hand_over(&mut self, set_point: SetPoint) -> bool {
+        let free = self.stage == Stage::Idle;
+        if free {
+            self.set_point = set_point;
+            self.stage = Stage::Waiting { cycles: 0 };
+            self.progress = SetPointProgress::HandingOver;
+        }
+        free
+    }
+
+    /// One cycle of a drive in Operation enabled and in the mode: the bits to set in the controlword.
+    pub fn step(&mut self, statusword: Statusword) -> u16 {
+        let acknowledged = statusword.set_point_acknowledged();
+        self.stage = match self.stage {
+            Stage::Idle => {
+                self.look(statusword);
+                Stage::Idle
+            }
+            Stage::Waiting { cycles } => {
+                // One that is to replace all others needs no room, but a drive that has seen bit 4 low.
+                let replaces = self.set_point.change == Change::Immediately && cycles >= ANSWER_CYCLES;
+                if !acknowledged || replaces {
+                    Stage::Handing { before: acknowledged, cycles: 0 }
+                } else {
+                    Stage::Waiting { cycles: cycles.saturating_add(1) }
+                }
+            }
+            Stage::Handing { before, cycles } if acknowledged && (!before || cycles >= ANSWER_CYCLES) => {
+                self.progress = SetPointProgress::Moving;
+                Stage::Idle
+            }
+            Stage::Handing { before, cycles } => {
+                Stage::Handing { before: before && acknowledged, cycles: cycles.saturating_add(1) }
+            }
+        };
+        self.bits()
+    }
+
+    fn look(&mut self, statusword: Statusword) {
+        let moves = matches!(self.progress, SetPointProgress::Moving | SetPointProgress::Reached);
+        if moves {
+            let reached = statusword.target_reached() && !statusword.set_point_acknowledged();
+            self.progress = if reached { SetPointProgress::Reached } else { SetPointProgress::Moving };
+        }
+    }
+
+    /// The drive has left Operation enabled or the mode: set-points are forgotten.
+    pub fn interrupt(&mut self) {
+        self.stage = Stage::Idle;
+        if self.progress != SetPointProgress::NotAsked {
+            self.progress = SetPointProgress::Interrupted;
+        }
+    }
+
+    /// Value of 0x607A.
+    #[must_use]
+    pub const fn target(&self) -> i32 {
+        self.set_point.position
+    }
+
+    /// Progress of the last set-point.
+    #[must_use]
+    pub const fn progress(&self) -> SetPointProgress {
+        self.progress
+    }
+
+    fn bits(&self) -> u16 {
+        match self.stage {
+            // Bit 9 stays: the drive looks at it when it passes the set-point.
+            Stage::Idle => self.set_point.bits() & Controlword::CHANGE_ON_SET_POINT,
+            Stage::Waiting { .. } => self.set_point.bits(),
+            Stage::Handing { .. } => self.set_point.bits() | Controlword::NEW_SET_POINT,
+        }
+    }
+}
+
+/// One drive in a profile mode, as the MainDevice guides it: called once a cycle, no I/O, no allocation.
+///
+/// States, faults and stops go as [`Drive`] has them. Until Operation enabled and the mode are shown, the target position is the
+/// actual one, velocity and torque are zero, and set-points are forgotten. Without input, velocities and torques only fall,
+/// and no handshake goes on. A mode that is not mapped ([`DriveInput::mode`]) is taken to be the right one.
+///
+/// ```
+/// use onbeat_ethercat::cia402::{DriveInput, ProfileDrive, ProfileMode, Request, SetPoint, Statusword};
+///
+/// let mut drive = ProfileDrive::new(ProfileMode::Position);
+/// let mut input = DriveInput { statusword: Statusword(0x0237), position: 100, ..DriveInput::default() };
+/// drive.update(Some(input), Request::Enable);
+/// assert!(drive.move_to(SetPoint::at(5_000)));
+/// let output = drive.update(Some(input), Request::Enable);
+/// assert_eq!((output.controlword.0, output.target_position), (0x1F, 5_000));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ProfileDrive {
+    drive: Drive,
+    mode: ProfileMode,
+    position: ProfilePosition,
+    velocity: i32,
+    torque: i16,
+    /// Bits of the mode in the controlword sent last, and the output.
+    bits: u16,
+    output: DriveOutput,
+}
+
+impl ProfileDrive {
+    /// A drive in `mode`.
+    #[must_use]
+    pub fn new(mode: ProfileMode) -> Self {
+        Self {
+            drive: Drive::new(CyclicMode::Position, u32::MAX),
+            mode,
+            position: ProfilePosition::default(),
+            velocity: 0,
+            torque: 0,
+            bits: 0,
+            output: DriveOutput::default(),
+        }
+    }
+
+    /// Changes the mode, also while enabled: targets of the mode before end with it.
+    pub fn change_mode(&mut self, mode: ProfileMode) {
+        if mode != self.mode {
+            self.mode = mode;
+            self.position.interrupt();
+            (self.velocity, self.torque) = (0, 0);
+        }
+    }
+
+    /// Value of 0x6060.
+    #[must_use]
+    pub fn mode_of_operation(&self) -> ModeOfOperation {
+        self.mode.into()
+    }
+
+    /// Hands a set-point over; `false`, and nothing done, where the mode is another, the drive is not in Operation enabled, or it
+    /// has not acknowledged the one before.
+    pub fn move_to(&mut self, set_point: SetPoint) -> bool {
+        let hears = self.mode == ProfileMode::Position && self.drive.phase() != Phase::NotEnabled;
+        hears && self.position.hand_over(set_point)
+    }
+
+    /// Sets the target velocity 0x60FF, velocity units.
+    pub fn set_velocity(&mut self, velocity: i32) {
+        self.velocity = velocity;
+    }
+
+    /// Sets the target torque 0x6071, 0.1 % of the rated torque.
+    pub fn set_torque(&mut self, torque: i16) {
+        self.torque = torque;
+    }
+
+    /// Progress of the last set-point.
+    #[must_use]
+    pub const fn progress(&self) -> SetPointProgress {
+        self.position.progress()
+    }
+
+    /// The drive below: state, phase, last input.
+    #[must_use]
+    pub const fn drive(&self) -> &Drive {
+        &self.drive
+    }
+
+    /// One cycle: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
+    pub fn update(&mut self, input: Option<DriveInput>, request: Request) -> DriveOutput {
+        let command =
+            DriveCommand { request, target_position: self.drive.holds_at(), ..DriveCommand::default() };
+        let last = self.output;
+        self.output = self.drive.update(input, command);
+        let shown = input.is_none_or(|it| it.mode.is_none_or(|mode| mode == self.mode_of_operation()));
+        if self.drive.phase() == Phase::NotEnabled || !shown {
+            self.bits = 0;
+            self.position.interrupt();
+        } else {
+            self.work(input, request, last);
+        }
+        self.output
+    }
+
+    /// Adds targets and bits of the mode to the output of a drive in Operation enabled.
+    fn work(&mut self, input: Option<DriveInput>, request: Request, last: DriveOutput) {
+        let output = &mut self.output;
+        let runs = request == Request::Enable && !self.drive.just_enabled();
+        match self.mode {
+            ProfileMode::Position => {
+                if let Some(input) = input {
+                    self.bits = self.position.step(input.statusword);
+                }
+                if output.controlword.enables_operation() {
+                    output.controlword.0 |= self.bits;
+                }
+                if !matches!(
+                    self.position.progress(),
+                    SetPointProgress::NotAsked | SetPointProgress::Interrupted
+                ) {
+                    output.target_position = self.position.target();
+                }
+            }
+            ProfileMode::Velocity if runs && input.is_some() => output.target_velocity = self.velocity,
+            ProfileMode::Velocity if runs => {
+                output.target_velocity = fallen(last.target_velocity, self.velocity);
+            }
+            ProfileMode::Torque if runs && input.is_some() => output.target_torque = self.torque,
+            ProfileMode::Torque if runs => {
+                output.target_torque = fallen(last.target_torque.into(), self.torque.into()) as i16;
+            }
+            ProfileMode::Velocity | ProfileMode::Torque => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

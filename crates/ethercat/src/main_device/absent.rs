@@ -1,0 +1,72 @@
+//! The MainDevice and SubDevices that are absent, or are strangers: addresses on the way up, what is told, what is counted.
+
+use alloc::vec::Vec;
+
+use super::MainDevice;
+use super::error::BusError;
+use super::layout::Layout;
+use super::phase::Phase;
+use super::plan;
+use super::presence;
+use super::report::Event;
+use super::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
+
+impl MainDevice {
+    /// Gives each SubDevice found the address of the one that it is; strangers have none.
+    pub(super) fn begin_addresses(&mut self) -> Result<(), BusError> {
+        let mut written = Vec::with_capacity(self.sub_devices.len());
+        for (it, position) in self.sub_devices.iter_mut().zip(&self.assigned) {
+            let station = position.map_or(0, |position| FIRST_STATION_ADDRESS + position);
+            written.push(it.station_address != station);
+            it.station_address = station;
+        }
+        self.make_workers();
+        for (worker, _) in self.workers.iter_mut().zip(written).filter(|(_, it)| *it) {
+            worker.start(&mut plan::address());
+        }
+        self.phase = Phase::Address;
+        Ok(())
+    }
+
+    /// Puts those found, and those absent, into the places of the description.
+    pub(super) fn put_in_places(&mut self) -> Result<(), BusError> {
+        let found = core::mem::take(&mut self.sub_devices);
+        let reference = self.reference.and_then(|place| *self.assigned.get(usize::from(place))?);
+        let Some(described) = self.configuration.may_lack() else {
+            self.sub_devices = found;
+            return self.begin_clocks();
+        };
+        (self.sub_devices, self.strangers) = presence::merge(found, &self.assigned, described);
+        self.reference = reference;
+        self.make_workers();
+        self.check_siis()?;
+        self.begin_clocks()
+    }
+
+    /// Tells who of those described is not there, and who is there that is not described.
+    pub(super) fn tell_who_is_absent(&mut self) {
+        for position in 0..self.sub_devices.len() {
+            if self.sub_devices[position].is_absent {
+                self.tell(Event::Absent { position: position as u16 });
+            }
+        }
+        for number in 0..self.strangers.len() {
+            let (place, identity) = self.strangers[number];
+            self.tell(Event::Stranger { place, identity });
+        }
+    }
+
+    /// True if the SubDevice at `position` is not on the bus, as far as is known.
+    pub(super) fn is_gone(&self, position: u16) -> bool {
+        let is_absent = self.sub_devices.get(usize::from(position)).is_some_and(SubDevice::is_absent);
+        is_absent || self.recovery.is_lost(position)
+    }
+
+    /// Takes over a layout; those absent are not counted.
+    pub(super) fn lay_out(&mut self, layout: Layout, groups: &[Option<u16>]) {
+        self.cycle.set_layout(layout, groups);
+        for it in self.sub_devices.iter().filter(|it| it.is_absent) {
+            self.cycle.count(it.position, false);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Failures at one SubDevice.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
+
+use thiserror::Error;
+
+use crate::al::{AlState, AlStatus};
+use crate::al_status_code::AlStatusCode;
+use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, PdoEntry};
+use crate::sii::{Identity, SiiError};
+
+use super::super::awaited::Awaited;
+use super::super::configuration::ExpectedIdentity;
+use super::super::request::MailboxError;
+use super::super::sync0::SyncMiss;
+use super::plural;
+
+/// Failure at one SubDevice.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SubDeviceError {
+    /// It is somebody else.
+    #[error(
+        "found {found}, expected {}; check the order of the SubDevices and the robot file",
+        describe(expected)
+    )]
+    Identity {
+        /// Identity expected.
+        expected: ExpectedIdentity,
+        /// Identity found.
+        found: Identity,
+    },
+    /// It has another alias.
+    #[error(
+        "found station alias {found}, expected {expected}; check the order of the SubDevices, or write the alias \
+         to its SII"
+    )]
+    Alias {
+        /// Value expected.
+        expected: u16,
+        /// Value found.
+        found: u16,
+    },
+    /// A register access comes back without having been answered.
+    #[error(
+        "register {register:#06x} does not answer after {attempts} {} within {} ms: check power and cable",
+        plural(*attempts as usize, "attempt", "attempts"),
+        within.as_millis()
+    )]
+    NoAnswer {
+        /// First register.
+        register: u16,
+        /// Number of tries.
+        attempts: u32,
+        /// From the first attempt to the last.
+        within: Duration,
+    },
+    /// Frames come back neither way.
+    #[error(
+        "{lost} {} lost within {} ms at register {register:#06x}: {}",
+        plural(*lost as usize, "frame was", "frames in a row were"),
+        within.as_millis(),
+        why_lost(*late)
+    )]
+    Lost {
+        /// First register.
+        register: u16,
+        /// Count.
+        lost: u32,
+        /// From the first loss noticed to the last.
+        within: Duration,
+        /// Replies that came too late meanwhile, to whomever.
+        late: u64,
+    },
+    /// It answers now and then, and gets no further.
+    #[error(
+        "no progress for {after:?}, waiting for {awaited}: check its power, the cable to it and what else is on the wire"
+    )]
+    Stuck {
+        /// Action at which it stood.
+        awaited: Awaited,
+        /// Time since it got further last.
+        after: Duration,
+    },
+    /// The EEPROM does not answer.
+    #[error(
+        "SII does not answer at word {word_address:#06x}: the EEPROM is missing, too small for its contents, or \
+         defective"
+    )]
+    SiiSilent {
+        /// Word address.
+        word_address: u32,
+    },
+    /// The EEPROM stays busy.
+    #[error(
+        "EEPROM busy: SII word {word_address:#06x} is not read after {} ms; restart it, or replace its EEPROM",
+        within.as_millis()
+    )]
+    SiiBusy {
+        /// Word address.
+        word_address: u32,
+        /// Time it was seen busy.
+        within: Duration,
+    },
+    /// The SII cannot be read.
+    #[error("{0}; write its SII anew")]
+    Sii(SiiError),
+    /// It refuses a state.
+    #[error("refuses {requested} and stays in {}: AL status code {code}{}", shown(*found), what_to_do(*code))]
+    Refused {
+        /// Asked for.
+        requested: AlState,
+        /// Shown.
+        found: AlStatus,
+        /// Reason.
+        code: AlStatusCode,
+    },
+    /// It takes too long.
+    #[error("does not reach {requested} within {timeout:?}: it stays in {}{}", shown(*found), reason(*code))]
+    StateTimeout {
+        /// Asked for.
+        requested: AlState,
+        /// Shown.
+        found: AlStatus,
+        /// Contents of the AL status code register.
+        code: AlStatusCode,
+        /// Time it was given.
+        timeout: Duration,
+    },
+    /// A mailbox transfer of the bring-up failed.
+    #[error("SDO {index:#06x}:{sub_index:02x}: {error}")]
+    Sdo {
+        /// Object.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// Failure.
+        error: MailboxError,
+    },
+    /// The SubDevice maps something else than it is said to.
+    #[error("{}", mapped_differently(*index, *sub_index, *expected, *found))]
+    Mapping {
+        /// Mapping or assignment object.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// Mapping written, or said to be fixed.
+        expected: u32,
+        /// Mapping of the SubDevice.
+        found: u32,
+    },
+    /// The SubDevice maps more than can be meant.
+    #[error(
+        "PDO {index:#06x} and those before it map more than {maximum} objects, expected fewer; give its pdos yourself"
+    )]
+    TooManyEntries {
+        /// The PDO being read.
+        index: u16,
+        /// Entries read at most.
+        maximum: usize,
+    },
+    /// SDOs are to be written, but there is no mailbox with CoE.
+    #[error(
+        "SDOs are configured, but its SII declares no CoE mailbox; remove its start-up SDOs and its explicit PDOs"
+    )]
+    NoCoe,
+    /// A SubDevice that was never seen is not described well enough to keep its place.
+    #[error(
+        "it is absent and the file does not say what its process data is, and no other of its kind is there to tell; give its \
+         pdos, or start with it once plugged"
+    )]
+    UnknownProcessData,
+    /// A mailbox of an impossible size.
+    #[error(
+        "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"
+    )]
+    MailboxLength {
+        /// Where.
+        address: u16,
+        /// Count.
+        found: u16,
+        /// At least.
+        minimum: u16,
+        /// At most.
+        maximum: u16,
+    },
+    /// A PDO wants a SyncManager that is not there.
+    #[error(
+        "PDO {pdo:#06x} wants SyncManager {sync_manager}, its SII declares {count} of them; choose another"
+    )]
+    SyncManager {
+        /// Which PDO.
+        pdo: u16,
+        /// Which SyncManager.
+        sync_manager: u8,
+        /// Number there are.
+        count: usize,
+    },
+    /// An explicit mapping has a direction the SubDevice has no SyncManager for.
+    #[error(
+        "{direction} are mapped, but its SII declares no SyncManager for {direction}; remove those PDOs"
+    )]
+    NoSyncManager {
+        /// "outputs" or "inputs".
+        direction: &'static str,
+    },
+    /// More stretches of process data than FMMUs.
+    #[error("its process data needs {needed} FMMUs, its ESC has {found}; map PDOs of one SyncManager only")]
+    Fmmus {
+        /// Number needed.
+        needed: usize,
+        /// Number there are.
+        found: u8,
+    },
+    /// Process data at a SyncManager that the ESC does not have.
+    #[error(
+        "its process data is at SyncManager {number}, its ESC has {found}; its SII is that of another ESC"
+    )]
+    SyncManagers {
+        /// Number of the SyncManager.
+        number: u8,
+        /// Number there are.
+        found: u8,
+    },
+    /// A watchdog does not take its time.
+    #[error(
+        "its {name} watchdog is {}, expected {}: its ESC does not take that; set {key} to what it has",
+        described(*found), described(*expected)
+    )]
+    Watchdog {
+        /// "process data" or "PDI".
+        name: &'static str,
+        /// Name in a robot file.
+        key: &'static str,
+        /// Value written; `None` is off.
+        expected: Option<Duration>,
+        /// Value read back.
+        found: Option<Duration>,
+    },
+    /// The SyncManager of its outputs does not take what it is told about the watchdog.
+    #[error(
+        "its outputs do not feed its process data watchdog, expected that they do: its SyncManager does not take bit 6 of \
+         its control byte; set process_data_watchdog to \"off\""
+    )]
+    WatchdogTrigger,
+    /// SYNC0 is asked of a SubDevice without a clock.
+    #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
+    NoClock,
+    /// SYNC0 is asked of a bus without distributed clocks.
+    #[error("SYNC0 is configured, but distributed clocks are off; switch them on or remove its SYNC0")]
+    ClocksOff,
+    /// Process data that takes more than one datagram is asked for every few cycles.
+    #[error(
+        "its process data of {found} bytes takes more than one datagram, expected one, as it goes every {every} cycles; \
+         remove every"
+    )]
+    TooLargeToWait {
+        /// Cycles from one exchange to the next.
+        every: u16,
+        /// Bytes of its process data.
+        found: usize,
+    },
+    /// Latch inputs are asked of a SubDevice without a clock.
+    #[error("latch inputs are configured, but its ESC has no distributed clock; remove its latch inputs")]
+    NoLatches,
+    /// SYNC0 does not start.
+    #[error("SYNC0 did not start in {tries} tries: {last}")]
+    SyncMissed {
+        /// Tries.
+        tries: u32,
+        /// Reason for the last one.
+        last: SyncMiss,
+    },
+}
+
+impl SubDeviceError {
+    /// Object between the SubDevice and its failure, or the statement about it.
+    pub(super) fn joint(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } | Self::StateTimeout { .. } => " ",
+            _ => ": ",
+        }
+    }
+}
+
+/// Finding in place of the expected: a number of entries, an assigned PDO, a mapped object.
+fn mapped_differently(index: u16, sub_index: u8, expected: u32, found: u32) -> String {
+    let object = |value: u32| {
+        let it = PdoEntry::from_mapping_value(value);
+        format!("{:#06x}:{:02x} ({} bits)", it.index, it.sub_index, it.bit_length)
+    };
+    let assigns = matches!(index, ASSIGNMENT_OUTPUTS | ASSIGNMENT_INPUTS);
+    let what = match (sub_index, assigns) {
+        (0, true) => format!("has {found} PDOs, expected {expected}"),
+        (0, false) => format!("has {found} entries, expected {expected}"),
+        (_, true) => format!("assigns PDO {found:#06x}, expected {expected:#06x}"),
+        (_, false) => format!("maps {}, expected {}", object(found), object(expected)),
+    };
+    format!("{index:#06x}:{sub_index:02x} {what}; correct the pdos it is given")
+}
+
+/// A watchdog's time.
+fn described(watchdog: Option<Duration>) -> String {
+    watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
+}
+
+/// A dead cable brings nothing; one that brings replies too late is not to blame.
+fn why_lost(late: u64) -> String {
+    match late {
+        0 => "check the cable".to_owned(),
+        late => format!(
+            "{late} {} came too late meanwhile; check what keeps this machine or the SubDevices busy",
+            plural(late as usize, "reply", "replies")
+        ),
+    }
+}
+
+/// Remedy for the refusals that mappings and clocks cause.
+fn what_to_do(code: AlStatusCode) -> &'static str {
+    match code {
+        AlStatusCode::INVALID_OUTPUT_CONFIGURATION
+        | AlStatusCode::INVALID_INPUT_CONFIGURATION
+        | AlStatusCode::INVALID_SYNC_MANAGER => "; check its PDO mapping",
+        _ => "",
+    }
+}
+
+/// The state without the error flag, which the code tells better.
+fn shown(status: AlStatus) -> AlStatus {
+    AlStatus { error: false, ..status }
+}
+
+fn reason(code: AlStatusCode) -> String {
+    match code {
+        AlStatusCode::NO_ERROR => " without saying why; restart it".to_owned(),
+        code => format!(", AL status code {code}{}", what_to_do(code)),
+    }
+}
+
+fn describe(expected: &ExpectedIdentity) -> String {
+    let ExpectedIdentity { vendor_id, product_code, revision } = expected;
+    match revision {
+        Some(revision) => {
+            format!("vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}")
+        }
+        None => format!("vendor {vendor_id:#010x} product {product_code:#010x}"),
+    }
+}

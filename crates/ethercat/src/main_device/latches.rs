@@ -1,0 +1,107 @@
+//! Latch inputs of a SubDevice: the times of their edges (ESC data sheet, section I, 9.2.4; registers 0x09A8 to 0x09CF).
+
+use crate::register::dc::{LATCH_INPUTS, LATCH_STATUS, LATCH_TIMES};
+use crate::wire::read_u64;
+
+use super::MainDevice;
+
+/// Latch inputs of a SubDevice, as they were read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latches {
+    /// LATCH0 and LATCH1.
+    pub inputs: [LatchInput; LATCH_INPUTS],
+}
+
+/// A latch input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatchInput {
+    /// Level of its pin.
+    pub high: bool,
+    /// Rising edge.
+    pub rising: LatchEdge,
+    /// Falling edge.
+    pub falling: LatchEdge,
+}
+
+/// Edge of a latch input: the newest one, or with [`super::LatchMode`] the first one since the times were read before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatchEdge {
+    /// Its time in the time of the bus, ns; 0 if there was none. Of a clock of 32 bits its low ones.
+    pub time: u64,
+    /// True if it came since the times were read before.
+    pub is_new: bool,
+}
+
+/// Bytes of the registers.
+pub(super) const LENGTH: usize = (LATCH_TIMES - LATCH_STATUS) as usize + 2 * LATCH_INPUTS * 8;
+
+/// The registers from the status on. One read of status and times loses no edge: an edge between the two shows by its time, though its flag
+/// goes with the read.
+pub(super) fn parse(registers: &[u8], before: Option<Latches>) -> Option<Latches> {
+    let before = before.unwrap_or_default();
+    let mut latches = Latches::default();
+    for (number, input) in latches.inputs.iter_mut().enumerate() {
+        let status = *registers.get(number)?;
+        let known = before.inputs[number];
+        let edge = |edge: usize, before: LatchEdge| {
+            let time = read_u64(registers, LATCH_INPUTS + (2 * number + edge) * 8)?;
+            Some(LatchEdge { time, is_new: status >> edge & 1 != 0 || time != before.time })
+        };
+        input.rising = edge(0, known.rising)?;
+        input.falling = edge(1, known.falling)?;
+        input.high = status & 0x04 != 0;
+    }
+    Some(latches)
+}
+
+impl MainDevice {
+    /// Has the latch inputs of the SubDevice at `position` read, in a service frame, into [`super::SubDevice::latches`]: single edges are let go
+    /// with it. False, and `None` there, if there is no such SubDevice, it has no clock, or it is being brought up.
+    pub fn read_latches(&mut self, position: usize) -> bool {
+        let Some(sub_device) = self.sub_devices.get_mut(position) else { return false };
+        let has_clock = sub_device.has_clock();
+        let is_asked = has_clock
+            && self.phase.has_process_data()
+            && self.workers.get_mut(position).is_some_and(super::Worker::look_at_inputs);
+        if !is_asked {
+            sub_device.latches = None;
+        }
+        is_asked
+    }
+
+    /// True until they have been read, or do not answer.
+    #[must_use]
+    pub fn reads_latches(&self, position: usize) -> bool {
+        self.workers.get(position).is_some_and(super::Worker::looks_at_inputs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registers(status: [u8; 2], times: [u64; 4]) -> [u8; LENGTH] {
+        let mut registers = [0; LENGTH];
+        registers[..2].copy_from_slice(&status);
+        for (place, time) in registers[2..].chunks_exact_mut(8).zip(times) {
+            place.copy_from_slice(&time.to_le_bytes());
+        }
+        registers
+    }
+
+    #[test]
+    fn an_edge_is_new_by_its_flag_or_by_another_time() {
+        let told = |latches: Latches| {
+            let edges =
+                latches.inputs.map(|it| [it.rising, it.falling].map(|edge| (edge.time, edge.is_new)));
+            (edges.concat(), latches.inputs.map(|it| it.high))
+        };
+        let first = parse(&registers([0x04, 0x00], [11, 0, 0, 14]), None).unwrap();
+        let edges = vec![(11, true), (0, false), (0, false), (14, true)];
+        assert_eq!(told(first), (edges, [true, false]));
+        let again = parse(&registers([0x00, 0x06], [11, 0, 13, 14]), Some(first)).unwrap();
+        let edges = vec![(11, false), (0, false), (13, true), (14, true)];
+        assert_eq!(told(again), (edges, [false, true]));
+        assert_eq!(parse(&registers([0; 2], [0; 4])[..LENGTH - 1], None), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! A SubDevice that is configured for the first time while the bus runs, or at another place than before: its process data has
+//! its place since the start, and its SII tells where in it that lies.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::al::AlState;
+use crate::register::sii_interface::CONFIGURATION;
+use crate::register::{self, FmmuDirection, SyncManager, dc};
+use crate::sii::SyncManagerUse;
+
+use super::bring_up;
+use super::clock::ClockSetting;
+use super::configuration::SubDeviceConfiguration;
+use super::error::SubDeviceError;
+use super::layout::{Piece, Share};
+use super::outline::Outline;
+use super::plan::{self, Action, Latched, Reading};
+use super::sub_device::SubDevice;
+use super::watchdogs;
+
+/// Number of a SyncManager that only the SII tells: the first of its use.
+const BY_ITS_USE: u8 = u8::MAX;
+
+const UNKNOWN: SyncManager = SyncManager { physical_address: 0, length: 0, control: 0, active: false };
+
+/// Process data of one SubDevice, and what it needs.
+#[derive(Clone, Debug)]
+pub(super) struct Late {
+    parts: Vec<Mapped>,
+    needs_coe: bool,
+    needs_clock: bool,
+    /// Clocks are set up on this bus.
+    has_clocks: bool,
+}
+
+/// One SyncManager's process data.
+#[derive(Clone, Debug)]
+struct Mapped {
+    /// As described.
+    wanted: u8,
+    piece: Piece,
+    /// As learnt.
+    number: u8,
+    sync_manager: SyncManager,
+}
+
+/// A write whose bytes follow from what was learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    StopSync,
+    ClearFmmus,
+    ClearSyncManagers,
+    /// Its clock's filters begin anew.
+    StartClock,
+    Mailbox,
+    SyncManager(u8),
+    Fmmu(u8),
+}
+
+/// Bytes of the longest of them: 16 FMMUs.
+pub(super) const LONGEST_PART: usize = 256;
+
+/// SyncManagers that are read back.
+const READ_BACK: u8 = 8;
+
+/// The shares of one that is absent, as far as its mapping tells.
+pub(super) fn shares(it: &SubDevice, configured: &SubDeviceConfiguration) -> Vec<(u8, SyncManager, Share)> {
+    let mut found: Vec<(u8, SyncManager, Share)> = Vec::new();
+    let directions =
+        [(&it.mapping.outputs, FmmuDirection::Write), (&it.mapping.inputs, FmmuDirection::Read)];
+    for (pdos, direction) in directions {
+        for pdo in pdos.iter().filter(|pdo| pdo.bit_length() > 0) {
+            let number = pdo.sync_manager.unwrap_or(BY_ITS_USE);
+            let bits = pdo.bit_length();
+            let is_same =
+                |one: &&mut (u8, SyncManager, Share)| (one.0, one.2.direction) == (number, direction);
+            match found.iter_mut().find(is_same) {
+                Some((.., share)) => share.bits += bits,
+                None => {
+                    let position = it.position;
+                    // It may refuse LRW, and is not there to tell.
+                    let share = Share {
+                        position,
+                        direction,
+                        physical_address: 0,
+                        bits,
+                        refuses_lrw: true,
+                        is_loose: true,
+                        every: configured.every.max(1),
+                    };
+                    found.push((number, UNKNOWN, share));
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Late {
+    pub(super) fn new(
+        in_use: &[(u8, SyncManager, Share)],
+        pieces: &[&Piece],
+        configuration: &SubDeviceConfiguration,
+        has_clocks: bool,
+    ) -> Self {
+        let parts = in_use.iter().zip(pieces).map(|((wanted, sync_manager, _), piece)| Mapped {
+            wanted: *wanted,
+            piece: (*piece).clone(),
+            number: *wanted,
+            sync_manager: *sync_manager,
+        });
+        Self {
+            parts: parts.collect(),
+            needs_coe: bring_up::needs_coe(configuration),
+            needs_clock: configuration.sync0.is_some(),
+            has_clocks,
+        }
+    }
+}
+
+impl SubDevice {
+    /// Takes over what its SII says of its mailbox and SyncManagers.
+    pub(super) fn learn(&mut self, outline: &Outline) -> Result<(), SubDeviceError> {
+        let (has_clock, fmmus) = (self.has_clock(), self.information.fmmu_count);
+        let Some(late) = &mut self.late else { return Ok(()) };
+        self.mailbox = bring_up::declared(outline.mailbox(), outline.protocols())?;
+        if late.needs_coe && !self.mailbox.is_some_and(|mailbox| mailbox.coe) {
+            return Err(SubDeviceError::NoCoe);
+        }
+        if late.needs_clock && !has_clock {
+            return Err(SubDeviceError::NoClock);
+        }
+        if late.parts.len() > usize::from(fmmus) {
+            return Err(SubDeviceError::Fmmus { needed: late.parts.len(), found: fmmus });
+        }
+        if late.has_clocks && has_clock {
+            self.clock.get_or_insert(ClockSetting::default());
+        }
+        for part in &mut late.parts {
+            let (usage, direction) = match part.piece.share.direction {
+                FmmuDirection::Write => (SyncManagerUse::Outputs, "outputs"),
+                _ => (SyncManagerUse::Inputs, "inputs"),
+            };
+            let mut declared = outline.sync_managers();
+            let number = match part.wanted {
+                BY_ITS_USE => declared.position(|it| it.usage == usage).map(|number| number as u8),
+                wanted => Some(wanted),
+            };
+            let number = number.ok_or(SubDeviceError::NoSyncManager { direction })?;
+            let record = outline
+                .sync_managers()
+                .nth(number.into())
+                .ok_or(SubDeviceError::NoSyncManager { direction })?;
+            let length = part.piece.image.len() as u16;
+            let (physical_address, control) = (record.physical_address, record.control);
+            let declared = SyncManager { physical_address, length, control, active: true };
+            let control = watchdogs::control(self.wanted_watchdog, &declared);
+            part.sync_manager = SyncManager { control, ..declared };
+            (part.number, part.piece.share.physical_address) = (number, physical_address);
+        }
+        Ok(())
+    }
+
+    /// True if an action of its plan concerns it, as far as is known of it.
+    pub(super) fn is_concerned(&self, action: &Action) -> bool {
+        if self.late.is_none() {
+            return true;
+        }
+        match action {
+            Action::Read(Reading::LatchedTimes)
+            | Action::Latch
+            | Action::ReadLatch(_)
+            | Action::ReadBefore(_)
+            | Action::WriteOffset
+            | Action::Part(Part::StopSync | Part::StartClock) => self.clock.is_some(),
+            Action::Part(Part::Mailbox) => self.mailbox.is_some(),
+            _ => true,
+        }
+    }
+}
+
+impl Part {
+    /// Its register, and its bytes into `data`, of which so many count.
+    pub(super) fn write(self, it: &SubDevice, data: &mut [u8; LONGEST_PART]) -> (u16, usize) {
+        let counted =
+            |count: u8, length: u16| (usize::from(count) * usize::from(length)).clamp(1, LONGEST_PART);
+        let mapped = |number: u8| it.late.as_ref().and_then(|late| late.parts.get(usize::from(number)));
+        let mut put = |bytes: &[u8]| {
+            data[..bytes.len()].copy_from_slice(bytes);
+            bytes.len()
+        };
+        match self {
+            Self::StopSync => (dc::CYCLIC_UNIT_CONTROL, put(&[0, 0])),
+            Self::ClearFmmus => {
+                (register::FMMU, counted(it.information.fmmu_count, register::fmmu::LENGTH))
+            }
+            Self::ClearSyncManagers => {
+                let length = register::sync_manager::LENGTH;
+                (register::SYNC_MANAGER, counted(it.information.sync_manager_count, length))
+            }
+            Self::StartClock => {
+                (dc::SPEED_COUNTER_START, put(&dc::SPEED_COUNTER_START_DEFAULT.to_le_bytes()))
+            }
+            Self::Mailbox => {
+                let [out, r#in] = it.mailbox.map_or([[0; 8]; 2], |mailbox| mailbox.sync_managers());
+                data[..8].copy_from_slice(&out);
+                data[8..16].copy_from_slice(&r#in);
+                (SyncManager::register(0), 16)
+            }
+            Self::SyncManager(number) => match mapped(number) {
+                Some(part) => (SyncManager::register(part.number), put(&part.sync_manager.emit())),
+                None => (register::SYNC_MANAGER, 1),
+            },
+            Self::Fmmu(number) => {
+                let fmmu = mapped(number).map(|part| part.piece.fmmu().emit());
+                let address = register::FMMU + u16::from(number) * register::fmmu::LENGTH;
+                (address, fmmu.map_or(1, |bytes| put(&bytes)))
+            }
+        }
+    }
+}
+
+/// From whatever it is in to Op: of one of which nothing but its identity is known.
+pub(super) fn plan(it: &SubDevice, late: &Late, configuration: &SubDeviceConfiguration) -> Vec<Action> {
+    let part = Action::Part;
+    let mut plan = vec![
+        Action::RequestState(AlState::Init),
+        Action::Read(Reading::Information),
+        Action::Read(Reading::DlStatus),
+        // The EEPROM: taken from the application, then ours.
+        Action::Write(CONFIGURATION, vec![2]),
+        Action::Write(CONFIGURATION, vec![0]),
+        Action::LearnSii,
+        part(Part::StopSync),
+        part(Part::ClearFmmus),
+        part(Part::ClearSyncManagers),
+        Action::Latch,
+        Action::Read(Reading::LatchedTimes),
+        Action::ReadBefore(Reading::DlStatus),
+        Action::ReadBefore(Reading::LatchedTimes),
+    ];
+    plan.extend([Latched::Reference, Latched::Own, Latched::ReferenceAgain].map(Action::ReadLatch));
+    plan.extend([Action::WriteOffset, part(Part::StartClock), part(Part::Mailbox)]);
+    plan.extend(plan::pre_op(None, configuration, None));
+    plan.extend(plan::process_data(it.wanted_watchdogs, &[], &[]));
+    let parts = 0..late.parts.len() as u8;
+    plan.extend(parts.clone().map(Part::SyncManager).chain(parts.map(Part::Fmmu)).map(Action::Part));
+    plan.push(Action::Read(Reading::Watchdogs));
+    plan.push(Action::Read(Reading::SyncManagers(READ_BACK)));
+    plan.extend(plan::safe_op(configuration));
+    plan.extend(plan::op());
+    plan
+}

@@ -1,0 +1,418 @@
+//! Recovery: SubDevices that fall out of Op, lose their power or their cable are brought back while the others stay in Op.
+//!
+//! ```text
+//! in Op --another state--> acknowledged, Op asked for --refused--> configured anew
+//!    \--no answer--> lost --answers its station address--> as above
+//!                       \--more answer than are known--> survey, visit --its identity--> addressed, configured anew
+//! ```
+//!
+//! One that is absent from the start ([`Presence`]) is lost from the start, and joins the same way.
+//!
+//! A try that fails is made again after a pause that doubles; after [`TRIES`] the SubDevice is left alone until it vanishes and
+//! comes again. Nothing here allocates: plans and tables are made before the first cycle.
+
+mod places;
+mod search;
+mod survey;
+mod visit;
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::al::{AlState, AlStatus};
+use crate::sii::Identity;
+use crate::time::Instant;
+
+use super::MainDevice;
+use super::configuration::Presence;
+use super::error::SubDeviceError;
+use super::others;
+use super::phase::Phase;
+use super::report::Event;
+use super::sub_device::SubDevice;
+
+use survey::Survey;
+use visit::Visit;
+
+/// Tries to bring one SubDevice back.
+pub(super) const TRIES: u32 = 8;
+
+/// Pause after the first failed try; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Time in Op after which earlier tries are forgotten.
+const STEADY: Duration = Duration::from_secs(5);
+
+/// Time away from the reference clock after which a clock is set anew: at 50 ppm it is 50 us off then.
+const CLOCK_KEPT: Duration = Duration::from_secs(1);
+
+/// Pause between two surveys that found nobody to bring back.
+const SURVEY_PAUSE: Duration = Duration::from_millis(250);
+
+/// Strangers that are told of, until the number of SubDevices on the bus changes.
+const STRANGERS: usize = 16;
+
+/// One SubDevice, as far as it is to be brought back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    standing: Standing,
+    /// The bus may lack it.
+    may_leave: bool,
+    tries: u32,
+    /// When it came back last.
+    back_since: Instant,
+    /// When it was lost.
+    lost_since: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    #[default]
+    InOp,
+    /// It does not answer to its station address.
+    Lost,
+    /// Somebody answers to its station address again: its identity is read before anything else.
+    Answers,
+    /// Its worker carries out the plan of this way.
+    Under(Way),
+    /// The next try is made then, this way.
+    Waiting(Instant, Way),
+    /// All tries failed.
+    LeftAlone,
+}
+
+/// Way back to Op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Its error acknowledged, and Op asked for.
+    Short,
+    /// All of its configuration written anew.
+    Anew,
+}
+
+/// Somebody who is none of the members, as far as is known.
+#[derive(Clone, Copy, Debug)]
+struct Stranger {
+    place: u16,
+    identity: Identity,
+    is_told: bool,
+}
+
+/// All members, and the search for those who come back without an address.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    members: Vec<Member>,
+    /// Positions in the order in which frames are processed.
+    order: Vec<u16>,
+    /// Members that are not in Op.
+    away: usize,
+    /// Of these, members that are lost and that the bus may lack.
+    absent: usize,
+    /// Some may come back at another place.
+    moves: bool,
+    /// SubDevices that took part in the last broadcast.
+    answering: u16,
+    survey: Survey,
+    visit: Option<Visit>,
+    /// The datagram on its way belongs to a visit given up since.
+    stale_visit: bool,
+    /// The first place that a survey may visit: those before it were visited since the last pause.
+    visit_from: u16,
+    /// Earliest time of the next survey.
+    survey_at: Instant,
+    strangers: Vec<Stranger>,
+    /// Number of times the survey has found each member.
+    found: Vec<u8>,
+    /// Somebody went or came: another reference clock may be due.
+    changed: bool,
+}
+
+impl Recovery {
+    /// Room for these, of whom some may be absent, beside the strangers that stand on the bus already.
+    pub(super) fn new(sub_devices: &[SubDevice], there: &[(u16, Identity)]) -> Self {
+        let mut order: Vec<u16> = (0..sub_devices.len() as u16).collect();
+        order.sort_by_key(|&position| sub_devices[usize::from(position)].processed);
+        let mut strangers = Vec::with_capacity(STRANGERS);
+        let told = |&(place, identity)| Stranger { place, identity, is_told: true };
+        strangers.extend(there.iter().take(STRANGERS).map(told));
+        let member = |it: &SubDevice| {
+            let may_leave = it.mark.presence != Presence::Required;
+            let standing = if it.is_absent { Standing::Lost } else { Standing::InOp };
+            Member { standing, may_leave, ..Member::default() }
+        };
+        let absent = sub_devices.iter().filter(|it| it.is_absent).count();
+        Self {
+            members: sub_devices.iter().map(member).collect(),
+            away: absent,
+            absent,
+            moves: sub_devices.iter().any(|it| it.mark.presence == Presence::HotConnect),
+            answering: (sub_devices.len() - absent + there.len()) as u16,
+            survey: Survey::with_room(sub_devices.len()),
+            strangers,
+            found: vec![0; sub_devices.len()],
+            order,
+            ..Self::default()
+        }
+    }
+
+    /// Members that are lost and that the bus may lack.
+    pub(super) fn absent(&self) -> usize {
+        self.absent
+    }
+
+    /// True if the SubDevice at `position` does not answer, as far as is known.
+    pub(super) fn is_lost(&self, position: u16) -> bool {
+        self.members.get(usize::from(position)).is_some_and(|it| it.standing == Standing::Lost)
+    }
+
+    /// True if somebody whom the bus may lack is on its way to Op.
+    pub(super) fn is_joining(&self, sub_devices: &[SubDevice]) -> bool {
+        let is_coming = |(it, member): (&SubDevice, &Member)| {
+            it.is_absent && !matches!(member.standing, Standing::Lost)
+        };
+        self.away > self.absent && sub_devices.iter().zip(&self.members).any(is_coming)
+    }
+
+    /// True while everybody is in Op, or absent and nobody more is there than that.
+    pub(super) fn is_idle(&self) -> bool {
+        let nobody_more =
+            self.absent == 0 || usize::from(self.answering) + self.absent <= self.members.len();
+        self.away == self.absent
+            && nobody_more
+            && !self.changed
+            && self.visit.is_none()
+            && !self.survey.is_under_way()
+            && !self.stale_visit
+    }
+
+    /// True if the SubDevice at `position` is in Op, as far as is known.
+    pub(super) fn is_in_op(&self, position: u16) -> bool {
+        self.members.get(usize::from(position)).is_none_or(|it| it.standing == Standing::InOp)
+    }
+
+    /// True if the SubDevice at `position` is being brought back now.
+    pub(super) fn is_under_way(&self, position: u16) -> bool {
+        let member = self.members.get(usize::from(position));
+        member.is_some_and(|it| matches!(it.standing, Standing::Under(_)))
+    }
+
+    /// When something is to be sent by itself, and not by a worker.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let waits = self.members.iter().filter_map(|it| match it.standing {
+            Standing::Waiting(until, _) => Some(until),
+            Standing::Answers => Some(Instant::EPOCH),
+            _ => None,
+        });
+        let visit = self.visit.as_ref().and_then(Visit::due);
+        let survey = self.survey.is_due().then_some(Instant::EPOCH);
+        waits.chain(visit).chain(survey).min().filter(|_| !self.is_idle())
+    }
+
+    fn set(&mut self, position: u16, standing: Standing) {
+        let member = &mut self.members[usize::from(position)];
+        let is_away = |standing| usize::from(standing != Standing::InOp);
+        let is_absent = |standing, may_leave: bool| usize::from(may_leave && standing == Standing::Lost);
+        self.away = self.away + is_away(standing) - is_away(member.standing);
+        let may_leave = member.may_leave;
+        self.absent = self.absent + is_absent(standing, may_leave) - is_absent(member.standing, may_leave);
+        member.standing = standing;
+    }
+
+    fn lost(&self) -> usize {
+        self.members.iter().filter(|it| it.standing == Standing::Lost).count()
+    }
+}
+
+impl MainDevice {
+    /// True if those who leave Op are brought back.
+    fn recovers(&self) -> bool {
+        self.configuration.recovery && self.phase == Phase::Running
+    }
+
+    /// Goes on with whoever is on the way back.
+    pub(super) fn recover(&mut self, now: Instant) {
+        if !self.recovers() || self.recovery.is_idle() {
+            return;
+        }
+        for position in 0..self.recovery.members.len() as u16 {
+            let place = usize::from(position);
+            match self.recovery.members[place].standing {
+                Standing::Under(way) if self.workers[place].is_done() => self.recovered(now, position, way),
+                Standing::Waiting(until, way) if until <= now => self.begin_way(now, position, way),
+                _ => {}
+            }
+        }
+        if core::mem::take(&mut self.recovery.changed) {
+            self.elect_reference();
+        }
+        self.search(now);
+    }
+
+    /// The AL status of the SubDevice at `position` was read: it may have left its state, or be back.
+    pub(super) fn note_state(&mut self, now: Instant, position: u16, before: AlStatus) {
+        let it = &self.sub_devices[usize::from(position)];
+        let (status, code) = (it.al_status, it.al_status_code);
+        let in_op = status == AlStatus::in_state(AlState::Op);
+        if self.phase != Phase::Running {
+            return;
+        }
+        if status != before && !in_op {
+            self.tell(Event::StateChanged { position, status, code });
+        }
+        // Without an SII it was never brought up.
+        let is_known = self.sub_devices[usize::from(position)].sii_problem.is_none();
+        if !self.recovers() || !is_known {
+            return;
+        }
+        match self.recovery.members[usize::from(position)].standing {
+            Standing::Lost => self.recovery.set(position, Standing::Answers),
+            Standing::Waiting(..) if in_op => self.is_back(now, position, false),
+            Standing::InOp if !in_op => self.fell(now, position, way_from(status)),
+            _ => {}
+        }
+    }
+
+    fn fell(&mut self, now: Instant, position: u16, way: Way) {
+        let member = &mut self.recovery.members[usize::from(position)];
+        if now.since(member.back_since) >= STEADY {
+            member.tries = 0;
+        }
+        match member.tries {
+            0 => self.begin_way(now, position, way),
+            tries => self.recovery.set(position, Standing::Waiting(now + pause(tries), way)),
+        }
+    }
+
+    /// The SubDevice at `position` does not answer any more.
+    pub(super) fn note_unreachable(&mut self, now: Instant, position: u16) {
+        if self.recovery.is_lost(position) {
+            return;
+        }
+        self.tell(Event::Unreachable { position });
+        if !self.recovers() || self.sub_devices[usize::from(position)].sii_problem.is_some() {
+            return;
+        }
+        let it = &mut self.sub_devices[usize::from(position)];
+        if it.mark.presence != Presence::Required {
+            it.is_absent = true;
+            self.cycle.count(position, false);
+        }
+        let member = &mut self.recovery.members[usize::from(position)];
+        match member.standing {
+            // It goes again and again while it is brought back.
+            Standing::Under(_) => member.tries = member.tries.saturating_add(1),
+            _ => member.tries = 0,
+        }
+        member.lost_since = now;
+        self.recovery.set(position, Standing::Lost);
+        self.recovery.changed = true;
+    }
+
+    /// Starts a way back, after a pause if ways back failed before; while another MainDevice is on the wire, which may be what took the
+    /// SubDevice away, it waits.
+    fn begin_way(&mut self, now: Instant, position: u16, way: Way) {
+        let standing = self.recovery.members[usize::from(position)].standing;
+        let tries = self.recovery.members[usize::from(position)].tries;
+        if self.others.are_there(now) {
+            return self.recovery.set(position, Standing::Waiting(now + others::GONE, way));
+        }
+        if tries > 0 && matches!(standing, Standing::Lost | Standing::Answers) {
+            return self.recovery.set(position, Standing::Waiting(now + pause(tries), way));
+        }
+        let place = usize::from(position);
+        let before = self.recovery.clock_before(position, &self.sub_devices);
+        let (worker, plans) = (&mut self.workers[place], &mut self.plans[place]);
+        // A clock that frames pass before the reference clock would be told zero as the time.
+        let reference = self.reference.map(|reference| self.sub_devices[usize::from(reference)].processed);
+        if reference.is_some_and(|it| self.sub_devices[place].processed < it) {
+            self.reference_hands_on = false;
+        }
+        worker.stands_behind(before);
+        let dropped = match way {
+            Way::Short => worker.start(&mut plans.short),
+            Way::Anew => {
+                let dropped = worker.start(&mut plans.anew);
+                worker.mailbox.reset();
+                dropped
+            }
+        };
+        self.recovery.set(position, Standing::Under(way));
+        if let Some(outcome) = dropped {
+            self.tell(Event::Mailbox(outcome));
+        }
+    }
+
+    /// Takes the plan back from a worker that is done with it, or that failed.
+    fn end_way(&mut self, position: u16, way: Way) {
+        let place = usize::from(position);
+        let plans = &mut self.plans[place];
+        let plan = match way {
+            Way::Short => &mut plans.short,
+            Way::Anew => &mut plans.anew,
+        };
+        self.workers[place].end(plan);
+    }
+
+    fn recovered(&mut self, now: Instant, position: u16, way: Way) {
+        self.end_way(position, way);
+        self.is_back(now, position, way == Way::Anew);
+    }
+
+    fn is_back(&mut self, now: Instant, position: u16, anew: bool) {
+        self.recovery.set(position, Standing::InOp);
+        let member = &mut self.recovery.members[usize::from(position)];
+        member.back_since = now;
+        member.tries = member.tries.saturating_add(1);
+        self.recovery.changed = true;
+        let it = &mut self.sub_devices[usize::from(position)];
+        it.is_absent = false;
+        let is_new = core::mem::take(&mut it.is_unseen);
+        self.cycle.count(position, true);
+        self.tell(if is_new { Event::Joined { position } } else { Event::Recovered { position, anew } });
+    }
+
+    /// A try failed: true if that is a matter of recovery, and the bus stays up.
+    pub(super) fn recovery_failed(
+        &mut self,
+        now: Instant,
+        position: u16,
+        error: SubDeviceError,
+    ) -> Option<SubDeviceError> {
+        let standing = self.recovery.members.get(usize::from(position)).map(|it| it.standing);
+        let (true, Some(Standing::Under(way))) = (self.recovers(), standing) else { return Some(error) };
+        self.end_way(position, way);
+        if matches!(error, SubDeviceError::NoAnswer { .. } | SubDeviceError::Lost { .. }) {
+            self.note_unreachable(now, position);
+            return None;
+        }
+        self.recovery.changed = true;
+        let member = &mut self.recovery.members[usize::from(position)];
+        member.tries += 1;
+        let again_in = (member.tries < TRIES).then(|| pause(member.tries));
+        let standing =
+            again_in.map_or(Standing::LeftAlone, |pause| Standing::Waiting(now + pause, Way::Anew));
+        self.recovery.set(position, standing);
+        self.tell(Event::NotRecovered { position, error, again_in });
+        None
+    }
+}
+
+/// SafeOp keeps the configuration, Op does anyway; below it, or after a look at something else, all of it is written anew.
+fn way_from(status: AlStatus) -> Way {
+    match status.al_state() {
+        Some(AlState::SafeOp | AlState::Op) => Way::Short,
+        _ => Way::Anew,
+    }
+}
+
+/// Pause after so many failed tries.
+fn pause(tries: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests;

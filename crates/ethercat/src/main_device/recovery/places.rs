@@ -1,0 +1,170 @@
+//! Whose place a SubDevice without an address stands in, by a survey.
+
+use crate::main_device::configuration::Presence;
+use crate::main_device::presence;
+use crate::main_device::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
+use crate::main_device::worker::Before;
+use crate::register::DlStatus;
+use crate::sii::Identity;
+
+use super::{Member, Recovery, Standing};
+
+impl Recovery {
+    /// Which lost member somebody of this identity at `place` is, by the survey, among those that are missing between its neighbours: the
+    /// one with its serial number, if nobody else has it; else the one whose place it is in, if that is certain: all of them are there, or
+    /// those that are not can only be reached through it. Taken for another of its kind it would move that one's axis.
+    pub(super) fn candidate(
+        &self,
+        place: u16,
+        (found, alias): (Identity, u16),
+        sub_devices: &[SubDevice],
+    ) -> Option<u16> {
+        if let Some(position) = self.plugged(place, (found, alias), sub_devices) {
+            return Some(position).filter(|&it| self.is_lost(it));
+        }
+        let known = |position: u16| &sub_devices[usize::from(position)];
+        let stays = |it: u16| known(it).mark.presence != Presence::HotConnect;
+        let is_lost = |it: &&u16| self.is_lost(**it) && stays(**it);
+        let can_be = |it: u16| known(it).can_be(found, alias);
+        let order_of = |station: &u16| {
+            let position = station.checked_sub(FIRST_STATION_ADDRESS)?;
+            sub_devices.get(usize::from(position)).map(|it| usize::from(it.processed))
+        };
+        let stations = self.survey.stations();
+        let (before, behind) = stations.split_at(usize::from(place).min(stations.len()));
+        let first = before.iter().rev().find_map(order_of).map_or(0, |it| it + 1);
+        let end = behind.iter().find_map(order_of).unwrap_or(self.order.len());
+        let missing = || self.order.get(first..end).unwrap_or(&[]).iter().filter(is_lost);
+        // Others without an address, between the same neighbours: each takes one of the missing, in their order.
+        let earlier = before.iter().rev().take_while(|it| order_of(it).is_none()).count();
+        let there = earlier + behind.iter().take_while(|it| order_of(it).is_none()).count();
+        let is_beyond = |far: u16, near: u16| {
+            let upstream = |it: u16| known(it).upstream.map(|it| it.position);
+            core::iter::successors(upstream(far), |&it| upstream(it)).any(|it| it == near)
+        };
+        // Some makers give all their devices one serial number.
+        let mut same = sub_devices.iter().filter(|it| found.serial != 0 && it.identity == found);
+        if let (Some(same), None) = (same.next(), same.next()) {
+            return missing().find(|it| **it == same.position).copied();
+        }
+        // Of those that the bus may lack others may stay away, as long as their kinds differ, and strangers may stand beside it.
+        let mut alike = missing().filter(|it| can_be(**it));
+        let others = self.strangers.iter().filter(|it| !is_alike(it.identity, found)).count();
+        if let (Some(&one), None) = (alike.next(), alike.next()) {
+            let is_the_only_one = there.saturating_sub(others) <= missing().count();
+            if self.members[usize::from(one)].may_leave && is_the_only_one {
+                return Some(one);
+            }
+        }
+        let is_chain = || missing().zip(missing().skip(1)).all(|(&near, &far)| is_beyond(far, near));
+        // Who is reached from behind one that is not there shows that the cable goes another way now.
+        let far = || {
+            behind
+                .iter()
+                .filter_map(|it| it.checked_sub(FIRST_STATION_ADDRESS))
+                .filter(|it| usize::from(*it) < sub_devices.len())
+        };
+        let goes_round = || far().any(|far| missing().any(|&near| is_beyond(far, near)));
+        let is_certain =
+            there == missing().count() || there < missing().count() && is_chain() && !goes_round();
+        missing().nth(earlier).copied().filter(|&it| is_certain && can_be(it))
+    }
+
+    /// True if somebody of this identity and alias may be one who is absent, once it is known who else is there.
+    pub(super) fn may_be_absent(&self, found: Identity, alias: u16, sub_devices: &[SubDevice]) -> bool {
+        let is_lost =
+            |it: &&SubDevice| self.members[usize::from(it.position)].may_leave && self.is_lost(it.position);
+        sub_devices.iter().filter(is_lost).any(|it| it.can_be(found, alias))
+    }
+
+    /// The member that somebody of this identity and alias is by these alone, wherever it stands: the next of the hot-connect group that ends
+    /// before it, or the first of one.
+    fn plugged(
+        &self,
+        place: u16,
+        (found, alias): (Identity, u16),
+        sub_devices: &[SubDevice],
+    ) -> Option<u16> {
+        let before = place.checked_sub(1).and_then(|it| self.survey.stations().get(usize::from(it)));
+        let next = before.and_then(|station| (station + 1).checked_sub(FIRST_STATION_ADDRESS));
+        let next = next.and_then(|it| sub_devices.get(usize::from(it)));
+        let behind = next.filter(|it| it.mark.is_behind && it.can_be(found, alias));
+        let named = || sub_devices.iter().find(|it| it.mark.names(found, alias));
+        behind.or_else(named).map(|it| it.position)
+    }
+
+    /// Takes over from the survey in which order frames are processed: groups may be plugged elsewhere than before. Who is not there
+    /// stands behind the one of the position before.
+    pub(super) fn take_order(&mut self, sub_devices: &mut [SubDevice]) {
+        let count = self.members.len() as u16;
+        let position = |station: &u16| station.checked_sub(FIRST_STATION_ADDRESS).filter(|it| *it < count);
+        let places = self.survey.stations().iter().filter_map(position);
+        let processed = places.clone().map(|it| sub_devices[usize::from(it)].processed);
+        if processed.is_sorted() {
+            return;
+        }
+        self.order.clear();
+        self.order.extend(places);
+        for position in 0..count {
+            if !self.order.contains(&position) {
+                presence::insert_behind(&mut self.order, position);
+            }
+        }
+        for (place, &position) in (0..).zip(&self.order) {
+            sub_devices[usize::from(position)].processed = place;
+        }
+    }
+
+    /// The SubDevice at `position` stands at `place` of the survey.
+    pub(super) fn move_to(&mut self, place: u16, position: u16, sub_devices: &mut [SubDevice]) {
+        self.survey.set(place, sub_devices[usize::from(position)].station_address);
+        self.take_order(sub_devices);
+    }
+
+    /// The nearest clock in Op that frames pass before the SubDevice at `position`.
+    pub(super) fn clock_before(&self, position: u16, sub_devices: &[SubDevice]) -> Option<Before> {
+        let place = sub_devices[usize::from(position)].processed;
+        let is_before =
+            |it: &&SubDevice| it.processed < place && it.clock.is_some() && self.is_in_op(it.position);
+        let before = sub_devices.iter().filter(is_before).max_by_key(|it| it.processed)?;
+        let delay = before.clock?.delay;
+        Some(Before { station: before.station_address, delay, links: DlStatus::default() })
+    }
+
+    /// True if everybody's place is known: each member is lost, or was found once by the survey.
+    pub(super) fn is_clear(&mut self) -> bool {
+        self.found.fill(0);
+        for station in self.survey.stations() {
+            let position = station.checked_sub(FIRST_STATION_ADDRESS).map(usize::from);
+            if let Some(found) = position.and_then(|it| self.found.get_mut(it)) {
+                *found = found.saturating_add(1);
+            }
+        }
+        let is_known = |(found, member): (&u8, &Member)| match found {
+            0 => member.standing == Standing::Lost,
+            found => *found == 1,
+        };
+        self.found.iter().zip(&self.members).all(is_known)
+    }
+}
+
+impl SubDevice {
+    /// True if somebody of this identity and alias can be it, at the right place: the same product in the same revision; the serial
+    /// number may be another. Of one never seen that is what its description says.
+    fn can_be(&self, found: Identity, alias: u16) -> bool {
+        self.mark.fits(found, alias) && (self.is_unseen || is_alike(self.identity, found))
+    }
+
+    /// It has this identity and alias.
+    pub(super) fn note_identity(&mut self, found: Identity, alias: u16) {
+        if self.mark.presence != Presence::Required {
+            self.identity = found;
+            self.information.alias = alias;
+        }
+    }
+}
+
+/// The same product in the same revision; the serial number may be another.
+fn is_alike(one: Identity, other: Identity) -> bool {
+    Identity { serial: 0, ..one } == Identity { serial: 0, ..other }
+}

@@ -1,0 +1,51 @@
+//! The reference clock while the bus runs: its time, and who takes its place while it is gone.
+
+use crate::time::Instant;
+
+use super::MainDevice;
+use super::phase::Phase;
+use super::sub_device::SubDevice;
+use super::worker::ReferenceClock;
+
+impl MainDevice {
+    /// The reference clock as it is known, its time even if frames were lost for a while.
+    pub(super) fn reference_clock(&self, now: Instant) -> ReferenceClock {
+        let elapsed = |since| types::time::nanoseconds(now.since(since));
+        let there = self.reference.map(|position| &self.sub_devices[usize::from(position)]);
+        ReferenceClock {
+            time: self.reference_time.map(|(time, at)| time.wrapping_add(elapsed(at))),
+            there: there.and_then(|it| Some((it.station_address, it.clock?))),
+        }
+    }
+
+    /// The reference clock's system time when a frame passed it, in ns, and when that frame was sent; of the newest one, once.
+    pub fn take_reference_sample(&mut self) -> Option<(u64, Instant)> {
+        self.reference_sample.take()
+    }
+
+    /// The datagram that hands the reference clock's time on came back. It was sent with zeroes, which only the reference clock
+    /// replaces. Without one, all others were told zero as the time: nobody is told any more, until there is one.
+    pub(super) fn take_reference_time(&mut self, now: Instant, time: u64) {
+        if time != 0 {
+            self.reference_time = Some((time, now));
+            self.reference_sample = Some((time, self.answered_sent_at));
+        } else if self.phase == Phase::Running {
+            self.reference = None;
+            self.reference_lost = Some(now);
+        }
+    }
+
+    /// Makes the first clock in the order of frames that is kept the reference clock: frames pass it before all others.
+    pub(super) fn elect_reference(&mut self) {
+        let kept =
+            self.sub_devices.iter().filter(|it| it.clock.is_some() && self.recovery.is_in_op(it.position));
+        self.reference = kept.min_by_key(|it| it.processed).map(|it| it.position);
+        // A clock that frames pass before it, and that is on its way back, would be told zero as the time.
+        let first = self.reference.map(|it| self.sub_devices[usize::from(it)].processed);
+        let comes = |it: &SubDevice| {
+            self.recovery.is_under_way(it.position) && first.is_some_and(|first| it.processed < first)
+        };
+        self.reference_hands_on = !self.sub_devices.iter().any(comes);
+        self.reference_lost = None;
+    }
+}

@@ -1,0 +1,402 @@
+//! Region of states: a state in words, and both ends. `docs/ipc.md` has the table of words for other languages.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use super::{
+    Axis, Base, Bus, Clock, CommandState, Control, Freshness, Signal, SignalCounters, Spread, State,
+    Timing, TrajectoryStatus,
+};
+use crate::cell::{self, Found};
+use crate::region::{self, Kind, Region, RegionError, Written, magic};
+use crate::sys::mapping::Use;
+
+/// The cycle's end.
+#[derive(Debug)]
+pub struct Writer {
+    cell: cell::Writer<Region>,
+    scratch: Box<[u64]>,
+    rows: Rows,
+}
+
+impl Writer {
+    /// Makes the region, and the descriptor its readers map it by.
+    pub(crate) fn make(axes: usize, signals: usize) -> io::Result<(Self, OwnedFd)> {
+        let rows = Rows { axes, signals };
+        let length = length(rows);
+        let (region, file) = Region::make(REGION, length, Written::ByMaker)?;
+        Ok((Self { cell: region::writer(region)?, scratch: vec![0; length].into(), rows }, file))
+    }
+
+    /// A state with as many axes and signals as the description has.
+    #[must_use]
+    pub fn blank(&self) -> State {
+        let Rows { axes, signals } = self.rows;
+        State {
+            axes: vec![Axis::default(); axes],
+            signals: vec![Signal::default(); signals],
+            ..State::default()
+        }
+    }
+
+    /// Publishes a state to all readers, in place of the former one. Axes and signals beyond those of the description
+    /// are left out; missing ones are zeros.
+    ///
+    /// Never waits, never notices a reader, makes no system call and allocates nothing.
+    #[inline]
+    pub fn publish(&mut self, state: &State) {
+        encode(state, self.rows, &mut self.scratch);
+        self.cell.publish(&self.scratch);
+    }
+}
+
+/// A reader's end, for any number of threads and processes.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    cell: cell::Reader<Arc<Region>>,
+}
+
+impl Reader {
+    pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self, RegionError> {
+        let region = Region::open(REGION, file, Use::Load)?;
+        let shape = region.shape();
+        let least = length(Rows::default());
+        if shape.words() < least {
+            return Err(RegionError::Other(region::Other {
+                region: REGION.name,
+                what: "publication's words, at least",
+                expected: least as u64,
+                found: shape.words() as u64,
+            }));
+        }
+        Ok(Self { cell: region::reader(Arc::new(region), shape)? })
+    }
+
+    /// Reads the newest state, all of one cycle. After the cycle's end or death it is the last one
+    /// published.
+    ///
+    /// # Errors
+    /// No whole state could be read.
+    pub fn read(&self) -> Result<State, ReadError> {
+        let mut state = State::default();
+        self.read_into(&mut state).map(|()| state)
+    }
+
+    /// Reads as [`Reader::read`] does, into an existing state, which is unchanged on an error.
+    ///
+    /// # Errors
+    /// No whole state could be read.
+    pub fn read_into(&self, state: &mut State) -> Result<(), ReadError> {
+        let length = self.cell.memory().shape().words();
+        // On the stack for a robot of up to 24 axes with 100 signals.
+        let mut few = [0; 420];
+        let mut many = Vec::new();
+        let copy = match few.get_mut(..length) {
+            Some(few) => few,
+            None => {
+                many.resize(length, 0);
+                &mut many[..]
+            }
+        };
+        match self.cell.read(copy, ATTEMPTS) {
+            Found::Nothing => Err(ReadError::Nothing),
+            Found::Torn(_) => Err(ReadError::Torn),
+            Found::Whole(_) => {
+                decode(copy, state);
+                Ok(())
+            }
+        }
+    }
+
+    /// Number of states published so far; if it no longer grows, the cycle has stopped.
+    #[must_use]
+    pub fn heartbeat(&self) -> u64 {
+        self.cell.newest()
+    }
+}
+
+/// Reason for a missing state or missing diagnostics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Nothing was published yet.
+    #[error("the cycle has published nothing yet: wait for its first cycle")]
+    Nothing,
+    /// No attempt gave a whole publication.
+    #[error(
+        "no whole publication in {ATTEMPTS} attempts: this process gets too little of the CPU; try again"
+    )]
+    Torn,
+}
+
+/// Attempts of one read. The writer laps a reader only once in as many cycles as there are slots, less one.
+pub(super) const ATTEMPTS: u32 = 64;
+
+/// Region of states.
+pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 5, slots: 8 };
+
+/// Rows behind the fixed words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) axes: usize,
+    pub(crate) signals: usize,
+}
+
+/// Words of a state with these rows.
+pub(crate) const fn length(rows: Rows) -> usize {
+    FIXED + rows.axes * AXIS + rows.signals * SIGNAL
+}
+
+/// Encodes a state into words of these rows; axes and signals without a row are left out, missing ones are zeros.
+#[inline]
+pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
+    let State {
+        cycle,
+        release_ns,
+        bus,
+        clock,
+        timing,
+        command,
+        control,
+        base,
+        axes,
+        signals,
+        signal_counters,
+    } = state;
+    let [wakeup, jitter, execution] =
+        [&timing.wakeup_latency, &timing.period_jitter, &timing.execution].map(spread_words);
+    let fixed: [&[u64]; 9] = [
+        &[*cycle, *release_ns],
+        &[
+            u64::from(bus.phase)
+                | u64::from(bus.all_fresh) << 8
+                | u64::from(bus.working_counter_errors) << 16,
+            bus.frames_sent,
+            bus.frames_accepted,
+            bus.frames_lost,
+            bus.frames_rejected,
+            bus.broken_cycles,
+            bus.clock_difference_ns,
+            bus.link_errors,
+        ],
+        &[timing.cycles],
+        &wakeup,
+        &jitter,
+        &execution,
+        &[timing.overruns, timing.skipped, timing.last_overrun],
+        &[
+            command.sequence,
+            command.stamp_ns,
+            command.freshness as u64
+                | u64::from(command.last_refusal) << 8
+                | u64::from(command.last_refused_axis) << 16
+                | u64::from(command.last_refused_signal) << 32,
+            command.accepted,
+            command.refused,
+        ],
+        &[
+            u64::from(control.active)
+                | u64::from(control.enabled) << 16
+                | (control.trajectory_status as u64) << 24,
+            control.trajectory,
+            control.trajectory_elapsed_ns,
+        ],
+    ];
+    let base = base.pose.iter().chain(&base.twist).map(|number| number.to_bits());
+    let SignalCounters { clamped, refused } = *signal_counters;
+    let last = [
+        rows.axes as u64,
+        rows.signals as u64,
+        clamped,
+        refused,
+        command.clamped,
+        u64::from(command.last_clamp) | u64::from(command.last_clamped_axis) << 16,
+        u64::from(clock.lock) | u64::from(clock.heard) << 8,
+        clock.difference_ns as u64,
+        clock.frame_phase_ns,
+        clock.phase_error_ns as u64,
+        clock.drift_ppb as u64,
+        clock.losses,
+    ];
+    let fixed = fixed.into_iter().flatten().copied().chain(base).chain(last);
+    let (head, rest) = words.split_at_mut(FIXED.min(words.len()));
+    for (word, value) in head.iter_mut().zip(fixed) {
+        *word = value;
+    }
+    let (axis_rows, signal_rows) = rest.split_at_mut((rows.axes * AXIS).min(rest.len()));
+    put(axis_rows, axes, axis_words);
+    put(signal_rows, signals, signal_words);
+}
+
+/// Row by row: word by word the compiler emits three times as many instructions, in every cycle.
+#[inline]
+pub(crate) fn put<T, const WORDS: usize>(
+    rows: &mut [u64],
+    items: &[T],
+    encoded: impl Fn(&T) -> [u64; WORDS],
+) {
+    let (told, missing) = rows.split_at_mut((WORDS * items.len()).min(rows.len() / WORDS * WORDS));
+    for (row, item) in told.chunks_exact_mut(WORDS).zip(items) {
+        row.copy_from_slice(&encoded(item));
+    }
+    missing.fill(0);
+}
+
+/// Decodes a state from words, without allocating if `state` has had as many axes before.
+pub(crate) fn decode(words: &[u64], state: &mut State) {
+    // A region of this layout has all fixed words; with fewer, the rest is 0.
+    let mut fixed = [0; FIXED];
+    for (copy, &word) in fixed.iter_mut().zip(words) {
+        *copy = word;
+    }
+    let number = |index: usize| f64::from_bits(fixed[index]);
+    let spread = |at: usize| Spread {
+        last_ns: fixed[at],
+        minimum_ns: fixed[at + 1],
+        maximum_ns: fixed[at + 2],
+        mean_ns: fixed[at + 3],
+    };
+    state.cycle = fixed[0];
+    state.release_ns = fixed[1];
+    state.bus = Bus {
+        phase: fixed[2] as u8,
+        all_fresh: fixed[2] >> 8 & 1 != 0,
+        working_counter_errors: (fixed[2] >> 16) as u16,
+        frames_sent: fixed[3],
+        frames_accepted: fixed[4],
+        frames_lost: fixed[5],
+        frames_rejected: fixed[6],
+        broken_cycles: fixed[7],
+        clock_difference_ns: fixed[8],
+        link_errors: fixed[9],
+    };
+    state.clock = Clock {
+        lock: fixed[46] as u8,
+        heard: fixed[46] >> 8 & 1 != 0,
+        difference_ns: fixed[47] as i64,
+        frame_phase_ns: fixed[48],
+        phase_error_ns: fixed[49] as i64,
+        drift_ppb: fixed[50] as i64,
+        losses: fixed[51],
+    };
+    state.timing = Timing {
+        cycles: fixed[10],
+        wakeup_latency: spread(11),
+        period_jitter: spread(15),
+        execution: spread(19),
+        overruns: fixed[23],
+        skipped: fixed[24],
+        last_overrun: fixed[25],
+    };
+    state.command = CommandState {
+        sequence: fixed[26],
+        stamp_ns: fixed[27],
+        freshness: freshness(fixed[28] as u8),
+        last_refusal: (fixed[28] >> 8) as u8,
+        last_refused_axis: (fixed[28] >> 16) as u16,
+        last_refused_signal: (fixed[28] >> 32) as u16,
+        accepted: fixed[29],
+        refused: fixed[30],
+        clamped: fixed[44],
+        last_clamp: fixed[45] as u8,
+        last_clamped_axis: (fixed[45] >> 16) as u16,
+    };
+    state.control = Control {
+        active: fixed[31] as u16,
+        enabled: fixed[31] >> 16 & 1 != 0,
+        trajectory_status: trajectory_status((fixed[31] >> 24) as u8),
+        trajectory: fixed[32],
+        trajectory_elapsed_ns: fixed[33],
+    };
+    state.base =
+        Base { pose: [number(34), number(35), number(36)], twist: [number(37), number(38), number(39)] };
+    state.signal_counters = SignalCounters { clamped: fixed[42], refused: fixed[43] };
+    let rest = words.get(FIXED..).unwrap_or_default();
+    // Numbers of rows that the region has no room for are those of another program.
+    let axes = usize::try_from(fixed[40]).unwrap_or(usize::MAX).min(rest.len() / AXIS);
+    let (axis_rows, rest) = rest.split_at(axes * AXIS);
+    let signals = usize::try_from(fixed[41]).unwrap_or(usize::MAX).min(rest.len() / SIGNAL);
+    state.axes.clear();
+    state.axes.extend(axis_rows.chunks_exact(AXIS).map(axis));
+    state.signals.clear();
+    state.signals.extend(rest.chunks_exact(SIGNAL).take(signals).map(signal));
+}
+
+#[inline]
+pub(crate) fn signal_words(signal: &Signal) -> [u64; SIGNAL] {
+    [signal.word, u64::from(signal.fresh) | u64::from(signal.forced) << 1]
+}
+
+pub(crate) fn signal(words: &[u64]) -> Signal {
+    Signal { word: words[0], fresh: words[1] & 1 != 0, forced: words[1] & 2 != 0 }
+}
+
+#[inline]
+fn spread_words(spread: &Spread) -> [u64; 4] {
+    [spread.last_ns, spread.minimum_ns, spread.maximum_ns, spread.mean_ns]
+}
+
+#[inline]
+pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
+    [
+        u64::from(axis.drive_state)
+            | u64::from(axis.phase) << 8
+            | u64::from(axis.fresh) << 16
+            | u64::from(axis.homed) << 24
+            | u64::from(axis.stop) << 32,
+        axis.position.to_bits(),
+        axis.velocity.to_bits(),
+        axis.effort.to_bits(),
+        axis.target_position.to_bits(),
+        axis.target_velocity.to_bits(),
+        axis.target_effort.to_bits(),
+    ]
+}
+
+pub(crate) fn axis(words: &[u64]) -> Axis {
+    let number = |index: usize| f64::from_bits(words[index]);
+    Axis {
+        drive_state: words[0] as u8,
+        phase: (words[0] >> 8) as u8,
+        fresh: words[0] >> 16 & 1 != 0,
+        homed: words[0] >> 24 & 1 != 0,
+        stop: (words[0] >> 32) as u8,
+        position: number(1),
+        velocity: number(2),
+        effort: number(3),
+        target_position: number(4),
+        target_velocity: number(5),
+        target_effort: number(6),
+    }
+}
+
+pub(crate) fn freshness(code: u8) -> Freshness {
+    match code {
+        1 => Freshness::Fresh,
+        2 => Freshness::Stale,
+        _ => Freshness::Never,
+    }
+}
+
+fn trajectory_status(code: u8) -> TrajectoryStatus {
+    match code {
+        1 => TrajectoryStatus::Executing,
+        2 => TrajectoryStatus::Succeeded,
+        3 => TrajectoryStatus::Aborted,
+        4 => TrajectoryStatus::Canceled,
+        _ => TrajectoryStatus::None,
+    }
+}
+
+/// Words before the axes.
+const FIXED: usize = 52;
+
+/// Words of an axis.
+pub(crate) const AXIS: usize = 7;
+
+/// Words of a signal.
+pub(crate) const SIGNAL: usize = 2;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! States to words and back.
+
+use super::*;
+
+const TWO: Rows = Rows { axes: 2, signals: 2 };
+
+/// State with a different value in every field.
+fn every_field() -> State {
+    let spread = |n| Spread { last_ns: n, minimum_ns: n + 1, maximum_ns: n + 2, mean_ns: n + 3 };
+    let axis = |n: u8| Axis {
+        drive_state: n,
+        phase: n + 1,
+        fresh: n % 2 == 0,
+        homed: n % 2 == 1,
+        stop: n + 2,
+        position: f64::from(n) + 0.1,
+        velocity: f64::from(n) + 0.2,
+        effort: f64::from(n) + 0.3,
+        target_position: f64::from(n) + 0.4,
+        target_velocity: f64::from(n) + 0.5,
+        target_effort: f64::from(n) + 0.6,
+    };
+    State {
+        cycle: 1,
+        release_ns: 2,
+        bus: Bus {
+            phase: 3,
+            all_fresh: true,
+            working_counter_errors: 4,
+            frames_sent: 5,
+            frames_accepted: 6,
+            frames_lost: 7,
+            frames_rejected: 8,
+            broken_cycles: 9,
+            clock_difference_ns: 10,
+            link_errors: 11,
+        },
+        clock: Clock {
+            lock: 69,
+            heard: true,
+            difference_ns: -70,
+            frame_phase_ns: 71,
+            phase_error_ns: -72,
+            drift_ppb: -73,
+            losses: 74,
+        },
+        timing: Timing {
+            cycles: 12,
+            wakeup_latency: spread(13),
+            period_jitter: spread(17),
+            execution: spread(21),
+            overruns: 25,
+            skipped: 26,
+            last_overrun: 27,
+        },
+        command: CommandState {
+            sequence: 28,
+            stamp_ns: 29,
+            freshness: Freshness::Stale,
+            accepted: 30,
+            refused: 31,
+            last_refusal: 32,
+            last_refused_axis: u16::MAX,
+            last_refused_signal: 0x1234,
+            clamped: 67,
+            last_clamp: 68,
+            last_clamped_axis: 0x4321,
+        },
+        control: Control {
+            active: 33,
+            enabled: true,
+            trajectory: 34,
+            trajectory_status: TrajectoryStatus::Canceled,
+            trajectory_elapsed_ns: 35,
+        },
+        base: Base { pose: [36.5, 37.5, 38.5], twist: [39.5, 40.5, 41.5] },
+        axes: vec![axis(42), axis(53)],
+        signals: vec![
+            Signal { word: 64, fresh: true, forced: false },
+            Signal { word: u64::MAX, fresh: false, forced: true },
+        ],
+        signal_counters: SignalCounters { clamped: 65, refused: 66 },
+    }
+}
+
+#[test]
+fn every_field_comes_back() {
+    let state = every_field();
+    let mut words = vec![u64::MAX; length(TWO)];
+    encode(&state, TWO, &mut words);
+    let mut back = State::default();
+    decode(&words, &mut back);
+    assert_eq!(back, state);
+    // Numbers of rows that cannot be are cut.
+    words[41] = 1 << 40;
+    words[40] = u64::MAX;
+    decode(&words, &mut back);
+    assert_eq!((back.axes.len(), back.signals.len()), (2, 2));
+    decode(&words[..3], &mut back);
+    assert_eq!((back.cycle, back.axes.len()), (1, 0));
+}
+
+#[test]
+fn enumerations_come_back() {
+    for freshness in [Freshness::Never, Freshness::Fresh, Freshness::Stale] {
+        for trajectory_status in [
+            TrajectoryStatus::None,
+            TrajectoryStatus::Executing,
+            TrajectoryStatus::Succeeded,
+            TrajectoryStatus::Aborted,
+            TrajectoryStatus::Canceled,
+        ] {
+            let mut state = every_field();
+            state.command.freshness = freshness;
+            state.control.trajectory_status = trajectory_status;
+            let mut words = vec![0; length(TWO)];
+            encode(&state, TWO, &mut words);
+            let mut back = State::default();
+            decode(&words, &mut back);
+            assert_eq!(back, state);
+        }
+    }
+}
+
+#[test]
+fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
+    let three = Rows { axes: 3, signals: 3 };
+    let mut words = vec![u64::MAX; length(three)];
+    encode(&every_field(), three, &mut words);
+    let mut back = State::default();
+    decode(&words, &mut back);
+    assert_eq!(back.axes[..2], every_field().axes);
+    assert_eq!(back.axes[2], Axis::default());
+    assert_eq!(back.signals[..2], every_field().signals);
+    assert_eq!(back.signals[2], Signal::default());
+    let one = Rows { axes: 1, signals: 1 };
+    let mut words = vec![u64::MAX; length(one)];
+    encode(&every_field(), one, &mut words);
+    decode(&words, &mut back);
+    assert_eq!(back.axes, every_field().axes[..1]);
+    assert_eq!(back.signals, every_field().signals[..1]);
+}

@@ -1,0 +1,143 @@
+//! Braking of an axis that supervision has stopped.
+
+use core::mem;
+
+use super::{Course, Intervention, STANDS, StopReason, Supervisor};
+use crate::axis::{AxisFeedback, AxisPhase};
+use crate::stop::StopProfile;
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
+use types::{CyclicMode, OnStale};
+
+/// Way in which a stopped axis comes to rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Braking {
+    /// At the deceleration limit.
+    Hard,
+    /// From these numbers smoothly to zero.
+    Ramp { velocity: RadiansPerSecond, torque: NewtonMetres, elapsed: Seconds, duration: Seconds },
+    /// The drive does it.
+    Drive(Intervention),
+    /// Not heard of: positions stand, others fall to zero. The velocity it had when that began.
+    Blind { velocity: RadiansPerSecond },
+    /// Heard of again: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
+    Return { begins: bool },
+}
+
+impl Supervisor {
+    /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
+    #[must_use]
+    pub fn ramp_time(&self) -> Seconds {
+        match (self.settings.on_stale, self.settings.mode) {
+            (OnStale::Ramp, CyclicMode::Torque) => TORQUE_RAMP,
+            (OnStale::Ramp, _) => {
+                let profile =
+                    StopProfile::new(Radians::ZERO, self.sent.velocity, self.settings.limits.deceleration);
+                profile.map_or(Seconds::ZERO, |profile| profile.duration())
+            }
+            _ => Seconds::ZERO,
+        }
+    }
+
+    /// Time braking at its deceleration takes from what the axis was last sent.
+    #[must_use]
+    pub fn braking_time(&self) -> Seconds {
+        Seconds(self.sent.velocity.0.abs() / self.settings.limits.deceleration.0)
+    }
+
+    pub(super) fn stop(&mut self, reason: StopReason, ramp: Option<Seconds>) {
+        let torque = self.settings.mode == CyclicMode::Torque;
+        let braking = match (reason, self.settings.on_stale) {
+            (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
+                Braking::Drive(Intervention::Disable)
+            }
+            (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
+            | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
+            (StopReason::Stale, OnStale::Ramp) => Braking::Ramp {
+                velocity: self.sent.velocity,
+                torque: self.sent.torque,
+                elapsed: Seconds::ZERO,
+                duration: Seconds(ramp.map_or(0.0, |ramp| ramp.0).max(self.ramp_time().0)),
+            },
+            _ if torque => Braking::Drive(Intervention::Halt),
+            _ => Braking::Hard,
+        };
+        self.course = Course::Stopped { reason, braking };
+        // An acknowledgement is for what was, not for what will be.
+        self.acknowledged = false;
+        self.asked = None;
+    }
+
+    /// Command a stopped axis is sent.
+    pub(super) fn brake(&mut self, elapsed: Seconds, feedback: &AxisFeedback) {
+        let Course::Stopped { braking, .. } = &mut self.course else { return };
+        let sent = self.sent.velocity;
+        let hard =
+            sent.0.signum() * (sent.0.abs() - self.settings.limits.deceleration.0 * elapsed.0).max(0.0);
+        let (velocity, torque) = match braking {
+            Braking::Hard => (RadiansPerSecond(hard), NewtonMetres::ZERO),
+            Braking::Ramp { velocity, torque, elapsed: since, duration } => {
+                *since += elapsed;
+                let share = share_left(*since, *duration);
+                (*velocity * share, *torque * share)
+            }
+            // The drive takes no set-points.
+            Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
+            Braking::Blind { .. } => return self.stand_or_fall(),
+            Braking::Return { begins } => {
+                let begins = mem::take(begins);
+                // After a host that stood still the drive takes one step all the same.
+                let passed = if begins { Seconds::ZERO } else { self.period };
+                let point = self.way_back.advance(passed)[0];
+                if self.settings.mode == CyclicMode::Position {
+                    return self.return_to(point, begins);
+                }
+                (point.velocity, NewtonMetres::ZERO)
+            }
+        };
+        // The wall is as hard for an axis that is stopped.
+        let velocity = match self.settings.mode {
+            CyclicMode::Velocity => self.slowed(velocity, feedback.position, elapsed),
+            CyclicMode::Position | CyclicMode::Torque => velocity,
+        };
+        self.send(velocity, torque, self.sent.position, elapsed);
+    }
+
+    pub(super) fn intervention(&self) -> Option<Intervention> {
+        match self.course {
+            Course::Stopped { braking: Braking::Drive(intervention), .. } => Some(intervention),
+            _ => None,
+        }
+    }
+
+    /// True if a stopped axis stands.
+    pub(super) fn rests(&self, feedback: &AxisFeedback) -> bool {
+        let Course::Stopped { braking, .. } = self.course else { return true };
+        let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
+        match braking {
+            // Not enabled while the drive brakes by itself, and once it has.
+            Braking::Drive(Intervention::QuickStop) if feedback.phase == AxisPhase::NotEnabled => standing,
+            _ if feedback.phase == AxisPhase::NotEnabled => true,
+            Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
+            Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,
+            Braking::Drive(Intervention::Halt) => standing,
+            Braking::Drive(Intervention::QuickStop | Intervention::Disable) | Braking::Blind { .. } => {
+                false
+            }
+            Braking::Return { .. } => {
+                self.way_back.arrived() && self.sent.velocity == RadiansPerSecond::ZERO
+            }
+        }
+    }
+}
+
+/// Part left of a velocity `elapsed` into a ramp, from 1 to 0: as [`StopProfile`] does it.
+fn share_left(elapsed: Seconds, duration: Seconds) -> f64 {
+    if elapsed >= duration {
+        return 0.0;
+    }
+    let u = (elapsed / duration).max(0.0);
+    1.0 - u * u * (3.0 - 2.0 * u)
+}
+
+/// From full torque to none.
+pub(super) const TORQUE_RAMP: Seconds = Seconds(0.25);

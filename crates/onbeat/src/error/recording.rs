@@ -1,0 +1,56 @@
+//! Errors of a recording.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Reason for a recording that cannot be begun, or is not whole.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// File that cannot be written.
+    #[error(
+        "the recording cannot be written ({0}), expected a place for a new file: choose another path for --record"
+    )]
+    File(#[source] io::Error),
+    /// Panic of the writer before it had opened the file.
+    #[error("the recording's writer panicked")]
+    Panicked,
+    /// Recording that lacks cycles, or signals and axes of some.
+    #[error(
+        "{source}; {written} cycles are in it{}, {missing} are not: make room, or record elsewhere",
+        bare(*.without)
+    )]
+    NotWhole {
+        /// Reason.
+        source: Incomplete,
+        /// Cycles in it.
+        written: u64,
+        /// Cycles in it without signals and axes.
+        without: u64,
+        /// Cycles that are not in it.
+        missing: u64,
+    },
+}
+
+/// Reason for which a recording lacks cycles.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Incomplete {
+    /// Cycles came faster than the file took them.
+    #[error("it was too slow")]
+    TooSlow,
+    /// The file took no more.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// The file neither took more nor refused it.
+    #[error("it takes nothing any more")]
+    Hangs,
+    /// Panic of the writer.
+    #[error("the recording's writer panicked")]
+    Panicked,
+}
+
+fn bare(without: u64) -> String {
+    if without > 0 { format!(" ({without} without signals and axes)") } else { String::new() }
+}

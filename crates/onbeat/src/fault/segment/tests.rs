@@ -1,0 +1,302 @@
+//! Faults that take place, in virtual time.
+
+use std::thread;
+
+use control::clock::{Clock, VirtualClock};
+use control::link::{DirectLink, Faulty, Link};
+use ethercat::al::AlState;
+use ethercat::cia402::State;
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::link::Segment as _;
+use ethercat::register;
+use ethercat::sii::Image;
+use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
+use robot::{Overrides, RobotConfig};
+
+use super::*;
+use crate::compose;
+
+/// The built-in robot's six drives.
+fn drives() -> (Segment, Targets) {
+    let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
+    let mut segment = compose::segment::segment(&robot).unwrap();
+    let targets = Targets::of(&robot, &mut segment);
+    (segment, targets)
+}
+
+/// Drives with a script, looked at from inside.
+struct Rig {
+    segment: FaultySegment,
+    handle: FaultHandle,
+    targets: Targets,
+    now: Duration,
+}
+
+impl Rig {
+    fn new(script: &str) -> Self {
+        let (segment, targets) = drives();
+        let script = Script::parse(script, "script", &targets).unwrap();
+        let (link, _) = FaultControl::pair();
+        let (segment, handle) = FaultySegment::new(segment, link, &script);
+        let mut rig = Self { segment, handle, targets, now: Duration::ZERO };
+        rig.wait(0);
+        rig
+    }
+
+    /// Lets time pass up to so many milliseconds.
+    fn wait(&mut self, until: u64) {
+        let until = Duration::from_millis(until);
+        loop {
+            self.segment.advance(Instant::EPOCH + self.now);
+            if self.now >= until {
+                return;
+            }
+            self.now += Duration::from_micros(250);
+        }
+    }
+
+    /// Has a fault take place now.
+    fn take(&mut self, line: &str) {
+        let timed = Timed::parse(line, &self.targets).unwrap();
+        let handle = self.handle.clone();
+        let asking = thread::spawn(move || handle.take(timed));
+        while !asking.is_finished() {
+            self.segment.advance(Instant::EPOCH + self.now);
+            thread::yield_now();
+        }
+        assert_eq!(asking.join().unwrap(), Ok(self.now), "{line}");
+    }
+
+    fn active(&self) -> Vec<String> {
+        self.segment.active.iter().map(|fault| fault.named(&self.targets).to_string()).collect()
+    }
+
+    /// SubDevices that answer; `None` if no frame comes back.
+    fn count(&mut self) -> Option<u16> {
+        let mut frame = read_all();
+        let returns = self.segment.process_frame(Instant::EPOCH + self.now, &mut frame);
+        returns.then(|| working_counter(&frame))
+    }
+
+    fn peek(&self, position: usize, register: u16) -> u8 {
+        let mut byte = [0];
+        self.segment.segment().sub_devices()[position].peek(register, &mut byte);
+        byte[0]
+    }
+
+    fn drive(&mut self, position: usize) -> &mut ServoDrive {
+        self.segment.segment.sub_device_mut(position).unwrap().servo_mut().unwrap()
+    }
+}
+
+fn read_all() -> Vec<u8> {
+    let mut buffer = vec![0; 64];
+    let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
+    let address = Address::Broadcast { register: register::AL_STATUS };
+    builder.push_data(DatagramHeader::new(Command::Brd, 1, address, 2), &[0, 0]).unwrap();
+    let length = builder.finish();
+    buffer.truncate(length);
+    buffer
+}
+
+fn working_counter(frame: &[u8]) -> u16 {
+    Frame::parse(frame).unwrap().datagrams().next().unwrap().working_counter
+}
+
+// feature(simulator): a script of faults, checked whole before the first frame
+#[test]
+fn faults_of_a_script_come_at_their_times_and_end_at_theirs() {
+    let mut rig = Rig::new(
+        "10ms power off drive-3 for 20ms\n50ms cable pull 0:0 for 10ms\n50ms crc drive-2:1 5\n70ms power cycle 1",
+    );
+    let mut counts = Vec::new();
+    for until in [9, 11, 29, 31, 49, 51, 59, 61, 80] {
+        rig.wait(until);
+        counts.push(rig.count());
+    }
+    let [all, two] = [Some(6), Some(2)];
+    assert_eq!(counts, [all, two, two, all, all, None, None, all, all]);
+    assert_eq!(rig.peek(1, register::RECEIVE_ERROR_COUNTERS + 2), 0, "it had its power anew since");
+    let rig = {
+        let mut rig = Rig::new("50ms crc drive-2:1 5");
+        rig.wait(60);
+        rig
+    };
+    assert_eq!(rig.peek(1, register::RECEIVE_ERROR_COUNTERS + 2), 5);
+}
+
+#[test]
+fn a_pause_of_the_host_puts_no_fault_off() {
+    let mut rig = Rig::new("10ms power off drive-3 for 20ms\n50ms application stop drive-1 for 200ms");
+    rig.now = Duration::from_millis(500);
+    assert_eq!(rig.count(), Some(6));
+    assert_eq!(rig.peek(1, register::LOST_LINK_COUNTERS + 1), 1, "it was off meanwhile");
+    assert_eq!(rig.peek(0, register::WATCHDOG_COUNTER_PDI), 1, "and for as long as it said");
+}
+
+// feature(simulator): faults at any time from another thread; a later one of the same kind takes the earlier one's place
+#[test]
+fn a_later_fault_of_the_same_thing_takes_the_place_of_the_earlier() {
+    let mut rig = Rig::new("10ms power off drive-3 for 20ms");
+    rig.wait(20);
+    rig.take("power off drive-3 for 100ms");
+    rig.wait(60);
+    assert_eq!(rig.count(), Some(2), "the earlier end does not count");
+    rig.wait(130);
+    assert_eq!((rig.count(), rig.active()), (Some(6), vec![]));
+    rig.take("identity 1 vendor=7");
+    rig.take("sii blank 1");
+    assert_eq!(rig.active(), ["sii blank drive-2"]);
+    rig.take("power off drive-3 for 10ms");
+    rig.take("power on drive-3");
+    rig.take("power off drive-3");
+    rig.wait(200);
+    assert_eq!(rig.count(), Some(2));
+}
+
+// feature(simulator): faults at any time from another thread; a later one of the same kind takes the earlier one's place
+#[test]
+fn clear_ends_all_that_lasts() {
+    let mut rig = Rig::new("0s frames lose 10%\n1s seed 3");
+    let before = rig.segment.segment().sub_devices()[1].sii().to_vec();
+    let faults = [
+        "cable pull drive-4:1",
+        "power off drive-6",
+        "mailbox stuck drive-1",
+        "application stop drive-2",
+        "state refuse drive-3 Op 0x001d",
+        "identity drive-2 vendor=0x7",
+        "drive power off drive-1",
+        "drive load drive-2 0.5Nm",
+        "frames delay 1ms 5%",
+        "frames corrupt 1%",
+    ];
+    faults.iter().for_each(|line| rig.take(line));
+    rig.take("mailbox stuck drive-5 for 50ms");
+    let lasting = rig.active();
+    assert_eq!(
+        (&lasting[..1], &lasting[1..11]),
+        (&["frames lose 10%".to_owned()][..], &faults.map(str::to_owned)[..])
+    );
+    assert_eq!(rig.count(), Some(4));
+    rig.take("clear");
+    let coming: Vec<_> = rig.segment.listing(rig.now).coming;
+    assert_eq!((rig.active().len(), coming), (0, vec![(Duration::from_secs(1), Fault::Seed(3))]));
+    assert_eq!(rig.count(), Some(6));
+    assert_eq!(rig.segment.segment().sub_devices()[1].sii(), before);
+    assert_eq!(rig.segment.frames, FrameFaults::default());
+}
+
+#[test]
+fn another_identity_is_that_of_a_whole_sii() {
+    let mut rig = Rig::new("");
+    let identity = |rig: &Rig| {
+        let sii = rig.segment.segment().sub_devices()[2].sii();
+        Image::parse(sii).expect("a whole SII").header.identity()
+    };
+    let at_first = identity(&rig);
+    rig.take("identity drive-3 vendor=0x66 serial=9");
+    let other = identity(&rig);
+    assert_eq!((other.vendor_id, other.serial), (0x66, 9));
+    assert_eq!((other.product_code, other.revision), (at_first.product_code, at_first.revision));
+    rig.take("sii blank drive-3");
+    assert!(Image::parse(rig.segment.segment().sub_devices()[2].sii()).is_err());
+    for spoilt in ["sii spoil drive-3", "sii cut drive-3 100"] {
+        rig.take(spoilt);
+        assert!(Image::parse(rig.segment.segment().sub_devices()[2].sii()).is_err(), "{spoilt}");
+    }
+    rig.take("identity drive-3 product=5");
+    assert_eq!((identity(&rig).vendor_id, identity(&rig).product_code), (at_first.vendor_id, 5));
+    rig.take("sii restore drive-3");
+    assert_eq!(identity(&rig), at_first);
+}
+
+#[test]
+fn a_drive_has_a_fault_and_its_main_power_stays_off_over_a_power_cycle() {
+    let mut rig = Rig::new("");
+    rig.wait(10);
+    rig.take("drive fault drive-2 0x7500");
+    rig.wait(12);
+    assert_eq!(rig.drive(1).axes()[0].state(), State::Fault);
+    let code = rig.drive(1).dictionary().value(0x603F, 0);
+    assert_eq!(code, Some(0x7500));
+    let power =
+        |rig: &mut Rig| rig.drive(1).dictionary().value(simulator::application::servo::SIMULATION, 3);
+    rig.take("drive power off drive-2");
+    rig.take("power cycle drive-2");
+    rig.wait(20);
+    assert_eq!(power(&mut rig), Some(0));
+    rig.take("clear");
+    assert_eq!(power(&mut rig), Some(1));
+}
+
+#[test]
+fn applications_mailboxes_states_watchdogs_and_clocks_follow() {
+    let mut rig = Rig::new("");
+    let time = |rig: &Rig| {
+        let now = Instant::EPOCH + rig.now;
+        rig.segment.segment().sub_devices()[0].system_time(now)
+    };
+    let before = time(&rig);
+    rig.take("clock jump 0 +5ms");
+    assert_eq!(time(&rig) - before, 5_000_000);
+    // The PDI watchdog of 100 ms shows whether the application lives.
+    rig.take("application stop 0 for 200ms");
+    rig.wait(150);
+    assert_eq!(rig.peek(0, register::DL_STATUS) & 2, 0);
+    rig.wait(250);
+    assert_eq!(rig.peek(0, register::DL_STATUS) & 2, 2);
+    let state = |rig: &Rig| rig.segment.segment().sub_devices()[0].al_status().al_state();
+    assert_eq!(state(&rig), Some(AlState::Init));
+    rig.take("state refuse 0 PreOp");
+    rig.take("watchdog expire 0");
+    rig.take("mailbox stuck 0");
+    assert_eq!(rig.active(), ["state refuse drive-1 PreOp 0x0001", "mailbox stuck drive-1"]);
+}
+
+/// Which of so many frames come back over a wire with this script, a millisecond apart.
+fn fates(script: &str, count: usize) -> Vec<bool> {
+    let (segment, targets) = drives();
+    let script = Script::parse(script, "script", &targets).unwrap();
+    let (control, changes) = FaultControl::pair();
+    let (segment, _) = FaultySegment::new(segment, control, &script);
+    let clock = VirtualClock::default();
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(50));
+    let faults = FrameFaults::default().on_link();
+    let mut link = Faulty::with_clock(link, faults, clock.clone()).changed_by(changes);
+    let mut fate = || {
+        let frame = read_all();
+        let mut back = [0; MAXIMUM_FRAME_LENGTH];
+        link.transmit(&frame).unwrap();
+        let length = link.receive(&mut back, Duration::from_micros(500)).unwrap();
+        clock.sleep_until(Instant::EPOCH + Duration::from_millis(clock.now().as_nanos() / 1_000_000 + 1));
+        // Those that come late are nobody's.
+        while link.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::ZERO).unwrap().is_some() {}
+        length.is_some_and(|length| working_counter(&back[..length]) == 6)
+    };
+    (0..count).map(|_| fate()).collect()
+}
+
+// feature(simulator): loss, delay, duplicates, reordering and corruption on demand; the same seed, the same fates
+#[test]
+fn the_same_script_and_seed_lose_the_same_frames() {
+    let lost = |fates: &[bool]| fates.iter().filter(|came| !**came).count();
+    let seven = fates("100ms seed 7\n100ms frames lose 30%\n900ms clear", 1000);
+    assert_eq!((lost(&seven[..99]), lost(&seven[902..])), (0, 0));
+    assert!((150..350).contains(&lost(&seven[102..898])), "{}", lost(&seven[102..898]));
+    assert_eq!(seven, fates("100ms seed 7\n100ms frames lose 30%\n900ms clear", 1000));
+    assert_ne!(seven, fates("100ms seed 8\n100ms frames lose 30%\n900ms clear", 1000));
+    let some = fates("100ms frames lose 5", 200);
+    assert_eq!(lost(&some), 5);
+    // Held back for longer than is waited for.
+    let late = fates("100ms frames delay 600us for 50ms", 300);
+    assert!((45..=55).contains(&lost(&late)), "{}", lost(&late));
+}
+
+#[test]
+fn a_segment_that_is_gone_or_stands_still_takes_no_fault() {
+    let rig = Rig::new("");
+    let handle = rig.handle.clone();
+    drop(rig);
+    assert_eq!(handle.list(), Err(NotTaken));
+}

@@ -1,0 +1,71 @@
+//! SubDevices that a line can name, and what can be done to them.
+
+use ethercat::register::dl::PORTS;
+use robot::RobotConfig;
+use simulator::{Segment, SubDevice};
+
+/// SubDevices by position.
+#[derive(Clone, Debug, Default)]
+pub struct Targets(Vec<Target>);
+
+/// One SubDevice.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Target {
+    pub(super) name: String,
+    /// Ports with a cable.
+    pub(super) cables: [bool; PORTS],
+    /// Axes of a servo drive; 0 of anything else.
+    pub(super) axes: usize,
+}
+
+impl Targets {
+    /// Those of `robot`, which `segment` simulates.
+    #[must_use]
+    pub fn of(robot: &RobotConfig, segment: &mut Segment) -> Self {
+        let names = robot.bus.sub_devices.iter().map(|it| it.name.clone());
+        Self::named(names, segment)
+    }
+
+    fn named(names: impl Iterator<Item = String>, segment: &mut Segment) -> Self {
+        let target = |(position, name)| Target {
+            name,
+            cables: std::array::from_fn(|port| segment.has_cable(position, port)),
+            axes: segment
+                .sub_device_mut(position)
+                .and_then(SubDevice::servo_mut)
+                .map_or(0, |it| it.axes().len()),
+        };
+        Self(names.enumerate().map(target).collect())
+    }
+
+    /// Their number.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|it| it.name.as_str())
+    }
+
+    /// The one at this position; a position comes from [`find`](Self::find).
+    pub(super) fn get(&self, position: usize) -> Option<&Target> {
+        self.0.get(position)
+    }
+
+    /// Position of the one that people call `wanted`: its name, or its position.
+    pub(super) fn find(&self, wanted: &str) -> Option<usize> {
+        let by_position = || wanted.parse::<usize>().ok().filter(|&position| position < self.0.len());
+        self.names().position(|name| name == wanted).or_else(by_position)
+    }
+
+    #[cfg(test)]
+    pub(super) fn line(names: &[&str]) -> Self {
+        let last = names.len().saturating_sub(1);
+        let target = |(position, name): (usize, &&str)| Target {
+            name: (*name).to_owned(),
+            cables: [true, position < last, false, false],
+            axes: if name.starts_with("drive") { 2 } else { 0 },
+        };
+        Self(names.iter().enumerate().map(target).collect())
+    }
+}

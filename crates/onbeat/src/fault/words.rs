@@ -1,0 +1,142 @@
+//! A fault as the line that means it.
+
+use std::fmt;
+
+use ethercat::al_status_code::AlStatusCode;
+use robot::duration;
+
+use super::frames::Fixed;
+use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
+
+impl fmt::Display for Fault {
+    /// With positions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words(None).fmt(f)
+    }
+}
+
+impl fmt::Display for Timed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words(None).fmt(f)
+    }
+}
+
+impl Timed {
+    /// With the names of SubDevices.
+    #[must_use]
+    pub fn named(self, targets: &Targets) -> String {
+        self.words(Some(targets))
+    }
+
+    fn words(self, targets: Option<&Targets>) -> String {
+        let lasting = self.lasting.map(|time| format!(" for {}", duration::format(time)));
+        format!("{}{}", self.fault.words(targets), lasting.unwrap_or_default())
+    }
+}
+
+impl Fault {
+    /// With the names of SubDevices.
+    #[must_use]
+    pub fn named(self, targets: &Targets) -> String {
+        self.words(Some(targets)).to_string()
+    }
+
+    fn words(self, targets: Option<&Targets>) -> Shown<'_> {
+        Shown { fault: self, targets }
+    }
+}
+
+struct Shown<'t> {
+    fault: Fault,
+    targets: Option<&'t Targets>,
+}
+
+impl Shown<'_> {
+    /// A SubDevice, by a name that can be read again, or by position.
+    fn at(&self, position: usize) -> String {
+        let name =
+            self.targets.and_then(|targets| targets.get(position)).map(|target| target.name.as_str());
+        let is_word =
+            |name: &&str| !name.is_empty() && !name.contains(char::is_whitespace) && !name.contains('#');
+        name.filter(is_word).map_or_else(|| position.to_string(), str::to_owned)
+    }
+
+    /// An axis of a drive; the first one goes without its number.
+    fn axis(&self, position: usize, axis: usize) -> String {
+        match axis {
+            0 => self.at(position),
+            _ => format!("{}:{}", self.at(position), axis + 1),
+        }
+    }
+
+    fn port(&self, Port { position, port }: Port) -> String {
+        format!("{}:{port}", self.at(position))
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one_of = |is: bool, yes, no| if is { yes } else { no };
+        match self.fault {
+            Fault::Power { position, on } => {
+                write!(f, "power {} {}", one_of(on, "on", "off"), self.at(position))
+            }
+            Fault::PowerCycle(position) => write!(f, "power cycle {}", self.at(position)),
+            Fault::Cable { at, plugged } => {
+                write!(f, "cable {} {}", one_of(plugged, "plug", "pull"), self.port(at))
+            }
+            Fault::ReceiveErrors { at, count } => write!(f, "crc {} {count}", self.port(at)),
+            Fault::Mailbox { position, runs } => {
+                write!(f, "mailbox {} {}", one_of(runs, "free", "stuck"), self.at(position))
+            }
+            Fault::Application { position, runs } => {
+                write!(f, "application {} {}", one_of(runs, "run", "stop"), self.at(position))
+            }
+            Fault::RefuseState { position, state, code: AlStatusCode(code) } => {
+                write!(f, "state refuse {} {state} {code:#06x}", self.at(position))
+            }
+            Fault::AllowStates(position) => write!(f, "state allow {}", self.at(position)),
+            Fault::Watchdog(position) => write!(f, "watchdog expire {}", self.at(position)),
+            Fault::Identity { position, identity } => {
+                write!(f, "identity {}", self.at(position))?;
+                let OtherIdentity { vendor, product, revision, serial } = identity;
+                let fields =
+                    [("vendor", vendor), ("product", product), ("revision", revision), ("serial", serial)];
+                let given = fields.iter().filter_map(|(key, value)| Some((key, (*value)?)));
+                given.into_iter().try_for_each(|(key, value)| write!(f, " {key}={value:#x}"))
+            }
+            Fault::BlankSii(position) => write!(f, "sii blank {}", self.at(position)),
+            Fault::SpoilSii(position) => write!(f, "sii spoil {}", self.at(position)),
+            Fault::CutSii { position, length } => write!(f, "sii cut {} {length}", self.at(position)),
+            Fault::RestoreSii(position) => write!(f, "sii restore {}", self.at(position)),
+            Fault::ClockJump { position, by } => {
+                let time = duration::format(std::time::Duration::from_nanos(by.unsigned_abs()));
+                write!(f, "clock jump {} {}{time}", self.at(position), one_of(by < 0, "-", "+"))
+            }
+            Fault::Latch { position, input, high } => {
+                write!(f, "latch {} {} {input}", one_of(high, "high", "low"), self.at(position))
+            }
+            Fault::DriveFault { position, axis, code } => {
+                write!(f, "drive fault {} {code:#06x}", self.axis(position, axis))
+            }
+            Fault::DrivePower { position, on } => {
+                write!(f, "drive power {} {}", one_of(on, "on", "off"), self.at(position))
+            }
+            Fault::DriveLoad { position, axis, torque } => {
+                let torque = Fixed { value: torque.into(), decimals: 3 };
+                write!(f, "drive load {} {torque}Nm", self.axis(position, axis))
+            }
+            Fault::LoseFrames(share) => write!(f, "frames lose {share}"),
+            Fault::LoseNext(count) => write!(f, "frames lose {count}"),
+            Fault::DelayFrames { by, share: Share::ALL } => {
+                write!(f, "frames delay {}", duration::format(by))
+            }
+            Fault::DelayFrames { by, share } => write!(f, "frames delay {} {share}", duration::format(by)),
+            Fault::DuplicateFrames(share) => write!(f, "frames duplicate {share}"),
+            Fault::ReorderFrames(share) => write!(f, "frames reorder {share}"),
+            Fault::CorruptFrames(share) => write!(f, "frames corrupt {share}"),
+            Fault::Seed(seed) => write!(f, "seed {seed}"),
+            Fault::Clear => f.write_str("clear"),
+        }
+    }
+}

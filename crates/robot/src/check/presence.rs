@@ -1,0 +1,64 @@
+//! Checks of SubDevices that the bus may be without.
+
+use ethercat::main_device::{ExpectedIdentity, Presence};
+
+use super::Checked;
+use crate::error::Problem;
+use crate::model::SubDevice;
+use crate::source::Place;
+
+/// Checks one SubDevice behind those before it.
+pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
+    told_apart(it, before, entry)?;
+    let presence = it.presence;
+    let same = |other: &&SubDevice| it.group.is_some() && other.group == it.group;
+    let first = before.iter().find(same);
+    if let (Some(first), Some(group)) = (first, &it.group) {
+        let SubDevice { name, presence: expected, .. } = first;
+        if *expected != presence {
+            let found = format!("presence = \"{presence}\" in the group \"{group}\"");
+            let expected = format!("\"{expected}\", as of \"{name}\", the first of that group");
+            let remedy = "give all of a group one presence, or take this one out of it";
+            return Err(Problem::new(entry.key("presence"), found, expected, remedy));
+        }
+        if presence == Presence::HotConnect && before.last().is_none_or(|last| !same(&last)) {
+            let found = format!("hot-connect group \"{group}\" with another SubDevice in it");
+            let expected = "all of a group in a row, as they are plugged";
+            return Err(Problem::new(entry.key("group"), found, expected, "move this entry up"));
+        }
+    }
+    let stands_behind = presence == Presence::HotConnect && first.is_some();
+    if presence == Presence::Required || stands_behind || it.alias.is_some() || it.identity.is_some() {
+        return Ok(());
+    }
+    let found = format!("presence = \"{presence}\" without an alias or an identity");
+    let expected = "one of them: nothing else tells it from others";
+    Err(Problem::new(entry.key("presence"), found, expected, "add an alias or an identity"))
+}
+
+/// Checks that no other has the identity of a hot-connect SubDevice without an alias.
+fn told_apart(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
+    let Some(identity) = it.identity else { return Ok(()) };
+    for (position, other) in before.iter().enumerate() {
+        let is_alike = other.identity.is_some_and(|other| are_alike(other, identity));
+        if is_alike && (needs_identity(it, before) || needs_identity(other, &before[..position])) {
+            let found = format!("the identity of \"{}\", where hot_connect has no alias", other.name);
+            let remedy = "give each of the two an alias of its own";
+            return Err(Problem::new(entry, found, "an alias where two are alike", remedy));
+        }
+    }
+    Ok(())
+}
+
+/// True of a hot-connect SubDevice that nothing but its identity tells from others.
+fn needs_identity(it: &SubDevice, before: &[SubDevice]) -> bool {
+    let is_behind = it.group.is_some() && before.last().is_some_and(|before| before.group == it.group);
+    it.presence == Presence::HotConnect && it.alias.is_none() && !is_behind
+}
+
+/// The same product, in a revision that both allow.
+fn are_alike(one: ExpectedIdentity, other: ExpectedIdentity) -> bool {
+    let revisions = one.revision.zip(other.revision);
+    (one.vendor_id, one.product_code) == (other.vendor_id, other.product_code)
+        && revisions.is_none_or(|(one, other)| one == other)
+}

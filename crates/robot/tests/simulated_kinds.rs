@@ -1,0 +1,82 @@
+//! Kinds of simulated SubDevices and their ESCs: valid and invalid settings.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use onbeat_robot::{Application, EscKind, RobotConfig, TerminalModel};
+
+const GOOD: &str = r#"
+[cycle]
+period = "1ms"
+
+[[bus.sub_device]]
+name = "coupler"
+simulate = { kind = "coupler", esc = "et1100" }
+
+[[bus.sub_device]]
+name = "lamps"
+simulate = { kind = "el2004" }
+
+[[bus.sub_device]]
+name = "levels"
+simulate = { kind = "el3104", amplitude = 7.0 }
+
+[[bus.sub_device]]
+name = "lines"
+simulate = { kind = "el6022", esc = "ip_core" }
+"#;
+
+#[test]
+fn a_model_says_what_it_behaves_as_and_how_many_channels_it_has() {
+    let robot = RobotConfig::parse(GOOD, "r.toml").unwrap();
+    let simulations = robot.bus.sub_devices.iter().map(|it| it.simulation.as_ref().unwrap());
+    let found: Vec<_> = simulations.map(|it| (it.application, it.terminal, it.channels, it.esc)).collect();
+    assert_eq!(
+        found,
+        [
+            (Application::Coupler, None, 0, Some(EscKind::Et1100)),
+            (Application::DigitalOutputs, Some(TerminalModel::El2004), 4, None),
+            (Application::AnalogueInput, Some(TerminalModel::El3104), 4, None),
+            (Application::SerialLines, Some(TerminalModel::El6022), 2, Some(EscKind::IpCore)),
+        ]
+    );
+}
+
+#[test]
+fn what_a_model_does_not_leave_open_is_refused() {
+    for (good, bad, expected) in [
+        (
+            "kind = \"el2004\"",
+            "kind = \"el2004\", channels = 4",
+            "channels of a terminal whose kind is a model, expected a terminal as it is built: remove it",
+        ),
+        (
+            "kind = \"el2004\"",
+            "kind = \"el2004\", sii = \"el2004.bin\"",
+            "sii of a terminal whose kind is a model, expected a terminal as it is built: remove it",
+        ),
+        (
+            "kind = \"el2004\"",
+            "kind = \"el2004\", offset = 1.0",
+            "offset for another kind of application, expected offset only beside an analogue_input: remove it",
+        ),
+        (
+            "esc = \"et1100\"",
+            "esc = \"et1000\"",
+            "unknown value \"et1000\", expected one of et1100, et1200, lan9252, esc10, esc20, ip_core: did you mean \
+             \"et1100\"?",
+        ),
+        (
+            "kind = \"el6022\"",
+            "kind = \"el6021\"",
+            "unknown value \"el6021\", expected one of coupler, digital_outputs, digital_inputs, analogue_input, \
+             analogue_output, encoder, force_torque_sensor, servo_drive, el1008, el1252, el2004, el3104, el4034, \
+             el5101, el6022: did you mean \"el6022\"?",
+        ),
+    ] {
+        let error = support::spoiled(GOOD, good, bad);
+        assert!(error.place.is_some(), "{error}");
+        let sentence = format!("{}, expected {}: {}", error.found, error.expected, error.remedy);
+        assert_eq!(sentence, expected);
+    }
+}

@@ -1,0 +1,102 @@
+use super::*;
+use crate::dds::sample::encode;
+use crate::messages::geometry::Vector3;
+use crate::node::bench::{Bench, DRIVE, POSITION, sample, velocity};
+
+#[test]
+fn both_kinds_of_velocity_are_told_apart() {
+    let linear = Vector3 { x: 0.25, y: 0.0, z: 0.0 };
+    let twist = Twist { linear, ..Twist::default() };
+    let mut plain = Vec::new();
+    assert!(encode(&twist, &mut plain));
+    assert_eq!(plain.len(), TWIST);
+    assert_eq!(decode_velocity(&sample(plain.clone(), 1)), Ok(twist));
+    let mut stamped = Vec::new();
+    assert!(encode(&TwistStamped { twist, ..TwistStamped::default() }, &mut stamped));
+    assert!(stamped.len() > TWIST, "even with the shortest frame");
+    assert_eq!(decode_velocity(&sample(stamped.clone(), 1)), Ok(twist));
+    for length in 0..plain.len() {
+        assert!(decode_velocity(&sample(plain[..length].to_vec(), 1)).is_err());
+    }
+    for length in TWIST + 1..stamped.len() {
+        assert!(decode_velocity(&sample(stamped[..length].to_vec(), 1)).is_err());
+    }
+}
+
+#[test]
+fn a_sample_that_two_readers_see_counts_once() {
+    let mut newest = Newest::default();
+    assert!(newest.is_new(&sample(Vec::new(), 1)));
+    assert!(!newest.is_new(&sample(Vec::new(), 1)));
+    assert!(newest.is_new(&sample(Vec::new(), 2)));
+    assert!(!newest.is_new(&sample(Vec::new(), 1)), "an older one comes too late");
+}
+
+#[test]
+fn a_velocity_is_passed_on_with_the_time_it_holds() {
+    let mut bench = Bench::new(DRIVE);
+    bench.settings.cmd_vel_timeout = 0.25;
+    bench.settings.joint_commands_timeout = 0.75;
+    let command = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap();
+    assert_eq!(command.twist.unwrap().x.0, 0.5);
+    assert_eq!(command.axes, [None, None], "the base alone is asked");
+    assert_eq!(command.time_to_live_ns, 250_000_000);
+    let beyond = bench.act(|moment| drive(&velocity(-1.5), moment)).unwrap();
+    assert_eq!(beyond.twist.unwrap().x.0, -1.5, "the cycle slows it down");
+    let error = bench.act(|moment| drive(&velocity(f64::NAN), moment)).unwrap_err();
+    assert!(error.contains("NaN"), "{error}");
+    assert!(bench.is_calm(), "what was refused was not passed on");
+}
+
+#[test]
+fn a_velocity_is_for_a_controller_that_drives() {
+    let mut bench = Bench::new(POSITION);
+    let error = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap_err();
+    assert_eq!(error, "controller `place` is active, and does not drive the base");
+    assert!(bench.is_calm());
+    let mut moment =
+        Moment { robot: None, settings: &mut bench.settings, voice: &bench.voice, node: &bench.node };
+    assert_eq!(drive(&velocity(0.5), &mut moment), Err("no cycle is running".into()));
+}
+
+fn base(kind: BaseKind) -> BaseDescription {
+    BaseDescription {
+        kind,
+        velocity_limit: 1.0,
+        yaw_limit: 2.0,
+        odometry_frame: "odom".into(),
+        base_frame: "base_link".into(),
+    }
+}
+
+fn twist(x: f64, y: f64, yaw: f64) -> Twist {
+    let linear = Vector3 { x, y, z: 0.0 };
+    Twist { linear, angular: Vector3 { z: yaw, ..Default::default() } }
+}
+
+#[test]
+fn a_velocity_of_finite_numbers_passes_and_any_other_is_told_why() {
+    let base_of = base(BaseKind::Differential);
+    assert_eq!(possible(&twist(1.0, 0.0, -2.0), &base_of), Ok(command::Twist::new(1.0, 0.0, -2.0)));
+    let refused = |x, y, yaw, word: &str| {
+        let error = possible(&twist(x, y, yaw), &base_of).unwrap_err();
+        assert!(error.contains(word), "{error}");
+    };
+    refused(f64::NAN, 0.0, 0.0, "linear.x is NaN");
+    refused(0.0, 0.0, f64::NEG_INFINITY, "angular.z is -inf");
+    assert!(possible(&twist(99.0, 0.0, -99.0), &base_of).is_ok(), "the cycle slows it down");
+    refused(0.0, 0.1, 0.0, "sideways");
+    let omni = base(BaseKind::Mecanum);
+    assert!(possible(&twist(0.6, -0.6, 0.0), &omni).is_ok());
+    // A number without effect must be finite, too.
+    let zero = Vector3::default();
+    let nan = f64::NAN;
+    for (linear, angular, word) in [
+        (Vector3 { z: nan, ..zero }, zero, "linear.z is NaN"),
+        (zero, Vector3 { x: nan, ..zero }, "angular.x is NaN"),
+        (zero, Vector3 { y: nan, ..zero }, "angular.y is NaN"),
+    ] {
+        let error = possible(&Twist { linear, angular }, &omni).unwrap_err();
+        assert!(error.contains(word), "{error}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Option codes of the stops, the error history, and the digital outputs.
+
+use super::*;
+
+/// A drive that turns at five revolutions a second in CSV; ramps of 50 and 100 revolutions a second squared.
+fn turning(index: u16, code: i16) -> Bench {
+    let mut bench = Bench::new(&description());
+    let rate = |revolutions: f64| ((revolutions * COUNTS) as u32).to_le_bytes();
+    bench.write(object::MODES_OF_OPERATION, 0, &[9]);
+    bench.write(object::PROFILE_DECELERATION, 0, &rate(50.0));
+    bench.write(object::QUICK_STOP_DECELERATION, 0, &rate(100.0));
+    bench.write(index, 0, &code.to_le_bytes());
+    bench.enable();
+    bench.outputs.velocity = (5.0 * COUNTS) as i32;
+    bench.cycles(300);
+    bench
+}
+
+/// Manner in which the axis slows down.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slows {
+    Coasts,
+    /// With 50 revolutions a second squared.
+    Slowly,
+    /// With 100.
+    Quickly,
+    /// With the motor's torque.
+    Hard,
+}
+
+/// Manner of the stop that begins now, and the state at its end.
+fn stop(bench: &mut Bench) -> (Slows, Option<State>) {
+    let turned = |inputs: Inputs| f64::from(inputs.velocity) / COUNTS > 0.05;
+    let cycles = (0..1_000).take_while(|_| turned(bench.cycle())).count();
+    let manner = match cycles {
+        400.. => Slows::Coasts,
+        85..115 => Slows::Slowly,
+        42..60 => Slows::Quickly,
+        0..12 => Slows::Hard,
+        _ => panic!("{cycles} cycles"),
+    };
+    (manner, bench.cycles(10).state())
+}
+
+// feature(simulator): option codes of quick stop, halt, shutdown, disable operation and fault reaction
+#[test]
+fn every_quick_stop_option_code_stops_in_its_manner_and_state() {
+    use Slows::*;
+    let manners = [Coasts, Slowly, Quickly, Hard, Hard, Slowly, Quickly, Hard, Hard];
+    for (code, manner) in (0..).zip(manners) {
+        let mut bench = turning(object::QUICK_STOP_OPTION_CODE, code);
+        bench.outputs.controlword = Controlword::QUICK_STOP.0;
+        let end = if code < 5 { State::SwitchOnDisabled } else { State::QuickStopActive };
+        assert_eq!(stop(&mut bench), (manner, Some(end)), "code {code}");
+    }
+}
+
+// feature(simulator): option codes of quick stop, halt, shutdown, disable operation and fault reaction
+#[test]
+fn every_halt_option_code_stops_and_stays_enabled() {
+    use Slows::*;
+    for (code, manner) in (1..).zip([Slowly, Quickly, Hard, Hard]) {
+        let mut bench = turning(object::HALT_OPTION_CODE, code);
+        bench.outputs.controlword = Controlword::ENABLE_OPERATION.with_halt().0;
+        assert_eq!(stop(&mut bench), (manner, Some(State::OperationEnabled)), "code {code}");
+    }
+}
+
+// feature(simulator): option codes of quick stop, halt, shutdown, disable operation and fault reaction
+#[test]
+fn shutdown_and_disable_operation_coast_or_slow_down_first() {
+    let rows = [
+        (object::SHUTDOWN_OPTION_CODE, Controlword::SHUTDOWN, State::ReadyToSwitchOn),
+        (object::DISABLE_OPERATION_OPTION_CODE, Controlword::DISABLE_OPERATION, State::SwitchedOn),
+    ];
+    for (index, command, end) in rows {
+        for (code, manner) in [(0, Slows::Coasts), (1, Slows::Slowly)] {
+            let mut bench = turning(index, code);
+            bench.outputs.controlword = command.0;
+            let next = if code == 0 { end } else { State::OperationEnabled };
+            assert_eq!(bench.cycle().state(), Some(next), "0x{index:04X} {code}");
+            assert_eq!(stop(&mut bench), (manner, Some(end)), "0x{index:04X} {code}");
+        }
+    }
+}
+
+// feature(simulator): option codes of quick stop, halt, shutdown, disable operation and fault reaction
+#[test]
+fn every_fault_reaction_option_code_stops_in_its_manner() {
+    use Slows::*;
+    for (code, manner) in (0..).zip([Coasts, Slowly, Quickly, Hard, Hard]) {
+        let mut bench = turning(object::FAULT_REACTION_OPTION_CODE, code);
+        bench.write(SIMULATION, 2, &0x4210_u16.to_le_bytes());
+        assert_eq!(stop(&mut bench), (manner, Some(State::Fault)), "code {code}");
+    }
+}
+
+// feature(simulator): error history 0x1003, newest first, cleared by writing 0
+#[test]
+fn errors_are_kept_newest_first_until_they_are_cleared() {
+    let mut bench = Bench::new(&description());
+    let history = |bench: &Bench| -> Vec<i64> {
+        (0..=8).filter_map(|sub_index| bench.drive.dictionary().value(0x1003, sub_index)).collect()
+    };
+    bench.cycles(10);
+    assert_eq!(history(&bench), [0; 9]);
+    for code in 0x4201..=0x420A_u16 {
+        bench.write(SIMULATION, 2, &code.to_le_bytes());
+        bench.cycles(5);
+        for controlword in [Controlword::FAULT_RESET.0, 0] {
+            bench.outputs.controlword = controlword;
+            bench.cycles(5);
+        }
+    }
+    assert_eq!(history(&bench), [8, 0x420A, 0x4209, 0x4208, 0x4207, 0x4206, 0x4205, 0x4204, 0x4203]);
+    let refused = bench.drive.dictionary_mut().download(0x1003, 0, &[1], AlState::Op);
+    assert_eq!(refused.map_err(|code| code.0), Err(0x0609_0030));
+    bench.write(0x1003, 0, &[0]);
+    bench.cycle();
+    assert_eq!(history(&bench), [0; 9]);
+    bench.write(SIMULATION, 2, &0x4210_u16.to_le_bytes());
+    bench.cycles(5);
+    assert_eq!(history(&bench)[..3], [1, 0x4210, 0]);
+}
+
+// feature(simulator): digital outputs 0x60FE with their mask; bit 0 sets the brake
+#[test]
+fn outputs_are_driven_where_the_mask_allows_and_the_brake_holds_the_shaft() {
+    let mut bench = Bench::new(&description());
+    bench.write(object::MODES_OF_OPERATION, 0, &[10]);
+    bench.enable();
+    bench.outputs.torque = 500;
+    bench.write(object::DIGITAL_OUTPUTS, 1, &0x0003_0001_u32.to_le_bytes());
+    let free = bench.cycles(50);
+    assert!(free.velocity > 0 && bench.drive.axes()[0].digital_outputs() == 0, "no mask: {free:?}");
+    bench.write(object::DIGITAL_OUTPUTS, 2, &0x0001_0001_u32.to_le_bytes());
+    let held = bench.cycles(50);
+    assert_eq!((held.velocity, bench.drive.axes()[0].digital_outputs()), (0, 0x0001_0001));
+    bench.write(object::DIGITAL_OUTPUTS, 1, &0_u32.to_le_bytes());
+    assert!(bench.cycles(50).velocity > 0);
+}

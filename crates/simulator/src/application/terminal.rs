@@ -1,0 +1,198 @@
+//! Terminals as they are built: identity, ESC configuration, SyncManagers and PDOs of those that many buses have, as their SII
+//! images and public descriptions show them.
+//!
+//! Simplifications: no PDOs beside those assigned by default; an EL5101 begins with its assignment of 32 bits. Names are the
+//! English ones, without order numbers of cables.
+
+use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
+use ethercat::register::SyncManager;
+use ethercat::sii::{
+    Builder, CoeDetails, DistributedClock, FmmuUse, Identity, Image, Mailbox, MailboxProtocols,
+    SiiSyncManager, SyncManagerUse,
+};
+use types::TerminalModel;
+
+use super::sii::{ASSIGN_ACTIVATE_SYNC0, digital_pdo};
+use super::{analogue, analogue_output, encoder, serial, time_stamp};
+
+/// Vendor of all of them.
+const BECKHOFF: u32 = 0x0000_0002;
+
+/// E-bus at ports 0 and 1.
+const TWO_EBUS_PORTS: u16 = 0x0033;
+
+/// PDI control and ESC configuration of a terminal without a microcontroller: digital I/O, device emulation.
+const DIGITAL_IO: u16 = 0x0104;
+
+/// The same of one with a microcontroller: SPI, SYNC0 by the MainDevice.
+const SPI: u16 = 0x0C05;
+
+/// Outputs of digital I/O, whose registers their SyncManager covers.
+const DIGITAL_OUTPUTS: u16 = 0x0F00;
+
+/// Buffered outputs of digital I/O with watchdog: no events for a microcontroller.
+const CONTROL_DIGITAL_OUTPUTS: u8 = 0x44;
+
+const MAILBOX: u16 = 0x1000;
+const MAILBOX_SIZE: u16 = 128;
+const OUTPUTS: u16 = MAILBOX + 2 * MAILBOX_SIZE;
+
+/// SyncManager of the SII: switched on, its length fixed by the hardware, and none of the ESC's.
+const ENABLE: u8 = 1 << 0;
+const FIXED_LENGTH: u8 = 1 << 3;
+const VIRTUAL: u8 = 1 << 2;
+
+/// Order number.
+#[must_use]
+pub const fn name(model: TerminalModel) -> &'static str {
+    match model {
+        TerminalModel::El1008 => "EL1008",
+        TerminalModel::El1252 => "EL1252",
+        TerminalModel::El2004 => "EL2004",
+        TerminalModel::El3104 => "EL3104",
+        TerminalModel::El4034 => "EL4034",
+        TerminalModel::El5101 => "EL5101",
+        TerminalModel::El6022 => "EL6022",
+    }
+}
+
+/// Identity: the product code holds the number of the model.
+#[must_use]
+pub const fn identity(model: TerminalModel) -> Identity {
+    let (product_code, revision) = match model {
+        TerminalModel::El1008 => (0x03F0_3052, 0x0012_0000),
+        TerminalModel::El1252 => (0x04E4_3052, 0x0012_0000),
+        TerminalModel::El2004 => (0x07D4_3052, 0x0012_0000),
+        TerminalModel::El3104 => (0x0C20_3052, 0x0014_0000),
+        TerminalModel::El4034 => (0x0FC2_3052, 0x0012_0000),
+        TerminalModel::El5101 => (0x13ED_3052, 0x0400_0000),
+        TerminalModel::El6022 => (0x1786_3052, 0x0014_0000),
+    };
+    Identity { vendor_id: BECKHOFF, product_code, revision, serial: 0 }
+}
+
+/// PDOs, each at its SyncManager.
+#[must_use]
+pub fn mapping(model: TerminalModel) -> PdoMapping {
+    let inputs = |inputs| PdoMapping { outputs: Vec::new(), inputs };
+    match model {
+        TerminalModel::El1008 => {
+            inputs((0..8).map(|it| digital_pdo(MAPPING_INPUTS, 0x6000, it, "Input")).collect())
+        }
+        TerminalModel::El1252 => time_stamp::mapping(),
+        TerminalModel::El2004 => PdoMapping {
+            outputs: (0..4).map(|it| digital_pdo(MAPPING_OUTPUTS, 0x7000, it, "Output")).collect(),
+            inputs: Vec::new(),
+        },
+        TerminalModel::El3104 => analogue::el3104_mapping(),
+        TerminalModel::El4034 => analogue_output::mapping(4),
+        TerminalModel::El5101 => encoder::el5101_mapping(),
+        TerminalModel::El6022 => serial::mapping(),
+    }
+}
+
+/// Image, with checksum.
+#[must_use]
+pub fn image(model: TerminalModel, alias: u16) -> Image {
+    let builder = Builder::new(identity(model), name(model)).alias(alias).physical_ports(TWO_EBUS_PORTS);
+    let builder = match model {
+        TerminalModel::El1008 => builder
+            .pdi(DIGITAL_IO, 0, 0, 0)
+            .fmmu(FmmuUse::Inputs)
+            .sync_manager(sync_manager(MAILBOX, 1, 0x00, ENABLE, SyncManagerUse::Inputs)),
+        TerminalModel::El1252 => builder
+            .pdi(DIGITAL_IO, 0, 0, 0)
+            .fmmu(FmmuUse::Inputs)
+            .fmmu(FmmuUse::Inputs)
+            .sync_manager(sync_manager(MAILBOX, 1, 0x00, ENABLE, SyncManagerUse::Inputs))
+            .sync_manager(sync_manager(time_stamp::STAMPS, 0, 0x00, VIRTUAL, SyncManagerUse::Inputs))
+            .distributed_clock("Latch", DistributedClock::default()),
+        TerminalModel::El2004 => {
+            builder.pdi(DIGITAL_IO, 0, 0, 0x000F).fmmu(FmmuUse::Outputs).sync_manager(sync_manager(
+                DIGITAL_OUTPUTS,
+                0,
+                CONTROL_DIGITAL_OUTPUTS,
+                ENABLE | FIXED_LENGTH,
+                SyncManagerUse::Outputs,
+            ))
+        }
+        TerminalModel::El3104 => with_mailbox(builder, 0, 16, 0x1180),
+        TerminalModel::El4034 => with_mailbox(builder, 8, 0, 0x1180),
+        TerminalModel::El5101 => with_mailbox(builder, 6, 10, 0x1180),
+        TerminalModel::El6022 => with_mailbox(builder, 48, 48, 0x1220),
+    };
+    let mapping = mapping(model);
+    let builder = mapping.inputs.iter().fold(builder, Builder::input);
+    mapping.outputs.iter().fold(builder, Builder::output).build()
+}
+
+/// A terminal with a microcontroller and CoE: mailboxes, and SyncManagers 2 and 3 with so many bytes.
+fn with_mailbox(builder: Builder, outputs: u16, inputs: u16, at: u16) -> Builder {
+    let mailbox = Mailbox {
+        receive_offset: MAILBOX,
+        receive_size: MAILBOX_SIZE,
+        send_offset: MAILBOX + MAILBOX_SIZE,
+        send_size: MAILBOX_SIZE,
+    };
+    let enable = |bytes| if bytes > 0 { ENABLE } else { 0 };
+    let usage = |address, length, control, usage| sync_manager(address, length, control, ENABLE, usage);
+    let mode = DistributedClock {
+        assign_activate: ASSIGN_ACTIVATE_SYNC0,
+        sync0_cycle_factor: 1,
+        ..DistributedClock::default()
+    };
+    builder
+        .pdi(SPI, 0, 0, 0)
+        .mailbox(mailbox, MailboxProtocols::COE)
+        .coe_details(CoeDetails::SDO.with(CoeDetails::SDO_INFORMATION).with(CoeDetails::COMPLETE_ACCESS))
+        .fmmu(FmmuUse::Outputs)
+        .fmmu(FmmuUse::Inputs)
+        .fmmu(FmmuUse::MailboxStatus)
+        .sync_manager(usage(
+            MAILBOX,
+            MAILBOX_SIZE,
+            SyncManager::CONTROL_MAILBOX_OUT,
+            SyncManagerUse::MailboxOut,
+        ))
+        .sync_manager(usage(
+            MAILBOX + MAILBOX_SIZE,
+            MAILBOX_SIZE,
+            SyncManager::CONTROL_MAILBOX_IN,
+            SyncManagerUse::MailboxIn,
+        ))
+        .sync_manager(sync_manager(
+            OUTPUTS,
+            outputs,
+            SyncManager::CONTROL_OUTPUTS,
+            enable(outputs),
+            SyncManagerUse::Outputs,
+        ))
+        .sync_manager(sync_manager(
+            at,
+            inputs,
+            SyncManager::CONTROL_INPUTS,
+            enable(inputs),
+            SyncManagerUse::Inputs,
+        ))
+        .distributed_clock("DC-Synchron", mode)
+}
+
+fn sync_manager(
+    physical_address: u16,
+    length: u16,
+    control: u8,
+    enable: u8,
+    usage: SyncManagerUse,
+) -> SiiSyncManager {
+    SiiSyncManager { physical_address, length, control, status: 0, enable, usage }
+}
+
+/// A PDO whose entries the terminal fixes.
+pub(super) fn fixed_pdo(
+    index: u16,
+    sync_manager: u8,
+    name: &str,
+    entries: Vec<ethercat::pdo::PdoEntry>,
+) -> Pdo {
+    Pdo { index, sync_manager: Some(sync_manager), fixed: true, name: name.to_owned(), entries }
+}

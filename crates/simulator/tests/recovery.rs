@@ -1,0 +1,337 @@
+//! SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::al::{AlState, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::link::Segment as _;
+use ethercat::main_device::{
+    BringUpPhase, Configuration, Event, ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0,
+};
+use ethercat::register;
+use ethercat::sii::Identity;
+use ethercat::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
+use onbeat_simulator::SubDevice;
+use onbeat_simulator::application::servo::default_mapping;
+use onbeat_simulator::application::sii::with_coe;
+use proptest::prelude::*;
+
+use rig::numbered::numbered;
+use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
+
+/// Cycles in which anybody is back, whatever the way.
+const SOON: usize = 1500;
+
+/// A drive with all that is configured: start-up SDO, mapping, SYNC0.
+fn configured() -> SubDeviceConfiguration {
+    SubDeviceConfiguration {
+        process_data: ProcessDataSource::Explicit(default_mapping()),
+        startup: vec![StartupSdo { index: 0x6060, sub_index: 0, complete_access: false, data: vec![8] }],
+        sync0: Some(Sync0 { cycle: PERIOD, shift: Duration::ZERO }),
+        ..SubDeviceConfiguration::default()
+    }
+}
+
+fn in_op(configuration: Configuration, devices: Vec<SubDevice>) -> Rig {
+    let mut rig = Rig::new(configuration, devices);
+    rig.run_up();
+    for _ in 0..200 {
+        rig.cycle();
+    }
+    rig.events.clear();
+    rig
+}
+
+fn drives_in_op(count: usize) -> Rig {
+    in_op(described(vec![configured(); count]), drives(count as u32))
+}
+
+/// Cycles until all are in Op again and exchange data; the others do so in every cycle but the first `blind`.
+fn cycles_until_all_are_back(rig: &mut Rig, gone: &[usize], blind: usize) -> usize {
+    let count = rig.main_device.sub_devices().len();
+    for cycle in 0..SOON {
+        rig.cycle();
+        for position in (0..count).filter(|position| !gone.contains(position)) {
+            assert!(cycle < blind || rig.main_device.exchanged(position), "{position} in cycle {cycle}");
+        }
+        let recovered = rig.events.iter().filter(|it| matches!(it, Event::Recovered { .. })).count();
+        if recovered >= gone.len() && (0..count).all(|it| rig.main_device.exchanged(it)) {
+            assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
+            return cycle;
+        }
+    }
+    let states: Vec<_> = rig.main_device.sub_devices().iter().map(|it| it.al_status).collect();
+    panic!("not back after {SOON} cycles: {states:?}, {:?}", rig.events);
+}
+
+/// Positions that came back, and whether they were configured anew, in the order of positions.
+fn recovered(rig: &Rig) -> Vec<(u16, bool)> {
+    let mut found: Vec<_> = rig
+        .events
+        .iter()
+        .filter_map(|event| match *event {
+            Event::Recovered { position, anew } => Some((position, anew)),
+            _ => None,
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+// feature(main-device): a SubDevice that lost its power is addressed, checked, configured and in Op again while the others exchange data in every cycle
+#[test]
+fn one_that_lost_its_power_is_configured_anew_and_in_op_again() {
+    let mut rig = drives_in_op(6);
+    let state = |rig: &Rig, position: usize| rig.segment.sub_devices()[position].al_status();
+    for gone in [3, 5, 1] {
+        rig.events.clear();
+        assert!(rig.segment.power_cycle(gone));
+        let took = cycles_until_all_are_back(&mut rig, &[gone], 1);
+        assert!(took > 20, "{took} cycles are too few for all of it");
+        assert_eq!(recovered(&rig), [(gone as u16, true)]);
+        assert_eq!(state(&rig, gone), AlStatus::in_state(AlState::Op));
+        // Its start-up SDO, of which the drive has forgotten all, was written again; and its clock goes with the others.
+        for _ in 0..300 {
+            rig.cycle();
+        }
+        assert_eq!(rig.main_device.inputs(gone).len(), rig.main_device.inputs(0).len());
+        let difference = rig.main_device.clock().largest_difference;
+        assert!(difference < Duration::from_micros(5), "{difference:?} after {gone}");
+    }
+}
+
+// feature(main-device): the reference clock itself may lose its power: another takes its place until it follows that one
+#[test]
+fn the_reference_clock_comes_back_into_the_time_of_the_others() {
+    let mut rig = drives_in_op(4);
+    assert_eq!(rig.main_device.clock().reference, Some(0));
+    let before = (rig.main_device.clock().reference_time, rig.now);
+    assert!(rig.segment.power_cycle(0));
+    cycles_until_all_are_back(&mut rig, &[0], 1);
+    for _ in 0..300 {
+        rig.cycle();
+    }
+    let clock = rig.main_device.clock();
+    assert_eq!(clock.reference, Some(0));
+    let passed = i128::from(clock.reference_time) - i128::from(before.0);
+    let expected = rig.now.since(before.1).as_nanos() as i128;
+    // A crystal that is off by 30 ppm, and frames on their way.
+    assert!((passed - expected).abs() < 2_000_000, "{passed} ns, expected {expected}");
+    assert!(clock.largest_difference < Duration::from_micros(5), "{:?}", clock.largest_difference);
+}
+
+#[test]
+fn who_is_off_for_a_while_is_back_when_the_power_is() {
+    let mut rig = drives_in_op(5);
+    assert!(rig.segment.power_off(2));
+    for cycle in 0..2000 {
+        rig.cycle();
+        assert!(cycle == 0 || rig.main_device.exchanged(1));
+        assert!(
+            !rig.main_device.exchanged(2) && !rig.main_device.exchanged(4),
+            "behind it nobody is reached"
+        );
+    }
+    let gone = |it: &&Event| matches!(it, Event::Unreachable { .. });
+    assert_eq!(rig.events.iter().filter(gone).count(), 3, "{:?}", rig.events);
+    assert!(rig.segment.power_on(2));
+    cycles_until_all_are_back(&mut rig, &[2, 3, 4], 1);
+    // Those behind it have been without the reference clock's time for too long: their clocks are set anew, too.
+    assert_eq!(recovered(&rig), [(2, true), (3, true), (4, true)]);
+    let was_off = |it: &Event| matches!(it, Event::Reconfiguring { position: 2 });
+    assert_eq!(rig.events.iter().filter(|it| matches!(it, Event::Reconfiguring { .. })).count(), 1);
+    assert!(rig.events.iter().any(was_off), "{:?}", rig.events);
+}
+
+#[test]
+fn a_cable_that_is_plugged_again_brings_all_behind_it_back() {
+    for cycles in [2, 30, 700] {
+        let mut rig = drives_in_op(5);
+        assert!(rig.segment.disconnect(1, 1));
+        for _ in 0..cycles {
+            rig.cycle();
+        }
+        assert!(rig.segment.connect(1, 1));
+        let gone: &[usize] = if cycles > 100 { &[2, 3, 4] } else { &[] };
+        for _ in 0..300 {
+            rig.cycle();
+        }
+        assert!((0..5).all(|it| rig.main_device.exchanged(it)), "after {cycles}: {:?}", rig.events);
+        assert!(recovered(&rig).iter().all(|(position, anew)| *position > 1 && !anew));
+        assert!(gone.iter().all(|&it| recovered(&rig).contains(&(it as u16, false))));
+    }
+}
+
+#[test]
+fn all_that_lost_their_power_at_once_come_back() {
+    let mut rig = drives_in_op(12);
+    (0..12).for_each(|it| assert!(rig.segment.power_cycle(it)));
+    let all: Vec<_> = (0..12).collect();
+    cycles_until_all_are_back(&mut rig, &all, 0);
+    assert_eq!(recovered(&rig).len(), 12);
+}
+
+// feature(main-device): another device in the place of one that is gone stays out, and is named
+#[test]
+fn another_identity_in_its_place_stays_out_and_is_named() {
+    let mut rig = drives_in_op(4);
+    let other = Identity { product_code: 0x777, serial: 9, ..DRIVE };
+    rig.segment.power_off(3);
+    for _ in 0..200 {
+        rig.cycle();
+    }
+    let image = with_coe(other, "another", default_mapping()).image().emit();
+    rig.segment.sub_device_mut(3).expect("it is there").set_sii(image);
+    rig.segment.power_on(3);
+    rig.events.clear();
+    for cycle in 0..3000 {
+        rig.cycle();
+        assert!(cycle == 0 || (0..3).all(|it| rig.main_device.exchanged(it)));
+    }
+    let strangers: Vec<_> = rig
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Stranger { place, identity } => Some((*place, *identity)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(strangers, [(3, other)], "told once: {:?}", rig.events);
+    assert_eq!(rig.segment.sub_devices()[3].al_status(), AlStatus::in_state(AlState::Init));
+    assert_eq!(recovered(&rig), []);
+}
+
+#[test]
+fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
+    let mut rig = drives_in_op(4);
+    let other = Identity { serial: 77, ..DRIVE };
+    rig.segment.power_off(3);
+    for _ in 0..200 {
+        rig.cycle();
+    }
+    let image = with_coe(other, "of another bus", default_mapping()).image().emit();
+    rig.segment.sub_device_mut(3).expect("it is there").set_sii(image);
+    rig.segment.power_on(3);
+    let mut buffer = [0; 64];
+    let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
+    let address = Address::at_position(3, register::STATION_ADDRESS);
+    let header = DatagramHeader::new(Command::Apwr, 0, address, 2);
+    builder.push_data(header, &0x1004_u16.to_le_bytes()).expect("room");
+    let length = builder.finish();
+    rig.segment.process_frame(rig.now, &mut buffer[..length]);
+    rig.events.clear();
+    for cycle in 0..3000 {
+        rig.cycle();
+        assert!(cycle == 0 || (0..3).all(|it| rig.main_device.exchanged(it)));
+        assert!(!rig.main_device.exchanged(3));
+    }
+    let strangers = rig
+        .events
+        .iter()
+        .filter(|it| matches!(it, Event::Stranger { place: 3, identity } if *identity == other));
+    assert_eq!(strangers.count(), 1, "{:?}", rig.events);
+    assert_eq!(recovered(&rig), []);
+}
+
+#[test]
+fn one_that_refuses_is_tried_with_growing_pauses_and_then_left_alone() {
+    let mut rig = drives_in_op(3);
+    rig.segment.power_off(1);
+    for _ in 0..200 {
+        rig.cycle();
+    }
+    let refused = (AlState::SafeOp, AlStatusCode::UNKNOWN_REQUESTED_STATE);
+    rig.segment.sub_device_mut(1).expect("it is there").refuse_state(Some(refused));
+    rig.segment.power_on(1);
+    rig.events.clear();
+    let mut tried = Vec::new();
+    for cycle in 0..30_000 {
+        rig.cycle();
+        let failed = |it: &Event| matches!(it, Event::NotRecovered { position: 1, .. });
+        let now = rig.events.iter().filter(|it| failed(it)).count();
+        if now > tried.len() {
+            tried.push(cycle);
+        }
+        assert!(cycle == 0 || rig.main_device.exchanged(0));
+    }
+    let pauses: Vec<_> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.windows(2).all(|pair| pair[1] + 20 >= pair[0]), "{pauses:?}");
+    let last = rig.events.iter().rev().find(|it| matches!(it, Event::NotRecovered { .. }));
+    assert!(matches!(last, Some(Event::NotRecovered { again_in: None, .. })), "{:?}", rig.events);
+    assert_eq!(tried.len(), 8, "{tried:?}");
+    // Gone and there again, it is tried anew.
+    rig.segment.sub_device_mut(1).expect("it is there").refuse_state(None);
+    rig.segment.power_cycle(1);
+    rig.events.clear();
+    cycles_until_all_are_back(&mut rig, &[1], 1);
+}
+
+#[test]
+fn without_recovery_a_subdevice_stays_out() {
+    let configuration = Configuration { recovery: false, ..described(vec![configured(); 3]) };
+    let mut rig = in_op(configuration, drives(3));
+    rig.segment.power_cycle(1);
+    for _ in 0..1000 {
+        rig.cycle();
+    }
+    assert_eq!(recovered(&rig), []);
+    assert!(!rig.main_device.exchanged(1));
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Blow {
+    Power(usize),
+    Off(usize),
+    On(usize),
+    Pull(usize),
+    Plug(usize),
+    Wait(usize),
+}
+
+fn blow() -> impl Strategy<Value = Blow> {
+    prop_oneof![
+        (0_usize..5).prop_map(Blow::Power),
+        (0_usize..5).prop_map(Blow::Off),
+        (0_usize..5).prop_map(Blow::On),
+        (0_usize..4).prop_map(Blow::Pull),
+        (0_usize..4).prop_map(Blow::Plug),
+        (0_usize..400).prop_map(Blow::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever happened: when all have power and cables again, all are in Op again, and only they.
+    #[test]
+    fn any_series_of_faults_ends_in_op(blows in proptest::collection::vec(blow(), 1..12)) {
+        let mut rig = in_op(to_op(), (0..5).map(|number| numbered(number, 1)).collect());
+        for blow in blows {
+            match blow {
+                Blow::Power(it) => drop(rig.segment.power_cycle(it)),
+                Blow::Off(it) => drop(rig.segment.power_off(it)),
+                Blow::On(it) => drop(rig.segment.power_on(it)),
+                Blow::Pull(it) => drop(rig.segment.disconnect(it, 1)),
+                Blow::Plug(it) => drop(rig.segment.connect(it, 1)),
+                Blow::Wait(cycles) => (0..cycles).for_each(|_| _ = rig.cycle()),
+            }
+        }
+        for it in 0..5 {
+            rig.segment.power_on(it);
+            rig.segment.connect(it, 1);
+        }
+        let mut whole = 0;
+        for _ in 0..8000 {
+            whole = if rig.cycle().all_fresh { whole + 1 } else { 0 };
+            if whole > 50 {
+                break;
+            }
+        }
+        prop_assert!(whole > 50, "{:?}", rig.events);
+        let states: Vec<_> = rig.segment.sub_devices().iter().map(|it| it.al_status()).collect();
+        prop_assert_eq!(states, vec![AlStatus::in_state(AlState::Op); 5]);
+        prop_assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
+    }
+}

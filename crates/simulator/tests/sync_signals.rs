@@ -1,0 +1,244 @@
+//! SYNC0 and SYNC1 of several SubDevices, and their latch inputs, as a MainDevice sets them up.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod rig;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ethercat::main_device::{
+    BringUpPhase, Event, LatchEdge, LatchMode, SubDeviceConfiguration, Sync0, Sync1, SyncMiss,
+};
+use ethercat::register::dc;
+use ethercat::time::Instant;
+use ethercat::wire::frame;
+use onbeat_simulator::application::sii::coupler;
+use onbeat_simulator::application::{Application, ProcessDataLengths, Sync0Event};
+use onbeat_simulator::{EscDescription, Oscillator, SubDevice};
+use rig::{DRIVE, PERIOD, Rig, described, drives};
+
+/// Pulses, each with its instant and system time: of SYNC0, of SYNC1.
+type Pulses = Arc<Mutex<[Vec<(Instant, u64)>; 2]>>;
+
+/// Application that notes the pulses.
+struct Recorder(Pulses);
+
+impl Application for Recorder {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        ProcessDataLengths::default()
+    }
+
+    fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {}
+
+    fn sync0(&mut self, event: Sync0Event, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {
+        self.0.lock().unwrap()[0].push((event.now, event.system_time));
+    }
+
+    fn sync1(&mut self, event: Sync0Event, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {
+        self.0.lock().unwrap()[1].push((event.now, event.system_time));
+    }
+}
+
+fn recorder(drift_ppm: f64, pulses: &Pulses) -> SubDevice {
+    let image = coupler(DRIVE, "recorder").image().emit();
+    let oscillator = Oscillator { drift_ppm, initial_time: (drift_ppm.abs() * 1e9) as u64 };
+    let esc = EscDescription { oscillator, ..EscDescription::default() };
+    SubDevice::new(esc, image, Box::new(Recorder(Arc::clone(pulses))))
+}
+
+const SYNC0: Sync0 = Sync0 { cycle: PERIOD, shift: Duration::from_micros(250) };
+
+fn with_sync1(cycles: u32) -> SubDeviceConfiguration {
+    let sync1 = (cycles > 0)
+        .then(|| Sync1 { cycle: PERIOD * cycles, delay: Duration::from_micros(100 * u64::from(cycles)) });
+    SubDeviceConfiguration { sync0: Some(SYNC0), sync1, ..Default::default() }
+}
+
+// feature(main-device): SYNC1 behind SYNC0 with a delay and a period of its own, at the same time in all SubDevices
+#[test]
+fn sync1_rises_at_the_multiples_of_its_own_cycle_everywhere() {
+    let cycles = [1, 3, 3, 0];
+    let pulses: Vec<Pulses> = cycles.iter().map(|_| Pulses::default()).collect();
+    let devices = pulses.iter().zip([0.0, 60.0, -60.0, 20.0]).map(|(pulses, ppm)| recorder(ppm, pulses));
+    let mut rig = Rig::new(described(cycles.map(with_sync1).to_vec()), devices.collect());
+    rig.run_up();
+    run(&mut rig, 1000);
+    pulses.iter().for_each(|it| *it.lock().unwrap() = Default::default());
+    run(&mut rig, 100);
+    let pulses: Vec<_> = pulses.iter().map(|it| it.lock().unwrap().clone()).collect();
+    for (cycles, [sync0, sync1]) in cycles.into_iter().zip(&pulses) {
+        assert!((99..=101).contains(&sync0.len()), "{}", sync0.len());
+        assert!(sync0.iter().all(|(_, time)| time % 1_000_000 == 250_000));
+        let expected = 100_usize.checked_div(cycles as usize).unwrap_or(0);
+        assert!(sync1.len().abs_diff(expected) <= 1, "{} of {expected}", sync1.len());
+        let (cycle, delay) = (1_000_000 * u64::from(cycles), 100_000 * u64::from(cycles));
+        assert!(sync1.iter().all(|(_, time)| time % cycle == 250_000 + delay), "{sync1:?}");
+    }
+    // The two whose clocks are apart by 120 ppm.
+    let ([sync0, sync1], [other0, other1]) = (&pulses[1], &pulses[2]);
+    for ((now, time), (other, other_time)) in sync0.iter().zip(other0).chain(sync1.iter().zip(other1)) {
+        let apart = now.as_nanos().abs_diff(other.as_nanos());
+        assert!(time == other_time && apart < 100, "{time}, {other_time}: {apart} ns apart");
+    }
+}
+
+fn run(rig: &mut Rig, cycles: u32) {
+    for _ in 0..cycles {
+        rig.cycle();
+    }
+}
+
+/// A bus whose second SubDevice's clock jumps by 50 ms between its start time and its activation, `times` times; and back.
+fn late_start(times: usize) -> Rig {
+    let pulses = Pulses::default();
+    let devices = vec![recorder(0.0, &pulses), recorder(30.0, &pulses)];
+    let mut rig = Rig::new(described(vec![with_sync1(0), with_sync1(2)]), devices);
+    rig.pump_to(BringUpPhase::PreOp);
+    let (mut jumped, mut told) = (0, 0);
+    let start_of = |rig: &Rig| {
+        let mut bytes = [0; 0x17];
+        rig.segment.sub_devices()[1].peek(dc::ACTIVATION, &mut bytes);
+        (bytes[0], u64::from_le_bytes(bytes[0xF..].try_into().unwrap()))
+    };
+    for _ in 0..2000 {
+        rig.cycle();
+        if rig.main_device.phase() == BringUpPhase::Op || rig.failure().is_some() {
+            break;
+        }
+        let (activation, start) = start_of(&rig);
+        let ahead = start.saturating_sub(rig.segment.sub_devices()[1].system_time(rig.now));
+        if activation == 0 && ahead > 10_000_000 && jumped == told && jumped < times {
+            rig.segment.jump_clock(1, 50_000_000);
+            jumped += 1;
+        }
+        let missed = rig.events.iter().filter(|it| matches!(it, Event::SyncMissed { .. })).count();
+        if missed > told {
+            rig.segment.jump_clock(1, -50_000_000);
+            told = missed;
+        }
+    }
+    rig
+}
+
+fn misses(rig: &Rig) -> Vec<(u16, SyncMiss)> {
+    let miss = |event: &Event| match event {
+        Event::SyncMissed { position, miss } => Some((*position, *miss)),
+        _ => None,
+    };
+    rig.events.iter().filter_map(miss).collect()
+}
+
+// feature(main-device): a start time of SYNC0 that had passed before it was activated is told, and set anew
+#[test]
+fn a_start_time_that_had_passed_is_told_and_set_anew() {
+    let rig = late_start(2);
+    assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);
+    let misses = misses(&rig);
+    assert_eq!(misses.len(), 2, "{misses:?}");
+    for (position, miss) in misses {
+        let SyncMiss::Late(by) = miss else { panic!("{miss:?}") };
+        assert!(
+            position == 1 && by > Duration::from_millis(20) && by < Duration::from_millis(50),
+            "{by:?}"
+        );
+    }
+    let mut next = [0; 8];
+    rig.segment.sub_devices()[1].peek(dc::ACTIVATION, &mut next);
+    assert_eq!(next[0], dc::ACTIVATE_SYNC1);
+    let in_time = late_start(0);
+    assert_eq!((in_time.main_device.phase(), self::misses(&in_time)), (BringUpPhase::Op, vec![]));
+}
+
+#[test]
+fn a_start_that_is_always_late_is_given_up_with_its_reason() {
+    let rig = late_start(usize::MAX);
+    assert_eq!(misses(&rig).len(), 4);
+    let failure = rig.failure().unwrap().to_string();
+    let expected = "SYNC0 did not start in 5 tries: its start time had passed when it was activated, ";
+    assert!(failure.contains(expected), "{failure}");
+}
+
+/// The application may keep the SYNC unit (0x0980 bit 0): the activation is not taken.
+#[test]
+fn an_activation_that_is_not_taken_is_given_up_with_its_reason() {
+    let pulses = Pulses::default();
+    let mut rig = Rig::new(described(vec![with_sync1(0)]), vec![recorder(0.0, &pulses)]);
+    rig.tamper = Some(Box::new(|bytes| {
+        for place in frame::places(bytes).collect::<Vec<_>>() {
+            if place.header.ado() == dc::SYSTEM_TIME && place.data().len() > 0x71 {
+                bytes[place.data().start + 0x71] = 0x01;
+            }
+        }
+    }));
+    rig.pump_to(BringUpPhase::PreOp);
+    for _ in 0..200 {
+        rig.cycle();
+    }
+    let failure = rig.failure().unwrap().to_string();
+    assert!(
+        failure.contains("SYNC0 did not start in 5 tries: its ESC does not take the activation"),
+        "{failure}"
+    );
+    assert!(misses(&rig).iter().all(|(_, miss)| *miss == SyncMiss::NotTaken));
+}
+
+// feature(main-device): latch inputs: single and continuous edges, their times read in a service frame while process data goes on
+// feature(simulator): latch inputs, whose pins a fault moves
+#[test]
+fn latch_times_are_read_while_process_data_goes_on() {
+    let latches = Some([LatchMode::SINGLE, LatchMode::default()]);
+    let with_latches = SubDeviceConfiguration { latches, ..Default::default() };
+    let mut rig = Rig::new(described(vec![SubDeviceConfiguration::default(), with_latches]), drives(2));
+    rig.run_up();
+    run(&mut rig, 1500);
+    let read = |rig: &mut Rig| {
+        assert!(rig.main_device.read_latches(1));
+        for _ in 0..5 {
+            assert!(rig.cycle().all_fresh, "process data goes on");
+        }
+        assert!(!rig.main_device.reads_latches(1));
+        rig.main_device.sub_devices()[1].latches.unwrap().inputs
+    };
+    let none = LatchEdge::default();
+    assert!(read(&mut rig).iter().all(|it| (it.high, it.rising, it.falling) == (false, none, none)));
+    // Both inputs high, low and high again, at different times.
+    let mut times = Vec::new();
+    for high in [true, false, true] {
+        (0..2).for_each(|input| assert!(rig.segment.set_latch(1, input, high)));
+        times.push(rig.segment.sub_devices()[1].system_time(rig.now));
+        rig.cycle();
+    }
+    let [single, newest] = read(&mut rig);
+    let edge = |time| LatchEdge { time, is_new: true };
+    assert_eq!((single.high, single.rising, single.falling), (true, edge(times[0]), edge(times[1])));
+    assert_eq!((newest.high, newest.rising, newest.falling), (true, edge(times[2]), edge(times[1])));
+    // Read once, they are let go.
+    let [again, _] = read(&mut rig);
+    assert_eq!(again.rising, LatchEdge { time: times[0], is_new: false });
+    rig.segment.set_latch(1, 0, false);
+    rig.segment.set_latch(1, 0, true);
+    let later = rig.segment.sub_devices()[1].system_time(rig.now);
+    let [single, _] = read(&mut rig);
+    assert_eq!((single.rising, single.falling), (edge(later), edge(later)));
+    // The time of the bus: the other SubDevice's clock has the same.
+    let apart = rig.segment.sub_devices()[0].system_time(rig.now).abs_diff(later + 5_000_000);
+    assert!(apart < 500, "{apart} ns");
+    assert!(!rig.main_device.read_latches(2), "there is none");
+}
+
+#[test]
+fn latch_inputs_without_a_clock_are_refused() {
+    let mut esc = EscDescription::default();
+    esc.features.bits = 0;
+    let image = coupler(DRIVE, "plain").image().emit();
+    let plain = SubDevice::new(esc, image, Box::new(Recorder(Pulses::default())));
+    let latches = Some([LatchMode::SINGLE; 2]);
+    let mut rig =
+        Rig::new(described(vec![SubDeviceConfiguration { latches, ..Default::default() }]), vec![plain]);
+    rig.pump_to(BringUpPhase::PreOp);
+    let failure = rig.failure().unwrap().to_string();
+    assert!(
+        failure.contains("latch inputs are configured, but its ESC has no distributed clock"),
+        "{failure}"
+    );
+}

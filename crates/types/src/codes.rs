@@ -1,0 +1,45 @@
+//! Enums whose codes cross processes.
+
+/// Declares an enum of codes: read from their numbers, and in words.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident: $number:ty {
+        $($(#[$variant_doc:meta])* $variant:ident = $code:literal, $words:literal;)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr($number)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant = $code,)+
+        }
+
+        impl $name {
+            /// All codes.
+            pub const ALL: [Self; [$($code as $number),+].len()] = [$(Self::$variant),+];
+
+            /// Decodes a code; `None` for an unknown one.
+            #[must_use]
+            pub const fn from_code(code: $number) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            /// Text for a line of its own.
+            #[must_use]
+            pub const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $words,)+
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.words())
+            }
+        }
+    };
+}

@@ -1,0 +1,164 @@
+//! Kinds of the parts of a robot.
+
+use core::time::Duration;
+
+use crate::named::named;
+
+named! {
+    /// Kind of a controller.
+    ControllerKind {
+        /// Enables every axis and keeps it in place.
+        Hold = "hold";
+        /// Swings every axis about its position at the start.
+        Sinusoid = "sinusoid";
+        /// Follows trajectories.
+        JointTrajectory = "joint_trajectory";
+        /// Moves the axes to commanded positions, within their limits.
+        JointPosition = "joint_position";
+        /// Turns the axes at commanded velocities, within their limits.
+        JointVelocity = "joint_velocity";
+        /// Gives the axes commanded torques.
+        JointEffort = "joint_effort";
+        /// Drives a base of two driven wheels by a twist.
+        DiffDrive = "diff_drive";
+        /// Drives a base that can move in any direction by a twist.
+        OmniDrive = "omni_drive";
+        /// Moves the tool of the arm to poses, on straight lines.
+        Cartesian = "cartesian";
+        /// Runs in a process of its own, which is waited for.
+        External = "external";
+    }
+}
+
+impl ControllerKind {
+    /// True if it drives a base by a twist.
+    #[must_use]
+    pub const fn drives_a_base(self) -> bool {
+        matches!(self, Self::DiffDrive | Self::OmniDrive)
+    }
+}
+
+named! {
+    /// Arrangement of the wheels of a base.
+    BaseKind {
+        /// Two driven wheels on one axle.
+        Differential = "differential";
+        /// Four wheels with rollers at an angle, and axles across.
+        Mecanum = "mecanum";
+        /// Four wheels with rollers across, at the corners, rolling along the sides' diagonals.
+        Omni = "omni";
+    }
+}
+
+named! {
+    /// Measurement of a sensor.
+    SensorKind {
+        /// Force x, y, z in N; torque x, y, z in N m.
+        ForceTorque = "force_torque";
+        /// Acceleration x, y, z in m/s²; angular velocity x, y, z in rad/s; if there are four more, orientation x, y, z, w.
+        Imu = "imu";
+        /// Temperature in degrees Celsius.
+        Temperature = "temperature";
+    }
+}
+
+named! {
+    /// Kind of a port.
+    PortKind {
+        /// A queue of messages each way.
+        Message = "message";
+        /// A byte stream each way.
+        Stream = "stream";
+    }
+}
+
+named! {
+    /// Kind of a device beside the bus.
+    PeripheralKind {
+        /// HC-SR04 on two lines of a GPIO chip.
+        Sonar = "sonar";
+        /// SCIP 2.0 on a serial port.
+        RangeFinder = "range_finder";
+        /// LED strip on an SPI bus.
+        LedStrip = "led_strip";
+        /// MPU-6050 on an I2C bus.
+        Imu = "imu";
+        /// Two driven wheels.
+        Actuators = "actuators";
+    }
+}
+
+impl PeripheralKind {
+    /// Usual name of its port.
+    #[must_use]
+    pub const fn port(self) -> &'static str {
+        match self {
+            Self::Sonar => "sonar",
+            Self::RangeFinder => "scan",
+            Self::LedStrip => "led",
+            Self::Imu => "imu",
+            Self::Actuators => "wheels",
+        }
+    }
+
+    /// Usual period of its real-time task: that of the service robot paper.
+    #[must_use]
+    pub const fn period(self) -> Duration {
+        Duration::from_millis(match self {
+            Self::Sonar => 30,
+            Self::RangeFinder => 200,
+            Self::LedStrip => 20,
+            Self::Imu | Self::Actuators => 10,
+        })
+    }
+}
+
+named! {
+    /// Chip of a strip's LEDs.
+    #[derive(Default)]
+    LedChip {
+        /// APA102 or SK9822, with a clock line.
+        #[default]
+        Apa102 = "apa102";
+        /// WS2812 or SK6812, without a clock line.
+        Ws2812 = "ws2812";
+    }
+}
+
+named! {
+    /// Kind of an ESC.
+    EscKind {
+        /// ASIC with eight FMMUs and SyncManagers and four ports, 8 KiB.
+        Et1100 = "et1100";
+        /// ASIC of small E-bus terminals: three FMMUs, four SyncManagers, 1 KiB.
+        Et1200 = "et1200";
+        /// ASIC with PHYs inside: three FMMUs, four SyncManagers, 4 KiB, two ports.
+        Lan9252 = "lan9252";
+        /// FPGA without distributed clocks: two FMMUs, four SyncManagers.
+        Esc10 = "esc10";
+        /// FPGA with clocks of 32 bits: four FMMUs and SyncManagers.
+        Esc20 = "esc20";
+        /// IP core as in a servo drive: three FMMUs, four SyncManagers, 4 KiB, clocks of 32 bits.
+        IpCore = "ip_core";
+    }
+}
+
+named! {
+    /// Terminal of a model.
+    TerminalModel {
+        /// Eight digital inputs.
+        El1008 = "el1008";
+        /// Two digital inputs with time stamps of their edges.
+        El1252 = "el1252";
+        /// Four digital outputs.
+        El2004 = "el2004";
+        /// Four analogue inputs, -10 to 10 V.
+        El3104 = "el3104";
+        /// Four analogue outputs, -10 to 10 V.
+        El4034 = "el4034";
+        /// Incremental encoder.
+        El5101 = "el5101";
+        /// Two serial lines.
+        El6022 = "el6022";
+    }
+}

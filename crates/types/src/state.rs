@@ -1,0 +1,172 @@
+//! States of a running cycle, requests to its drives, and reasons for stops, with their codes.
+
+use crate::codes;
+
+codes! {
+    /// Phase of the bus.
+    #[derive(PartialOrd, Ord, Hash)]
+    BringUpPhase: u8 {
+        /// Opening ports, counting, addressing, reading SIIs, measuring the cable.
+        Scan = 0, "Scan";
+        /// Setting clocks.
+        Clocks = 1, "Clocks";
+        /// To PreOp, and the SDOs there.
+        Configuration = 2, "Configuration";
+        /// All in PreOp and configured. With a target above PreOp: waiting for the first cycles.
+        PreOp = 3, "PreOp";
+        /// Process data flows; on the way to SafeOp.
+        ToSafeOp = 4, "To SafeOp";
+        /// All in SafeOp; waiting for whole working counters before Op is asked for.
+        SafeOp = 5, "SafeOp";
+        /// On the way to Op.
+        ToOp = 6, "To Op";
+        /// All in Op.
+        Op = 7, "Op";
+        /// On the way back to Init.
+        ToInit = 8, "To Init";
+        /// All asked back to Init, at the end or after a failure.
+        Down = 9, "Down";
+    }
+}
+
+codes! {
+    /// State of a power drive system (CiA 402), in the standard's order.
+    #[derive(PartialOrd, Ord, Hash)]
+    DriveState: u8 {
+        /// The drive starts up or tests itself.
+        NotReadyToSwitchOn = 1, "Not ready to switch on";
+        /// Ready for parameters; high-level power may be absent.
+        SwitchOnDisabled = 2, "Switch on disabled";
+        /// High-level power may be applied.
+        ReadyToSwitchOn = 3, "Ready to switch on";
+        /// High-level power is applied, no torque.
+        SwitchedOn = 4, "Switched on";
+        /// The axis follows its set-points.
+        OperationEnabled = 5, "Operation enabled";
+        /// The axis stops, or holds after it.
+        QuickStopActive = 6, "Quick stop active";
+        /// The axis reacts to a fault that has just come.
+        FaultReactionActive = 7, "Fault reaction active";
+        /// The reaction has ended, no torque until the fault is reset.
+        Fault = 8, "Fault";
+    }
+}
+
+impl DriveState {
+    /// The state a statusword shows (IEC 61800-7-201, state coding: `x0xx 0000` to `x0xx 1000` of the low byte),
+    /// or `None` for a pattern without one.
+    #[must_use]
+    pub const fn from_statusword(statusword: u16) -> Option<Self> {
+        match statusword & 0x4F {
+            0x00 => return Some(Self::NotReadyToSwitchOn),
+            0x40 => return Some(Self::SwitchOnDisabled),
+            0x0F => return Some(Self::FaultReactionActive),
+            0x08 => return Some(Self::Fault),
+            _ => {}
+        }
+        match statusword & 0x6F {
+            0x21 => Some(Self::ReadyToSwitchOn),
+            0x23 => Some(Self::SwitchedOn),
+            0x27 => Some(Self::OperationEnabled),
+            0x07 => Some(Self::QuickStopActive),
+            _ => None,
+        }
+    }
+
+    /// The statusword that shows this state and nothing else.
+    #[must_use]
+    pub const fn statusword(self) -> u16 {
+        match self {
+            Self::NotReadyToSwitchOn => 0x00,
+            Self::SwitchOnDisabled => 0x40,
+            Self::ReadyToSwitchOn => 0x21,
+            Self::SwitchedOn => 0x23,
+            Self::OperationEnabled => 0x27,
+            Self::QuickStopActive => 0x07,
+            Self::FaultReactionActive => 0x0F,
+            Self::Fault => 0x08,
+        }
+    }
+
+    /// True if the drive is in fault, or on its way there.
+    #[must_use]
+    pub const fn is_faulted(self) -> bool {
+        matches!(self, Self::FaultReactionActive | Self::Fault)
+    }
+
+    /// True if the power stage may drive the motor in this state.
+    #[must_use]
+    pub const fn is_powered(self) -> bool {
+        matches!(self, Self::OperationEnabled | Self::QuickStopActive | Self::FaultReactionActive)
+    }
+}
+
+codes! {
+    /// Source of the target that a drive gets.
+    DrivePhase: u8 {
+        /// Not in Operation enabled: in CSP the actual position is sent back, in CSV and CST zero.
+        NotEnabled = 0, "not enabled";
+        /// In Operation enabled and standing: set-points of a controller start at that place.
+        Holding = 1, "holding";
+        /// The controller's targets go through.
+        Following = 2, "following";
+    }
+}
+
+codes! {
+    /// Request to a drive, made on every cycle.
+    #[derive(Default, Hash)]
+    DriveRequest: u8 {
+        /// No torque: step down to Switch on disabled. Cuts a running quick stop short.
+        #[default]
+        Disable = 1, "disable";
+        /// Step up to Operation enabled and follow the targets. Never resets a fault.
+        Enable = 2, "enable";
+        /// Stop as the quick stop option code 0x605A says, and stay disabled after it.
+        QuickStop = 3, "quick stop";
+        /// Stand still with torque: the halt bit is set and the target held. Enables nothing by itself.
+        Halt = 4, "halt";
+        /// Reset a fault, and acknowledge a stop by supervision; in any other state as [`DriveRequest::Disable`].
+        FaultReset = 5, "fault reset";
+    }
+}
+
+codes! {
+    /// Reason for a stop of an axis by supervision.
+    StopReason: u8 {
+        /// The command became stale, or the controller process answers no more.
+        Stale = 1, "the command, or the controller process, went stale";
+        /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
+        PositionLimit = 2, "a set-point beyond the limits of position, or (in cst) an axis too fast to stop before them";
+        /// The set-point was above the velocity limit; in torque mode the axis was.
+        VelocityLimit = 3, "a set-point beyond the limit of velocity, or (in cst) an axis that moves faster";
+        /// A set-point stepped farther than allowed.
+        Step = 4, "a set-point stepped farther than it may";
+        /// The axis did not follow its set-point.
+        FollowingError = 5, "the axis did not follow";
+        /// The drive is in fault.
+        Fault = 6, "the drive is in fault";
+        /// A set-point, or what the axis reports, was NaN or infinite.
+        NotFinite = 7, "a set-point, or what the axis reports, was no number";
+        /// Homing failed: the drive reported a homing error.
+        HomingError = 8, "the drive did not find its home: it shows a homing error";
+        /// Homing failed: the drive did not finish in time.
+        HomingTimedOut = 9, "the drive did not find its home in time";
+        /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
+        Outage = 10, "the axis was not heard of (outage)";
+        /// A stop signal is set.
+        Interlock = 11, "a stop signal (interlock)";
+        /// The permission to enable is missing.
+        NotPermitted = 12, "the permission to enable is missing (interlock)";
+        /// The cycle is ending, and the controller did not bring the axis to rest.
+        Ending = 13, "the cycle ends, and the controller did not bring the axis to rest";
+    }
+}
+
+impl StopReason {
+    /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](crate::AfterOutage::Resume) says otherwise.
+    #[must_use]
+    pub const fn is_latched(self) -> bool {
+        !matches!(self, Self::Stale | Self::NotPermitted)
+    }
+}
