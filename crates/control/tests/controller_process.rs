@@ -147,7 +147,9 @@ impl Rig {
         eventually_or(what, || {
             let state = state.read().unwrap();
             assert_eq!(state.bus.phase, 7, "the bus stays in Op");
-            state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8 && axis.velocity.abs() < 0.05)
+            // A machine that stood still has drives in fault, which rest as well.
+            let stopped = [StopReason::Stale as u8, StopReason::Fault as u8];
+            state.axes.iter().all(|axis| stopped.contains(&axis.stop) && axis.velocity.abs() < 0.05)
         });
     }
 

@@ -48,16 +48,13 @@ pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
         Ok(targets) => targets,
         Err(why) => return report.record("fuzz", Duration::ZERO, Outcome::Failed(why)),
     };
-    if let Err(why) = setup::cargo_fuzz(root) {
-        return report.record("fuzz", Duration::ZERO, Outcome::Skipped(why));
-    }
-    let mut built = false;
+    let mut is_built = false;
     report.step("fuzz build", || {
-        let outcome = Outcome::of(&mut build(root));
-        built = matches!(outcome, Outcome::Passed);
+        let outcome = build(root);
+        is_built = matches!(outcome, Outcome::Passed);
         outcome
     });
-    if !built {
+    if !is_built {
         return;
     }
     report.step("fuzz corpora", || regression(root, &targets));
@@ -101,8 +98,16 @@ fn targets(root: &Path, wanted: Option<&str>) -> Result<Vec<String>, String> {
     }
 }
 
+/// Installs cargo-fuzz and builds all targets, unless they are there.
+pub(crate) fn build(root: &Path) -> Outcome {
+    match setup::cargo_fuzz(root) {
+        Ok(()) => Outcome::of(&mut cargo_fuzz_build(root)),
+        Err(why) => Outcome::Skipped(why),
+    }
+}
+
 /// `cargo fuzz build`. Sanitizers need a nightly compiler, or a stable one with unstable features allowed.
-fn build(root: &Path) -> Command {
+fn cargo_fuzz_build(root: &Path) -> Command {
     if command::works("rustup", &["run", "nightly", "rustc", "--version"]) {
         let mut command = Command::new("rustup");
         command.args(["run", "nightly", "cargo", "fuzz", "build"]).current_dir(root);

@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`ahead`] | builds of later steps, made while the tests run |
 //! | [`report`] | outcomes of steps, and the closing line |
 //! | [`command`] | execution of other programs |
 //! | [`setup`] | programs a machine needs, and their installation |
@@ -11,10 +12,12 @@
 //! | [`judges`] | independent programs that check ours |
 //! | [`proofs`] | loom, Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
+//! | [`mod@tests`] | the tests of the workspace |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod bench;
 mod check;
 mod command;
@@ -26,12 +29,14 @@ mod python;
 mod report;
 mod rt;
 mod setup;
+mod tests;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
-use report::{Outcome, Report};
+use ahead::Ahead;
+use report::Report;
 
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
         ["check"] => check::all(&root, &mut report),
+        [ahead::WORD] => ahead::build(&root),
         ["features"] => report.step("FEATURES.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => {
@@ -93,7 +99,9 @@ fn test(root: &Path, report: &mut Report) {
     check::format(root, report);
     check::clippy(root, report);
     check::bare_target(root, report);
-    report.step("cargo test", || Outcome::of(&mut cargo_test(root)));
+    let mut ahead = Ahead::start(root);
+    tests::all(root, report, &mut ahead);
+    ahead.wait();
     proofs::all(root, report);
     judges::all(root, report);
     python::all(root, report);
@@ -103,18 +111,6 @@ fn test(root: &Path, report: &mut Report) {
 
 /// Run time of each fuzz target: two at a time, some three minutes for all, once they are built.
 const FUZZED: Duration = Duration::from_secs(12);
-
-/// Runs every test of the workspace. Property tests use the same cases each time, so that one commit has
-/// one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain `cargo test` uses new ones each time.
-fn cargo_test(root: &Path) -> Command {
-    let mut tests = command::cargo(root, &["test", "--workspace", "--no-fail-fast"]);
-    // Tests that start programs of other packages need not build them.
-    tests.env("ONBEAT_BUILT", "1");
-    if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
-        tests.env("PROPTEST_RNG_SEED", "1");
-    }
-    tests
-}
 
 fn misused(error: &str) -> ExitCode {
     eprintln!("{error}\n\n{USAGE}");

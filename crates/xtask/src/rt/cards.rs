@@ -1,7 +1,7 @@
 //! Links on true drivers: `crates/ethercat-linux/tests/network_cards.rs` on pairs of emulated network cards, inside the guest.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::guest::{Boot, Image};
@@ -41,12 +41,20 @@ const CARDS: &[&str] = &[
     "e1000e,netdev=d",
 ];
 
+/// Builds the test program.
+///
+/// # Errors
+/// The build failed.
+pub(super) fn tests(root: &Path, image: &Image) -> Result<PathBuf, String> {
+    program::build_test(root, &image.folder, "onbeat-ethercat-linux", "network_cards")
+}
+
 /// Boots, runs the tests on each pair, and evaluates the results.
 ///
 /// # Errors
 /// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
-    let tests = program::build_test(root, &image.folder, "onbeat-ethercat-linux", "network_cards")?;
+    let tests = tests(root, image)?;
     let mut files = vec![("root/cards".to_owned(), read(&tests)?)];
     for (number, module) in image.kernel.modules_of(&["virtio_net", "e1000e"])?.iter().enumerate() {
         files.push((format!("root/card-{number:02}.ko"), read(module)?));

@@ -1,7 +1,7 @@
 //! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::guest::{Boot, Image};
@@ -21,12 +21,20 @@ const TESTS: [&str; 4] = [
 const MODULES: [(&str, &[&str]); 3] =
     [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"]), ("gpio", &["uhid", "hid-cp2112"])];
 
+/// Builds the test program.
+///
+/// # Errors
+/// The build failed.
+pub(super) fn tests(root: &Path, image: &Image) -> Result<PathBuf, String> {
+    program::build_test(root, &image.folder, "onbeat-devices", "linux_interfaces")
+}
+
 /// Boots, runs the tests, and evaluates the results.
 ///
 /// # Errors
 /// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
-    let tests = program::build_test(root, &image.folder, "onbeat-devices", "linux_interfaces")?;
+    let tests = tests(root, image)?;
     let mut files = vec![("root/interfaces".to_owned(), read(&tests)?)];
     for (interface, modules) in MODULES {
         for (number, module) in image.kernel.modules_of(modules)?.iter().enumerate() {

@@ -31,29 +31,41 @@ use guest::Image;
 /// Runs all guests, each as a step.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     let mut image = None;
-    report.step("rt prepare", || {
-        if let Err(lack) = possible() {
-            return Outcome::Skipped(lack);
+    report.step("rt prepare", || match prepare(root) {
+        Ok(prepared) => {
+            println!("{}", prepared.kernel.package);
+            image = Some(prepared);
+            Outcome::Passed
         }
-        let folder = root.join("target/rt");
-        let kernel = match kernel::fetch(&folder) {
-            Ok(kernel) => kernel,
-            Err(why) => return Outcome::Skipped(why),
-        };
-        match program::build(root, &folder) {
-            Ok(onbeat) => {
-                println!("{}", kernel.package);
-                image = Some(Image { folder, kernel, onbeat });
-                Outcome::Passed
-            }
-            Err(why) => Outcome::Failed(why),
-        }
+        Err(outcome) => outcome,
     });
     let Some(image) = image else { return };
     report.step("rt network cards", || twice(|| cards::judge(root, &image)));
     report.step("rt interfaces", || twice(|| interfaces::judge(root, &image)));
     report.step("rt two CPUs", || twice(|| two_cpus::judge(root, &image)));
     report.step("rt virtual time", || twice(|| virtual_time::judge(root, &image)));
+}
+
+/// Makes ahead what the guests need.
+///
+/// # Errors
+/// The outcome of a step that needs it.
+pub(crate) fn build(root: &Path) -> Result<(), Outcome> {
+    let image = prepare(root)?;
+    let tests = [cards::tests(root, &image), interfaces::tests(root, &image)];
+    tests.into_iter().try_for_each(|built| built.map(drop)).map_err(Outcome::Failed)
+}
+
+/// Fetches the kernel and builds our programs for it, unless both are there.
+///
+/// # Errors
+/// The outcome of a step that needs them.
+fn prepare(root: &Path) -> Result<Image, Outcome> {
+    possible().map_err(Outcome::Skipped)?;
+    let folder = root.join("target/rt");
+    let kernel = kernel::fetch(&folder).map_err(Outcome::Skipped)?;
+    let onbeat = program::build(root, &folder).map_err(Outcome::Failed)?;
+    Ok(Image { folder, kernel, onbeat })
 }
 
 /// Kernel parameters of all guests: they skip self-tests of the emulated time stamp counter, and

@@ -1,0 +1,205 @@
+//! Tests of the workspace, and the second try of those that a busy machine may have failed.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use crate::ahead::Ahead;
+use crate::command;
+use crate::report::{Outcome, Report};
+
+/// Most failed tests that are tried again. Tests that run whole robots need the processor in time, which a
+/// shared machine does not always give; more failures than this have another cause.
+const TRIED_AGAIN: usize = 6;
+
+/// Failures told in the summary; the output has all.
+const TOLD: usize = 10;
+
+/// Runs every test of the workspace. A few failed ones are tried once more, each program by itself; the
+/// summary names them as well when they pass then. The second try has the machine to itself.
+pub(crate) fn all(root: &Path, report: &mut Report, ahead: &mut Ahead) {
+    let mut first = Failures::default();
+    report.step("cargo test", || {
+        first = run(&mut cargo_test(root, &[]));
+        if first.may_be_noise() { Outcome::Passed } else { first.outcome() }
+    });
+    if !first.may_be_noise() || first.is_empty() {
+        return;
+    }
+    println!("failed, and tried once more:{first}");
+    ahead.wait();
+    let name = format!("cargo test: a second try of {}", first.tests.join(", "));
+    report.step(&name, || {
+        let mut again = Failures::default();
+        for target in &first.targets {
+            let mut arguments: Vec<&str> = target.split(' ').collect();
+            arguments.extend(["--", "--exact"]);
+            arguments.extend(first.tests.iter().map(String::as_str));
+            again.add(run(&mut cargo_test(root, &arguments)));
+        }
+        again.outcome()
+    });
+}
+
+/// `cargo test` for these targets, or for the workspace. Property tests use the same cases each time, so that
+/// one commit has one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain `cargo test` uses new ones
+/// each time.
+fn cargo_test(root: &Path, arguments: &[&str]) -> Command {
+    let mut tests = command::cargo(root, &["test"]);
+    if arguments.is_empty() {
+        tests.args(["--workspace", "--no-fail-fast"]);
+    }
+    tests.args(arguments);
+    // Tests that start programs of other packages need not build them.
+    tests.env("ONBEAT_BUILT", "1");
+    if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
+        tests.env("PROPTEST_RNG_SEED", "1");
+    }
+    tests
+}
+
+/// Runs `cargo test` with its output shown.
+fn run(tests: &mut Command) -> Failures {
+    println!("$ {}", command::words(tests));
+    let child = tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let ended = child.and_then(|mut child| {
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let errors = thread::spawn(move || Failures::of(errors, |line| eprintln!("{line}")));
+        let mut failures = Failures::of(output, |line| println!("{line}"));
+        failures.add(errors.join().unwrap_or_default());
+        Ok((child.wait()?, failures))
+    });
+    match ended {
+        Ok((status, failures)) if status.success() => failures,
+        Ok((status, mut failures)) => {
+            failures.ended = Some(format!("`{}` ended with {status}", command::words(tests)));
+            failures
+        }
+        Err(error) => Failures {
+            ended: Some(format!("`{}` does not run: {error}", command::words(tests))),
+            ..Failures::default()
+        },
+    }
+}
+
+/// Failures told by `cargo test`.
+#[derive(Debug, Default)]
+struct Failures {
+    /// End of `cargo test` itself, when it was not a success.
+    ended: Option<String>,
+    /// Names of the failed tests.
+    tests: Vec<String>,
+    /// Arguments that select the test programs which failed, as `cargo` prints them.
+    targets: Vec<String>,
+    /// Panics, with the first line of their message.
+    panics: Vec<String>,
+    /// The next line is the message of the last panic.
+    message_follows: bool,
+}
+
+impl Failures {
+    fn of(output: Option<impl Read>, show: impl Fn(&str)) -> Self {
+        let mut failures = Self::default();
+        let Some(output) = output else { return failures };
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            show(&line);
+            failures.read(&line);
+        }
+        failures
+    }
+
+    fn read(&mut self, line: &str) {
+        if std::mem::take(&mut self.message_follows)
+            && let Some(panic) = self.panics.last_mut()
+        {
+            panic.push_str(line);
+        } else if let Some(test) = line.strip_prefix("test ").and_then(|it| it.strip_suffix(" ... FAILED"))
+        {
+            self.tests.push(test.to_owned());
+        } else if let Some(target) = line.strip_prefix("    `-p ").and_then(|it| it.strip_suffix('`')) {
+            self.targets.push(format!("-p {target}"));
+        } else if line.starts_with("thread '") && line.contains("panicked at ") {
+            self.panics.push(format!("{line} "));
+            self.message_follows = true;
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.ended = other.ended.or(self.ended.take());
+        self.tests.extend(other.tests);
+        self.targets.extend(other.targets);
+        self.panics.extend(other.panics);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// True if nothing failed, or a few named tests did in programs that ended by themselves.
+    fn may_be_noise(&self) -> bool {
+        self.is_empty()
+            || ((1..=TRIED_AGAIN).contains(&self.tests.len())
+                && (1..=self.tests.len()).contains(&self.targets.len()))
+    }
+
+    fn outcome(&self) -> Outcome {
+        match &self.ended {
+            None => Outcome::Passed,
+            Some(ended) => Outcome::Failed(format!("{ended}{self}")),
+        }
+    }
+}
+
+impl Display for Failures {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let tests = self.tests.iter().map(|test| format!("{test} FAILED"));
+        let told = tests.take(TOLD).chain(self.panics.iter().take(TOLD).cloned());
+        told.into_iter().try_for_each(|failure| write!(out, "\n    {failure}"))
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::Failures;
+
+    fn read(lines: &[&str]) -> Failures {
+        let mut failures = Failures::default();
+        lines.iter().for_each(|line| failures.read(line));
+        failures.ended = Some("cargo ended with 101".to_owned());
+        failures
+    }
+
+    const ONE_FAILED: [&str; 6] = [
+        "test ring::heals ... ok",
+        "test ring::breaks ... FAILED",
+        "thread 'ring::breaks' (17) panicked at crates/cli/tests/program/ring.rs:9:5:",
+        "no event RingOpen",
+        "error: 1 target failed:",
+        "    `-p onbeat-cli --test program`",
+    ];
+
+    /// The summary names the tests that failed and what they said: the end of a log is often all that is kept.
+    #[test]
+    fn failed_tests_their_programs_and_panics_are_found_in_the_output() {
+        let failures = read(&ONE_FAILED);
+        assert_eq!(failures.tests, ["ring::breaks"]);
+        assert_eq!(failures.targets, ["-p onbeat-cli --test program"]);
+        let panic = "thread 'ring::breaks' (17) panicked at crates/cli/tests/program/ring.rs:9:5: no event RingOpen";
+        assert_eq!(failures.to_string(), format!("\n    ring::breaks FAILED\n    {panic}"));
+        assert!(failures.may_be_noise());
+    }
+
+    /// A program that ended without a word, one that did not compile, and many failures are no noise.
+    #[test]
+    fn a_crash_and_many_failures_are_not_tried_again() {
+        assert!(!read(&["    `-p onbeat-cli --test program`"]).may_be_noise());
+        assert!(!read(&["error: could not compile `onbeat`"]).may_be_noise());
+        let crashed_beside = [&ONE_FAILED[..], &["    `-p onbeat --test door`"]].concat();
+        assert!(!read(&crashed_beside).may_be_noise());
+        let many = ["test a ... FAILED"; 7];
+        assert!(!read(&[&many[..], &ONE_FAILED[4..]].concat()).may_be_noise());
+    }
+}
