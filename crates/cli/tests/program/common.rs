@@ -5,6 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use onbeat::ipc::client::Client;
+use onbeat::ipc::state::State;
+
 /// Output and exit of a run of the program.
 pub(crate) struct Ran {
     /// Exit code; `None` if a signal ended it.
@@ -78,6 +81,37 @@ pub(crate) fn run(arguments: &[&str]) -> Ran {
     let mut command = onbeat();
     command.args(arguments);
     finished(command)
+}
+
+/// Runs an experiment into a folder of its own, and gives both.
+pub(crate) fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
+    let folder = folder(name);
+    let mut command = measure();
+    command.args(arguments).arg("--out").arg(&folder);
+    let _alone = alone();
+    // Every cell brings a bus up and down, on a machine that may be busy.
+    (Running::start(command).finish_within(Duration::from_secs(300)), folder)
+}
+
+/// An empty folder of this test run.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// Looks until the state is so; a minute at most.
+pub(crate) fn until(ipc: &Client, what: &str, is: impl Fn(&State) -> bool) -> State {
+    let (reader, started) = (ipc.state(), Instant::now());
+    loop {
+        let state = reader.read();
+        match state {
+            Ok(state) if is(&state) => return state,
+            state => assert!(started.elapsed() < Duration::from_secs(60), "not {what}: {state:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Output and exit of a command; one that takes longer than a minute is killed and fails.

@@ -178,7 +178,7 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
     let mut run = onbeat();
     run.args(["run", robot, "--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
-    await_cycles(running.id(), 1500);
+    await_cycles(running.id(), 400);
     // Frames are lost where nobody takes them: the cable is out. The default ends a run after 10 s.
     let far = wire.testbed.namespace(Side::Far);
     let set = |state: &str| {

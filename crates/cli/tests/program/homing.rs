@@ -6,7 +6,7 @@ use onbeat::ipc::client::Client;
 use onbeat::ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use onbeat::ipc::state::{State, StopReason};
 
-use crate::common::{Running, alone, await_cycles, file, onbeat};
+use crate::common::{Running, alone, await_cycles, file, onbeat, until};
 
 /// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
 const ROBOT: &str = r#"
@@ -68,17 +68,9 @@ impl Robot {
         robot
     }
 
-    /// Looks until the state is so; a minute at most.
+    /// Looks until the state is so.
     fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
-        let (reader, started) = (self.ipc.state(), Instant::now());
-        loop {
-            let state = reader.read();
-            match state {
-                Ok(state) if is(&state) => return state,
-                state => assert!(started.elapsed() < Duration::from_secs(60), "not {what}: {state:?}"),
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        until(&self.ipc, what, is)
     }
 
     /// The same, again while it is not possible: a host that stood still is an outage, and the axis comes to rest first.

@@ -14,7 +14,7 @@ use onbeat::ipc::client::Client;
 use onbeat::ipc::diagnostics::Diagnostics;
 use onbeat::ipc::state::State;
 
-use crate::common::{Ran, Running, alone, await_cycles, file, finished, onbeat, run};
+use crate::common::{Ran, Running, alone, await_cycles, file, finished, onbeat, run, until};
 
 /// A run with its IPC in a folder of its own.
 struct Opened {
@@ -52,19 +52,6 @@ fn folder(test: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     folder
-}
-
-/// Looks until the state is so; a minute at most.
-fn until(ipc: &Client, what: &str, is: impl Fn(&State) -> bool) -> State {
-    let (reader, started) = (ipc.state(), Instant::now());
-    loop {
-        let state = reader.read();
-        match state {
-            Ok(state) if is(&state) => return state,
-            state => assert!(started.elapsed() < Duration::from_secs(60), "not {what}: {state:?}"),
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 const ENABLED: u8 = 5;

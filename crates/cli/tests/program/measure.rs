@@ -1,28 +1,11 @@
 //! `onbeat measure`: short experiments, whole.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, finished, measure, run};
-
-/// Runs an experiment into a folder of its own, and gives both.
-fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
-    let folder = folder(name);
-    let mut command = measure();
-    command.args(arguments).arg("--out").arg(&folder);
-    let _alone = alone();
-    // Every cell brings a bus up and down, on a machine that may be busy.
-    (Running::start(command).finish_within(Duration::from_secs(300)), folder)
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
+use crate::common::{Running, alone, finished, folder, measure, measured, run};
 
 fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
     let cells = report["values"]["cells"].as_array().expect("cells");

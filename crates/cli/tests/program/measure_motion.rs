@@ -1,26 +1,10 @@
 //! `onbeat measure omni` and `navigation`: bases that drive, from the planner down to simulated drives.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, await_cycles, finished, measure, onbeat, run};
-
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
-
-fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
-    let folder = folder(name);
-    let mut command = measure();
-    command.args(arguments).arg("--out").arg(&folder);
-    let _alone = alone();
-    (Running::start(command).finish_within(Duration::from_secs(300)), folder)
-}
+use crate::common::{Ran, Running, alone, await_cycles, finished, folder, measure, measured, onbeat, run};
 
 fn report(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("report.json")).expect("a saved report");
