@@ -17,9 +17,6 @@ use onbeat_simulator::{EscDescription, EscKind, Oscillator, SubDevice};
 use rig::real::real;
 use rig::{DRIVE, PERIOD, Rig, described};
 
-const KINDS: [EscKind; 6] =
-    [EscKind::Et1100, EscKind::Et1200, EscKind::Lan9252, EscKind::Esc10, EscKind::Esc20, EscKind::IpCore];
-
 fn plain(kind: EscKind) -> Bus {
     let device = SubDevice::new(EscDescription::of_kind(kind), bus::sii(0, 0), Box::new(NoApplication));
     Bus::line(vec![device])
@@ -28,16 +25,16 @@ fn plain(kind: EscKind) -> Bus {
 // feature(simulator): ESCs by kind: ET1100, ET1200, LAN9252, ESC10, ESC20, IP core
 #[test]
 fn each_kind_shows_its_own_registers() {
-    let expected: [[u8; 10]; 6] = [
-        [0x11, 0, 2, 0, 8, 8, 8, 0xFF, 0xFC, 0x00],
-        [0x12, 1, 2, 0, 3, 4, 1, 0x4A, 0xFC, 0x01],
-        [0xC0, 2, 0, 0, 3, 4, 4, 0x1F, 0xCC, 0x01],
-        [0x02, 0, 0, 0, 2, 4, 4, 0x0F, 0x00, 0x00],
-        [0x02, 0, 0, 0, 4, 4, 4, 0x0F, 0x04, 0x00],
-        // As an AKD servo drive has it.
-        [0x04, 2, 0x43, 0, 3, 4, 4, 0x0F, 0x84, 0x01],
-    ];
-    for (kind, expected) in KINDS.into_iter().zip(expected) {
+    for kind in EscKind::ALL {
+        let expected: [u8; 10] = match kind {
+            EscKind::Et1100 => [0x11, 0, 2, 0, 8, 8, 8, 0xFF, 0xFC, 0x00],
+            EscKind::Et1200 => [0x12, 1, 2, 0, 3, 4, 1, 0x4A, 0xFC, 0x01],
+            EscKind::Lan9252 => [0xC0, 2, 0, 0, 3, 4, 4, 0x1F, 0xCC, 0x01],
+            EscKind::Esc10 => [0x02, 0, 0, 0, 2, 4, 4, 0x0F, 0x00, 0x00],
+            EscKind::Esc20 => [0x02, 0, 0, 0, 4, 4, 4, 0x0F, 0x04, 0x00],
+            // As an AKD servo drive has it.
+            EscKind::IpCore => [0x04, 2, 0x43, 0, 3, 4, 4, 0x0F, 0x84, 0x01],
+        };
         let mut bus = plain(kind);
         assert_eq!(bus.read(0, register::TYPE, 10).data, expected, "{kind:?}");
         let eight = bus.read_word(0, sii_interface::CONTROL) & sii_interface::STATUS_READS_8_BYTES != 0;
@@ -51,7 +48,7 @@ fn each_kind_shows_its_own_registers() {
 // feature(simulator): ESCs by kind: ET1100, ET1200, LAN9252, ESC10, ESC20, IP core
 #[test]
 fn what_a_kind_does_not_have_takes_no_write() {
-    for kind in KINDS {
+    for kind in EscKind::ALL {
         let (it, mut bus) = (EscDescription::of_kind(kind), plain(kind));
         for fmmu in 0..16 {
             let counted = bus.write(0, register::FMMU + 16 * fmmu, &[1; 16]);
@@ -99,24 +96,24 @@ fn drive(kind: EscKind) -> SubDevice {
 #[test]
 fn a_main_device_brings_every_kind_to_op_with_the_clock_it_has() {
     let sync0 = Sync0 { cycle: PERIOD, shift: Duration::from_micros(250) };
-    let configurations = KINDS.map(|kind| SubDeviceConfiguration {
+    let configurations = EscKind::ALL.map(|kind| SubDeviceConfiguration {
         sync0: EscDescription::of_kind(kind).features.distributed_clocks().then_some(sync0),
         ..SubDeviceConfiguration::default()
     });
-    let mut rig = Rig::new(described(configurations.to_vec()), KINDS.map(drive).into());
+    let mut rig = Rig::new(described(configurations.to_vec()), EscKind::ALL.map(drive).into());
     rig.run_up();
     for _ in 0..6_000 {
         assert!(rig.cycle().all_fresh);
     }
     let failed = rig.events.iter().find(|event| matches!(event, Event::Failed(_)));
     assert!(failed.is_none(), "{failed:?}");
-    for (found, kind) in rig.main_device.sub_devices().iter().zip(KINDS) {
+    for (found, kind) in rig.main_device.sub_devices().iter().zip(EscKind::ALL) {
         assert_eq!(found.information.fmmu_count, EscDescription::of_kind(kind).fmmus);
         assert_eq!(found.information.features, EscDescription::of_kind(kind).features);
     }
     // Those with clocks agree, over a wrap of 32 bits.
     let with_clock = |&kind: &EscKind| EscDescription::of_kind(kind).features.distributed_clocks();
-    let times = rig.segment.sub_devices().iter().zip(KINDS).filter(|(_, kind)| with_clock(kind));
+    let times = rig.segment.sub_devices().iter().zip(EscKind::ALL).filter(|(_, kind)| with_clock(kind));
     let times: Vec<u32> = times.map(|(it, _)| it.system_time(rig.now) as u32).collect();
     let spread = times.iter().map(|time| time.wrapping_sub(times[0]) as i32).map(i32::unsigned_abs).max();
     assert!(spread < Some(1_000), "{times:?}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bus::Bus;
 use ethercat::al::{AlControl, AlState};
-use ethercat::main_device::{BringUpPhase, Configuration};
+use ethercat::main_device::{BringUpPhase, Configuration, SubDeviceConfiguration, Watchdog};
 use ethercat::register::{self, SyncManager};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::Segment;
@@ -16,7 +16,7 @@ use onbeat_simulator::segment::Attachment;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use rig::{Rig, drives, to_op};
+use rig::{Rig, described, drives, to_op};
 
 const COUNT: u32 = 6;
 
@@ -49,6 +49,19 @@ fn all_are_found(segment: Segment) {
     rig.pump_to(BringUpPhase::PreOp);
     assert_eq!(rig.main_device.phase(), BringUpPhase::PreOp, "{:?}", rig.events);
     assert_eq!(rig.main_device.sub_devices().len(), COUNT as usize);
+}
+
+#[test]
+fn a_pdi_watchdog_that_another_one_switched_off_is_set_as_asked() {
+    let mut bus = Bus::new(Segment::new(drives(1)));
+    assert_eq!(bus.write(0, register::WATCHDOG_TIME_PDI, &[0; 2]), 1);
+    let asked = Watchdog::After(Duration::from_millis(100));
+    let device = SubDeviceConfiguration { pdi_watchdog: Some(asked), ..SubDeviceConfiguration::default() };
+    let mut rig = Rig::on(described(vec![device]), bus.segment);
+    rig.now = bus.now + Duration::from_secs(1);
+    rig.run_up();
+    let found = rig.main_device.sub_devices()[0].watchdogs.expect("they were read");
+    assert_eq!(found.pdi_time(), Some(Duration::from_millis(100)), "{:?}", rig.events);
 }
 
 /// Settings of two bits a port: 0 automatic, 1 opened by hand after closing, 2 open, 3 closed.

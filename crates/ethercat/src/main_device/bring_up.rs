@@ -42,13 +42,14 @@ pub(super) const OPEN_PORTS: [Broadcast; 3] = [
 ];
 
 /// Datagrams that put all SubDevices into a known state, whatever they did before.
-pub(super) const RESET: [Broadcast; 13] = [
+pub(super) const RESET: [Broadcast; 14] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
     Broadcast::Write(register::DL_CONTROL_ALIAS, 0, 1),
     Broadcast::Clear(register::FMMU, 256),
     Broadcast::Clear(register::SYNC_MANAGER, 128),
     Broadcast::Write(register::WATCHDOG_DIVIDER, register::WATCHDOG_DIVIDER_DEFAULT as u64, 2),
+    Broadcast::Write(register::WATCHDOG_TIME_PDI, register::WATCHDOG_TIME_DEFAULT as u64, 2),
     Broadcast::Write(register::WATCHDOG_TIME_PROCESS_DATA, register::WATCHDOG_TIME_DEFAULT as u64, 2),
     Broadcast::Clear(register::RECEIVE_ERROR_COUNTERS, 8),
     Broadcast::Clear(dc::SYSTEM_TIME_OFFSET, 12),

@@ -406,6 +406,9 @@ pub enum Happening {
     OtherMainDevice { source: String, frames: u64 },
     /// The host stood still for so many cycles.
     Stalled { cycles: u64 },
+    /// An event of a newer version, which this one does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 /// One end of a cable of a ring.
@@ -415,35 +418,4 @@ pub struct RingEnd {
     pub position: Option<usize>,
     /// Its port; of the MainDevice 0 for the first interface, 1 for the second.
     pub port: Option<u8>,
-}
-
-impl Happening {
-    /// Place of the SubDevice it is about.
-    #[must_use]
-    pub const fn position(&self) -> Option<usize> {
-        match self {
-            Self::StateChanged { position, .. }
-            | Self::Unreachable { position }
-            | Self::Absent { position }
-            | Self::Joined { position }
-            | Self::Reconfiguring { position }
-            | Self::Recovered { position, .. }
-            | Self::NotRecovered { position, .. }
-            | Self::SyncMissed { position, .. }
-            | Self::SubDeviceLost { position }
-            | Self::SubDeviceBack { position, .. }
-            | Self::Emergency { position, .. }
-            | Self::DriveFault { position, .. } => Some(*position),
-            _ => None,
-        }
-    }
-
-    /// Place of the axis it is about.
-    #[must_use]
-    pub const fn axis(&self) -> Option<usize> {
-        match self {
-            Self::AxisStopped { axis, .. } | Self::AxisFreed { axis } => Some(*axis),
-            _ => None,
-        }
-    }
 }

@@ -103,6 +103,76 @@ fn replies_come_by_number_and_in_their_own_order() {
     drop(interface);
 }
 
+/// A newer cycle tells events that an older reader does not know.
+#[test]
+fn an_event_of_a_newer_version_does_not_end_the_stream() {
+    let newer = r#"{"id":3,"event":{"cycle":7,"at_ns":8,"event":"port_errors_rise","position":3}}"#;
+    let known = serde_json::to_string(&Reply {
+        id: 3,
+        outcome: Outcome::Event(Event { cycle: 7, at_ns: 8, what: Happening::Unknown }),
+    });
+    let known: serde_json::Value = serde_json::from_str(&known.unwrap()).unwrap();
+    let newer: serde_json::Value = serde_json::from_str(newer).unwrap();
+    assert_eq!(known["event"]["cycle"], newer["event"]["cycle"], "the form of a line");
+    let reply: Reply = serde_json::from_value(newer).unwrap();
+    assert_eq!(reply.outcome, Outcome::Event(Event { cycle: 7, at_ns: 8, what: Happening::Unknown }));
+}
+
+/// One of each event; a new one is missed by the compiler in [`next_event`].
+fn events() -> Vec<Happening> {
+    std::iter::successors(Some(Happening::Phase { phase: "Op".into() }), next_event).collect()
+}
+
+fn next_event(event: &Happening) -> Option<Happening> {
+    use Happening::*;
+    let (text, position, axis) = (String::from("why"), 1, 2);
+    Some(match event {
+        Phase { .. } => BusFailed { text },
+        BusFailed { .. } => {
+            StateChanged { position, state: text.clone(), al_status_code: 0x1B, al_status_text: text }
+        }
+        StateChanged { .. } => Unreachable { position },
+        Unreachable { .. } => Absent { position },
+        Absent { .. } => Joined { position },
+        Joined { .. } => Reconfiguring { position },
+        Reconfiguring { .. } => Recovered { position, anew: true },
+        Recovered { .. } => NotRecovered { position, text, again_in_ns: None },
+        NotRecovered { .. } => Stranger { place: 3, vendor_id: 1, product_code: 2, revision: 3, serial: 4 },
+        Stranger { .. } => SyncMissed { position, text },
+        SyncMissed { .. } => SubDeviceLost { position },
+        SubDeviceLost { .. } => SubDeviceBack { position, after: 4 },
+        SubDeviceBack { .. } => {
+            Emergency { position, error_code: 0x2310, error_register: 1, data: Bytes(vec![1; 5]) }
+        }
+        Emergency { .. } => DriveFault { axis, position, error_code: 0x2310 },
+        DriveFault { .. } => AxisStopped { axis, reason: text },
+        AxisStopped { .. } => AxisFreed { axis },
+        AxisFreed { .. } => Interlock { interlock: 0, allows: true },
+        Interlock { .. } => ClockLock { state: text, phase_error_ns: -5 },
+        ClockLock { .. } => LinkFailed { code: 5 },
+        LinkFailed { .. } => LinkWorks { after: 4 },
+        LinkWorks { .. } => RingOpen { between: [RingEnd { position: None, port: Some(0) }; 2] },
+        RingOpen { .. } => RingClosed { after: 4 },
+        RingClosed { .. } => OtherMainDevice { source: text, frames: 1 },
+        OtherMainDevice { .. } => Stalled { cycles: 9 },
+        Stalled { .. } => Unknown,
+        Unknown => return None,
+    })
+}
+
+#[test]
+fn every_event_is_in_the_documentation_and_has_a_sentence() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bus.md")).unwrap();
+    for event in events() {
+        let line = serde_json::to_value(&event).unwrap();
+        let name = line["event"].as_str().unwrap();
+        assert!(event == Happening::Unknown || page.contains(&format!("`{name}`")), "{name}");
+        let sentence = event.sentence(&Description::default());
+        assert!(!sentence.is_empty() && !sentence.contains("  "), "{sentence}");
+        assert_eq!(serde_json::from_value::<Happening>(line).unwrap(), event);
+    }
+}
+
 #[test]
 fn every_message_comes_back_from_its_line() {
     let event = Event {

@@ -47,7 +47,7 @@ impl Happening {
                 format!("{} could not be brought back to Op: {text}; {next}", sub_device(*position))
             }
             Self::Stranger { place, vendor_id, product_code, revision, serial } => format!(
-                "a SubDevice that is none of those missing stands at place {place}, and is left in Init: vendor                  {vendor_id:#010x}, product {product_code:#010x}, revision {revision:#010x}, serial {serial}"
+                "a SubDevice that is none of those missing stands at place {place}, and is left in Init: vendor {vendor_id:#010x}, product {product_code:#010x}, revision {revision:#010x}, serial {serial}"
             ),
             Self::SyncMissed { position, text } => {
                 format!("SYNC0 of {} is started anew: {text}", sub_device(*position))
@@ -89,6 +89,7 @@ impl Happening {
                 format!("another MainDevice, source {source}, is on the wire: {frames} frames of it")
             }
             Self::Stalled { cycles } => format!("the process or machine stood still for {cycles} cycles"),
+            Self::Unknown => "an event that this version does not know".to_owned(),
         }
     }
 }

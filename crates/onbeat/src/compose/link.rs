@@ -33,7 +33,7 @@ pub struct Wire {
     pub link: LinkKind,
     /// Takes the SubDevices from another MainDevice that is heard.
     pub take_over: bool,
-    /// RobotConfig file to simulate instead of the robot's own SubDevices.
+    /// Robot file to simulate instead of the robot's own SubDevices.
     pub segment: Option<PathBuf>,
     /// File for every frame, sent and received.
     pub capture: Option<PathBuf>,

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use ipc::bus::{Event, Happening};
 use ipc::client::Client;
 use ipc::description::Description;
+use ipc::state::LockState;
 use serde_json::Value;
 
 use super::diagnostics::{flatten, pair, status};
@@ -105,13 +106,24 @@ fn level(what: &Happening) -> Level {
         | Happening::DriveFault { .. }
         | Happening::AxisStopped { .. }
         | Happening::LinkFailed { .. } => Level::Error,
-        Happening::Absent { .. } | Happening::Reconfiguring { .. } | Happening::Stranger { .. } => {
-            Level::Warn
-        }
-        Happening::Interlock { allows: false, .. }
+        Happening::Absent { .. }
+        | Happening::Reconfiguring { .. }
+        | Happening::Stranger { .. }
+        | Happening::SyncMissed { .. }
+        | Happening::Interlock { allows: false, .. }
         | Happening::OtherMainDevice { .. }
         | Happening::RingOpen { .. }
-        | Happening::Stalled { .. } => Level::Warn,
-        _ => Level::Ok,
+        | Happening::Stalled { .. }
+        | Happening::Unknown => Level::Warn,
+        Happening::ClockLock { state, .. } if state != LockState::Locked.name() => Level::Warn,
+        Happening::Phase { .. }
+        | Happening::Joined { .. }
+        | Happening::Recovered { .. }
+        | Happening::SubDeviceBack { .. }
+        | Happening::AxisFreed { .. }
+        | Happening::Interlock { allows: true, .. }
+        | Happening::ClockLock { .. }
+        | Happening::LinkWorks { .. }
+        | Happening::RingClosed { .. } => Level::Ok,
     }
 }
