@@ -26,7 +26,7 @@ pub struct FaultRates {
     pub corrupt: f64,
     /// A second copy follows the frame.
     pub duplicate: f64,
-    /// The frame comes `delay_by` later.
+    /// The frame comes `delay_by` later; one that comes while 64 are held back is lost.
     pub delay: f64,
     /// Delay of a delayed frame.
     pub delay_by: Duration,

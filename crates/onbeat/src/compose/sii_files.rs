@@ -88,11 +88,18 @@ impl SiiFiles {
     }
 }
 
-/// File of a SubDevice: its name, with `_` in place of letters that have another meaning in a path.
+/// File of a SubDevice: its name, with letters that may have another meaning in a path as `%` and their number, so that no
+/// two names have one file.
 fn file_name(name: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | ' ');
-    let name: String = name.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
-    format!("{name}.sii")
+    let mut file = String::new();
+    for letter in name.chars() {
+        if letter.is_alphanumeric() || matches!(letter, '-' | '_' | ' ') {
+            file.push(letter);
+        } else {
+            file.push_str(&format!("%{:02X}", u32::from(letter)));
+        }
+    }
+    file + ".sii"
 }
 
 /// Hands changes over to the thread that writes them.
@@ -185,7 +192,7 @@ mod tests {
         drop(store);
         files.finish().unwrap();
         let names: Vec<_> = fs::read_dir(&folder.0).unwrap().map(|it| it.unwrap().file_name()).collect();
-        assert_eq!(names, ["left_arm.sii"]);
+        assert_eq!(names, ["left%2Farm.sii"]);
         let files = SiiFiles::open(&folder.0).unwrap();
         assert_eq!(alias(&files), 99);
         files.finish().unwrap();

@@ -10,6 +10,7 @@ use robot::{duration, nearest};
 use thiserror::Error;
 
 use super::frames::fixed;
+use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 /// Forms of a fault, and what each does. SUBDEVICE is a name or a position.
@@ -147,7 +148,7 @@ impl Words<'_> {
 
     fn mailbox(&mut self) -> Found<Fault> {
         let runs = self.choice(&[("stuck", false), ("free", true)])?;
-        Ok(Fault::Mailbox { position: self.sub_device()?, runs })
+        Ok(Fault::Mailbox { position: self.one_with(WITH_MAILBOX, |it| it.has_mailbox)?, runs })
     }
 
     fn application(&mut self) -> Found<Fault> {
@@ -222,7 +223,7 @@ impl Words<'_> {
 
     fn clock(&mut self) -> Found<Fault> {
         self.choice(&[("jump", ())])?;
-        let position = self.sub_device()?;
+        let position = self.one_with(WITH_CLOCK, |it| it.has_clock)?;
         let word = self.take(JUMP)?;
         let signed = |sign: char, sense: i64| {
             let time = duration::parse(word.text.strip_prefix(sign)?).ok()?;
@@ -234,7 +235,7 @@ impl Words<'_> {
 
     fn latch(&mut self) -> Found<Fault> {
         let high = self.choice(&[("high", true), ("low", false)])?;
-        let position = self.sub_device()?;
+        let position = self.one_with(WITH_CLOCK, |it| it.has_clock)?;
         let input = self.number("a latch input", 0, 1)? as usize;
         Ok(Fault::Latch { position, input, high })
     }
@@ -303,6 +304,8 @@ impl Words<'_> {
     }
 }
 
+const WITH_MAILBOX: &str = "a SubDevice with a mailbox";
+const WITH_CLOCK: &str = "a SubDevice with a distributed clock";
 const JUMP: &str = "a time with its sign, as +1ms or -200us";
 const TORQUE: &str = "a torque to three decimals, as 0.5Nm";
 const SHARE: &str = "a share of at most 100% to four decimals, as 2.5%";
@@ -386,6 +389,13 @@ impl<'t> Words<'t> {
     fn sub_device(&mut self) -> Found<usize> {
         let word = self.take(&self.some_sub_device())?;
         self.position(word, word.text)
+    }
+
+    fn one_with(&mut self, expected: &str, has: impl Fn(&Target) -> bool) -> Found<usize> {
+        let word = self.take(expected)?;
+        let position = self.position(word, word.text)?;
+        let found = self.targets.get(position).is_some_and(has);
+        if found { Ok(position) } else { Err(word.is_not(expected, "name another")) }
     }
 
     fn some_sub_device(&self) -> String {

@@ -82,7 +82,12 @@ pub struct FaultHandle(SyncSender<Order>);
 
 #[derive(Debug)]
 enum Order {
-    Take(Timed, SyncSender<Duration>),
+    Take {
+        timed: Timed,
+        /// Who asked waits no longer.
+        until: std::time::Instant,
+        answer: SyncSender<Duration>,
+    },
     List(SyncSender<Listing>),
 }
 
@@ -104,13 +109,17 @@ const REPORTS: usize = 256;
 /// Longest wait for the segment, which looks every 250 us.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Longer wait for the answer to an order that the segment took at the end of that time.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+
 impl FaultHandle {
     /// Has a fault take place; returns when it did, since the start. Waits for that.
     ///
     /// # Errors
     /// The segment is gone, or stands still.
     pub fn take(&self, timed: Timed) -> Result<Duration, NotTaken> {
-        self.ask(|answer| Order::Take(timed, answer))
+        let until = std::time::Instant::now() + PATIENCE;
+        self.ask(|answer| Order::Take { timed, until, answer })
     }
 
     /// Faults that last, and those to come.
@@ -124,7 +133,7 @@ impl FaultHandle {
     fn ask<T>(&self, order: impl FnOnce(SyncSender<T>) -> Order) -> Result<T, NotTaken> {
         let (answer, answered) = sync_channel(1);
         self.0.try_send(order(answer)).map_err(|_: TrySendError<_>| NotTaken)?;
-        answered.recv_timeout(PATIENCE).map_err(|_| NotTaken)
+        answered.recv_timeout(PATIENCE + ANSWERED_WITHIN).map_err(|_| NotTaken)
     }
 }
 
@@ -171,9 +180,10 @@ impl FaultySegment {
             self.take(began + step.at, step.at, step.timed);
         }
         while let Ok(order) = self.orders.try_recv() {
-            // Whoever does not wait for the answer any more gets none.
+            // Whoever does not wait for the answer any more gets none, and no fault that was said not to take place.
             match order {
-                Order::Take(timed, answer) => {
+                Order::Take { until, .. } if std::time::Instant::now() > until => {}
+                Order::Take { timed, answer, .. } => {
                     self.take(now, since, timed);
                     let _ = answer.try_send(since);
                 }

@@ -2,7 +2,7 @@
 
 use ethercat::register::dl::PORTS;
 use robot::RobotConfig;
-use simulator::{Segment, SubDevice};
+use simulator::Segment;
 
 /// SubDevices by position.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,8 @@ pub(super) struct Target {
     pub(super) cables: [bool; PORTS],
     /// Axes of a servo drive; 0 of anything else.
     pub(super) axes: usize,
+    pub(super) has_mailbox: bool,
+    pub(super) has_clock: bool,
 }
 
 impl Targets {
@@ -27,13 +29,18 @@ impl Targets {
     }
 
     fn named(names: impl Iterator<Item = String>, segment: &mut Segment) -> Self {
-        let target = |(position, name)| Target {
-            name,
-            cables: std::array::from_fn(|port| segment.has_cable(position, port)),
-            axes: segment
-                .sub_device_mut(position)
-                .and_then(SubDevice::servo_mut)
-                .map_or(0, |it| it.axes().len()),
+        let target = |(position, name)| {
+            let cables = std::array::from_fn(|port| segment.has_cable(position, port));
+            let Some(device) = segment.sub_device_mut(position) else {
+                return Target { name, cables, ..Target::default() };
+            };
+            Target {
+                name,
+                cables,
+                has_mailbox: device.has_mailbox(),
+                has_clock: device.has_clock(),
+                axes: device.servo_mut().map_or(0, |it| it.axes().len()),
+            }
         };
         Self(names.enumerate().map(target).collect())
     }
@@ -65,6 +72,8 @@ impl Targets {
             name: (*name).to_owned(),
             cables: [true, position < last, false, false],
             axes: if name.starts_with("drive") { 2 } else { 0 },
+            has_mailbox: !name.starts_with("plain"),
+            has_clock: !name.starts_with("plain"),
         };
         Self(names.iter().enumerate().map(target).collect())
     }

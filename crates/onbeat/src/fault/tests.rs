@@ -124,6 +124,23 @@ fn the_grammar_is_whole() {
     assert_eq!(known, listed);
 }
 
+#[test]
+fn a_fault_of_what_a_sub_device_does_not_have_is_refused() {
+    let targets = Targets::line(&["plain", "drive-1"]);
+    for (line, expected) in [
+        ("mailbox stuck plain", "column 15: found \"plain\", expected a SubDevice with a mailbox"),
+        (
+            "clock jump plain +1ms",
+            "column 12: found \"plain\", expected a SubDevice with a distributed clock",
+        ),
+        ("latch high plain 0", "column 12: found \"plain\", expected a SubDevice with a distributed clock"),
+    ] {
+        let sentence = Timed::parse(line, &targets).unwrap_err().to_string();
+        assert!(sentence.contains(expected), "{sentence}");
+        assert!(Timed::parse(&line.replace("plain", "drive-1"), &targets).is_ok());
+    }
+}
+
 /// The page about faults.
 const PAGE: &str = include_str!("../../../../docs/simulate.md");
 

@@ -10,6 +10,10 @@ use crate::source::Place;
 /// Checks one SubDevice behind those before it.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
     told_apart(it, before, entry)?;
+    if it.group.as_deref().is_some_and(str::is_empty) {
+        let remedy = "name the group, or leave the key out";
+        return Err(Problem::new(entry.key("group"), "group = \"\"", "a name", remedy));
+    }
     let presence = it.presence;
     let same = |other: &&SubDevice| it.group.is_some() && other.group == it.group;
     let first = before.iter().find(same);
@@ -25,6 +29,13 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
             let found = format!("hot-connect group \"{group}\" with another SubDevice in it");
             let expected = "all of a group in a row, as they are plugged";
             return Err(Problem::new(entry.key("group"), found, expected, "move this entry up"));
+        }
+        let parent = it.parent.as_ref().and_then(|parent| before.get(parent.position));
+        if let Some(parent) = parent.filter(|parent| presence == Presence::HotConnect && !same(parent)) {
+            let found = format!("hot-connect group \"{group}\" with a cable to \"{}\"", parent.name);
+            let expected = format!("one cable to the others, that of \"{}\"", first.name);
+            let remedy = "attach it to one of its group, or give it a group of its own";
+            return Err(Problem::new(entry.key("group"), found, expected, remedy));
         }
     }
     let stands_behind = presence == Presence::HotConnect && first.is_some();

@@ -173,6 +173,18 @@ fn presences_and_groups_do_not_contradict_themselves() {
         "r.toml:29:9: hot-connect group \"tool\" with another SubDevice in it, expected all of a group in a row, as they are plugged: \
          move this entry up"
     );
+    assert_eq!(
+        hub("group = \"\""),
+        "r.toml:19:9: group = \"\", expected a name: name the group, or leave the key out"
+    );
+    let branch = "\n[[bus.sub_device]]\nname = \"first\"\npresence = \"hot_connect\"\ngroup = \"tool\"\nalias = 5\n\n\
+                  [[bus.sub_device]]\nname = \"second\"\npresence = \"hot_connect\"\ngroup = \"tool\"\nparent = \"hub\"\nport = 2";
+    let text = GOOD.replace(HUB, &format!("{HUB}\n{branch}"));
+    assert_eq!(
+        RobotConfig::parse(&text, "r.toml").unwrap_err().to_string(),
+        "r.toml:29:9: hot-connect group \"tool\" with a cable to \"hub\", expected one cable to the others, that of \"first\": \
+         attach it to one of its group, or give it a group of its own"
+    );
     let identity = "identity = { vendor_id = 2, product_code = 3 }";
     assert_eq!(
         drives(&format!("presence = \"hot_connect\"\n{identity}"), identity).unwrap_err(),

@@ -152,6 +152,18 @@ impl SubDevice {
         self.application_runs = runs;
     }
 
+    /// True if its SII has a mailbox.
+    #[must_use]
+    pub fn has_mailbox(&self) -> bool {
+        setup::has_mailbox(&self.esc)
+    }
+
+    /// True if its ESC has a distributed clock.
+    #[must_use]
+    pub fn has_clock(&self) -> bool {
+        self.esc.features().distributed_clocks()
+    }
+
     /// Stops the mailbox, like firmware that hangs in a request, or lets it go on: while it is stopped a
     /// request stays in its SyncManager without an answer; states and process data go on.
     pub fn set_mailbox_runs(&mut self, runs: bool) {

@@ -13,11 +13,15 @@ use crate::esc::{Esc, FIRST_SHARED, Kind, SyncManagerUnit};
 /// Shortest mailbox: header, CoE header and an expedited SDO.
 const SHORTEST_MAILBOX: usize = 16;
 
+/// True if the loaded SII has a mailbox.
+pub(super) fn has_mailbox(esc: &Esc) -> bool {
+    let header = sii::Header::parse(esc.sii().image());
+    esc.sii_loaded() && header.is_ok_and(|header| header.mailbox().is_some())
+}
+
 /// Checks the mailbox SyncManagers that this SubDevice needs in `state`.
 pub(super) fn check_mailbox(esc: &Esc, state: AlState) -> Result<(), AlStatusCode> {
-    let header = sii::Header::parse(esc.sii().image());
-    let has_mailbox = esc.sii_loaded() && header.is_ok_and(|header| header.mailbox().is_some());
-    if !has_mailbox {
+    if !has_mailbox(esc) {
         return Ok(());
     }
     let fits = |number: usize, direction| {

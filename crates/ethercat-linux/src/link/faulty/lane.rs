@@ -95,8 +95,11 @@ impl Lane {
         if duplicated && self.hold(Hold::Until(now), frame) {
             self.counts.duplicated += 1;
         }
-        if delayed && self.hold(Hold::Until(now + self.rates.delay_by), frame) {
-            self.counts.delayed += 1;
+        if delayed {
+            // A queue on the way that is full loses what comes then.
+            let held = self.hold(Hold::Until(now + self.rates.delay_by), frame);
+            let count = if held { &mut self.counts.delayed } else { &mut self.counts.lost };
+            *count += 1;
             return false;
         }
         let latest = now + self.rates.delay_by.max(Duration::from_millis(2));

@@ -300,3 +300,18 @@ fn a_segment_that_is_gone_or_stands_still_takes_no_fault() {
     drop(rig);
     assert_eq!(handle.list(), Err(NotTaken));
 }
+
+/// The answer was that it did not take place: then it does not, either, once the segment goes on.
+#[test]
+fn a_fault_that_was_given_up_does_not_take_place_later() {
+    let mut rig = Rig::new("");
+    let timed = Timed::parse("power off drive-1", &rig.targets).unwrap();
+    assert_eq!(rig.handle.take(timed), Err(NotTaken), "nobody lets the time of the segment pass");
+    rig.wait(1);
+    let handle = rig.handle.clone();
+    let listing = thread::spawn(move || handle.list());
+    while !listing.is_finished() {
+        rig.wait(rig.now.as_millis() as u64 + 1);
+    }
+    assert_eq!(listing.join().unwrap().unwrap().active, []);
+}
