@@ -397,15 +397,16 @@ impl MainDevice {
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
             if let Some(reference) = self.reference.filter(|_| self.reference_hands_on) {
-                let station = self.sub_devices[usize::from(reference)].station_address;
+                let reference = &self.sub_devices[usize::from(reference)];
+                let (station, length) = (reference.station_address, reference.system_time_length());
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
                     let time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
-                    if let Some(data) = outgoing.push(Command::Fpwr, address, 8, Owner::HostTime) {
-                        data.copy_from_slice(&time.to_le_bytes());
+                    if let Some(data) = outgoing.push(Command::Fpwr, address, length, Owner::HostTime) {
+                        data.copy_from_slice(&time.to_le_bytes()[..length]);
                     }
                 }
-                outgoing.push(Command::Frmw, address, 8, Owner::ReferenceTime);
+                outgoing.push(Command::Frmw, address, length, Owner::ReferenceTime);
             }
             let address = Address::Broadcast { register: register::AL_STATUS };
             outgoing.push(Command::Brd, address, 2, Owner::BusStatus);

@@ -157,6 +157,7 @@ impl MainDevice {
                         worker.start(&mut plan::read_latched_times());
                     }
                 }
+                self.latched_at = now;
                 self.phase = Phase::ReadLatched;
                 Ok(())
             }
@@ -274,6 +275,7 @@ impl MainDevice {
         let assigned = &self.assigned;
         let is_stranger = |place: usize| assigned.get(place).is_some_and(Option::is_none);
         self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time, is_stranger);
+        self.clocks_set = Some((system_time, self.latched_at));
     }
 
     pub(super) fn begin_clocks(&mut self) -> Result<(), BusError> {
