@@ -106,7 +106,7 @@ pub fn second_copy(frame: &mut [u8], before: Option<u16>, time: Option<u64>) -> 
     while let Ok(place) = place_at(frame, offset, end) {
         contents.note(&place);
         let header = second_header(place.header, before, time);
-        if let (Command::Frmw, Some(time)) = (header.command, time) {
+        if let (Command::Frmw, Some(time), 1..) = (header.command, time, before.unwrap_or(1)) {
             let data = &mut frame[place.data()];
             data.copy_from_slice(&time.to_le_bytes()[..data.len()]);
         }
@@ -142,6 +142,8 @@ fn second_header(mut header: DatagramHeader, before: Option<u16>, time: Option<u
             header.address = u32::from(header.adp().wrapping_add(before)) | u32::from(header.ado()) << 16;
         }
         (Aprd | Apwr | Aprw, None) => header.command = Nop,
+        // Behind a break at the first cable are all, the reference clock too: it puts its time in.
+        (Frmw, Some(0)) if is_time(&header) => {}
         (Armw | Frmw, _) if time.is_none() || !is_time(&header) => header.command = Nop,
         _ => {}
     }

@@ -131,7 +131,7 @@ fn time_beyond(node: &ClockNode, latched: &LatchedTimes) -> u32 {
 
 /// Time from a SubDevice's entry until it processed the frame: none where that is port 0, behind which the
 /// processing unit lies.
-fn before_processing(node: &ClockNode, latched: &LatchedTimes) -> u32 {
+pub(super) fn before_processing(node: &ClockNode, latched: &LatchedTimes) -> u32 {
     let entry = usize::from(node.entry);
     let came_back = match node.status.is_open(0) {
         true => 0,

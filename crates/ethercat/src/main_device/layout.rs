@@ -46,6 +46,8 @@ pub(super) struct Share {
     pub(super) physical_address: u16,
     pub(super) bits: usize,
     pub(super) refuses_lrw: bool,
+    /// Its FMMUs map bits, and not whole bytes only.
+    pub(super) maps_bits: bool,
     /// Its SubDevice may be absent.
     pub(super) is_loose: bool,
     /// Cycles from one exchange to the next.

@@ -42,6 +42,7 @@ mod late;
 mod layout;
 mod limits;
 mod mailbox;
+mod open_ring;
 mod others;
 mod outline;
 mod phase;
@@ -139,6 +140,8 @@ pub struct MainDevice {
     /// When it was gone; until another is elected.
     reference_lost: Option<Instant>,
     recovery: Recovery,
+    /// SubDevices in front of the break, if its link is a ring that is open.
+    ring_open_behind: Option<u16>,
     /// When the frame that all clocks latched came back, and the time of the bus that they were set to show then.
     latched_at: Instant,
     clocks_set: Option<(u64, Instant)>,
@@ -181,6 +184,7 @@ impl MainDevice {
             reference_hands_on: true,
             reference_lost: None,
             recovery: Recovery::default(),
+            ring_open_behind: None,
             latched_at: Instant::EPOCH,
             clocks_set: None,
             reference_time: None,

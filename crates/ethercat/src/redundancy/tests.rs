@@ -133,6 +133,11 @@ fn the_second_copy_carries_the_time_and_never_zeroes() {
     let command = |frame: &[u8]| Frame::parse(frame).unwrap().datagrams().nth(1).unwrap().header.command;
     assert_eq!(command(&copy), Command::Nop, "before the time is known nobody is told one");
     let mut copy = sent.clone();
+    second_copy(&mut copy, Some(0), Some(7));
+    let data = Frame::parse(&copy).unwrap().datagrams().nth(1).map(|it| it.data.to_vec());
+    assert_eq!(command(&copy), Command::Frmw, "all are behind the break: the reference clock tells it");
+    assert_eq!(data, Some(vec![0; 8]));
+    let mut copy = sent.clone();
     let contents = second_copy(&mut copy, Some(2), Some(0x0102_0304_0506));
     let time = 0x0102_0304_0000_u64.to_le_bytes();
     let first = processed(&sent, Part { data: &time, working_counter: 2, passed: 0 });

@@ -66,12 +66,12 @@ impl Packed {
 }
 
 /// Divides the shares of a group into whole ones and those to be packed: less than a byte, all that their SubDevice has in this direction, and
-/// not of one that may be absent.
+/// not of one that may be absent or whose FMMUs map whole bytes only.
 pub(super) fn divided(group: &[Share]) -> (Vec<Share>, Vec<Share>) {
     let is_like = |a: &Share, b: &Share| (a.position, a.direction) == (b.position, b.direction);
     let is_whole = |share: &Share| {
         let alike = group.iter().filter(|other| is_like(share, other)).count();
-        !(1..8).contains(&share.bits) || share.is_loose || alike > 1
+        !(1..8).contains(&share.bits) || share.is_loose || !share.maps_bits || alike > 1
     };
     group.iter().partition(|share| is_whole(share))
 }

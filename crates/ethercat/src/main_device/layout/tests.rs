@@ -10,6 +10,7 @@ fn share(position: u16, output: bool, bits: usize) -> Share {
         physical_address: 0x1100,
         bits,
         refuses_lrw: false,
+        maps_bits: true,
         is_loose: false,
         every: 1,
     }
@@ -230,13 +231,13 @@ fn bits_go_to_and_from_their_places() {
     assert_eq!(inputs, [0x0F, 0x02, 0x01, 0x07]);
 }
 
-/// Alone in their bytes: those that may be absent, and those with more in the same direction.
+/// Alone in their bytes: those that may be absent, those with more in the same direction, and those whose FMMUs map whole bytes only.
 #[test]
 fn those_that_may_be_absent_share_no_byte() {
-    let mut shares = [share(0, false, 4), share(1, false, 4), share(2, false, 4), share(2, false, 4)];
-    shares[1].is_loose = true;
+    let mut shares = [0, 1, 2, 2, 3].map(|position| share(position, false, 4));
+    (shares[1].is_loose, shares[4].maps_bits) = (true, false);
     let layout = Layout::new(&shares, true);
-    assert_eq!(layout.chunks[0].input_bytes(), 4);
+    assert_eq!(layout.chunks[0].input_bytes(), 5);
     assert!(layout.pieces.iter().all(|it| it.start_bit == 0));
 }
 
