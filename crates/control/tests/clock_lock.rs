@@ -19,21 +19,21 @@ use onbeat_control::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
-use simulator::{EscDescription, Oscillator, Segment, SubDevice};
+use simulator::{EscDescription, EscKind, Oscillator, Segment, SubDevice};
 use support::{PERIOD, Sway, axes};
 use types::{CycleClock, LockState};
 
-/// Two drives whose clocks are off by this, and by as much the other way.
-fn segment(ppm: f64) -> Segment {
-    let drive = |drift_ppm: f64| {
+/// Two drives whose clocks are off by this, and by as much the other way; the first behind an ESC of this kind.
+fn segment(kind: EscKind, ppm: f64) -> Segment {
+    let drive = |kind: EscKind, drift_ppm: f64| {
         let identity = ethercat::sii::Identity { vendor_id: 2, product_code: 3, revision: 1, serial: 0 };
         let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
         let description = ServoDescription::new(DeviceDescription::new(identity, "Servo"));
         let oscillator = Oscillator { drift_ppm, ..Oscillator::default() };
-        let esc = EscDescription { oscillator, ..EscDescription::default() };
+        let esc = EscDescription { oscillator, ..EscDescription::of_kind(kind) };
         SubDevice::new(esc, sii, Box::new(ServoDrive::new(&description).unwrap()))
     };
-    Segment::new(vec![drive(ppm), drive(-ppm)])
+    Segment::new(vec![drive(kind, ppm), drive(EscKind::Et1100, -ppm)])
 }
 
 /// The bus, and a host that stands still for 300 ms in the middle of it.
@@ -42,14 +42,16 @@ struct Bus {
     clock: VirtualClock,
     frames: u64,
     stalls_at: Option<u64>,
-    /// Reference clock's time, and this host's, with every frame.
+    /// SubDevice whose clock tells the time of the bus: the reference clock, if that counts 64 bits.
+    told: usize,
+    /// Time of the bus, and this host's, with every frame.
     seen: Sender<(u64, Instant)>,
 }
 
 impl ethercat::link::Segment for Bus {
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
         self.frames += 1;
-        let _ = self.seen.send((self.segment.sub_devices()[0].system_time(now), now));
+        let _ = self.seen.send((self.segment.sub_devices()[self.told].system_time(now), now));
         let answered = self.segment.process_frame(now, frame);
         if self.stalls_at == Some(self.frames) {
             self.clock.advance(Duration::from_millis(300));
@@ -64,17 +66,23 @@ impl ethercat::link::Segment for Bus {
 
 struct Ran {
     ended: Ended<DirectLink<Bus, VirtualClock>>,
-    /// Reference clock's time, and this host's, with every frame.
+    /// Time of the bus, and this host's, with every frame.
     seen: Vec<(u64, Instant)>,
     /// Changes of the lock, by their cycles.
     locks: Vec<(u64, LockState)>,
 }
 
 fn run(ppm: f64, clock: CycleClock, stalls_at: Option<u64>) -> Ran {
+    run_behind(EscKind::Et1100, ppm, clock, stalls_at)
+}
+
+fn run_behind(kind: EscKind, ppm: f64, clock: CycleClock, stalls_at: Option<u64>) -> Ran {
     let time = VirtualClock::default();
     time.advance(Duration::from_secs(1000));
-    let (seen, told) = channel();
-    let bus = Bus { segment: segment(ppm), clock: time.clone(), frames: 0, stalls_at, seen };
+    let (seen, heard) = channel();
+    let told = usize::from(kind != EscKind::Et1100);
+    let segment = segment(kind, ppm);
+    let bus = Bus { segment, clock: time.clone(), frames: 0, stalls_at, told, seen };
     let mut link = DirectLink::new(bus, time.clone(), Duration::from_micros(60));
     let configuration = Configuration {
         target: AlState::Op,
@@ -87,7 +95,7 @@ fn run(ppm: f64, clock: CycleClock, stalls_at: Option<u64>) -> Ran {
     Pump { main_device: &mut main_device, link: &mut link, clock: &time, stop: stop.flag() }
         .bring_up(Duration::from_secs(20), |_| ())
         .unwrap();
-    told.try_iter().for_each(drop);
+    heard.try_iter().for_each(drop);
     let configuration =
         CycleConfiguration { cycles: Some(6_000), clock, ..CycleConfiguration::every(PERIOD) };
     let controller = Box::new(Sway::new(2));
@@ -101,7 +109,7 @@ fn run(ppm: f64, clock: CycleClock, stalls_at: Option<u64>) -> Ran {
         _ => None,
     };
     let locks = std::iter::from_fn(|| observer.next_event()).filter_map(lock).collect();
-    Ran { ended, seen: told.try_iter().collect(), locks }
+    Ran { ended, seen: heard.try_iter().collect(), locks }
 }
 
 /// Distance of a frame from half a period of the reference clock, ns.
@@ -158,4 +166,24 @@ fn the_reference_clock_steers_after_the_host() {
     // 50 ppm of three seconds.
     assert!((100_000..200_000).contains(&own), "{own} ns");
     assert!(steered < 5_000, "{steered} ns");
+}
+
+/// A reference clock of 32 bits wraps twice in this time: the lock is held over it, and the difference of the clocks is that of the whole times.
+#[test]
+fn a_reference_clock_of_32_bits_is_followed_over_its_wraps() {
+    for kind in [EscKind::Esc20, EscKind::IpCore] {
+        let ran = run_behind(kind, 50.0, CycleClock::Reference, None);
+        let wraps = |(time, _): &(u64, Instant)| time >> 32;
+        assert!(ran.seen.last().map(wraps) >= ran.seen.first().map(|it| wraps(it) + 1), "{kind:?}");
+        let [(cycle, LockState::Locked)] = ran.locks[..] else { panic!("{kind:?}: {:?}", ran.locks) };
+        assert!(cycle < 2_000, "locked in cycle {cycle}");
+        let held = ran.seen[ran.seen.len() / 2..].iter().map(phase_error).map(i64::abs).max().unwrap();
+        assert!(held < 5_000, "{kind:?}: {held} ns from its place");
+        assert_eq!(ran.ended.status.lock.losses, 0);
+        let ReferenceReport { heard, difference_ns, frame_phase_ns } = ran.ended.before_stop.reference;
+        let (reference, host) = ran.seen.last().unwrap();
+        let real = *reference as i64 - host.as_nanos() as i64;
+        assert!(heard && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
+        assert!(frame_phase_ns.abs_diff(500_000) < 5_000, "{frame_phase_ns} ns behind SYNC0");
+    }
 }

@@ -138,6 +138,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
                 let (phase, awaited) = (self.main_device.phase(), self.main_device.awaited());
                 return Err(BringUpError::TimedOut { phase, patience, awaited });
             }
+            self.main_device.note_ring(self.link.ring());
             let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
             let timeout = next.since(now).clamp(Duration::from_micros(10), LONGEST_SLEEP);
             if let Some(length) = self.link.receive(&mut frame, timeout)? {

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ethercat::link::Segment;
-use ethercat::main_device::{Configuration, MainDevice, Output, SubDevice};
+use ethercat::main_device::{Configuration, FindingEnd, MainDevice, Output, SubDevice, ring_break};
 use ethercat::pdo::{Pdo, ProcessValue};
+use ethercat::redundancy::Ring;
 use ethercat::sii::Identity;
 use rt::clock::MonotonicClock;
 
 use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
-use crate::link::{InterfaceLink, Link, LinkKind, PacketLink, SimulatedLink};
+use crate::link::{InterfaceLink, Link, LinkKind, PacketLink, Redundant, RingError, SimulatedLink};
 
 pub use error::{Error, SdoError};
 pub use run::{Io, RunReport};
@@ -65,11 +66,56 @@ impl Bus {
     /// # Errors
     /// [`Error::Open`], with what to do.
     pub fn open_by(interface: &str, kind: LinkKind) -> Result<Self, Error> {
-        let doing = "a program with a bus of its own";
-        let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, doing)?;
+        let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, DOING)?;
         let mut bus = Self::on(link);
         bus.public = true;
         Ok(bus)
+    }
+
+    /// A bus that is a ring: its first IN at one interface, its last OUT at a second one. Any one cable may break and heal while it runs, and may be
+    /// broken at the start ([`Link::ring`](crate::link::Link::ring)).
+    ///
+    /// ```no_run
+    /// use onbeat_ethercat_linux::{Bus, Configuration};
+    ///
+    /// let mut bus = Bus::open_ring("enp2s0", "enp3s0")?;
+    /// bus.bring_up(&Configuration::scan())?;
+    /// println!("{} SubDevices; {:?}", bus.sub_devices().len(), bus.ring_break());
+    /// # Ok::<(), onbeat_ethercat_linux::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Open`], with what to do; [`Error::Ring`] where the interfaces are no ends of one ring.
+    pub fn open_ring(first: &str, second: &str) -> Result<Self, Error> {
+        Self::open_ring_by(first, second, LinkKind::Packet)
+    }
+
+    /// The same, by another kind of link.
+    ///
+    /// # Errors
+    /// As those of [`Bus::open_ring`].
+    pub fn open_ring_by(first: &str, second: &str, kind: LinkKind) -> Result<Self, Error> {
+        if first == second {
+            return Err(RingError::SameInterface { interface: first.to_owned() }.into());
+        }
+        let own =
+            |interface| InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, DOING);
+        let mut ring = Redundant::new(own(first)?, own(second)?);
+        ring.check([first, second])?;
+        let mut bus = Self::on(ring);
+        bus.public = true;
+        Ok(bus)
+    }
+
+    /// Both ends of the cable at which its ring is open; `None` where that is closed, or the bus is no ring or not up.
+    #[must_use]
+    pub fn ring_break(&self) -> Option<[FindingEnd; 2]> {
+        match self.link.ring()? {
+            Ring::Open { before } if !self.sub_devices().is_empty() => {
+                Some(ring_break(self.sub_devices(), before))
+            }
+            Ring::Open { .. } | Ring::Closed => None,
+        }
     }
 
     /// A bus of simulated SubDevices, on a thread of their own.
@@ -195,6 +241,9 @@ impl fmt::Debug for Bus {
         f.debug_struct("Bus").field("sub_devices", &self.sub_devices().len()).finish_non_exhaustive()
     }
 }
+
+/// Others who want the interface are told so.
+const DOING: &str = "a program with a bus of its own";
 
 /// Ends a run from any thread, or from a signal handler of the program's own.
 #[derive(Clone, Debug, Default)]

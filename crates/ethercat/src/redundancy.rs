@@ -64,12 +64,17 @@ impl Contents {
         Some(read_u16(reply, at)?.wrapping_sub(read_u16(sent, at)?))
     }
 
-    /// The reference clock's time, if it is in `reply`.
+    /// The reference clock's time, if it is in `reply`; of a clock of 32 bits its low ones.
     #[must_use]
     pub fn time(&self, sent: &[u8], reply: &[u8]) -> Option<u64> {
-        let at = usize::from(self.time?) + HEADER_LENGTH;
-        let time = read_u64(reply, at)?;
-        (read_u64(sent, at)? != time).then_some(time)
+        let offset = usize::from(self.time?);
+        let is_whole = DatagramHeader::parse(sent.get(offset..)?)?.length == 8;
+        let read = |frame| match is_whole {
+            true => read_u64(frame, offset + HEADER_LENGTH),
+            false => read_u32(frame, offset + HEADER_LENGTH).map(u64::from),
+        };
+        let time = read(reply)?;
+        (read(sent)? != time).then_some(time)
     }
 }
 
@@ -101,8 +106,9 @@ pub fn second_copy(frame: &mut [u8], before: Option<u16>, time: Option<u64>) -> 
     while let Ok(place) = place_at(frame, offset, end) {
         contents.note(&place);
         let header = second_header(place.header, before, time);
-        if let (Command::Frmw, Some(time)) = (header.command, time) {
-            frame[place.data()].copy_from_slice(&time.to_le_bytes());
+        if let (Command::Frmw, Some(time), 1..) = (header.command, time, before.unwrap_or(1)) {
+            let data = &mut frame[place.data()];
+            data.copy_from_slice(&time.to_le_bytes()[..data.len()]);
         }
         frame[offset..offset + HEADER_LENGTH].copy_from_slice(&header.emit());
         if !header.more_follows {
@@ -136,6 +142,8 @@ fn second_header(mut header: DatagramHeader, before: Option<u16>, time: Option<u
             header.address = u32::from(header.adp().wrapping_add(before)) | u32::from(header.ado()) << 16;
         }
         (Aprd | Apwr | Aprw, None) => header.command = Nop,
+        // Behind a break at the first cable are all, the reference clock too: it puts its time in.
+        (Frmw, Some(0)) if is_time(&header) => {}
         (Armw | Frmw, _) if time.is_none() || !is_time(&header) => header.command = Nop,
         _ => {}
     }
@@ -220,7 +228,8 @@ const fn is_counted(command: Command) -> bool {
 
 /// True of the datagram that hands on the reference clock's time.
 const fn is_time(header: &DatagramHeader) -> bool {
-    matches!(header.command, Command::Frmw) && header.ado() == dc::SYSTEM_TIME && header.length == 8
+    let is_length = header.length == 8 || header.length == 4;
+    matches!(header.command, Command::Frmw) && header.ado() == dc::SYSTEM_TIME && is_length
 }
 
 /// Offset of the position in a datagram's header.

@@ -194,7 +194,7 @@ fn another_identity_in_its_place_stays_out_and_is_named() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Stranger { place, identity } => Some((*place, *identity)),
+            Event::Stranger { place, identity, .. } => Some((*place, *identity)),
             _ => None,
         })
         .collect();
@@ -230,7 +230,7 @@ fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
     let strangers = rig
         .events
         .iter()
-        .filter(|it| matches!(it, Event::Stranger { place: 3, identity } if *identity == other));
+        .filter(|it| matches!(it, Event::Stranger { place: 3, identity, .. } if *identity == other));
     assert_eq!(strangers.count(), 1, "{:?}", rig.events);
     assert_eq!(recovered(&rig), []);
 }

@@ -14,7 +14,7 @@ use ethercat::time::Instant;
 use ethercat::wire::frame;
 use onbeat_simulator::application::sii::coupler;
 use onbeat_simulator::application::{Application, ProcessDataLengths, Sync0Event};
-use onbeat_simulator::{EscDescription, Oscillator, SubDevice};
+use onbeat_simulator::{EscDescription, EscKind, Oscillator, SubDevice};
 use rig::{DRIVE, PERIOD, Rig, described, drives};
 
 /// Pulses, each with its instant and system time: of SYNC0, of SYNC1.
@@ -40,9 +40,13 @@ impl Application for Recorder {
 }
 
 fn recorder(drift_ppm: f64, pulses: &Pulses) -> SubDevice {
+    recorder_behind(EscKind::Et1100, drift_ppm, pulses)
+}
+
+fn recorder_behind(kind: EscKind, drift_ppm: f64, pulses: &Pulses) -> SubDevice {
     let image = coupler(DRIVE, "recorder").image().emit();
     let oscillator = Oscillator { drift_ppm, initial_time: (drift_ppm.abs() * 1e9) as u64 };
-    let esc = EscDescription { oscillator, ..EscDescription::default() };
+    let esc = EscDescription { oscillator, ..EscDescription::of_kind(kind) };
     SubDevice::new(esc, image, Box::new(Recorder(Arc::clone(pulses))))
 }
 
@@ -241,4 +245,112 @@ fn latch_inputs_without_a_clock_are_refused() {
         failure.contains("latch inputs are configured, but its ESC has no distributed clock"),
         "{failure}"
     );
+}
+
+/// Time at which the host's clock began, ns since 2000: that of the bus wraps at 32 bits about 2.5 s behind the start of the tests below.
+const EPOCH_BEFORE_A_WRAP: u64 = (186_264_514 << 32) + (1 << 32) - 3_500_000_000;
+
+/// A reference clock of 32 bits, then one of 64 and one of 32, all with SYNC0 and latch inputs.
+fn behind_32_bits(pulses: &[Pulses; 3]) -> Rig {
+    let kinds = [EscKind::Esc20, EscKind::Et1100, EscKind::IpCore];
+    let devices = kinds.into_iter().zip([20.0, -60.0, 60.0]).zip(pulses);
+    let devices = devices.map(|((kind, ppm), pulses)| recorder_behind(kind, ppm, pulses));
+    let each = SubDeviceConfiguration { latches: Some([LatchMode::default(); 2]), ..with_sync1(0) };
+    let configuration = ethercat::main_device::Configuration {
+        system_time_at_epoch: EPOCH_BEFORE_A_WRAP,
+        ..described(vec![each; 3])
+    };
+    let mut rig = Rig::new(configuration, devices.collect());
+    rig.run_up();
+    rig
+}
+
+/// Time of the bus, as its clock of 64 bits has it.
+fn full_time(rig: &Rig) -> u64 {
+    rig.segment.sub_devices()[1].system_time(rig.now)
+}
+
+/// Pulses of the newest hundred cycles lie on the grid in the time of 64 bits, and at the same time everywhere.
+fn on_the_grid(pulses: &[Pulses; 3]) {
+    let pulses = pulses.each_ref().map(|it| it.lock().unwrap()[0].clone());
+    let newest = |own: &[(Instant, u64)]| own[own.len() - 100..].to_vec();
+    let [reference, wide, other] = pulses.each_ref().map(|own| newest(own));
+    assert!(wide.iter().all(|(_, time)| time % 1_000_000 == 250_000), "{:?}", wide[0]);
+    assert!(wide.windows(2).all(|pair| pair[1].1 == pair[0].1 + 1_000_000));
+    for ((now, _), (others, _)) in wide.iter().zip(&reference).chain(wide.iter().zip(&other)) {
+        let apart = now.as_nanos().abs_diff(others.as_nanos());
+        assert!(apart < 100, "{apart} ns apart");
+    }
+}
+
+// feature(main-device): a reference clock of 32 bits: its time is extended to 64 over its wraps, for SYNC0, latches and the lock of the cycle
+/// The reference clock counts 32 bits and wraps: SYNC0 stays on the grid of the whole time in all SubDevices, and so do those behind.
+#[test]
+fn sync0_keeps_its_grid_over_the_wraps_of_a_reference_clock_of_32_bits() {
+    let pulses: [Pulses; 3] = Default::default();
+    let mut rig = behind_32_bits(&pulses);
+    assert_eq!(misses(&rig), []);
+    let wraps = |rig: &Rig| full_time(rig) >> 32;
+    let first = wraps(&rig);
+    for _ in 0..3 {
+        run(&mut rig, 2000);
+        on_the_grid(&pulses);
+        let reference = rig.main_device.clock().reference_time;
+        let now = full_time(&rig);
+        assert!(now.wrapping_sub(reference) < 2_000_000, "{reference}, {now} in truth");
+        let largest = rig.main_device.clock().largest_difference;
+        assert!(largest < Duration::from_nanos(100), "{largest:?}");
+    }
+    assert!(wraps(&rig) >= first + 1, "{first}");
+}
+
+/// Latch times of a clock of 32 bits are those of the bus, over the wrap.
+#[test]
+fn latch_times_of_a_clock_of_32_bits_go_on_over_its_wrap() {
+    let mut rig = behind_32_bits(&Default::default());
+    run(&mut rig, 1000);
+    let first = full_time(&rig) >> 32;
+    let mut before = [0; 3];
+    for number in 0..12 {
+        for (position, before) in before.iter_mut().enumerate() {
+            let edge = full_time(&rig);
+            rig.segment.set_latch(position, 0, number % 2 == 0);
+            // Read a while later: behind the wrap, sometimes.
+            run(&mut rig, 170);
+            assert!(rig.main_device.read_latches(position));
+            run(&mut rig, 5);
+            let [input, _] = rig.main_device.sub_devices()[position].latches.unwrap().inputs;
+            let newest = if number % 2 == 0 { input.rising } else { input.falling };
+            assert!(newest.time.abs_diff(edge) < 1_000, "{position}: {newest:?}, {edge}");
+            assert!(newest.is_new && newest.time > *before, "{position}: {newest:?}");
+            *before = newest.time;
+        }
+    }
+    assert!(full_time(&rig) >> 32 > first);
+    // An edge that was read keeps its time, however long ago it was.
+    run(&mut rig, 5000);
+    assert!(rig.main_device.read_latches(2));
+    run(&mut rig, 5);
+    let [input, _] = rig.main_device.sub_devices()[2].latches.unwrap().inputs;
+    assert_eq!(input.falling, LatchEdge { time: before[2], is_new: false });
+}
+
+/// One that lost its power behind the wrap of the reference clock gets the whole time again.
+#[test]
+fn a_clock_of_64_bits_set_anew_behind_the_wrap_has_the_whole_time() {
+    let pulses: [Pulses; 3] = Default::default();
+    let mut rig = behind_32_bits(&pulses);
+    run(&mut rig, 4000);
+    let full = full_time(&rig);
+    rig.events.clear();
+    assert!(rig.segment.power_cycle(1));
+    run(&mut rig, 1500);
+    assert!(
+        rig.events.iter().any(|it| matches!(it, Event::Recovered { position: 1, .. })),
+        "{:?}",
+        rig.events
+    );
+    let expected = full + 1_500_000_000;
+    assert!(full_time(&rig).abs_diff(expected) < 1_000_000, "{} instead of {expected}", full_time(&rig));
+    on_the_grid(&pulses);
 }

@@ -61,8 +61,9 @@ fn of_bus(event: &BusEvent) -> Option<Reported> {
             text: error.to_string(),
             again_in_ns: again_in.map(types::time::nanoseconds),
         },
-        BusEvent::Stranger { place, ref identity } => Reported::Stranger {
+        BusEvent::Stranger { place, ref identity, known } => Reported::Stranger {
             place: place.into(),
+            known: known.map(usize::from),
             vendor_id: identity.vendor_id,
             product_code: identity.product_code,
             revision: identity.revision,

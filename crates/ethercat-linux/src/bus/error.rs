@@ -10,7 +10,7 @@ use ethercat::sdo::SdoValueError;
 use thiserror::Error;
 
 use crate::bring_up::BringUpError;
-use crate::link::OpenError;
+use crate::link::{OpenError, RingError};
 
 /// Reason that a bus does not do as asked; [`Error::sub_device`] and [`Error::al_status_code`] look into it.
 #[non_exhaustive]
@@ -19,6 +19,9 @@ pub enum Error {
     /// The interface cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// Two interfaces are no ends of one ring.
+    #[error(transparent)]
+    Ring(#[from] RingError),
     /// The configuration or the period cannot be run.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),

@@ -82,10 +82,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     /// The reference clock's time at `now`.
     fn reference_time(&self, now: Instant) -> Option<u64> {
         let (time, at) = self.time?;
-        let later = time.wrapping_add(ethercat::time::nanoseconds(now.since(at)));
-        // A clock of 32 bits shows no others.
-        let is_short = time <= u64::from(u32::MAX);
-        Some(if is_short { later & u64::from(u32::MAX) } else { later })
+        Some(time.wrapping_add(ethercat::time::nanoseconds(now.since(at))))
     }
 
     fn fetch(&mut self, end: End, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {

@@ -52,7 +52,7 @@ impl MainDevice {
         }
         for number in 0..self.strangers.len() {
             let (place, identity) = self.strangers[number];
-            self.tell(Event::Stranger { place, identity });
+            self.tell(Event::Stranger { place, identity, known: None });
         }
     }
 

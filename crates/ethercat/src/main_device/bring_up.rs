@@ -15,6 +15,7 @@ use super::configuration::{
 use super::error::{BusError, SubDeviceError};
 use super::exchange::{Outgoing, Owner};
 use super::layout::{CHUNK_CAPACITY, Layout, Share};
+use super::open_ring::OpenRing;
 use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox, SubDevice};
 use super::topology;
 use super::watchdogs;
@@ -97,9 +98,9 @@ impl Broadcast {
 }
 
 /// From the order in which frames are processed to that of the cable, which differ behind SubDevices that frames
-/// enter by another port than 0.
-pub(super) fn sort_by_cable(found: &mut Vec<SubDevice>) -> Result<(), BusError> {
-    let nodes: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
+/// enter by another port than 0. Without receive times (`by_times`) all are taken to be entered at port 0.
+pub(super) fn sort_by_cable(found: &mut Vec<SubDevice>, by_times: bool) -> Result<(), BusError> {
+    let nodes: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched().filter(|_| by_times))).collect();
     let places = topology::places(&nodes).map_err(|position| BusError::Topology { position })?;
     let mut processed: Vec<_> = core::mem::take(found).into_iter().map(Some).collect();
     for (position, place) in (0..).zip(places) {
@@ -257,6 +258,7 @@ pub(super) fn sync_managers(
                         physical_address: record.physical_address,
                         bits: pdo.bit_length(),
                         refuses_lrw: configuration.separate || refuses_lrw(sub_device),
+                        maps_bits: !sub_device.information.features.fmmu_bytes_only(),
                         is_loose: sub_device.mark.presence != Presence::Required,
                         every: configuration.every.max(1),
                     };
@@ -370,7 +372,15 @@ pub(super) fn set_clocks(
     sub_devices: &mut [SubDevice],
     system_time: u64,
     is_stranger: impl Fn(usize) -> bool,
+    open: Option<OpenRing>,
 ) -> Option<u16> {
+    if let Some(open) = open {
+        let (settings, reference) = open.clocks(sub_devices, system_time, is_stranger);
+        for (sub_device, setting) in sub_devices.iter_mut().zip(settings) {
+            sub_device.clock = setting;
+        }
+        return reference.map(|position| position as u16);
+    }
     let nodes: Vec<_> = sub_devices
         .iter()
         .enumerate()

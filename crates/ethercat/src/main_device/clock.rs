@@ -73,6 +73,16 @@ pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSettin
     nodes.iter().zip(twice).map(setting).collect()
 }
 
+/// Time of 64 bits nearest to `about` whose low ones are `low`, as a clock of 32 bits shows it: it wraps every 4.29 s.
+pub(super) const fn nearest(about: u64, low: u32) -> u64 {
+    about.wrapping_add_signed(low.wrapping_sub(about as u32) as i32 as i64)
+}
+
+/// Latest time of 64 bits up to `latest` whose low ones are `low`.
+pub(super) const fn latest(latest: u64, low: u32) -> u64 {
+    latest.wrapping_sub((latest as u32).wrapping_sub(low) as u64)
+}
+
 /// Twice the time from the entry of the nearest SubDevice upstream that has a clock to the entry of this one,
 /// on top of that one's own.
 ///
@@ -121,7 +131,7 @@ fn time_beyond(node: &ClockNode, latched: &LatchedTimes) -> u32 {
 
 /// Time from a SubDevice's entry until it processed the frame: none where that is port 0, behind which the
 /// processing unit lies.
-fn before_processing(node: &ClockNode, latched: &LatchedTimes) -> u32 {
+pub(super) fn before_processing(node: &ClockNode, latched: &LatchedTimes) -> u32 {
     let entry = usize::from(node.entry);
     let came_back = match node.status.is_open(0) {
         true => 0,
@@ -182,6 +192,21 @@ mod tests {
         ];
         let delays: Vec<_> = settings(&nodes, 0).iter().map(|it| it.unwrap().delay).collect();
         assert_eq!(delays, [0, 300, 650]);
+    }
+
+    /// The low 32 bits of a time say which it is, where it is known about: over wraps either way.
+    #[test]
+    fn a_time_of_32_bits_is_the_nearest_or_the_latest_of_64() {
+        let wrap = 7_u64 << 32;
+        for (about, time) in
+            [(wrap + 5, wrap - 5), (wrap - 5, wrap + 5), (wrap + 5, wrap + 900), (wrap, wrap)]
+        {
+            assert_eq!(nearest(about, time as u32), time);
+        }
+        assert_eq!(nearest(3, u32::MAX), u64::MAX, "before the beginning");
+        for (now, time) in [(wrap + 5, wrap - 5), (wrap + 5, wrap + 5), (wrap - 1, wrap - 4_000_000_000)] {
+            assert_eq!(latest(now, time as u32), time);
+        }
     }
 
     /// Cables of 100 ns and 40 ns; the one in the middle is entered at port 1, and comes last.

@@ -47,6 +47,10 @@ pub struct Configuration {
     pub reply_timeout: Duration,
     /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
     pub recovery: bool,
+    /// True if SubDevices whose outputs or inputs are a few bits, less than a byte, share bytes of the datagrams; what [`super::MainDevice::inputs`]
+    /// and [`super::MainDevice::outputs_mut`] show is the same. Where their datagrams for a SubDevice that is missing would not fit the period,
+    /// and for those that may be absent, each has bytes of its own nevertheless.
+    pub packed: bool,
     /// Time a SubDevice may take for a change of state. ETG.1020 suggests 3 s to PreOp and 10 s to SafeOp and Op; the default
     /// stays a second below, so that nothing is waited for in vain for 10 s. 500 ms more, and a SubDevice that gets no further
     /// with anything else is given up too.
@@ -74,6 +78,7 @@ impl Default for Configuration {
             first_generation: 0,
             reply_timeout: limits::REPLY,
             recovery: true,
+            packed: false,
             state_timeout: limits::STATE,
             mailbox_timeout: limits::MAILBOX,
             transfer_timeout: limits::TRANSFER,

@@ -11,8 +11,9 @@ use crate::wire::{Address, Command};
 
 use super::MainDevice;
 use super::exchange::{ChunkPart, Outgoing, Owner, Purpose};
-use super::layout::{CHUNK_CAPACITY, Chunk, Layout};
+use super::layout::{AROUND_A_FRAME, CHUNK_CAPACITY, Chunk, Layout};
 use super::report::{CycleReport, WorkingCounter};
+use super::sub_device::FIRST_STATION_ADDRESS;
 
 /// Process data, and where the cycle stands.
 #[derive(Debug, Default)]
@@ -50,6 +51,8 @@ pub(super) struct Cyclic {
     riders_due: bool,
     next_datagram: (usize, ChunkPart),
     frames_sent: u16,
+    /// Bytes of these on the wire.
+    pub(super) bytes_sent: usize,
     /// Service frames this cycle may still send.
     pub(super) services: u16,
     /// Cycles in a row, of one layout, with every working counter right.
@@ -142,8 +145,8 @@ impl Cyclic {
         let carries = |it: &Chunk| it.every == every && it.positions.contains(&position);
         let Layout { chunks, spread, .. } = &mut self.layout;
         for chunk in chunks.iter_mut().chain(spread).filter(|it| carries(it)) {
-            let writes = u16::from(member.has_outputs && !chunk.outputs.is_empty());
-            let reads = u16::from(member.has_inputs && !chunk.inputs.is_empty());
+            let writes = u16::from(member.has_outputs && chunk.output_bytes() > 0);
+            let reads = u16::from(member.has_inputs && chunk.input_bytes() > 0);
             (chunk.writers, chunk.readers) = match is_there {
                 true => (chunk.writers + writes, chunk.readers + reads),
                 false => (chunk.writers - writes, chunk.readers - reads),
@@ -172,8 +175,8 @@ impl Cyclic {
         if part == ChunkPart::Outputs {
             return;
         }
-        let start = if part == ChunkPart::Both { chunk.outputs.len() } else { 0 };
-        self.inputs[chunk.inputs.clone()].copy_from_slice(&data[start..]);
+        let start = if part == ChunkPart::Both { chunk.output_bytes() } else { 0 };
+        chunk.take(&data[start..], &mut self.inputs);
     }
 
     /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and its group's.
@@ -215,7 +218,7 @@ impl Cyclic {
         let is_other = core::mem::replace(&mut self.spread, self.spread_next) != self.spread_next;
         self.riders_due = true;
         self.next_datagram = (0, ChunkPart::Both);
-        self.frames_sent = 0;
+        (self.frames_sent, self.bytes_sent) = (0, 0);
         self.services = SERVICES_A_CYCLE;
         self.all = Some(false);
         self.whole_datagrams = 0;
@@ -324,20 +327,27 @@ impl Cyclic {
                 ChunkPart::Both => first_part(chunk),
                 other => other,
             };
-            let (command, logical, length) = match part {
-                ChunkPart::Both => {
-                    (Command::Lrw, chunk.logical_address, chunk.outputs.len() + chunk.inputs.len())
-                }
-                ChunkPart::Outputs => (Command::Lwr, chunk.logical_address, chunk.outputs.len()),
-                ChunkPart::Inputs => (Command::Lrd, chunk.inputs_address, chunk.inputs.len()),
+            let (outputs, inputs) = (chunk.output_bytes(), chunk.input_bytes());
+            let (command, address, length) = match part {
+                ChunkPart::Both => (Command::Lrw, chunk.logical_address, outputs + inputs),
+                ChunkPart::Outputs => (Command::Lwr, chunk.logical_address, outputs),
+                ChunkPart::Inputs => (Command::Lrd, chunk.inputs_address, inputs),
             };
-            let Some(data) = outgoing.push(command, Address::Logical(logical), length, owner(part)) else {
+            let (command, address) = match chunk.physical {
+                None => (command, Address::Logical(address)),
+                Some(register) => {
+                    let station = FIRST_STATION_ADDRESS + chunk.positions.start;
+                    let direct = if part == ChunkPart::Inputs { Command::Fprd } else { Command::Fpwr };
+                    (direct, Address::Station { station, register })
+                }
+            };
+            let Some(data) = outgoing.push(command, address, length, owner(part)) else {
                 return;
             };
             if part != ChunkPart::Inputs {
-                data[..chunk.outputs.len()].copy_from_slice(&self.outputs[chunk.outputs.clone()]);
+                chunk.fill(&self.outputs, &mut data[..outputs]);
             }
-            let inputs_follow = part == ChunkPart::Outputs && !chunk.inputs.is_empty();
+            let inputs_follow = part == ChunkPart::Outputs && inputs > 0;
             self.next_datagram =
                 if inputs_follow { (number, ChunkPart::Inputs) } else { (number + 1, ChunkPart::Both) };
         }
@@ -397,15 +407,16 @@ impl MainDevice {
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
             if let Some(reference) = self.reference.filter(|_| self.reference_hands_on) {
-                let station = self.sub_devices[usize::from(reference)].station_address;
+                let reference = &self.sub_devices[usize::from(reference)];
+                let (station, length) = (reference.station_address, reference.system_time_length());
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
                     let time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
-                    if let Some(data) = outgoing.push(Command::Fpwr, address, 8, Owner::HostTime) {
-                        data.copy_from_slice(&time.to_le_bytes());
+                    if let Some(data) = outgoing.push(Command::Fpwr, address, length, Owner::HostTime) {
+                        data.copy_from_slice(&time.to_le_bytes()[..length]);
                     }
                 }
-                outgoing.push(Command::Frmw, address, 8, Owner::ReferenceTime);
+                outgoing.push(Command::Frmw, address, length, Owner::ReferenceTime);
             }
             let address = Address::Broadcast { register: register::AL_STATUS };
             outgoing.push(Command::Brd, address, 2, Owner::BusStatus);
@@ -427,13 +438,14 @@ impl MainDevice {
         self.cycle.emit(&mut outgoing);
         let length = outgoing.send(now)?;
         self.cycle.frames_sent += 1;
+        self.cycle.bytes_sent += length + AROUND_A_FRAME;
         Some(length)
     }
 }
 
 /// Which datagram of a chunk comes first.
 fn first_part(chunk: &Chunk) -> ChunkPart {
-    match (chunk.outputs.is_empty(), chunk.inputs.is_empty()) {
+    match (chunk.output_bytes() == 0, chunk.input_bytes() == 0) {
         (false, false) if chunk.read_write => ChunkPart::Both,
         (true, _) => ChunkPart::Inputs,
         _ => ChunkPart::Outputs,
@@ -443,7 +455,7 @@ fn first_part(chunk: &Chunk) -> ChunkPart {
 /// The datagrams of a chunk.
 fn parts(chunk: &Chunk) -> impl Iterator<Item = ChunkPart> + use<> {
     let first = first_part(chunk);
-    let second = (first == ChunkPart::Outputs && !chunk.inputs.is_empty()).then_some(ChunkPart::Inputs);
+    let second = (first == ChunkPart::Outputs && chunk.input_bytes() > 0).then_some(ChunkPart::Inputs);
     core::iter::once(first).chain(second)
 }
 

@@ -235,6 +235,8 @@ impl Exchange {
             purpose,
             count: 0,
             is_new: false,
+            limit: usize::MAX,
+            is_full: false,
         })
     }
 

@@ -86,6 +86,7 @@ pub(super) fn shares(it: &SubDevice, configured: &SubDeviceConfiguration) -> Vec
                         physical_address: 0,
                         bits,
                         refuses_lrw: true,
+                        maps_bits: false,
                         is_loose: true,
                         every: configured.every.max(1),
                     };

@@ -8,6 +8,8 @@
 //! so that one who is missing makes no other's working counter short. Neighbours share datagrams where the spread
 //! layout would not fit a cycle.
 
+mod packing;
+
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
@@ -16,6 +18,7 @@ use crate::register::{Fmmu, FmmuDirection};
 use crate::wire::frame::DATAGRAM_OVERHEAD;
 
 use super::exchange::SLOTS;
+use packing::Packed;
 
 /// First logical address in use. Not 0, so that a stray zero address touches nothing.
 pub(super) const LOGICAL_START: u32 = 0x0001_0000;
@@ -26,11 +29,14 @@ pub(super) const CHUNK_CAPACITY: usize = 1376;
 /// Bytes of datagrams that fit a frame beside what rides along: a full chunk as LWR and LRD.
 const FRAME_CAPACITY: usize = CHUNK_CAPACITY + 2 * DATAGRAM_OVERHEAD;
 
-/// Bytes of a frame besides: preamble, Ethernet and EtherCAT header, generation number, check sequence, gap.
-const FRAME_OVERHEAD: usize = 8 + 14 + 2 + 16 + 4 + 12;
+/// Bytes around a frame on the wire: preamble, check sequence, gap.
+pub(super) const AROUND_A_FRAME: usize = 8 + 4 + 12;
+
+/// Bytes of a frame besides datagrams: those around it, Ethernet and EtherCAT header, generation number.
+const FRAME_OVERHEAD: usize = AROUND_A_FRAME + 14 + 2 + 16;
 
 /// A byte on the wire at 100 Mbit/s.
-const BYTE_TIME: Duration = Duration::from_nanos(80);
+pub(super) const BYTE_TIME: Duration = Duration::from_nanos(80);
 
 /// One SyncManager's share of process data, as its SubDevice describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +46,8 @@ pub(super) struct Share {
     pub(super) physical_address: u16,
     pub(super) bits: usize,
     pub(super) refuses_lrw: bool,
+    /// Its FMMUs map bits, and not whole bytes only.
+    pub(super) maps_bits: bool,
     /// Its SubDevice may be absent.
     pub(super) is_loose: bool,
     /// Cycles from one exchange to the next.
@@ -62,6 +70,8 @@ pub(super) struct Piece {
     pub(super) share: Share,
     /// First logical address.
     pub(super) logical_address: u32,
+    /// First bit there: not 0 only where it shares a byte with others.
+    pub(super) start_bit: u8,
     /// Bytes of the image: of outputs or of inputs, by the share's direction.
     pub(super) image: Range<usize>,
 }
@@ -72,7 +82,8 @@ impl Piece {
         let length = self.image.len() as u16;
         let mut fmmu =
             Fmmu::bytes(self.logical_address, self.share.physical_address, length, self.share.direction);
-        fmmu.logical_end_bit = ((self.share.bits + 7) % 8) as u8;
+        fmmu.logical_start_bit = self.start_bit;
+        fmmu.logical_end_bit = self.start_bit + ((self.share.bits + 7) % 8) as u8;
         fmmu
     }
 }
@@ -90,6 +101,12 @@ pub(super) struct Chunk {
     pub(super) outputs: Range<usize>,
     /// Bytes of the image's inputs.
     pub(super) inputs: Range<usize>,
+    /// Outputs in shared bytes, behind the whole ones.
+    packed_outputs: Packed,
+    /// Inputs in shared bytes, behind the whole ones.
+    packed_inputs: Packed,
+    /// It goes to this address of its one SubDevice's memory, and to no logical one.
+    pub(super) physical: Option<u16>,
     /// True if one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
     pub(super) read_write: bool,
     /// True if it carries part of a SyncManager, and others the rest.
@@ -105,8 +122,59 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
+    /// An empty one of this share's SubDevice, behind so many bytes of the image: outputs, inputs.
+    fn at(share: &Share, logical_address: u32, inputs_address: u32, image: (usize, usize)) -> Self {
+        Self {
+            positions: share.position..share.position + 1,
+            logical_address,
+            inputs_address,
+            outputs: image.0..image.0,
+            inputs: image.1..image.1,
+            packed_outputs: Packed::default(),
+            packed_inputs: Packed::default(),
+            physical: None,
+            read_write: false,
+            is_cut: false,
+            is_loose: share.is_loose,
+            every: share.every,
+            writers: 0,
+            readers: 0,
+        }
+    }
+
+    /// The bytes of the image from its beginning up to here are those of its one SubDevice.
+    fn end_at(&mut self, image: (usize, usize)) {
+        (self.outputs.end, self.inputs.end) = image;
+        self.writers = u16::from(!self.outputs.is_empty());
+        self.readers = u16::from(!self.inputs.is_empty());
+    }
+
+    /// Bytes of outputs in its datagram.
+    pub(super) fn output_bytes(&self) -> usize {
+        self.outputs.len() + self.packed_outputs.bytes()
+    }
+
+    /// Bytes of inputs in its datagram.
+    pub(super) fn input_bytes(&self) -> usize {
+        self.inputs.len() + self.packed_inputs.bytes()
+    }
+
     fn bytes(&self) -> usize {
-        self.outputs.len() + self.inputs.len()
+        self.output_bytes() + self.input_bytes()
+    }
+
+    /// Outputs of the image into a datagram.
+    pub(super) fn fill(&self, image: &[u8], data: &mut [u8]) {
+        let (whole, packed) = data.split_at_mut(self.outputs.len());
+        whole.copy_from_slice(&image[self.outputs.clone()]);
+        self.packed_outputs.pack(image, packed);
+    }
+
+    /// Inputs of a datagram into the image.
+    pub(super) fn take(&self, data: &[u8], image: &mut [u8]) {
+        let (whole, packed) = data.split_at(self.inputs.len());
+        image[self.inputs.clone()].copy_from_slice(whole);
+        self.packed_inputs.unpack(packed, image);
     }
 
     /// True if `next` lies right behind, outputs and inputs, and both together fit a datagram.
@@ -115,6 +183,7 @@ impl Chunk {
             && self.inputs_address + self.inputs.len() as u32 == next.inputs_address
             && (self.outputs.end, self.inputs.end) == (next.outputs.start, next.inputs.start)
             && !(self.is_cut || next.is_cut)
+            && (self.physical, next.physical) == (None, None)
             && self.every == next.every
             && self.bytes() + next.bytes() <= CHUNK_CAPACITY
     }
@@ -130,7 +199,7 @@ impl Chunk {
 
     /// Bytes of its datagrams in a frame.
     fn datagrams(&self) -> impl Iterator<Item = usize> + use<> {
-        let (outputs, inputs) = (self.outputs.len(), self.inputs.len());
+        let (outputs, inputs) = (self.output_bytes(), self.input_bytes());
         let each = if self.read_write { [outputs + inputs, 0] } else { [outputs, inputs] };
         each.into_iter().filter(|&bytes| bytes > 0).map(|bytes| bytes + DATAGRAM_OVERHEAD)
     }
@@ -179,12 +248,15 @@ pub(super) struct Layout {
     pub(super) spread: Vec<Chunk>,
     pub(super) output_bytes: usize,
     pub(super) input_bytes: usize,
+    /// Shares of a few bits have bytes of logical memory in common.
+    is_packed: bool,
 }
 
 impl Layout {
-    /// Lays out `shares`, which stand in the order of positions: those exchanged most often first, each in chunks of their own.
-    pub(super) fn new(shares: &[Share]) -> Self {
-        let mut layout = Self::default();
+    /// Lays out `shares`, which stand in the order of positions: those exchanged most often first, each in chunks of their own. `is_packed`: a few
+    /// bits share bytes with those of others.
+    pub(super) fn new(shares: &[Share], is_packed: bool) -> Self {
+        let mut layout = Self { is_packed, ..Self::default() };
         let mut shares = shares.to_vec();
         shares.sort_by_key(|share| share.every);
         shares.chunk_by(|a, b| a.every == b.every).for_each(|alike| layout.lay_out(alike));
@@ -216,9 +288,19 @@ impl Layout {
     /// The same bytes at the same addresses, spread for this period.
     pub(super) fn fitted(&self, groups: &[Option<u16>], period: Duration) -> Self {
         let shares: Vec<_> = self.pieces.iter().map(|piece| piece.share).collect();
-        let mut layout = Self::new(&shares);
-        layout.fit_spread(groups, SLOTS / 2, period * 3 / 4);
+        let mut layout = Self::new(&shares, self.is_packed);
+        let (frames, time) = (SLOTS / 2, period * 3 / 4);
+        layout.fit_spread(groups, frames, time);
+        let (needed_frames, needed_time) = load(&layout.spread);
+        if self.is_packed && (needed_frames > frames || needed_time > time) {
+            layout.spread.clone_from(&layout.chunks);
+        }
         layout
+    }
+
+    /// True if it packs, and its spread layout had no room: one who is missing blinds all of its datagram.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_packed && self.spread == self.chunks
     }
 
     /// The datagrams of a cycle.
@@ -250,79 +332,85 @@ impl Layout {
         if group.iter().all(|share| share.bits == 0) {
             return;
         }
+        let (whole, few) =
+            if self.is_packed { packing::divided(group) } else { (group.to_vec(), Vec::new()) };
         let first = self.spread.len();
-        let output_bytes: usize = group.iter().filter(|share| share.is_output()).map(Share::bytes).sum();
-        let mut logical_address = self.next_logical_address();
-        let mut inputs_address = logical_address + output_bytes as u32;
-        for of_one in group.chunk_by(|a, b| a.position == b.position) {
-            let position = of_one[0].position;
-            let before = Chunk {
-                positions: position..position + 1,
-                logical_address,
-                inputs_address,
-                outputs: self.output_bytes..self.output_bytes,
-                inputs: self.input_bytes..self.input_bytes,
-                read_write: false,
-                is_cut: false,
-                is_loose: of_one[0].is_loose,
-                every: of_one[0].every,
-                writers: 0,
-                readers: 0,
-            };
+        let start = self.next_logical_address();
+        let output_bytes: usize = whole.iter().filter(|share| share.is_output()).map(Share::bytes).sum();
+        let mut chunk = Chunk::at(&group[0], start, start + output_bytes as u32, self.image_end());
+        chunk.read_write = !group.iter().any(|share| share.refuses_lrw);
+        // Behind the whole bytes come those that several share: how many is known before the inputs have their addresses.
+        let mut packed = [Packed::default(), Packed::default()];
+        for share in &few {
+            packed[usize::from(!share.is_output())].push(share, 0);
+        }
+        chunk.inputs_address += packed[0].bytes() as u32;
+        let (mut logical_address, mut inputs_address) = (chunk.logical_address, chunk.inputs_address);
+        for of_one in whole.chunk_by(|a, b| a.position == b.position) {
+            let mut own = Chunk::at(&of_one[0], logical_address, inputs_address, self.image_end());
             for share in of_one {
                 let address = if share.is_output() { &mut logical_address } else { &mut inputs_address };
-                *address += self.place(share, *address).len() as u32;
+                *address += self.place(share, *address, 0).len() as u32;
             }
-            let outputs = before.outputs.start..self.output_bytes;
-            let inputs = before.inputs.start..self.input_bytes;
-            if !outputs.is_empty() || !inputs.is_empty() {
-                let (writers, readers) = (u16::from(!outputs.is_empty()), u16::from(!inputs.is_empty()));
-                self.spread.push(Chunk { outputs, inputs, writers, readers, ..before });
+            own.end_at(self.image_end());
+            if own.bytes() > 0 {
+                chunk.join(&own);
+                self.spread.push(own);
             }
         }
-        let read_write = !group.iter().any(|share| share.refuses_lrw);
-        let whole = joined(&self.spread[first..], |_, _, _| true);
-        self.chunks.extend(whole.into_iter().map(|chunk| Chunk { read_write, ..chunk }));
+        for share in &few {
+            let mut own = Chunk::at(share, 0, 0, self.image_end());
+            let (address, packed, image) = match share.is_output() {
+                true => (logical_address, &mut chunk.packed_outputs, self.output_bytes),
+                false => (inputs_address, &mut chunk.packed_inputs, self.input_bytes),
+            };
+            let it = packed.push(share, image);
+            self.place(share, address + it.byte as u32, it.start_bit);
+            own.end_at(self.image_end());
+            own.physical = Some(share.physical_address);
+            (chunk.writers, chunk.readers) = (chunk.writers + own.writers, chunk.readers + own.readers);
+            chunk.positions.start = chunk.positions.start.min(share.position);
+            chunk.positions.end = chunk.positions.end.max(share.position + 1);
+            self.spread.push(own);
+        }
+        self.spread[first..].sort_by_key(|it| (it.positions.start, it.physical.is_some()));
+        self.chunks.push(chunk);
     }
 
     /// A share that does not fit a chunk with others: consecutive chunks of its own.
     fn place_alone(&mut self, share: &Share) {
-        let logical_address = self.next_logical_address();
-        let image = self.place(share, logical_address);
-        for start in image.clone().step_by(CHUNK_CAPACITY) {
-            let part = start..image.end.min(start + CHUNK_CAPACITY);
-            let logical_address = logical_address + (start - image.start) as u32;
-            let (outputs, inputs) = if share.is_output() { (part, 0..0) } else { (0..0, part) };
-            let chunk = Chunk {
-                positions: share.position..share.position + 1,
-                logical_address,
-                inputs_address: logical_address + outputs.len() as u32,
-                writers: u16::from(!outputs.is_empty()),
-                readers: u16::from(!inputs.is_empty()),
-                outputs,
-                inputs,
-                read_write: false,
-                is_cut: image.len() > CHUNK_CAPACITY,
-                is_loose: share.is_loose,
-                every: share.every,
-            };
+        let start = self.next_logical_address();
+        let mut end = self.image_end();
+        let image = self.place(share, start, 0);
+        for part in image.clone().step_by(CHUNK_CAPACITY) {
+            let logical_address = start + (part - image.start) as u32;
+            let length = (image.end - part).min(CHUNK_CAPACITY);
+            let outputs = if share.is_output() { length } else { 0 };
+            let mut chunk = Chunk::at(share, logical_address, logical_address + outputs as u32, end);
+            end = (end.0 + outputs, end.1 + length - outputs);
+            chunk.end_at(end);
+            chunk.is_cut = image.len() > CHUNK_CAPACITY;
             self.spread.push(chunk.clone());
             self.chunks.push(chunk);
         }
     }
 
-    fn place(&mut self, share: &Share, logical_address: u32) -> Range<usize> {
+    fn image_end(&self) -> (usize, usize) {
+        (self.output_bytes, self.input_bytes)
+    }
+
+    fn place(&mut self, share: &Share, logical_address: u32, start_bit: u8) -> Range<usize> {
         let end = if share.is_output() { &mut self.output_bytes } else { &mut self.input_bytes };
         let image = *end..*end + share.bytes();
         *end = image.end;
         if share.bits > 0 {
-            self.pieces.push(Piece { share: *share, logical_address, image: image.clone() });
+            self.pieces.push(Piece { share: *share, logical_address, start_bit, image: image.clone() });
         }
         image
     }
 
     fn next_logical_address(&self) -> u32 {
-        self.chunks.last().map_or(LOGICAL_START, |chunk| chunk.inputs_address + chunk.inputs.len() as u32)
+        self.chunks.last().map_or(LOGICAL_START, |chunk| chunk.inputs_address + chunk.input_bytes() as u32)
     }
 }
 

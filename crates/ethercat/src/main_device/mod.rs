@@ -42,6 +42,7 @@ mod late;
 mod layout;
 mod limits;
 mod mailbox;
+mod open_ring;
 mod others;
 mod outline;
 mod phase;
@@ -80,7 +81,7 @@ use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Phase, Plans};
 use recovery::Recovery;
-use worker::{Outcome, Worker, Workers};
+use worker::{Outcome, Told, Worker, Workers};
 
 pub use awaited::{Awaited, AwaitedAction};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
@@ -139,7 +140,12 @@ pub struct MainDevice {
     /// When it was gone; until another is elected.
     reference_lost: Option<Instant>,
     recovery: Recovery,
-    /// System time read last, and when it came.
+    /// SubDevices in front of the break, if its link is a ring that is open.
+    ring_open_behind: Option<u16>,
+    /// When the frame that all clocks latched came back, and the time of the bus that they were set to show then.
+    latched_at: Instant,
+    clocks_set: Option<(u64, Instant)>,
+    /// System time read last, whole, and when it came.
     reference_time: Option<(u64, Instant)>,
     /// The same, and when its frame was sent; until it is taken.
     reference_sample: Option<(u64, Instant)>,
@@ -178,6 +184,9 @@ impl MainDevice {
             reference_hands_on: true,
             reference_lost: None,
             recovery: Recovery::default(),
+            ring_open_behind: None,
+            latched_at: Instant::EPOCH,
+            clocks_set: None,
             reference_time: None,
             reference_sample: None,
             answered_sent_at: Instant::EPOCH,
@@ -413,9 +422,7 @@ impl MainDevice {
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
-            Owner::ReferenceTime => {
-                self.take_reference_time(now, crate::wire::read_u64(data, 0).unwrap_or(0))
-            }
+            Owner::ReferenceTime => self.take_reference_time(now, data),
             Owner::BusStatus => {
                 let status = AlStatus::from_bits(crate::wire::read_u16(data, 0).unwrap_or(0));
                 self.watch_states(now, status, working_counter);
@@ -439,8 +446,8 @@ impl MainDevice {
             Owner::Worker(position) => {
                 let place = usize::from(position);
                 let before = self.sub_devices[place].al_status;
-                let outcome =
-                    self.workers[place].reply(now, data, working_counter, &mut self.sub_devices[place]);
+                let told = Told { now, bus_time: self.bus_time(now), working_counter };
+                let outcome = self.workers[place].reply(told, data, &mut self.sub_devices[place]);
                 match outcome {
                     Outcome::Looked => self.note_state(now, position, before),
                     outcome => self.handle_outcome(now, position, outcome),

@@ -13,6 +13,7 @@ use super::configuration::Presence;
 use super::error::{BusError, SubDeviceError};
 use super::exchange::Purpose;
 use super::limits::{self, Limits};
+use super::open_ring::{self, OpenRing};
 use super::plan::{self, Action};
 use super::presence;
 use super::report::{BringUpPhase, Event};
@@ -157,6 +158,7 @@ impl MainDevice {
                         worker.start(&mut plan::read_latched_times());
                     }
                 }
+                self.latched_at = now;
                 self.phase = Phase::ReadLatched;
                 Ok(())
             }
@@ -243,20 +245,21 @@ impl MainDevice {
     /// All have said who they are and where frames pass them: puts them into the order of the cable, compares
     /// them with the description, and sets their clocks.
     fn arrange(&mut self, now: Instant) -> Result<(), BusError> {
-        bring_up::sort_by_cable(&mut self.sub_devices)?;
+        let open = self.ring_open_behind.and_then(|before| open_ring::close(&mut self.sub_devices, before));
+        bring_up::sort_by_cable(&mut self.sub_devices, open.is_none())?;
         // From here on it is known whether somebody marks frames: otherwise they came round a broken ring.
         let marks = |it: &SubDevice| it.entry_port != 0 && !it.dl_status.is_open(0);
         self.exchange.takes_circulating = self.sub_devices.iter().any(marks);
         if let Some(described) = self.configuration.may_lack() {
             bring_up::name(&mut self.sub_devices)?;
             self.assigned = presence::assign(&self.sub_devices, described)?;
-            self.measure_clocks(now);
+            self.measure_clocks(now, open);
             return self.begin_addresses();
         }
         self.make_workers();
         bring_up::verify(&mut self.sub_devices, self.configuration.sub_devices.as_deref())?;
         self.check_siis()?;
-        self.measure_clocks(now);
+        self.measure_clocks(now, open);
         // Their addresses count the order of processing, which differs from that of the cable here.
         if self.sub_devices.iter().all(|it| it.processed == it.position) {
             return self.begin_clocks();
@@ -266,14 +269,15 @@ impl MainDevice {
     }
 
     /// Works out the delays and offsets of all clocks, where there are any.
-    fn measure_clocks(&mut self, now: Instant) {
+    fn measure_clocks(&mut self, now: Instant, open: Option<OpenRing>) {
         if !self.configuration.distributed_clocks || !self.sub_devices.iter().any(SubDevice::has_clock) {
             return;
         }
         let system_time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
         let assigned = &self.assigned;
         let is_stranger = |place: usize| assigned.get(place).is_some_and(Option::is_none);
-        self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time, is_stranger);
+        self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time, is_stranger, open);
+        self.clocks_set = Some((system_time, self.latched_at));
     }
 
     pub(super) fn begin_clocks(&mut self) -> Result<(), BusError> {

@@ -1,8 +1,10 @@
 //! The reference clock while the bus runs: its time, and who takes its place while it is gone.
 
 use crate::time::Instant;
+use crate::wire::{read_u32, read_u64};
 
 use super::MainDevice;
+use super::clock;
 use super::phase::Phase;
 use super::sub_device::SubDevice;
 use super::worker::ReferenceClock;
@@ -10,10 +12,10 @@ use super::worker::ReferenceClock;
 impl MainDevice {
     /// The reference clock as it is known, its time even if frames were lost for a while.
     pub(super) fn reference_clock(&self, now: Instant) -> ReferenceClock {
-        let elapsed = |since| types::time::nanoseconds(now.since(since));
         let there = self.reference.map(|position| &self.sub_devices[usize::from(position)]);
         ReferenceClock {
-            time: self.reference_time.map(|(time, at)| time.wrapping_add(elapsed(at))),
+            time: self.reference_time.map(|known| went_on(known, now)),
+            is_whole: there.is_some_and(|it| it.information.features.distributed_clocks_64_bit()),
             there: there.and_then(|it| Some((it.station_address, it.clock?))),
         }
     }
@@ -23,10 +25,26 @@ impl MainDevice {
         self.reference_sample.take()
     }
 
-    /// The datagram that hands the reference clock's time on came back. It was sent with zeroes, which only the reference clock
-    /// replaces. Without one, all others were told zero as the time: nobody is told any more, until there is one.
-    pub(super) fn take_reference_time(&mut self, now: Instant, time: u64) {
-        if time != 0 {
+    /// About the time of the bus, from its last reading or from the setting of the clocks.
+    pub(super) fn bus_time(&self, now: Instant) -> Option<u64> {
+        self.reference_time.or(self.clocks_set).map(|known| went_on(known, now))
+    }
+
+    /// Time of the reference clock in a reply, whole; `None` if there was none. It was sent with zeroes, which only the reference clock
+    /// replaces; a clock of 32 bits shows zero for a moment at each wrap.
+    fn told_time(&self, now: Instant, data: &[u8]) -> Option<u64> {
+        if let Some(time) = read_u64(data, 0) {
+            return (time != 0).then_some(time);
+        }
+        let (about, low) = (self.bus_time(now)?, read_u32(data, 0)?);
+        let time = clock::nearest(about, low);
+        (low != 0 || about.abs_diff(time) < AT_THE_WRAP).then_some(time)
+    }
+
+    /// The datagram that hands the reference clock's time on came back. Without such a clock all others were told zero as the time: nobody
+    /// is told any more, until there is one.
+    pub(super) fn take_reference_time(&mut self, now: Instant, data: &[u8]) {
+        if let Some(time) = self.told_time(now, data) {
             self.reference_time = Some((time, now));
             self.reference_sample = Some((time, self.answered_sent_at));
         } else if self.phase == Phase::Running {
@@ -49,3 +67,11 @@ impl MainDevice {
         self.reference_lost = None;
     }
 }
+
+/// A time that was known then, by now.
+fn went_on((time, at): (u64, Instant), now: Instant) -> u64 {
+    time.wrapping_add(types::time::nanoseconds(now.since(at)))
+}
+
+/// ns around a wrap of 32 bits in which zero is a time as any other.
+const AT_THE_WRAP: u64 = 1_000_000;

@@ -175,6 +175,8 @@ pub enum Event {
         place: u16,
         /// Its identity.
         identity: Identity,
+        /// Position of the one SubDevice missing that has this identity, where it is not in its place: two may have changed places.
+        known: Option<u16>,
     },
     /// SYNC0 of a SubDevice did not start, and is started anew.
     SyncMissed {

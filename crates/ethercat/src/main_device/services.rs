@@ -4,6 +4,7 @@ use crate::time::Instant;
 
 use super::MainDevice;
 use super::exchange::{Owner, Purpose};
+use super::layout::{AROUND_A_FRAME, BYTE_TIME};
 use super::report::Event;
 use super::worker::Worker;
 
@@ -17,7 +18,9 @@ impl MainDevice {
             return None;
         }
         let reference = self.reference_clock(now);
+        let limit = self.room();
         let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
+        outgoing.limit = limit;
         if let (false, Some(broadcast)) =
             (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
         {
@@ -27,17 +30,30 @@ impl MainDevice {
             self.recovery.emit(now, &mut outgoing);
         }
         let count = self.workers.len();
+        let mut first_without_room = None;
         for turn in 0..count {
             let position = (self.next_worker + turn) % count;
             let worker = &mut self.workers[position];
             let sub_device = &self.sub_devices[position];
-            if is_due(worker) && !worker.emit(now, sub_device, reference, &mut outgoing) {
-                self.next_worker = position;
+            let is_refused = is_due(worker) && !worker.emit(now, sub_device, reference, &mut outgoing);
+            if is_refused && outgoing.is_full {
+                first_without_room.get_or_insert(position);
             }
         }
+        self.next_worker = first_without_room.unwrap_or(self.next_worker);
         let length = outgoing.send(now)?;
         self.cycle.services = self.cycle.services.saturating_sub(1);
         Some(length)
+    }
+
+    /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer.
+    fn room(&self) -> usize {
+        if !self.cycle.running {
+            return usize::MAX;
+        }
+        let in_a_cycle = (self.configuration.period * 7 / 8).as_nanos() / BYTE_TIME.as_nanos();
+        let in_a_cycle = usize::try_from(in_a_cycle).unwrap_or(usize::MAX);
+        in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME)
     }
 
     /// Service frames whose time is up: their datagrams are due again.

@@ -149,6 +149,12 @@ impl SubDevice {
         self.information.features.distributed_clocks()
     }
 
+    /// Bytes of its system time on the wire. Of a clock of 32 bits there are no more: others would be told nothing as its upper ones, and those
+    /// of 64 bits compare all they are told.
+    pub(super) fn system_time_length(&self) -> usize {
+        if self.information.features.distributed_clocks_64_bit() { 8 } else { 4 }
+    }
+
     /// Times its clock latched when the bus was brought up, if it has one.
     #[must_use]
     pub fn latched(&self) -> Option<LatchedTimes> {

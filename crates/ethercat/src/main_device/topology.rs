@@ -62,7 +62,7 @@ pub fn places(shown: &[Shown]) -> Result<Vec<Place>, u16> {
 }
 
 /// The open port by which the frame came in: the earliest latched.
-fn entry((status, latched): &Shown) -> usize {
+pub(super) fn entry((status, latched): &Shown) -> usize {
     let mut open = (0..PORTS).filter(|&port| status.is_open(port));
     let Some(first) = open.next() else { return 0 };
     let Some(LatchedTimes { ports: times, .. }) = latched else { return first };

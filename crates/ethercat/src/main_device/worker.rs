@@ -150,11 +150,22 @@ struct Latches {
     offset: u64,
 }
 
+/// Circumstances of a reply.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) now: Instant,
+    /// About the time of the bus, whole.
+    pub(super) bus_time: Option<u64>,
+    pub(super) working_counter: u16,
+}
+
 /// The reference clock, for those who follow it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReferenceClock {
-    /// About what it shows now.
+    /// About what it shows now, whole.
     pub(super) time: Option<u64>,
+    /// It shows 64 bits, not 32.
+    pub(super) is_whole: bool,
     /// Its station address and its setting; `None` while there is none.
     pub(super) there: Option<(u16, ClockSetting)>,
 }

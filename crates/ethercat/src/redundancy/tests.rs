@@ -133,6 +133,11 @@ fn the_second_copy_carries_the_time_and_never_zeroes() {
     let command = |frame: &[u8]| Frame::parse(frame).unwrap().datagrams().nth(1).unwrap().header.command;
     assert_eq!(command(&copy), Command::Nop, "before the time is known nobody is told one");
     let mut copy = sent.clone();
+    second_copy(&mut copy, Some(0), Some(7));
+    let data = Frame::parse(&copy).unwrap().datagrams().nth(1).map(|it| it.data.to_vec());
+    assert_eq!(command(&copy), Command::Frmw, "all are behind the break: the reference clock tells it");
+    assert_eq!(data, Some(vec![0; 8]));
+    let mut copy = sent.clone();
     let contents = second_copy(&mut copy, Some(2), Some(0x0102_0304_0506));
     let time = 0x0102_0304_0000_u64.to_le_bytes();
     let first = processed(&sent, Part { data: &time, working_counter: 2, passed: 0 });
@@ -239,4 +244,19 @@ proptest::proptest! {
         assert!(done || reply == first);
         let _ = (identity(&second), is_processed(&second), contents.passed(&first, &second), contents.time(&first, &second));
     }
+}
+
+/// A reference clock of 32 bits hands on four bytes: the second copy carries as many, of a time that has wrapped since as well.
+#[test]
+fn the_second_copy_carries_four_bytes_of_a_clock_of_32_bits() {
+    let address = Address::Station { station: 0x1001, register: dc::SYSTEM_TIME };
+    let sent = frame(&[(Command::Frmw, address, &[0; 4])]);
+    let mut copy = sent.clone();
+    let contents = second_copy(&mut copy, Some(2), Some(0x1_0000_0506));
+    let data =
+        Frame::parse(&copy).unwrap().datagrams().nth(1).map(|it| (it.header.command, it.data.to_vec()));
+    assert_eq!(data, Some((Command::Frmw, vec![0x06, 0x05, 0, 0])));
+    let first = processed(&sent, Part { data: &[1, 2, 3, 4], working_counter: 2, passed: 0 });
+    assert_eq!(contents.time(&sent, &first), Some(0x0403_0201));
+    assert_eq!(contents.time(&sent, &sent), None);
 }

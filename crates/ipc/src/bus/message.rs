@@ -374,8 +374,16 @@ pub enum Happening {
     Recovered { position: usize, anew: bool },
     /// A try to bring it back failed; none: it is left alone until it vanishes and comes again.
     NotRecovered { position: usize, text: String, again_in_ns: Option<u64> },
-    /// A SubDevice stands on the bus that is none of those it was brought up with; `place`: in the order of frames.
-    Stranger { place: usize, vendor_id: u32, product_code: u32, revision: u32, serial: u32 },
+    /// A SubDevice stands on the bus that is none of those it was brought up with; `place`: in the order of frames. `known`: it is the missing one
+    /// of this position by its identity, and not in its place.
+    Stranger {
+        place: usize,
+        known: Option<usize>,
+        vendor_id: u32,
+        product_code: u32,
+        revision: u32,
+        serial: u32,
+    },
     /// SYNC0 of a SubDevice did not start, and is started anew.
     SyncMissed { position: usize, text: String },
     /// The process data of a SubDevice in Op does not come and go any more.

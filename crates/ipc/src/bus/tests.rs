@@ -137,7 +137,7 @@ fn next_event(event: &Happening) -> Option<Happening> {
         Joined { .. } => Reconfiguring { position },
         Reconfiguring { .. } => Recovered { position, anew: true },
         Recovered { .. } => NotRecovered { position, text, again_in_ns: None },
-        NotRecovered { .. } => Stranger { place: 3, vendor_id: 1, product_code: 2, revision: 3, serial: 4 },
+        NotRecovered { .. } => Stranger { place: 3, known: Some(position), vendor_id: 1, product_code: 2, revision: 3, serial: 4 },
         Stranger { .. } => SyncMissed { position, text },
         SyncMissed { .. } => SubDeviceLost { position },
         SubDeviceLost { .. } => SubDeviceBack { position, after: 4 },

@@ -46,7 +46,11 @@ impl Happening {
                 };
                 format!("{} could not be brought back to Op: {text}; {next}", sub_device(*position))
             }
-            Self::Stranger { place, vendor_id, product_code, revision, serial } => format!(
+            Self::Stranger { place, known: Some(position), serial, .. } => format!(
+                "{} (serial {serial}) stands at place {place}, and not in its own: it is left in Init; put it back",
+                sub_device(*position)
+            ),
+            Self::Stranger { place, known: None, vendor_id, product_code, revision, serial } => format!(
                 "a SubDevice that is none of those missing stands at place {place}, and is left in Init: vendor {vendor_id:#010x}, product {product_code:#010x}, revision {revision:#010x}, serial {serial}"
             ),
             Self::SyncMissed { position, text } => {

@@ -49,6 +49,7 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
         distributed_clocks: robot.bus.distributed_clocks,
         replies: robot.bus.replies,
         recovery: robot.bus.recovery,
+        packed: robot.bus.packed,
         steers_reference: robot.cycle.clock == CycleClock::Host,
         system_time_at_epoch: MonotonicClock::system_time_at_epoch(),
         ..Configuration::default()

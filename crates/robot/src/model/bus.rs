@@ -32,6 +32,9 @@ pub struct Bus {
     /// True if SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
     #[serde(default = "yes")]
     pub recovery: bool,
+    /// True if outputs or inputs of a few bits share bytes of the datagrams.
+    #[serde(default)]
+    pub packed: bool,
     /// Property that distinguishes replies from outgoing frames.
     #[serde(default, with = "RepliesName")]
     pub replies: Replies,

@@ -192,3 +192,14 @@ fn presences_and_groups_do_not_contradict_themselves() {
          the two an alias of its own"
     );
 }
+
+/// `packed` is off unless the file says so, and is true or false.
+#[test]
+fn bits_are_packed_where_the_file_says_so() {
+    let of =
+        |key: &str| RobotConfig::parse(&GOOD.replacen("[bus]\n", &format!("[bus]\n{key}"), 1), "r.toml");
+    assert!(!of("").unwrap().bus.packed);
+    assert!(of("packed = true\n").unwrap().bus.packed);
+    let error = of("packed = 1\n").unwrap_err().to_string();
+    assert!(error.contains("packed = 1, expected true or false"), "{error}");
+}

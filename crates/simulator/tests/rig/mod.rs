@@ -26,9 +26,6 @@ use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 use wire::{Direction, Wire};
 
-/// Time for which the process data of a cycle is waited for, if its reply is taken in the same cycle.
-const RECEIVING: Duration = Duration::from_micros(600);
-
 /// Period of the cycle.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 
@@ -50,6 +47,8 @@ pub(crate) struct Rig {
     pub(crate) events: Vec<Event>,
     pub(crate) wire: Wire,
     pub(crate) replies: Replies,
+    /// Time between two cycles.
+    pub(crate) period: Duration,
     /// Cycles so far.
     pub(crate) cycles: u64,
     /// Changes replies on their way back.
@@ -71,6 +70,7 @@ impl Rig {
             events: Vec::new(),
             wire: Wire::new(1),
             replies: Replies::SameCycle,
+            period: PERIOD,
             cycles: 0,
             tamper: None,
             ring: VecDeque::new(),
@@ -108,8 +108,9 @@ impl Rig {
         match self.replies {
             Replies::SameCycle => {
                 self.begin_cycle();
-                let end_of_receiving = self.now + RECEIVING;
-                let end = self.now + PERIOD;
+                // Replies that are taken in the same cycle are waited for until three fifths of it.
+                let end_of_receiving = self.now + self.period * 3 / 5;
+                let end = self.now + self.period;
                 self.receive();
                 while self.main_device.in_flight() > 0 && self.now < end_of_receiving {
                     let arrival = self.wire.next_arrival().unwrap_or(end_of_receiving);
@@ -136,7 +137,7 @@ impl Rig {
     /// Second half of a cycle with [`Replies::NextCycle`]: sends this one and waits for the next.
     pub(crate) fn send_cycle(&mut self) {
         self.begin_cycle();
-        self.pass_to(self.now + PERIOD, false);
+        self.pass_to(self.now + self.period, false);
     }
 
     /// Runs cycles until `phase`; panics with the last event if it takes more than `cycles`.

@@ -200,7 +200,11 @@ impl Chronicle {
                 };
                 format!("{} could not be brought back to Op: {error}; {next}", self.place(position.into()))
             }
-            Happening::Bus(Event::Stranger { place, identity }) => format!(
+            Happening::Bus(Event::Stranger { place, identity, known: Some(position) }) => format!(
+                "{} stands at place {place} of the bus, and not in its own: it is left in Init; put it back: {identity}",
+                self.place(position.into())
+            ),
+            Happening::Bus(Event::Stranger { place, identity, known: None }) => format!(
                 "a SubDevice that is none of those missing stands at place {place} of the bus, and is left in Init: {identity}"
             ),
             Happening::Bus(Event::SyncMissed { position, miss }) => {

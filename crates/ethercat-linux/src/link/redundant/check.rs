@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ethercat::link::{End, MAXIMUM_FRAME_LENGTH};
-use ethercat::redundancy::{self, SECOND_BIT};
+use ethercat::redundancy::{self, Ring, SECOND_BIT};
 use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
 use thiserror::Error;
@@ -55,21 +55,6 @@ pub enum RingError {
         other: String,
         /// SubDevices there.
         count: u16,
-    },
-    /// Each interface has a part of the ring.
-    #[error(
-        "interfaces {first} and {second}: the ring is open behind {before} SubDevices from {first}, with {behind} more from \
-         {second}; close it to bring the bus up: it may break once the bus runs"
-    )]
-    Open {
-        /// The first interface.
-        first: String,
-        /// The second one.
-        second: String,
-        /// SubDevices that the first reaches.
-        before: u16,
-        /// SubDevices that the second reaches.
-        behind: u16,
     },
     /// Each interface has a bus of its own.
     #[error(
@@ -131,11 +116,11 @@ struct Seen {
 
 impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     /// Sends a frame that reads of all SubDevices what they are, from both ends, and sees where it comes out. Changes nothing on
-    /// the bus. `names`: those of the interfaces, for the error.
+    /// the bus. `names`: those of the interfaces, for the error. The ring may be open between two SubDevices: the bus comes up from both ends then.
     ///
     /// # Errors
-    /// [`RingError`]: anything but a closed ring that begins at the first interface.
-    pub fn check(&mut self, names: [&str; 2]) -> Result<(), RingError> {
+    /// [`RingError`]: anything but a ring that begins at the first interface, and has SubDevices at both.
+    pub fn check(&mut self, names: [&str; 2]) -> Result<Ring, RingError> {
         let [first, second] = names.map(str::to_owned);
         let mut seen = [None; 2];
         for _ in 0..TRIES {
@@ -147,7 +132,9 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
                 break;
             }
         }
-        judge(seen, first, second)
+        let ring = judge(seen, first, second)?;
+        self.ring = Some(ring);
+        Ok(ring)
     }
 
     /// Fates of the two copies of a frame.
@@ -196,11 +183,11 @@ fn recognised(bytes: &[u8], at: End, number: u32) -> Option<(End, Seen)> {
     Some((copy, Seen { at, processed: source & PROCESSED_BIT != 0 || count > 0, count, circulating }))
 }
 
-fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<(), RingError> {
+fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<Ring, RingError> {
     let count = |seen: Seen| seen.count;
     Err(match seen {
         [Some(Seen { at: End::Second, processed: true, .. }), Some(Seen { processed: false, .. })] => {
-            return Ok(());
+            return Ok(Ring::Closed);
         }
         [Some(Seen { at: End::Second, processed: false, .. }), Some(Seen { processed: true, .. })] => {
             RingError::Reversed { first, second }
@@ -209,8 +196,9 @@ fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<(), R
             RingError::NobodyBetween { first, second }
         }
         [Some(one), Some(other)] if other.circulating => {
-            RingError::Open { first, second, before: count(one), behind: count(other) }
+            return Ok(Ring::Open { before: count(one) });
         }
+        [Some(one), Some(_)] if one.circulating => RingError::Reversed { first, second },
         [Some(one), Some(other)] => {
             RingError::TwoBuses { first, second, before: count(one), behind: count(other) }
         }

@@ -1,6 +1,7 @@
 //! A frame being filled: what stands in its slot already stays, and takes new addresses and data.
 
 use crate::time::Instant;
+use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{ADDRESS_OFFSET, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState, fixed};
@@ -17,6 +18,10 @@ pub(in super::super) struct Outgoing<'a> {
     pub(super) count: usize,
     /// The last of them was not there before: none stands behind it.
     pub(super) is_new: bool,
+    /// Bytes of the frame beyond which only its first datagram may reach.
+    pub(in super::super) limit: usize,
+    /// A datagram found no room.
+    pub(in super::super) is_full: bool,
 }
 
 impl Outgoing<'_> {
@@ -29,12 +34,28 @@ impl Outgoing<'_> {
         length: usize,
         owner: Owner,
     ) -> Option<&mut [u8]> {
-        if !self.stands_already(command, address, length, owner) {
-            self.build(command, address, length, owner)?;
+        if self.is_beyond(length) {
+            self.is_full = true;
+            return None;
+        }
+        if !self.stands_already(command, address, length, owner)
+            && self.build(command, address, length, owner).is_none()
+        {
+            self.is_full = true;
+            return None;
         }
         let sent = self.slot.datagrams[self.count];
         self.count += 1;
         self.slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
+    }
+
+    /// True if a datagram of `length` bytes would reach beyond the limit, and is not the first.
+    fn is_beyond(&self, length: usize) -> bool {
+        let before = self.count.checked_sub(1).and_then(|last| self.slot.datagrams.get(last));
+        before.is_some_and(|it| {
+            it.working_counter() + datagram::WORKING_COUNTER_LENGTH + DATAGRAM_OVERHEAD + length
+                > self.limit
+        })
     }
 
     /// True if such a datagram stands in its place; all that it then takes is the address.

@@ -10,6 +10,7 @@ fn share(position: u16, output: bool, bits: usize) -> Share {
         physical_address: 0x1100,
         bits,
         refuses_lrw: false,
+        maps_bits: true,
         is_loose: false,
         every: 1,
     }
@@ -18,7 +19,7 @@ fn share(position: u16, output: bool, bits: usize) -> Share {
 #[test]
 fn six_drives_of_twelve_bytes_are_one_datagram() {
     let shares: Vec<_> = (0..6).flat_map(|it| [share(it, true, 96), share(it, false, 96)]).collect();
-    let layout = Layout::new(&shares);
+    let layout = Layout::new(&shares, false);
     assert_eq!((layout.output_bytes, layout.input_bytes), (72, 72));
     let [chunk] = &layout.chunks[..] else { panic!("one chunk") };
     assert_eq!((chunk.writers, chunk.readers, chunk.read_write), (6, 6, true));
@@ -50,7 +51,7 @@ fn the_spread_layout_has_the_same_bytes_at_the_same_addresses() {
     shares.insert(140, share(70, false, 3000 * 8));
     shares.retain(|it| it.position % 7 != 3);
     shares.retain(|it| it.position % 11 != 5 || it.is_output());
-    let mut layout = Layout::new(&shares);
+    let mut layout = Layout::new(&shares, false);
     let whole = addresses(&layout.chunks);
     assert_eq!((whole[0].len(), whole[1].len()), (layout.output_bytes, layout.input_bytes));
     for piece in &layout.pieces {
@@ -71,7 +72,7 @@ fn the_spread_layout_has_the_same_bytes_at_the_same_addresses() {
 fn another_period_spreads_anew_and_moves_nothing() {
     let mut shares: Vec<_> = (0..400).flat_map(|it| [share(it, true, 60), share(it, false, 100)]).collect();
     shares.insert(140, share(70, false, 3000 * 8));
-    let of = |period| Layout::new(&shares).fitted(&[], period);
+    let of = |period| Layout::new(&shares, false).fitted(&[], period);
     let (short, long) = (of(MILLISECOND), of(100 * MILLISECOND));
     assert!(short.spread.len() < long.spread.len());
     assert_eq!(short.fitted(&[], 100 * MILLISECOND), long);
@@ -90,7 +91,7 @@ fn spread_is_one_chunk_for_each_and_one_for_neighbours_of_a_group() {
         share(4, true, 16),
         share(4, false, 16),
     ];
-    let mut layout = Layout::new(&shares);
+    let mut layout = Layout::new(&shares, false);
     layout.fit_spread(&[], 32, MILLISECOND);
     assert_eq!(carried(&layout.spread), [(0, 1, 1, 1), (1, 2, 1, 0), (3, 4, 0, 1), (4, 5, 1, 1)]);
     layout.fit_spread(&[Some(0), Some(1), None, Some(1), Some(0)], 32, MILLISECOND);
@@ -102,7 +103,7 @@ fn spread_is_one_chunk_for_each_and_one_for_neighbours_of_a_group() {
 fn neighbours_are_joined_until_the_cycle_has_room_and_nothing_fails_for_want_of_it() {
     let shares: Vec<_> = (0..4000).flat_map(|it| [share(it, true, 8), share(it, false, 8)]).collect();
     let of = |frames, time| {
-        let mut layout = Layout::new(&shares);
+        let mut layout = Layout::new(&shares, false);
         layout.fit_spread(&[], frames, time);
         (layout.spread.len(), load(&layout.spread))
     };
@@ -121,7 +122,7 @@ fn neighbours_are_joined_until_the_cycle_has_room_and_nothing_fails_for_want_of_
 
 #[test]
 fn a_few_bits_take_a_byte_and_map_only_their_bits() {
-    let layout = Layout::new(&[share(0, true, 4), share(1, true, 12)]);
+    let layout = Layout::new(&[share(0, true, 4), share(1, true, 12)], false);
     assert_eq!(layout.output_bytes, 3);
     assert_eq!(layout.pieces[0].fmmu().bit_length(), 4);
     assert_eq!(layout.pieces[1].fmmu().bit_length(), 12);
@@ -132,7 +133,7 @@ fn a_few_bits_take_a_byte_and_map_only_their_bits() {
 fn one_refusal_splits_its_chunk_into_write_and_read() {
     let mut shares = [share(0, true, 8), share(0, false, 8)];
     shares[1].refuses_lrw = true;
-    assert!(!Layout::new(&shares).chunks[0].read_write);
+    assert!(!Layout::new(&shares, false).chunks[0].read_write);
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn those_exchanged_more_seldom_have_chunks_of_their_own_behind_the_others() {
         .flat_map(|it| [share(it, true, 8), share(it, false, 16)])
         .map(|it| Share { every: [1, 4, 2][usize::from(it.position % 3)], ..it })
         .collect();
-    let layout = Layout::new(&shares);
+    let layout = Layout::new(&shares, false);
     let told: Vec<_> = layout.chunks.iter().map(|it| (it.every, it.writers, it.readers)).collect();
     assert_eq!(told, [(1, 2, 2), (2, 2, 2), (4, 2, 2)]);
     assert_eq!(layout.spread.len(), 6);
@@ -155,7 +156,7 @@ fn those_exchanged_more_seldom_have_chunks_of_their_own_behind_the_others() {
 #[test]
 fn sixty_large_subdevices_fill_frames_without_splitting_any() {
     let shares: Vec<_> = (0..60).flat_map(|it| [share(it, true, 800), share(it, false, 800)]).collect();
-    let layout = Layout::new(&shares);
+    let layout = Layout::new(&shares, false);
     assert_eq!(layout.chunks.len(), 10); // six of 200 bytes in 1376
     assert!(layout.chunks.iter().all(|chunk| (chunk.writers, chunk.readers) == (6, 6)));
     let logical: Vec<_> = layout.chunks.iter().map(|chunk| chunk.logical_address).collect();
@@ -164,7 +165,7 @@ fn sixty_large_subdevices_fill_frames_without_splitting_any() {
 
 #[test]
 fn a_piece_larger_than_a_datagram_is_cut_and_counted_in_each() {
-    let layout = Layout::new(&[share(0, true, 8), share(1, false, 3000 * 8), share(2, true, 8)]);
+    let layout = Layout::new(&[share(0, true, 8), share(1, false, 3000 * 8), share(2, true, 8)], false);
     let lengths: Vec<_> = layout
         .chunks
         .iter()
@@ -172,4 +173,78 @@ fn a_piece_larger_than_a_datagram_is_cut_and_counted_in_each() {
         .collect();
     assert_eq!(lengths, [(1, 0, 1, 0), (0, 1376, 0, 1), (0, 1376, 0, 1), (0, 248, 0, 1), (1, 0, 1, 0)]);
     assert_eq!(layout.pieces[1].fmmu().length, 3000);
+}
+
+/// Two, four and eight bits as a coupler's terminals have them: whole bytes first, then the shared ones; each FMMU has its own bits.
+#[test]
+fn a_few_bits_of_several_share_a_byte() {
+    let shares = [
+        share(0, true, 4),
+        share(1, false, 8),
+        share(2, false, 4),
+        share(3, true, 96),
+        share(3, false, 96),
+        share(4, false, 2),
+        share(5, true, 4),
+        share(6, false, 3),
+        share(7, true, 1),
+    ];
+    let layout = Layout::new(&shares, true).fitted(&[], MILLISECOND);
+    assert_eq!(
+        (layout.output_bytes, layout.input_bytes),
+        (12 + 3, 13 + 3),
+        "the image has a byte for each"
+    );
+    let [chunk] = &layout.chunks[..] else { panic!("one chunk") };
+    assert_eq!((chunk.output_bytes(), chunk.input_bytes()), (12 + 2, 13 + 2));
+    assert_eq!((chunk.writers, chunk.readers), (4, 5));
+    let bits = |position: u16| {
+        let piece = layout.pieces.iter().find(|it| it.share.position == position).unwrap();
+        let fmmu = piece.fmmu();
+        assert_eq!((fmmu.length, fmmu.bit_length() as usize), (1, piece.share.bits));
+        (fmmu.logical_address - LOGICAL_START, fmmu.logical_start_bit, fmmu.logical_end_bit)
+    };
+    assert_eq!([bits(0), bits(5), bits(7)], [(12, 0, 3), (12, 4, 7), (13, 0, 0)]);
+    assert_eq!(
+        [bits(2), bits(4), bits(6)],
+        [(27, 0, 3), (27, 4, 5), (28, 0, 2)],
+        "none lies across two bytes"
+    );
+    // Apart, they are not told by logical addresses.
+    assert_eq!(layout.spread.len(), 8);
+    assert_eq!(layout.spread.iter().filter(|it| it.physical.is_some()).count(), 6);
+    assert_eq!(layout.fitted(&[], MILLISECOND), layout);
+    assert!(!layout.is_crowded());
+}
+
+/// Outputs come into their bits of a datagram, inputs out of theirs, and nobody's into another's.
+#[test]
+fn bits_go_to_and_from_their_places() {
+    let shares: Vec<_> = (0..4).flat_map(|it| [share(it, true, 3), share(it, false, 4)]).collect();
+    let layout = Layout::new(&shares, true);
+    let chunk = &layout.chunks[0];
+    let mut data = [0xAA; 2];
+    chunk.fill(&[0xFF, 0x00, 0xFD, 0xF9], &mut data);
+    assert_eq!(data, [0b0000_0111, 0b0000_1101], "three bits, two to a byte");
+    let mut inputs = [0x55; 4];
+    chunk.take(&[0x2F, 0x71], &mut inputs);
+    assert_eq!(inputs, [0x0F, 0x02, 0x01, 0x07]);
+}
+
+/// Alone in their bytes: those that may be absent, those with more in the same direction, and those whose FMMUs map whole bytes only.
+#[test]
+fn those_that_may_be_absent_share_no_byte() {
+    let mut shares = [0, 1, 2, 2, 3].map(|position| share(position, false, 4));
+    (shares[1].is_loose, shares[4].maps_bits) = (true, false);
+    let layout = Layout::new(&shares, true);
+    assert_eq!(layout.chunks[0].input_bytes(), 5);
+    assert!(layout.pieces.iter().all(|it| it.start_bit == 0));
+}
+
+/// More of them than a cycle has room for, each in a datagram of its own, are not packed.
+#[test]
+fn where_each_alone_would_not_fit_the_cycle_it_is_told() {
+    let shares: Vec<_> = (0..4000).map(|it| share(it, false, 4)).collect();
+    assert!(Layout::new(&shares, true).fitted(&[], MILLISECOND).is_crowded());
+    assert!(!Layout::new(&shares[..40], true).fitted(&[], MILLISECOND).is_crowded());
 }

@@ -36,7 +36,10 @@ impl MainDevice {
         }
         let shares: Vec<_> = in_use.iter().flatten().map(|(.., share)| *share).collect();
         let groups = self.configuration.groups(self.sub_devices.len());
-        let layout = Layout::new(&shares).fitted(&groups, self.configuration.period);
+        let period = self.configuration.period;
+        let layout = Layout::new(&shares, self.configuration.packed).fitted(&groups, period);
+        let layout =
+            if layout.is_crowded() { Layout::new(&shares, false).fitted(&groups, period) } else { layout };
         if layout.chunks.len() > SLOTS / 2 {
             return Err(BusError::ProcessDataTooLarge { found: layout.chunks.len(), maximum: SLOTS / 2 });
         }

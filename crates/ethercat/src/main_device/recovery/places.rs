@@ -45,7 +45,10 @@ impl Recovery {
         // Some makers give all their devices one serial number.
         let mut same = sub_devices.iter().filter(|it| found.serial != 0 && it.identity == found);
         if let (Some(same), None) = (same.next(), same.next()) {
-            return missing().find(|it| **it == same.position).copied();
+            // Where all of the missing are there, each is in its place, or they have changed places.
+            let is_in_place = there != missing().count() || missing().nth(earlier) == Some(&same.position);
+            let stays_out = !is_in_place && same.mark.presence == Presence::Required;
+            return missing().find(|it| **it == same.position && !stays_out).copied();
         }
         // Of those that the bus may lack others may stay away, as long as their kinds differ, and strangers may stand beside it.
         let mut alike = missing().filter(|it| can_be(**it));
@@ -68,6 +71,14 @@ impl Recovery {
         let is_certain =
             there == missing().count() || there < missing().count() && is_chain() && !goes_round();
         missing().nth(earlier).copied().filter(|&it| is_certain && can_be(it))
+    }
+
+    /// Position of the one SubDevice missing that has this identity.
+    pub(super) fn known(&self, found: Identity, sub_devices: &[SubDevice]) -> Option<u16> {
+        let mut missing = sub_devices.iter().map(|it| it.position).filter(|&it| self.is_lost(it));
+        let mut alike = missing.by_ref().filter(|&it| sub_devices[usize::from(it)].identity == found);
+        let one = alike.next();
+        one.filter(|_| alike.next().is_none())
     }
 
     /// True if somebody of this identity and alias may be one who is absent, once it is known who else is there.

@@ -203,7 +203,8 @@ impl MainDevice {
             }
         };
         if !is_told {
-            self.tell(Event::Stranger { place, identity });
+            let known = self.recovery.known(identity, &self.sub_devices);
+            self.tell(Event::Stranger { place, identity, known });
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::register::DlStatus;
 use crate::time::Instant;
 use crate::wire::{read_u16, read_u32, read_u64};
 
-use super::{Look, Outcome, Step, Worker};
+use super::{Look, Outcome, Step, Told, Worker};
 use crate::main_device::clock::{ClockSetting, LatchedTimes, delay_behind};
 use crate::main_device::error::SubDeviceError;
 use crate::main_device::error_counters::ErrorCounters;
@@ -24,11 +24,11 @@ impl Worker {
     /// The datagram on its way came back.
     pub(in super::super) fn reply(
         &mut self,
-        now: Instant,
+        told: Told,
         data: &[u8],
-        working_counter: u16,
         sub_device: &mut SubDevice,
     ) -> Outcome {
+        let Told { now, bus_time, working_counter } = told;
         self.awaiting = false;
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
@@ -39,7 +39,7 @@ impl Worker {
             return self.mailbox_progress(now, progress, sub_device);
         }
         if let Some(look) = self.looking.take() {
-            self.looked(look, sub_device, (working_counter == 1).then_some(data));
+            self.looked(look, sub_device, (working_counter == 1).then_some(data), bus_time);
             return Outcome::Nothing;
         }
         // A latch is everybody's.
@@ -76,13 +76,21 @@ impl Worker {
     }
 
     /// A look for a diagnosis came back, with `data` if it was answered.
-    fn looked(&mut self, look: Look, sub_device: &mut SubDevice, data: Option<&[u8]>) {
+    fn looked(
+        &mut self,
+        look: Look,
+        sub_device: &mut SubDevice,
+        data: Option<&[u8]>,
+        bus_time: Option<u64>,
+    ) {
         match look {
             Look::Clear => {}
             Look::Errors => sub_device.error_counters = data.and_then(ErrorCounters::parse),
             Look::Inputs => {
                 let before = sub_device.latches.take();
-                sub_device.latches = data.and_then(|data| latches::parse(data, before));
+                let is_whole = sub_device.information.features.distributed_clocks_64_bit();
+                let about = bus_time.filter(|_| !is_whole);
+                sub_device.latches = data.and_then(|data| latches::parse(data, before, about));
                 self.look_at_inputs = false;
                 return;
             }

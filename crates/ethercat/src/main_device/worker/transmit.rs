@@ -15,7 +15,7 @@ use crate::main_device::request::{MailboxRequest, MailboxService};
 use crate::main_device::sii_reader::{SiiReader, SiiRequest};
 use crate::main_device::state_change::{Ask, StateChange};
 use crate::main_device::sub_device::SubDevice;
-use crate::main_device::{latches, sync0};
+use crate::main_device::{clock, latches, sync0};
 
 impl Worker {
     /// Appends the next datagram; `false` if there is none, or no room.
@@ -204,12 +204,16 @@ impl Worker {
     /// Offset of its clock, so that it shows what the reference clock does; about, where that clock is its own.
     fn offset(&self, now: Instant, delay: u32, reference: ReferenceClock) -> u64 {
         let Latches { reference: latched, own, at, .. } = self.latches;
+        let since = types::time::nanoseconds(now.since(at));
+        let then = reference.time.map(|time| time.wrapping_sub(since));
         let shown = match reference.there {
             Some((station, setting)) if station != self.station => {
                 let further = u64::from(delay).wrapping_sub(setting.delay.into());
-                latched.wrapping_add(setting.offset).wrapping_add(further)
+                let shown = latched.wrapping_add(setting.offset).wrapping_add(further);
+                // A reference clock of 32 bits has wrapped since its offset was set.
+                if reference.is_whole { shown } else { clock::nearest(then.unwrap_or(shown), shown as u32) }
             }
-            _ => reference.time.unwrap_or(0).wrapping_sub(types::time::nanoseconds(now.since(at))),
+            _ => then.unwrap_or(0),
         };
         shown.wrapping_sub(own)
     }
