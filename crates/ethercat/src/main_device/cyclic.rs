@@ -393,6 +393,7 @@ impl MainDevice {
         if !self.cycle.is_due() {
             return None;
         }
+        let command = self.reference_command();
         let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
@@ -405,7 +406,7 @@ impl MainDevice {
                         data.copy_from_slice(&time.to_le_bytes());
                     }
                 }
-                outgoing.push(Command::Frmw, address, 8, Owner::ReferenceTime);
+                outgoing.push(command, address, 8, Owner::ReferenceTime);
             }
             let address = Address::Broadcast { register: register::AL_STATUS };
             outgoing.push(Command::Brd, address, 2, Owner::BusStatus);

@@ -1,8 +1,10 @@
 //! The reference clock while the bus runs: its time, and who takes its place while it is gone.
 
 use crate::time::Instant;
+use crate::wire::Command;
 
 use super::MainDevice;
+use super::limits;
 use super::phase::Phase;
 use super::sub_device::SubDevice;
 use super::worker::ReferenceClock;
@@ -23,16 +25,26 @@ impl MainDevice {
         self.reference_sample.take()
     }
 
-    /// The datagram that hands the reference clock's time on came back. It was sent with zeroes, which only the reference clock
-    /// replaces. Without one, all others were told zero as the time: nobody is told any more, until there is one.
+    /// The datagram that reads the reference clock's time came back. It was sent with zeroes, which only the reference clock
+    /// replaces. Without one, all others were told zero as the time: from then on it is read alone, until it answers, or is silent
+    /// [`limits::REFERENCE_SILENT`] times in a row and is given up. In an open ring one lost copy is enough for a zero.
     pub(super) fn take_reference_time(&mut self, now: Instant, time: u64) {
         if time != 0 {
             self.reference_time = Some((time, now));
             self.reference_sample = Some((time, self.answered_sent_at));
+            self.reference_silent = 0;
         } else if self.phase == Phase::Running {
-            self.reference = None;
-            self.reference_lost = Some(now);
+            self.reference_silent += 1;
+            if self.reference_silent >= limits::REFERENCE_SILENT {
+                self.reference = None;
+                self.reference_lost = Some(now);
+            }
         }
+    }
+
+    /// Command that reads the reference clock's time, and hands it on unless that clock is in doubt.
+    pub(super) fn reference_command(&self) -> Command {
+        if self.reference_silent == 0 { Command::Frmw } else { Command::Fprd }
     }
 
     /// Makes the first clock in the order of frames that is kept the reference clock: frames pass it before all others.
@@ -46,6 +58,6 @@ impl MainDevice {
             self.recovery.is_under_way(it.position) && first.is_some_and(|first| it.processed < first)
         };
         self.reference_hands_on = !self.sub_devices.iter().any(comes);
-        self.reference_lost = None;
+        (self.reference_lost, self.reference_silent) = (None, 0);
     }
 }
