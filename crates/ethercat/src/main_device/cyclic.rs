@@ -393,7 +393,7 @@ impl MainDevice {
         if !self.cycle.is_due() {
             return None;
         }
-        let command = self.reference_command();
+        let (command, host_time) = (self.reference_command(), self.host_time(now));
         let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
@@ -401,9 +401,8 @@ impl MainDevice {
                 let station = self.sub_devices[usize::from(reference)].station_address;
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
-                    let time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
                     if let Some(data) = outgoing.push(Command::Fpwr, address, 8, Owner::HostTime) {
-                        data.copy_from_slice(&time.to_le_bytes());
+                        data.copy_from_slice(&host_time.to_le_bytes());
                     }
                 }
                 outgoing.push(command, address, 8, Owner::ReferenceTime);

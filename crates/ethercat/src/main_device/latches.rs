@@ -45,7 +45,9 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>) -> Option<Latches
         let known = before.inputs[number];
         let edge = |edge: usize, before: LatchEdge| {
             let time = read_u64(registers, LATCH_INPUTS + (2 * number + edge) * 8)?;
-            Some(LatchEdge { time, is_new: status >> edge & 1 != 0 || time != before.time })
+            // Without power it has forgotten the edge that was told.
+            let is_other = time != before.time && time != 0;
+            Some(LatchEdge { time, is_new: status >> edge & 1 != 0 || is_other })
         };
         input.rising = edge(0, known.rising)?;
         input.falling = edge(1, known.falling)?;
@@ -56,15 +58,16 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>) -> Option<Latches
 
 impl MainDevice {
     /// Has the latch inputs of the SubDevice at `position` read, in a service frame, into [`super::SubDevice::latches`]: single edges are let go
-    /// with it. False, and `None` there, if there is no such SubDevice, it has no clock, or it is being brought up.
+    /// with it. `None` there until it answers. False if there is no such SubDevice, it has no clock, or it is being brought up.
     pub fn read_latches(&mut self, position: usize) -> bool {
         let Some(sub_device) = self.sub_devices.get_mut(position) else { return false };
         let has_clock = sub_device.has_clock();
         let is_asked = has_clock
             && self.phase.has_process_data()
             && self.workers.get_mut(position).is_some_and(super::Worker::look_at_inputs);
-        if !is_asked {
-            sub_device.latches = None;
+        // Told once: where nothing comes of it, the ones before are not there for it.
+        if let Some(told) = sub_device.latches.take() {
+            sub_device.latches_told = Some(told);
         }
         is_asked
     }

@@ -10,14 +10,24 @@ use super::sub_device::SubDevice;
 use super::worker::ReferenceClock;
 
 impl MainDevice {
-    /// The reference clock as it is known, its time even if frames were lost for a while.
+    /// The reference clock as it is known, its time even if frames were lost for a while. On a bus that came up without any clock the
+    /// first one to join is set by the host's, and becomes the reference clock.
     pub(super) fn reference_clock(&self, now: Instant) -> ReferenceClock {
         let elapsed = |since| types::time::nanoseconds(now.since(since));
         let there = self.reference.map(|position| &self.sub_devices[usize::from(position)]);
         ReferenceClock {
-            time: self.reference_time.map(|(time, at)| time.wrapping_add(elapsed(at))),
+            time: match self.reference_time {
+                Some((time, at)) => Some(time.wrapping_add(elapsed(at))),
+                None if self.phase == Phase::Running => Some(self.host_time(now)),
+                None => None,
+            },
             there: there.and_then(|it| Some((it.station_address, it.clock?))),
         }
+    }
+
+    /// Time of the bus as this host has it.
+    pub(super) fn host_time(&self, now: Instant) -> u64 {
+        now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch)
     }
 
     /// The reference clock's system time when a frame passed it, in ns, and when that frame was sent; of the newest one, once.

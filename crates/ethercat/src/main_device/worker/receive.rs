@@ -81,8 +81,7 @@ impl Worker {
             Look::Clear => {}
             Look::Errors => sub_device.error_counters = data.and_then(ErrorCounters::parse),
             Look::Inputs => {
-                let before = sub_device.latches.take();
-                sub_device.latches = data.and_then(|data| latches::parse(data, before));
+                sub_device.latches = data.and_then(|data| latches::parse(data, sub_device.latches_told));
                 self.look_at_inputs = false;
                 return;
             }
