@@ -163,9 +163,7 @@ pub enum SubDeviceError {
         maximum: usize,
     },
     /// SDOs are to be written, but there is no mailbox with CoE.
-    #[error(
-        "SDOs are configured, but its SII declares no CoE mailbox; remove its start-up SDOs and its explicit PDOs"
-    )]
+    #[error("start-up SDOs are configured, but its SII declares no CoE mailbox; remove them")]
     NoCoe,
     /// A SubDevice that was never seen is not described well enough to keep its place.
     #[error(
