@@ -50,6 +50,9 @@ class Bus:
     def working_counter_errors(self) -> int:
         """Datagrams of this cycle with another working counter than expected."""
     @property
+    def absent(self) -> int:
+        """SubDevices that are not on the bus, and need not be."""
+    @property
     def frames_sent(self) -> int: ...
     @property
     def frames_accepted(self) -> int: ...

@@ -12,6 +12,7 @@ use ethercat::link::End;
 use ethercat::main_device::{Configuration, FindingEnd, MainDevice};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat::wire::{Command, Frame};
 use onbeat_control::bring_up::Pump;
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
@@ -49,6 +50,8 @@ enum What {
     Jump(usize, i64),
     /// A SubDevice loses its power, and has it again.
     Power(usize, bool),
+    /// So many frames at the first interface are lost.
+    Lose(u32),
     /// The clocks are compared.
     Note,
 }
@@ -60,6 +63,10 @@ struct Shared {
     watched: bool,
     furthest: i64,
     notes: Vec<i64>,
+    /// Frames that are lost at the first interface.
+    to_lose: u32,
+    /// Frames with process data that hand no time on.
+    untimed: u32,
 }
 
 /// A ring of drives whose clocks are up to 40 ppm apart.
@@ -84,12 +91,24 @@ impl Cables {
                 What::Jump(position, by) => assert!(self.segment.jump_clock(position, by)),
                 What::Power(position, true) => assert!(self.segment.power_on(position)),
                 What::Power(position, false) => assert!(self.segment.power_off(position)),
+                What::Lose(count) => shared.to_lose += count,
                 What::Note => shared.notes.push(self.furthest(now)),
             }
         }
         if shared.watched {
             shared.furthest = shared.furthest.max(self.furthest(now));
         }
+    }
+
+    /// Counts a frame at the first interface; true if it is lost there.
+    fn is_lost(&self, frame: &[u8]) -> bool {
+        let has = |wanted| Frame::parse(frame).unwrap().datagrams().any(|it| it.header.command == wanted);
+        let is_cyclic = has(Command::Lrw) || has(Command::Lwr);
+        let mut shared = self.shared.lock().unwrap();
+        shared.untimed += u32::from(shared.watched && is_cyclic && !has(Command::Frmw));
+        let is_lost = is_cyclic && shared.to_lose > 0;
+        shared.to_lose -= u32::from(is_lost);
+        is_lost
     }
 
     /// Furthest of a clock from the first one.
@@ -107,6 +126,9 @@ impl ethercat::link::Segment for Cables {
 
     fn process_frame_at(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
         self.play(now);
+        if end == End::First && self.is_lost(frame) {
+            return None;
+        }
         self.segment.process_frame_at(end, now, frame)
     }
 
@@ -196,6 +218,8 @@ struct Ran {
     /// Furthest from the first clock, in ns, and as it was noted.
     furthest: i64,
     notes: Vec<i64>,
+    /// Frames with process data that handed no time on.
+    untimed: u32,
     /// Breaks that were told, and how often that the ring is closed.
     breaks: Vec<[FindingEnd; 2]>,
     healed: usize,
@@ -249,9 +273,9 @@ fn run_from(pulled: Option<usize>, order: FrameOrder, steps: &[Step]) -> Ran {
     };
     let breaks = told.iter().filter_map(between).collect();
     let healed = told.iter().filter(|what| matches!(what, Happening::RingClosed { .. })).count();
-    let Shared { furthest, notes, .. } = std::mem::take(&mut *shared.lock().unwrap());
+    let Shared { furthest, notes, untimed, .. } = std::mem::take(&mut *shared.lock().unwrap());
     let seen = std::mem::take(&mut *seen.lock().unwrap());
-    Ran { seen, furthest, notes, breaks, healed }
+    Ran { seen, furthest, notes, untimed, breaks, healed }
 }
 
 /// Position and port at which a cable can be pulled.
@@ -315,6 +339,19 @@ fn clocks_behind_a_break_are_steered_as_those_in_front_of_it() {
         // The time comes by another way there: off by at most the delay round the ring.
         assert!(open < 4_000, "cable {cable}: {open} ns while it is open");
         assert!(closed < 200, "cable {cable}: {closed} ns when it is closed again");
+    }
+}
+
+/// The half that comes back alone shows no reference clock: that is no reason to hand no time on.
+#[test]
+fn in_an_open_ring_a_lost_copy_does_not_cost_the_reference_clock() {
+    let step = |cycle, what| Step { cycle, after: 0, what };
+    for (losses, longest) in [(0, 0), (1, 1), (2, 2)] {
+        let steps =
+            [step(1_000, What::Pull(2)), step(1_100, What::Lose(losses)), step(1_500, What::Plug(2))];
+        let ran = run(FrameOrder::ReplyOfLastCycle, &steps);
+        assert!(ran.untimed <= longest, "{} cycles without a time after {losses} losses", ran.untimed);
+        holds(&ran);
     }
 }
 

@@ -50,10 +50,12 @@ pub struct SignalCounters {
 pub struct Bus {
     /// Bring-up phase, a code of [`BringUpPhase`].
     pub phase: u8,
-    /// True if all inputs are of this cycle.
+    /// True if all inputs are of this cycle, of those that are not absent.
     pub all_fresh: bool,
     /// Datagrams of this cycle with an unexpected working counter.
     pub working_counter_errors: u16,
+    /// SubDevices that are not on the bus, and need not be.
+    pub absent: u16,
     /// Frames sent since the start.
     pub frames_sent: u64,
     /// Frames that returned in time and were accepted.

@@ -126,3 +126,26 @@ fn brakes_have_digital_outputs_of_their_own() {
     let free = GOOD.replacen(&joint(1).0, &joint(1).1, 1);
     assert_eq!(brake_outputs(&free)[2], Some((0, 1)));
 }
+
+/// A brake that may be absent while its drive is there would stay closed under a moving axis.
+#[test]
+fn a_brake_is_there_whenever_its_drive_is() {
+    let presence = |of: &str| {
+        let outputs = format!("name = \"outputs\"\nalias = 5\npresence = \"{of}\"");
+        GOOD.replacen("name = \"outputs\"", &outputs, 1)
+    };
+    for of in ["optional", "hot_connect"] {
+        let expected = format!(
+            "axis \"wheel-1\" with its brake on \"outputs\", which is {of}, expected a SubDevice that is there whenever \
+             \"drive-1\" is: make it required, or put both into one group"
+        );
+        assert_eq!(support::sentence(&presence(of), "period = \"1ms\"", "period = \"2ms\""), expected);
+    }
+    // What is plugged together moves together.
+    let grouped = presence("optional").replacen("alias = 5", "alias = 5\ngroup = \"tool\"", 1).replacen(
+        "name = \"drive-{}\"",
+        "name = \"drive-{}\"\ngroup = \"tool\"\nalias = 10\npresence = \"optional\"",
+        1,
+    );
+    assert_eq!(brake_outputs(&grouped), [Some((0, 2)), Some((0, 3)), None]);
+}

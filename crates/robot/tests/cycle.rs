@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use onbeat_robot::{Overrides, RobotConfig};
-use support::spoiled;
+use support::{sentence, spoiled};
 
 const GOOD: &str = r#"
 [cycle]
@@ -113,4 +113,27 @@ fn a_value_in_the_place_of_the_files_asks_for_its_letter_too() {
     let long = Overrides { deadline_runtime: Some(us(1_001)), ..Overrides::default() };
     let refused = RobotConfig::parse_with(&text, "r.toml", long).unwrap_err().to_string();
     assert!(refused.contains("deadline_runtime 1001us, expected 1024ns to 1ms"), "{refused}");
+}
+
+/// An application that is synchronised to SYNC0 takes its process data with it.
+#[test]
+fn sync0_comes_once_for_each_exchange_unless_it_is_said() {
+    let clocks = GOOD.replacen("[[bus", "[bus]\ndistributed_clocks = true\n\n[[bus", 1);
+    let with = |keys: &str| {
+        let file = clocks.replacen("name = \"hub\"", &format!("name = \"hub\"\n{keys}"), 1);
+        RobotConfig::parse(&file, "r.toml").map(|it| it.bus.sub_devices[0].sync0.unwrap().cycle)
+    };
+    for (keys, cycle) in [
+        ("dc = {}", 1),
+        ("every = 4\ndc = {}", 4),
+        ("every = 4\ndc = { shift = \"3ms\" }", 4),
+        ("every = 4\ndc = { sync0 = \"1ms\" }", 1),
+    ] {
+        assert_eq!(with(keys).unwrap(), Duration::from_millis(cycle), "{keys}");
+    }
+    let slow = clocks.replacen("period = \"1ms\"", "period = \"10ms\"", 1);
+    assert_eq!(
+        sentence(&slow, "name = \"hub\"", "name = \"hub\"\nevery = 1000\ndc = {}"),
+        "sync0 = 10s, expected up to 4s: its register counts 32 bits of ns: give sync0, or a smaller every"
+    );
 }

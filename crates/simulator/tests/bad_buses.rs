@@ -308,8 +308,8 @@ fn explicit_pdos_without_coe() {
         shoulder_with(|it| it.process_data = ProcessDataSource::Explicit(default_mapping()));
     assert_eq!(
         failure_of(configuration, arm_with(generic(&terminal))),
-        "SubDevice 1 \"shoulder\": SDOs are configured, but its SII declares no CoE mailbox; remove its start-up \
-         SDOs and its explicit PDOs"
+        "SubDevice 1 \"shoulder\": its 4 bits of process data are not the PDOs that are described, of 192 bits, expected the \
+         same, as it has no CoE to change them; give the indices, entries and SyncManagers of its SII"
     );
 }
 

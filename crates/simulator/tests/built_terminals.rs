@@ -5,7 +5,7 @@ mod rig;
 
 use std::time::Duration;
 
-use ethercat::main_device::{SubDeviceConfiguration, Sync0};
+use ethercat::main_device::{LatchEdge, LatchInput, SubDeviceConfiguration, Sync0};
 use ethercat::pdo::PdoField;
 use ethercat::sii::Image;
 use onbeat_simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
@@ -192,4 +192,34 @@ fn an_el2004_is_built_as_a_real_one() {
         entries.map(|it| (it.index, it.sub_index, it.bit_length)).collect()
     };
     assert_eq!(entries(&ours), entries(&real));
+}
+
+/// A level set from outside stays, in the process data too, until the wire changes: one edge, and none back.
+#[test]
+fn a_latch_input_of_an_el1252_is_set_from_outside() {
+    let mut rig = bench();
+    let place = position(TerminalModel::El1252);
+    let read = |rig: &mut Rig| {
+        assert!(rig.main_device.read_latches(place));
+        cycles(rig, 5);
+        rig.main_device.sub_devices()[place].latches.unwrap().inputs[1]
+    };
+    assert_eq!(read(&mut rig), LatchInput::default());
+    assert!(rig.segment.set_latch(place, 1, true));
+    cycles(&mut rig, 5);
+    let set = read(&mut rig);
+    assert!(set.high && set.rising.is_new && set.falling == LatchEdge::default(), "{set:?}");
+    assert_eq!(input(&rig, TerminalModel::El1252, 0x6000, 2), 1);
+    set_wire(&mut rig, true);
+    assert_eq!(read(&mut rig).falling, LatchEdge::default(), "the wire is high, too");
+    set_wire(&mut rig, false);
+    let fallen = read(&mut rig);
+    assert!(!fallen.high && fallen.falling.is_new, "{fallen:?}");
+    assert_eq!(input(&rig, TerminalModel::El1252, 0x6000, 2), 0);
+}
+
+/// Sets the wire to the second input of both input terminals.
+fn set_wire(rig: &mut Rig, high: bool) {
+    set(rig, TerminalModel::El2004, 0x7010, 1, high.into());
+    cycles(rig, 3);
 }

@@ -62,6 +62,7 @@ impl Figures {
             phase: status.phase as u8,
             all_fresh: status.report.all_fresh,
             working_counter_errors: status.report.working_counter_errors,
+            absent: status.sub_devices.iter().filter(|it| it.absent).count() as u16,
             frames_sent: sent,
             frames_accepted: accepted,
             frames_lost: lost,

@@ -16,6 +16,7 @@ use super::error::{BusError, SubDeviceError};
 use super::exchange::{Outgoing, Owner};
 use super::layout::{CHUNK_CAPACITY, Layout, Share};
 use super::open_ring::OpenRing;
+use super::outline::PdoDigest;
 use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox, SubDevice};
 use super::topology;
 use super::watchdogs;
@@ -168,7 +169,7 @@ pub(super) fn check_siis(
 }
 
 fn needs_sii(it: &SubDeviceConfiguration) -> bool {
-    it.identity.is_some() || it.alias.is_some() || it.sync0.is_some() || needs_coe(it)
+    it.identity.is_some() || it.alias.is_some() || it.sync0.is_some() || needs_coe(it) || describes_pdos(it)
 }
 
 fn check_identity(found: &SubDevice, expected: &SubDeviceConfiguration) -> Result<(), SubDeviceError> {
@@ -219,13 +220,32 @@ pub(super) fn declared(
     Ok(Some(Mailbox { out_address, out_length, in_address, in_length, coe }))
 }
 
-/// True if a configuration needs CoE.
+/// True if a configuration needs CoE whatever the SII says.
 pub(super) fn needs_coe(configuration: &SubDeviceConfiguration) -> bool {
-    let explicit = match &configuration.process_data {
+    !configuration.startup.is_empty()
+}
+
+/// True if PDOs are described: they are written by CoE, or those of the SII.
+pub(super) fn describes_pdos(configuration: &SubDeviceConfiguration) -> bool {
+    match &configuration.process_data {
         ProcessDataSource::Sii => false,
         ProcessDataSource::Explicit(mapping) => !mapping.outputs.is_empty() || !mapping.inputs.is_empty(),
-    };
-    explicit || !configuration.startup.is_empty()
+    }
+}
+
+/// Compares the PDOs described with those of a SubDevice that has no others.
+pub(super) fn check_pdos(described: PdoDigest, found: PdoDigest) -> Result<(), SubDeviceError> {
+    match described == found {
+        true => Ok(()),
+        false => Err(SubDeviceError::OtherPdos { expected: described.bits, found: found.bits }),
+    }
+}
+
+/// The same of one whose SII is there.
+pub(super) fn check_own_pdos(it: &SubDevice) -> Result<(), SubDeviceError> {
+    let default = |usage| default_sync_manager(it, usage);
+    let own = it.sii.as_ref().map(sii::Image::default_mapping).unwrap_or_default();
+    check_pdos(PdoDigest::of(&it.mapping, default), PdoDigest::of(&own, default))
 }
 
 /// The SyncManagers that carry a SubDevice's process data, and each one's share.
@@ -281,15 +301,24 @@ pub(super) fn sync_managers(
     if let Some(&(number, ..)) = found.iter().find(|(number, ..)| *number >= count) {
         return Err(SubDeviceError::SyncManagers { number, found: count });
     }
-    let bytes: usize = found.iter().map(|(.., share)| share.bits.div_ceil(8)).sum();
-    if configuration.every > 1 && bytes > CHUNK_CAPACITY {
-        return Err(SubDeviceError::TooLargeToWait { every: configuration.every, found: bytes });
-    }
+    check_slow(&found, configuration)?;
     let fmmus = sub_device.information.fmmu_count;
     if found.len() > usize::from(fmmus) {
         return Err(SubDeviceError::Fmmus { needed: found.len(), found: fmmus });
     }
     Ok(found)
+}
+
+/// Refuses process data for every few cycles that takes more than one datagram.
+pub(super) fn check_slow(
+    in_use: &[(u8, SyncManager, Share)],
+    configuration: &SubDeviceConfiguration,
+) -> Result<(), SubDeviceError> {
+    let bytes: usize = in_use.iter().map(|(.., share)| share.bits.div_ceil(8)).sum();
+    match configuration.every > 1 && bytes > CHUNK_CAPACITY {
+        true => Err(SubDeviceError::TooLargeToWait { every: configuration.every, found: bytes }),
+        false => Ok(()),
+    }
 }
 
 /// The first SyncManager that its SII declares for this use.

@@ -403,6 +403,7 @@ impl MainDevice {
         if !self.cycle.is_due() {
             return None;
         }
+        let (command, host_time) = (self.reference_command(), self.host_time(now));
         let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
@@ -411,12 +412,11 @@ impl MainDevice {
                 let (station, length) = (reference.station_address, reference.system_time_length());
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
-                    let time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
                     if let Some(data) = outgoing.push(Command::Fpwr, address, length, Owner::HostTime) {
-                        data.copy_from_slice(&time.to_le_bytes()[..length]);
+                        data.copy_from_slice(&host_time.to_le_bytes()[..length]);
                     }
                 }
-                outgoing.push(Command::Frmw, address, length, Owner::ReferenceTime);
+                outgoing.push(command, address, length, Owner::ReferenceTime);
             }
             let address = Address::Broadcast { register: register::AL_STATUS };
             outgoing.push(Command::Brd, address, 2, Owner::BusStatus);

@@ -53,7 +53,8 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>, now: Option<u64>)
                 Some(_) => shown as u32 != before.time as u32,
                 None => shown != before.time,
             };
-            let is_new = status >> edge & 1 != 0 || is_other;
+            // Without power it has forgotten the edge that was told.
+            let is_new = status >> edge & 1 != 0 || is_other && shown != 0;
             let time = match now {
                 Some(_) if !is_new => before.time,
                 Some(now) if shown != 0 => clock::latest(now.wrapping_add(AHEAD), shown as u32),
@@ -70,15 +71,16 @@ pub(super) fn parse(registers: &[u8], before: Option<Latches>, now: Option<u64>)
 
 impl MainDevice {
     /// Has the latch inputs of the SubDevice at `position` read, in a service frame, into [`super::SubDevice::latches`]: single edges are let go
-    /// with it. False, and `None` there, if there is no such SubDevice, it has no clock, or it is being brought up.
+    /// with it. `None` there until it answers. False if there is no such SubDevice, it has no clock, or it is being brought up.
     pub fn read_latches(&mut self, position: usize) -> bool {
         let Some(sub_device) = self.sub_devices.get_mut(position) else { return false };
         let has_clock = sub_device.has_clock();
         let is_asked = has_clock
             && self.phase.has_process_data()
             && self.workers.get_mut(position).is_some_and(super::Worker::look_at_inputs);
-        if !is_asked {
-            sub_device.latches = None;
+        // Told once: where nothing comes of it, the ones before are not there for it.
+        if let Some(told) = sub_device.latches.take() {
+            sub_device.latches_told = Some(told);
         }
         is_asked
     }

@@ -11,10 +11,10 @@ use crate::sii::SyncManagerUse;
 
 use super::bring_up;
 use super::clock::ClockSetting;
-use super::configuration::SubDeviceConfiguration;
+use super::configuration::{ProcessDataSource, SubDeviceConfiguration};
 use super::error::SubDeviceError;
 use super::layout::{Piece, Share};
-use super::outline::Outline;
+use super::outline::{Outline, PdoDigest};
 use super::plan::{self, Action, Latched, Reading};
 use super::sub_device::SubDevice;
 use super::watchdogs;
@@ -29,9 +29,13 @@ const UNKNOWN: SyncManager = SyncManager { physical_address: 0, length: 0, contr
 pub(super) struct Late {
     parts: Vec<Mapped>,
     needs_coe: bool,
+    describes_pdos: bool,
     needs_clock: bool,
+    needs_latches: bool,
     /// Clocks are set up on this bus.
     has_clocks: bool,
+    /// Nothing says what its process data is: it is taken to have none.
+    is_taken_for_empty: bool,
 }
 
 /// One SyncManager's process data.
@@ -65,7 +69,10 @@ pub(super) const LONGEST_PART: usize = 256;
 const READ_BACK: u8 = 8;
 
 /// The shares of one that is absent, as far as its mapping tells.
-pub(super) fn shares(it: &SubDevice, configured: &SubDeviceConfiguration) -> Vec<(u8, SyncManager, Share)> {
+pub(super) fn shares(
+    it: &SubDevice,
+    configured: &SubDeviceConfiguration,
+) -> Result<Vec<(u8, SyncManager, Share)>, SubDeviceError> {
     let mut found: Vec<(u8, SyncManager, Share)> = Vec::new();
     let directions =
         [(&it.mapping.outputs, FmmuDirection::Write), (&it.mapping.inputs, FmmuDirection::Read)];
@@ -95,7 +102,8 @@ pub(super) fn shares(it: &SubDevice, configured: &SubDeviceConfiguration) -> Vec
             }
         }
     }
-    found
+    bring_up::check_slow(&found, configured)?;
+    Ok(found)
 }
 
 impl Late {
@@ -114,8 +122,11 @@ impl Late {
         Self {
             parts: parts.collect(),
             needs_coe: bring_up::needs_coe(configuration),
+            describes_pdos: bring_up::describes_pdos(configuration),
             needs_clock: configuration.sync0.is_some(),
+            needs_latches: configuration.latches.is_some(),
             has_clocks,
+            is_taken_for_empty: in_use.is_empty() && configuration.process_data == ProcessDataSource::Sii,
         }
     }
 }
@@ -123,15 +134,32 @@ impl Late {
 impl SubDevice {
     /// Takes over what its SII says of its mailbox and SyncManagers.
     pub(super) fn learn(&mut self, outline: &Outline) -> Result<(), SubDeviceError> {
-        let (has_clock, fmmus) = (self.has_clock(), self.information.fmmu_count);
+        let (has_clock, information) = (self.has_clock(), self.information);
         let Some(late) = &mut self.late else { return Ok(()) };
         self.mailbox = bring_up::declared(outline.mailbox(), outline.protocols())?;
-        if late.needs_coe && !self.mailbox.is_some_and(|mailbox| mailbox.coe) {
+        let has_coe = self.mailbox.is_some_and(|mailbox| mailbox.coe);
+        if late.needs_coe && !has_coe {
             return Err(SubDeviceError::NoCoe);
+        }
+        let first =
+            |usage| outline.sync_managers().position(|it| it.usage == usage).map(|number| number as u8);
+        if late.describes_pdos && !has_coe {
+            bring_up::check_pdos(PdoDigest::of(&self.mapping, first), outline.pdos())?;
+        }
+        // With CoE its SII need not say what its process data is.
+        let usages = [SyncManagerUse::Outputs, SyncManagerUse::Inputs];
+        let has_data =
+            outline.pdos().bits > 0 || has_coe && usages.into_iter().any(|it| first(it).is_some());
+        if late.is_taken_for_empty && has_data {
+            return Err(SubDeviceError::UnexpectedProcessData);
         }
         if late.needs_clock && !has_clock {
             return Err(SubDeviceError::NoClock);
         }
+        if late.needs_latches && !has_clock {
+            return Err(SubDeviceError::NoLatches);
+        }
+        let fmmus = information.fmmu_count;
         if late.parts.len() > usize::from(fmmus) {
             return Err(SubDeviceError::Fmmus { needed: late.parts.len(), found: fmmus });
         }
@@ -143,16 +171,15 @@ impl SubDevice {
                 FmmuDirection::Write => (SyncManagerUse::Outputs, "outputs"),
                 _ => (SyncManagerUse::Inputs, "inputs"),
             };
-            let mut declared = outline.sync_managers();
-            let number = match part.wanted {
-                BY_ITS_USE => declared.position(|it| it.usage == usage).map(|number| number as u8),
-                wanted => Some(wanted),
-            };
+            let number = if part.wanted == BY_ITS_USE { first(usage) } else { Some(part.wanted) };
             let number = number.ok_or(SubDeviceError::NoSyncManager { direction })?;
             let record = outline
                 .sync_managers()
                 .nth(number.into())
                 .ok_or(SubDeviceError::NoSyncManager { direction })?;
+            if number >= information.sync_manager_count {
+                return Err(SubDeviceError::SyncManagers { number, found: information.sync_manager_count });
+            }
             let length = part.piece.image.len() as u16;
             let (physical_address, control) = (record.physical_address, record.control);
             let declared = SyncManager { physical_address, length, control, active: true };
@@ -165,6 +192,10 @@ impl SubDevice {
 
     /// True if an action of its plan concerns it, as far as is known of it.
     pub(super) fn is_concerned(&self, action: &Action) -> bool {
+        // Without CoE its PDOs are those of its SII.
+        if let Action::Download(_) | Action::Verify { .. } = action {
+            return self.mailbox.is_some_and(|mailbox| mailbox.coe);
+        }
         if self.late.is_none() {
             return true;
         }

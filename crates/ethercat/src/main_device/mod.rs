@@ -137,6 +137,8 @@ pub struct MainDevice {
     reference: Option<u16>,
     /// False while its time is not handed on to the others.
     reference_hands_on: bool,
+    /// Replies in a row without its time.
+    reference_silent: u32,
     /// When it was gone; until another is elected.
     reference_lost: Option<Instant>,
     recovery: Recovery,
@@ -182,6 +184,7 @@ impl MainDevice {
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
             reference_hands_on: true,
+            reference_silent: 0,
             reference_lost: None,
             recovery: Recovery::default(),
             ring_open_behind: None,
@@ -379,7 +382,8 @@ impl MainDevice {
     /// Distributed clocks as they stand.
     #[must_use]
     pub fn clock(&self) -> ClockReport {
-        let differences = self.sub_devices.iter().filter_map(|it| it.clock_difference);
+        let there = self.sub_devices.iter().filter(|it| !self.is_gone(it.position));
+        let differences = there.filter_map(|it| it.clock_difference);
         let largest = differences.map(i32::unsigned_abs).max().unwrap_or(0);
         ClockReport {
             reference: self.reference,

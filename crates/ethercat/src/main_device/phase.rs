@@ -273,7 +273,7 @@ impl MainDevice {
         if !self.configuration.distributed_clocks || !self.sub_devices.iter().any(SubDevice::has_clock) {
             return;
         }
-        let system_time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
+        let system_time = self.host_time(now);
         let assigned = &self.assigned;
         let is_stranger = |place: usize| assigned.get(place).is_some_and(Option::is_none);
         self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time, is_stranger, open);
@@ -308,7 +308,6 @@ impl MainDevice {
                 // Nothing is known of it, and its ESC has not been configured: it stays in Init.
                 continue;
             }
-            let is_absent = sub_device.is_absent;
             let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
             let configuration = configured.unwrap_or(&default);
             let fail = |sub_device: &SubDevice, error| Err(bring_up::at(sub_device, error));
@@ -318,7 +317,10 @@ impl MainDevice {
             if sub_device.is_absent || sub_device.mark.presence == Presence::HotConnect {
                 self.workers[position].mailbox.reserve();
             }
-            if is_absent && (configuration.sync0.is_none() || self.configuration.distributed_clocks) {
+            if configuration.sync0.is_some() && !self.configuration.distributed_clocks {
+                return fail(sub_device, SubDeviceError::ClocksOff);
+            }
+            if sub_device.is_absent {
                 let init = plan::init(configuration.sync0.is_some());
                 self.plans[position] = Plans { init, ..Plans::default() };
                 continue;
@@ -327,16 +329,17 @@ impl MainDevice {
                 Ok(mailbox) => mailbox,
                 Err(error) => return fail(sub_device, error),
             };
-            if bring_up::needs_coe(configuration) && !sub_device.mailbox.is_some_and(|mailbox| mailbox.coe)
-            {
+            let has_coe = sub_device.mailbox.is_some_and(|mailbox| mailbox.coe);
+            if bring_up::needs_coe(configuration) && !has_coe {
                 return fail(sub_device, SubDeviceError::NoCoe);
             }
+            if bring_up::describes_pdos(configuration) && !has_coe {
+                if let Err(error) = bring_up::check_own_pdos(sub_device) {
+                    return fail(sub_device, error);
+                }
+            }
             if configuration.sync0.is_some() && sub_device.clock.is_none() {
-                let error = match self.configuration.distributed_clocks {
-                    true => SubDeviceError::NoClock,
-                    false => SubDeviceError::ClocksOff,
-                };
-                return fail(sub_device, error);
+                return fail(sub_device, SubDeviceError::NoClock);
             }
             if configuration.latches.is_some() && !sub_device.has_clock() {
                 return fail(sub_device, SubDeviceError::NoLatches);

@@ -361,7 +361,8 @@ fn absent(position: u16, mark: &Mark) -> SubDevice {
     SubDevice { identity: identity.unwrap_or_default(), ..SubDevice::new(position) }
 }
 
-/// Gives those absent whose process data nobody describes that of another of their kind.
+/// Gives those absent whose process data nobody describes that of another of their kind. One that an alias alone tells may be a
+/// coupler: it is taken to have none until it comes.
 pub(super) fn take_mappings(
     sub_devices: &mut [SubDevice],
     described: &[SubDeviceConfiguration],
@@ -371,9 +372,11 @@ pub(super) fn take_mappings(
         if !it.is_absent || described[position].process_data != ProcessDataSource::Sii {
             continue;
         }
+        if it.mark.identity.is_none() {
+            continue;
+        }
         let kind = Mark { alias: None, ..it.mark };
-        let is_twin =
-            |one: &&SubDevice| !one.is_absent && kind.identity.is_some() && kind.fits(one.identity, 0);
+        let is_twin = |one: &&SubDevice| !one.is_absent && kind.fits(one.identity, 0);
         let Some(twin) = sub_devices.iter().find(is_twin) else {
             return Err(bring_up::at(it, SubDeviceError::UnknownProcessData));
         };

@@ -67,6 +67,15 @@ struct Member {
     back_since: Instant,
     /// When it was lost.
     lost_since: Instant,
+    /// It is in Op again, and its group is not yet.
+    untold: Option<Back>,
+}
+
+/// Ways to have come to Op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Back {
+    Joined,
+    Recovered { anew: bool },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -307,7 +316,7 @@ impl MainDevice {
             Standing::Under(_) => member.tries = member.tries.saturating_add(1),
             _ => member.tries = 0,
         }
-        member.lost_since = now;
+        (member.lost_since, member.untold) = (now, None);
         self.recovery.set(position, Standing::Lost);
         self.recovery.changed = true;
     }
@@ -322,6 +331,9 @@ impl MainDevice {
         }
         if tries > 0 && matches!(standing, Standing::Lost | Standing::Answers) {
             return self.recovery.set(position, Standing::Waiting(now + pause(tries), way));
+        }
+        if way == Way::Anew && !self.may_set_clock(position) {
+            return self.recovery.set(position, Standing::Waiting(now + FIRST_PAUSE, way));
         }
         let place = usize::from(position);
         let before = self.recovery.clock_before(position, &self.sub_devices);
@@ -344,6 +356,22 @@ impl MainDevice {
         if let Some(outcome) = dropped {
             self.tell(Event::Mailbox(outcome));
         }
+    }
+
+    /// True if the clock of the SubDevice at `position`, if it has one, may be set now: by the reference clock, or, where there is none,
+    /// as the first one. Two at a time would be set by two latches, and be apart.
+    fn may_set_clock(&self, position: u16) -> bool {
+        let may_have = |it: u16| {
+            let it = &self.sub_devices[usize::from(it)];
+            it.clock.is_some() || it.is_unseen
+        };
+        if !self.configuration.distributed_clocks || self.reference.is_some() || !may_have(position) {
+            return true;
+        }
+        let is_set = |(it, member): (u16, &Member)| {
+            it != position && member.standing == Standing::Under(Way::Anew) && may_have(it)
+        };
+        self.reference_lost.is_none() && !(0..).zip(&self.recovery.members).any(is_set)
     }
 
     /// Takes the plan back from a worker that is done with it, or that failed.
@@ -372,7 +400,35 @@ impl MainDevice {
         it.is_absent = false;
         let is_new = core::mem::take(&mut it.is_unseen);
         self.cycle.count(position, true);
-        self.tell(if is_new { Event::Joined { position } } else { Event::Recovered { position, anew } });
+        let back = if is_new { Back::Joined } else { Back::Recovered { anew } };
+        self.recovery.members[usize::from(position)].untold = Some(back);
+        self.tell_who_is_back(position);
+    }
+
+    /// Tells that the SubDevice at `position` is in Op, with all of its group, in their order, once the last of them is.
+    fn tell_who_is_back(&mut self, position: u16) {
+        let count = self.recovery.members.len() as u16;
+        let mut group = (0..count).filter(|&it| self.stand_together(it, position));
+        if !group.all(|it| self.recovery.is_in_op(it)) {
+            return;
+        }
+        for it in 0..count {
+            if !self.stand_together(it, position) {
+                continue;
+            }
+            match self.recovery.members[usize::from(it)].untold.take() {
+                Some(Back::Joined) => self.tell(Event::Joined { position: it }),
+                Some(Back::Recovered { anew }) => self.tell(Event::Recovered { position: it, anew }),
+                None => {}
+            }
+        }
+    }
+
+    /// True of one SubDevice and itself, and of two of one group.
+    fn stand_together(&self, one: u16, other: u16) -> bool {
+        let described = self.configuration.sub_devices.as_deref().unwrap_or_default();
+        let group = |it: u16| described.get(usize::from(it)).and_then(|it| it.group.as_deref());
+        one == other || group(one).is_some() && group(one) == group(other)
     }
 
     /// A try failed: true if that is a matter of recovery, and the bus stays up.

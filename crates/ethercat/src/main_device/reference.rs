@@ -1,23 +1,34 @@
 //! The reference clock while the bus runs: its time, and who takes its place while it is gone.
 
 use crate::time::Instant;
-use crate::wire::{read_u32, read_u64};
+use crate::wire::{Command, read_u32, read_u64};
 
 use super::MainDevice;
 use super::clock;
+use super::limits;
 use super::phase::Phase;
 use super::sub_device::SubDevice;
 use super::worker::ReferenceClock;
 
 impl MainDevice {
-    /// The reference clock as it is known, its time even if frames were lost for a while.
+    /// The reference clock as it is known, its time even if frames were lost for a while. On a bus that came up without any clock the
+    /// first one to join is set by the host's, and becomes the reference clock.
     pub(super) fn reference_clock(&self, now: Instant) -> ReferenceClock {
         let there = self.reference.map(|position| &self.sub_devices[usize::from(position)]);
         ReferenceClock {
-            time: self.reference_time.map(|known| went_on(known, now)),
+            time: match self.reference_time {
+                Some(known) => Some(went_on(known, now)),
+                None if self.phase == Phase::Running => Some(self.host_time(now)),
+                None => None,
+            },
             is_whole: there.is_some_and(|it| it.information.features.distributed_clocks_64_bit()),
             there: there.and_then(|it| Some((it.station_address, it.clock?))),
         }
+    }
+
+    /// Time of the bus as this host has it.
+    pub(super) fn host_time(&self, now: Instant) -> u64 {
+        now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch)
     }
 
     /// The reference clock's system time when a frame passed it, in ns, and when that frame was sent; of the newest one, once.
@@ -41,16 +52,26 @@ impl MainDevice {
         (low != 0 || about.abs_diff(time) < AT_THE_WRAP).then_some(time)
     }
 
-    /// The datagram that hands the reference clock's time on came back. Without such a clock all others were told zero as the time: nobody
-    /// is told any more, until there is one.
+    /// The datagram that reads the reference clock's time came back. Without its time all others were told zero: from then on it is read
+    /// alone, until it answers, or is silent [`limits::REFERENCE_SILENT`] times in a row and is given up. In an open ring one lost copy is
+    /// enough for a zero.
     pub(super) fn take_reference_time(&mut self, now: Instant, data: &[u8]) {
         if let Some(time) = self.told_time(now, data) {
             self.reference_time = Some((time, now));
             self.reference_sample = Some((time, self.answered_sent_at));
+            self.reference_silent = 0;
         } else if self.phase == Phase::Running {
-            self.reference = None;
-            self.reference_lost = Some(now);
+            self.reference_silent += 1;
+            if self.reference_silent >= limits::REFERENCE_SILENT {
+                self.reference = None;
+                self.reference_lost = Some(now);
+            }
         }
+    }
+
+    /// Command that reads the reference clock's time, and hands it on unless that clock is in doubt.
+    pub(super) fn reference_command(&self) -> Command {
+        if self.reference_silent == 0 { Command::Frmw } else { Command::Fprd }
     }
 
     /// Makes the first clock in the order of frames that is kept the reference clock: frames pass it before all others.
@@ -64,7 +85,7 @@ impl MainDevice {
             self.recovery.is_under_way(it.position) && first.is_some_and(|first| it.processed < first)
         };
         self.reference_hands_on = !self.sub_devices.iter().any(comes);
-        self.reference_lost = None;
+        (self.reference_lost, self.reference_silent) = (None, 0);
     }
 }
 

@@ -69,6 +69,8 @@ pub struct SubDevice {
     pub links: Option<DlStatus>,
     /// Its latch inputs, if they were asked for ([`super::MainDevice::read_latches`]) and it answered.
     pub latches: Option<Latches>,
+    /// The same as it answered before.
+    pub(super) latches_told: Option<Latches>,
     /// Emergencies received.
     pub emergencies: u64,
     /// Its watchdogs as they were read back, once its process data is set up.
@@ -116,6 +118,7 @@ impl SubDevice {
             error_counters: None,
             links: None,
             latches: None,
+            latches_told: None,
             emergencies: 0,
             watchdogs: None,
             mark: Mark::default(),

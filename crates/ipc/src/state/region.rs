@@ -171,7 +171,8 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
         &[
             u64::from(bus.phase)
                 | u64::from(bus.all_fresh) << 8
-                | u64::from(bus.working_counter_errors) << 16,
+                | u64::from(bus.working_counter_errors) << 16
+                | u64::from(bus.absent) << 32,
             bus.frames_sent,
             bus.frames_accepted,
             bus.frames_lost,
@@ -263,6 +264,7 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
         phase: fixed[2] as u8,
         all_fresh: fixed[2] >> 8 & 1 != 0,
         working_counter_errors: (fixed[2] >> 16) as u16,
+        absent: (fixed[2] >> 32) as u16,
         frames_sent: fixed[3],
         frames_accepted: fixed[4],
         frames_lost: fixed[5],

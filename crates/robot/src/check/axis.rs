@@ -32,7 +32,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
             let who = format!("axis \"{}\"", repetition.name);
             in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
-            let brake = brakes.brake(&entry, &repetition, step, place.key("brake"))?;
+            let brake = brakes.brake((&entry, sub_device), &repetition, step, place.key("brake"))?;
             let drive_axis = drive_axis(&entry, &repetition, step, &bus.sub_devices[sub_device], place)?;
             let name = repetition.name;
             if !names.insert(name.clone()) {

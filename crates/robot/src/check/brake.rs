@@ -6,7 +6,7 @@ use motion::brake::BrakeConfiguration;
 
 use super::axis::find;
 use super::repeat::Repetition;
-use super::{Checked, in_every_cycle};
+use super::{Checked, in_every_cycle, presence};
 use crate::error::Problem;
 use crate::model::{Application, Axis, BrakeOutput, Bus, DigitalOutput, MOST_BYTES, SubDevice};
 use crate::source::Place;
@@ -23,23 +23,25 @@ impl<'a> Brakes<'a> {
         Self { bus, positions, taken: HashMap::new() }
     }
 
-    /// Brake of the `step`-th axis of a repeated entry.
+    /// Brake of the `step`-th axis of a repeated entry, whose drive is at this position.
     pub(super) fn brake(
         &mut self,
-        axis: &Axis,
+        (axis, drive): (&Axis, usize),
         repetition: &Repetition,
         step: usize,
         entry: Place<'_>,
     ) -> Checked<Option<BrakeConfiguration>> {
         let Some(brake) = &axis.brake_keys else { return Ok(None) };
         let output = brake.output.as_ref();
-        let output = output.map(|it| self.output(it, repetition, step, entry.key("output"))).transpose()?;
+        let drive = &self.bus.sub_devices[drive];
+        let output = output.map(|it| self.output((it, drive), repetition, step, entry.key("output")));
+        let output = output.transpose()?;
         Ok(Some(BrakeConfiguration { times: brake.times(), output }))
     }
 
     fn output(
         &mut self,
-        BrakeOutput { sub_device: wanted, channel }: &BrakeOutput,
+        (BrakeOutput { sub_device: wanted, channel }, drive): (&BrakeOutput, &SubDevice),
         repetition: &Repetition,
         step: usize,
         entry: Place<'_>,
@@ -47,9 +49,11 @@ impl<'a> Brakes<'a> {
         let axis = &repetition.name;
         let place = entry.key("sub_device");
         let position = find(wanted, repetition, self.positions, " with its brake", place)?;
-        let SubDevice { name, .. } = &self.bus.sub_devices[position];
-        in_every_cycle(&format!("the brake of axis \"{axis}\""), &self.bus.sub_devices[position], place)?;
-        let there = digital_outputs(&self.bus.sub_devices[position]);
+        let it = &self.bus.sub_devices[position];
+        let name = &it.name;
+        in_every_cycle(&format!("the brake of axis \"{axis}\""), it, place)?;
+        presence::of_brake(axis, it, drive, place)?;
+        let there = digital_outputs(it);
         if there == Some(0) {
             let found =
                 format!("axis \"{axis}\" with its brake on \"{name}\", which has no digital outputs");

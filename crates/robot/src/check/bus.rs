@@ -58,7 +58,8 @@ fn complete(entry: &mut SubDevice, clocks: bool, cycle: &Cycle, place: Place<'_>
     watchdog::process_data(&mut entry.process_data_watchdog, between, place)?;
     watchdog::pdi(entry.pdi_watchdog, place)?;
     let clock = entry.clock.as_ref();
-    entry.sync0 = clock.map(|it| clock::sync0(it, clocks, cycle, place.key("dc"))).transpose()?;
+    entry.sync0 =
+        clock.map(|it| clock::sync0(it, clocks, (cycle, between), place.key("dc"))).transpose()?;
     entry.sync1 = match clock.zip(entry.sync0) {
         Some((it, sync0)) => clock::sync1(it, sync0, place.key("dc"))?,
         None => None,

@@ -21,15 +21,16 @@ pub(super) fn followed(cycle: &Cycle, distributed_clocks: bool, place: Place<'_>
     Err(Problem::new(place.key("clock"), found, "a bus with distributed clocks", remedy))
 }
 
+/// SYNC0; by default once for each exchange of the process data, the time `between` two of them.
 pub(super) fn sync0(
     clock: &DistributedClock,
     distributed_clocks: bool,
-    cycle: &Cycle,
+    (cycle, between): (&Cycle, Duration),
     place: Place<'_>,
 ) -> Checked<Sync0> {
     kept("dc", distributed_clocks, place)?;
     let DistributedClock { sync0, shift, .. } = *clock;
-    let sync0 = sync0.unwrap_or(cycle.period);
+    let sync0 = sync0.unwrap_or(between);
     check_sync0(sync0, place.key("sync0"), cycle)?;
     if shift >= sync0 {
         let found = format!("shift = {}", duration::format(shift));
@@ -76,7 +77,12 @@ const LONGEST_SYNC1: Duration = Duration::from_secs(4);
 
 fn check_sync0(sync0: Duration, place: Place<'_>, cycle: &Cycle) -> Checked<()> {
     let (pulse, period) = (sync0.as_nanos(), cycle.period.as_nanos());
-    let fits = pulse != 0 && u32::try_from(pulse).is_ok() && (pulse % period == 0 || period % pulse == 0);
+    if u32::try_from(pulse).is_err() {
+        let found = format!("sync0 = {}", duration::format(sync0));
+        let remedy = "give sync0, or a smaller every";
+        return Err(Problem::new(place, found, "up to 4s: its register counts 32 bits of ns", remedy));
+    }
+    let fits = pulse != 0 && (pulse % period == 0 || period % pulse == 0);
     fits.then_some(()).ok_or_else(|| {
         let found = format!("sync0 = {}", duration::format(sync0));
         let expected =

@@ -47,6 +47,17 @@ pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
     Err(Problem::new(entry.key("presence"), found, expected, "add an alias or an identity"))
 }
 
+/// Checks that the SubDevice with the brake of an axis is there whenever the axis's drive is.
+pub(super) fn of_brake(axis: &str, it: &SubDevice, drive: &SubDevice, place: Place<'_>) -> Checked<()> {
+    let goes_along = it.name == drive.name || it.group.is_some() && it.group == drive.group;
+    if it.presence == Presence::Required || goes_along {
+        return Ok(());
+    }
+    let found = format!("axis \"{axis}\" with its brake on \"{}\", which is {}", it.name, it.presence);
+    let expected = format!("a SubDevice that is there whenever \"{}\" is", drive.name);
+    Err(Problem::new(place, found, expected, "make it required, or put both into one group"))
+}
+
 /// Checks that no other has the identity of a hot-connect SubDevice without an alias.
 fn told_apart(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
     let Some(identity) = it.identity else { return Ok(()) };

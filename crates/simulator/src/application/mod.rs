@@ -98,6 +98,11 @@ pub trait Application: Send {
         None
     }
 
+    /// Sets the level at a latch input of the ESC, of a terminal that uses them, until it changes.
+    fn set_latch_input(&mut self, input: usize, high: bool) {
+        let _ = (input, high);
+    }
+
     /// SYNC1 rises, behind the SYNC0 it depends on; else as `sync0`.
     fn sync1(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         let _ = (event, outputs, inputs);

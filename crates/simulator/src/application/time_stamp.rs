@@ -22,13 +22,17 @@ const REGISTERS: u16 = 0x1D09;
 #[derive(Clone, Debug)]
 pub struct TimeStampedInputs {
     wires: Wires,
+    /// Levels of the wires at the last step.
+    seen: [bool; 2],
+    /// Levels of the inputs: those of the wires, until one is set otherwise.
+    levels: [bool; 2],
 }
 
 impl TimeStampedInputs {
     /// A terminal that reads the first two of `wires`.
     #[must_use]
     pub fn new(wires: Wires) -> Self {
-        Self { wires }
+        Self { wires, seen: [false; 2], levels: [false; 2] }
     }
 }
 
@@ -38,14 +42,25 @@ impl Application for TimeStampedInputs {
     }
 
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        let wires = [0, 1].map(|input| self.wires.levels() >> input & 1 != 0);
+        for (level, (seen, wire)) in self.levels.iter_mut().zip(self.seen.iter_mut().zip(wires)) {
+            if std::mem::replace(seen, wire) != wire {
+                *level = wire;
+            }
+        }
         if let Some(byte) = inputs.first_mut() {
-            *byte = (self.wires.levels() & 0b11) as u8;
+            *byte = u8::from(self.levels[0]) | u8::from(self.levels[1]) << 1;
         }
     }
 
     fn latch_inputs(&self) -> Option<[bool; 2]> {
-        let levels = self.wires.levels();
-        Some([levels & 1 != 0, levels & 2 != 0])
+        Some(self.levels)
+    }
+
+    fn set_latch_input(&mut self, input: usize, high: bool) {
+        if let Some(level) = self.levels.get_mut(input) {
+            *level = high;
+        }
     }
 }
 

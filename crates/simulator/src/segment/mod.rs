@@ -202,7 +202,7 @@ impl Segment {
         let Some(device) = self.devices.get_mut(position).filter(|_| input < LATCH_INPUTS) else {
             return false;
         };
-        device.esc_mut().set_latch(now, input, high);
+        device.set_latch(now, input, high);
         device.esc().features().distributed_clocks()
     }
 

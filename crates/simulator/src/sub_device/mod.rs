@@ -187,6 +187,12 @@ impl SubDevice {
         self.esc.expire_process_data_watchdog();
     }
 
+    /// Sets the level of a latch input, and of the application's input at the same pin.
+    pub(crate) fn set_latch(&mut self, now: Instant, input: usize, high: bool) {
+        self.application.set_latch_input(input, high);
+        self.esc.set_latch(now, input, high);
+    }
+
     pub(crate) fn esc(&self) -> &Esc {
         &self.esc
     }

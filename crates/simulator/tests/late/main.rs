@@ -1,8 +1,10 @@
 //! SubDevices that the bus may lack: absent at the start, late, plugged elsewhere, in groups.
 
+mod clocks;
 mod refusals;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod unlike;
 
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use ethercat::main_device::{
 use ethercat::register;
 use ethercat::sii::Identity;
 use onbeat_simulator::application::servo::default_mapping;
-use onbeat_simulator::application::sii::{SiiDescription, with_coe};
+use onbeat_simulator::application::sii::{SiiDescription, coupler, with_coe};
 use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::segment::Attachment;

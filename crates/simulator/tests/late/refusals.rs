@@ -3,7 +3,7 @@
 use super::*;
 
 /// Reason that the bus does not come up.
-fn refused(described_as: Vec<SubDeviceConfiguration>, devices: Vec<SubDevice>) -> BusError {
+pub(super) fn refused(described_as: Vec<SubDeviceConfiguration>, devices: Vec<SubDevice>) -> BusError {
     let mut rig = Rig::new(described(described_as), devices);
     rig.pump_to(BringUpPhase::PreOp);
     rig.failure().cloned().unwrap_or_else(|| panic!("it came up: {:?}", rig.main_device.sub_devices()))

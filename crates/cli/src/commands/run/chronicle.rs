@@ -157,6 +157,18 @@ impl Chronicle {
                     }
                     self.say(at, cycle, &format!("{} let go", self.axes_named(&axes)));
                 }
+                Happening::Bus(Event::Joined { position }) => {
+                    let mut positions = vec![usize::from(position)];
+                    while let Some(CycleEvent {
+                        what: Happening::Bus(Event::Joined { position }), ..
+                    }) = events.next_if(|next| has_joined_too(next, cycle))
+                    {
+                        positions.push(position.into());
+                    }
+                    let have =
+                        if positions.len() == 1 { "has joined and is" } else { "have joined and are" };
+                    self.say(at, cycle, &format!("{} {have} in Op", self.places(&positions)));
+                }
                 what => {
                     if let Some(words) = self.words(at, cycle, what) {
                         self.say(at, cycle, &words);
@@ -183,9 +195,6 @@ impl Chronicle {
             ),
             Happening::Bus(Event::Absent { position }) => {
                 format!("{} is not on the bus; it joins when it comes", self.place(position.into()))
-            }
-            Happening::Bus(Event::Joined { position }) => {
-                format!("{} has joined and is in Op", self.place(position.into()))
             }
             Happening::Bus(Event::Reconfiguring { position }) => {
                 format!("{} is configured anew", self.place(position.into()))
@@ -392,6 +401,10 @@ fn is_freed_too(next: &CycleEvent, cycle: u64) -> bool {
     next.cycle == cycle && matches!(next.what, Happening::AxisFreed { .. })
 }
 
+fn has_joined_too(next: &CycleEvent, cycle: u64) -> bool {
+    next.cycle == cycle && matches!(next.what, Happening::Bus(Event::Joined { .. }))
+}
+
 /// Cycles that did not take place, in a row, that are worth a line.
 const STALL: u64 = 20;
 
@@ -434,6 +447,20 @@ mod tests {
         let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 250 ms";
         assert_eq!(said(&mut heard), [expected]);
         assert_eq!(chronicle.lost(), 0);
+    }
+
+    #[test]
+    fn a_group_that_joins_is_one_line() {
+        let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
+        let (voice, mut heard) = Voice::overheard();
+        let mut chronicle = Chronicle::new(&robot, None, voice);
+        let joined = |(cycle, position)| event(cycle, Happening::Bus(Event::Joined { position }));
+        chronicle.take([(7, 4), (7, 5), (8, 3)].into_iter().map(joined));
+        let expected = [
+            "cycle 7: SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" have joined and are in Op",
+            "cycle 8: SubDevice 3 \"drive-4\" has joined and is in Op",
+        ];
+        assert_eq!(said(&mut heard), expected);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) fn object(picture: &Picture) -> Value {
             "phase": words::bus_phase(it.bus.phase),
             "all_fresh": it.bus.all_fresh,
             "working_counter_errors": it.bus.working_counter_errors,
+            "absent": it.bus.absent,
             "frames_sent": it.bus.frames_sent,
             "frames_accepted": it.bus.frames_accepted,
             "frames_lost": it.bus.frames_lost,

@@ -163,9 +163,7 @@ pub enum SubDeviceError {
         maximum: usize,
     },
     /// SDOs are to be written, but there is no mailbox with CoE.
-    #[error(
-        "SDOs are configured, but its SII declares no CoE mailbox; remove its start-up SDOs and its explicit PDOs"
-    )]
+    #[error("start-up SDOs are configured, but its SII declares no CoE mailbox; remove them")]
     NoCoe,
     /// A SubDevice that was never seen is not described well enough to keep its place.
     #[error(
@@ -173,6 +171,23 @@ pub enum SubDeviceError {
          pdos, or start with it once plugged"
     )]
     UnknownProcessData,
+    /// A SubDevice of which nothing was said, and that was taken to have no process data, has some.
+    #[error(
+        "it has process data, and it was absent at the start with nothing said of it, expected none; give its pdos or its identity, or \
+         start with it plugged"
+    )]
+    UnexpectedProcessData,
+    /// PDOs are described that its SII does not have, and without CoE it has no others.
+    #[error(
+        "its {found} bits of process data are not the PDOs that are described, of {expected} bits, expected the same, as it has no \
+         CoE to change them; give the indices, entries and SyncManagers of its SII"
+    )]
+    OtherPdos {
+        /// Bits described.
+        expected: usize,
+        /// Bits of its SII's default mapping.
+        found: usize,
+    },
     /// A mailbox of an impossible size.
     #[error(
         "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"

@@ -23,16 +23,16 @@ impl MainDevice {
         if let Some(described) = self.configuration.may_lack() {
             presence::take_mappings(&mut self.sub_devices, described)?;
         }
-        let mut in_use = Vec::with_capacity(self.sub_devices.len());
+        let configured = self.configuration.sub_devices.as_deref().unwrap_or_default();
         let default = SubDeviceConfiguration::default();
-        for (position, sub_device) in self.sub_devices.iter().enumerate() {
-            let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
-            let configured = configured.unwrap_or(&default);
-            in_use.push(match sub_device.is_absent {
-                true => late::shares(sub_device, configured),
-                false => bring_up::sync_managers(sub_device, configured)
-                    .map_err(|error| bring_up::at(sub_device, error))?,
-            });
+        let configuration = |position: u16| configured.get(usize::from(position)).unwrap_or(&default);
+        let mut in_use = Vec::with_capacity(self.sub_devices.len());
+        for it in &self.sub_devices {
+            let found = match it.is_absent {
+                true => late::shares(it, configuration(it.position)),
+                false => bring_up::sync_managers(it, configuration(it.position)),
+            };
+            in_use.push(found.map_err(|error| bring_up::at(it, error))?);
         }
         let shares: Vec<_> = in_use.iter().flatten().map(|(.., share)| *share).collect();
         let groups = self.configuration.groups(self.sub_devices.len());
@@ -43,38 +43,30 @@ impl MainDevice {
         if layout.chunks.len() > SLOTS / 2 {
             return Err(BusError::ProcessDataTooLarge { found: layout.chunks.len(), maximum: SLOTS / 2 });
         }
-        for ((worker, sub_device), in_use) in
-            self.workers.iter_mut().zip(&mut self.sub_devices).zip(&in_use)
-        {
-            bring_up::place(sub_device, &layout);
+        for ((worker, it), in_use) in self.workers.iter_mut().zip(&mut self.sub_devices).zip(&in_use) {
+            bring_up::place(it, &layout);
             let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
-            let is_own = |piece: &&layout::Piece| piece.share.position == sub_device.position;
+            let is_own = |piece: &&layout::Piece| piece.share.position == it.position;
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
-            let watchdogs = sub_device.want_watchdogs();
-            let is_hot = sub_device.is_absent || sub_device.mark.presence == Presence::HotConnect;
-            if self.configuration.recovery && is_hot && sub_device.sii_problem.is_none() {
-                let configured = self.configuration.sub_devices.as_ref();
-                let configuration = configured.and_then(|it| it.get(usize::from(sub_device.position)));
-                let (configuration, clocks) =
-                    (configuration.unwrap_or(&default), self.configuration.distributed_clocks);
-                let late = Late::new(in_use, &pieces, configuration, clocks);
-                let plans = &mut self.plans[usize::from(sub_device.position)];
+            let mut own = plan::process_data(it.want_watchdogs(), &sync_managers, &pieces);
+            if self.configuration.recovery && it.sii_problem.is_none() {
+                let is_late = it.is_absent || it.mark.presence == Presence::HotConnect;
+                let configuration = configuration(it.position);
+                let plans = &mut self.plans[usize::from(it.position)];
                 plans.short = plan::op();
-                plans.anew = late::plan(sub_device, &late, configuration);
-                sub_device.late = Some(Box::new(late));
+                plans.anew = if is_late {
+                    let late =
+                        Late::new(in_use, &pieces, configuration, self.configuration.distributed_clocks);
+                    let anew = late::plan(it, &late, configuration);
+                    it.late = Some(Box::new(late));
+                    anew
+                } else {
+                    plan::anew(it, configuration, &own)
+                };
             }
-            if sub_device.is_absent {
-                continue;
+            if !it.is_absent {
+                worker.start(&mut own);
             }
-            let mut own = plan::process_data(watchdogs, &sync_managers, &pieces);
-            if self.configuration.recovery && !is_hot && sub_device.sii_problem.is_none() {
-                let configured = self.configuration.sub_devices.as_ref();
-                let configuration = configured.and_then(|it| it.get(usize::from(sub_device.position)));
-                let plans = &mut self.plans[usize::from(sub_device.position)];
-                plans.short = plan::op();
-                plans.anew = plan::anew(sub_device, configuration.unwrap_or(&default), &own);
-            }
-            worker.start(&mut own);
         }
         self.events.reserve(EVENTS_EACH * self.sub_devices.len());
         self.recovery = Recovery::new(&self.sub_devices, &self.strangers);

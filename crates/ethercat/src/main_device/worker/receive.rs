@@ -87,10 +87,10 @@ impl Worker {
             Look::Clear => {}
             Look::Errors => sub_device.error_counters = data.and_then(ErrorCounters::parse),
             Look::Inputs => {
-                let before = sub_device.latches.take();
                 let is_whole = sub_device.information.features.distributed_clocks_64_bit();
                 let about = bus_time.filter(|_| !is_whole);
-                sub_device.latches = data.and_then(|data| latches::parse(data, before, about));
+                let told = sub_device.latches_told;
+                sub_device.latches = data.and_then(|data| latches::parse(data, told, about));
                 self.look_at_inputs = false;
                 return;
             }

@@ -27,6 +27,7 @@ fn every_field() -> State {
             phase: 3,
             all_fresh: true,
             working_counter_errors: 4,
+            absent: 75,
             frames_sent: 5,
             frames_accepted: 6,
             frames_lost: 7,

@@ -70,7 +70,12 @@ fn title(picture: &Picture, paused: bool) -> Line<'static> {
 
 fn bus(picture: &Picture) -> [Line<'static>; 2] {
     let it = &picture.state.bus;
-    let inputs = if it.all_fresh { "all inputs fresh" } else { "inputs not all fresh" };
+    let inputs = match (it.all_fresh, it.absent) {
+        (true, 0) => "all inputs fresh".to_owned(),
+        (true, absent) => format!("inputs fresh, {absent} absent"),
+        (false, 0) => "inputs not all fresh".to_owned(),
+        (false, absent) => format!("inputs not all fresh, {absent} absent"),
+    };
     let first = format!(
         "{}, {inputs}   WKC errors {} now, {} ever   clocks within {} us",
         words::bus_phase(it.phase),

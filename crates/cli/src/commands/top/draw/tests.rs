@@ -206,6 +206,18 @@ fn a_cycle_that_ended_says_so_and_keeps_its_last_picture() {
     assert!(found.contains("is gone (3.0 s ago)") && found.contains("Op, all inputs fresh"), "{found}");
 }
 
+/// Nothing is missed of one that need not be there, but its inputs are not fresh either.
+#[test]
+fn those_absent_are_counted_beside_the_inputs() {
+    let mut picture = base();
+    picture.state.bus.absent = 2;
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains("Op, inputs fresh, 2 absent") && !found.contains("all inputs"), "{found}");
+    picture.state.bus.all_fresh = false;
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains("Op, inputs not all fresh, 2 absent"), "{found}");
+}
+
 // feature(main-device): lock, difference to the reference clock and phase of the frame against SYNC0 live: `top`, `run --json`, `diag`, Python, ROS 2
 #[test]
 fn the_reference_clock_has_a_line_where_the_bus_has_one() {
