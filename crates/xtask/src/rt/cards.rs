@@ -1,8 +1,8 @@
 //! Links on true drivers, inside the guest: `crates/ethercat-linux/tests/network_cards.rs` on pairs of emulated network cards, and a
-//! robot on a ring over two of them, whose cables are pulled and plugged.
+//! robot on a ring over two of the pairs, which is broken and healed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::guest::{self, Boot, Image, Results};
@@ -58,7 +58,10 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let pairs: Vec<&Pair> =
         PAIRS.iter().filter(|pair| pair.device != IGB || lack_of_igb().is_none()).collect();
     let tests = program::build_test(root, &image.folder, "onbeat-ethercat-linux", "network_cards")?;
-    let robot = super::robot(root, "10ms")?;
+    let robot = super::robot(root, "20ms")?;
+    // Emulated, an interface is set down in tenths of a second, and the ring is neither open nor closed meanwhile.
+    let robot = robot.replace("outage_time = \"100ms\"", "outage_time = \"4s\"");
+    let robot = robot.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"5s\"\n");
     let mut files =
         vec![("root/cards".to_owned(), read(&tests)?), ("robot.toml".to_owned(), robot.into_bytes())];
     let drivers: Vec<&str> = pairs.iter().map(|pair| pair.driver).collect();
@@ -78,7 +81,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
         files: &files,
         longest: Duration::from_secs(420),
     };
-    let results = image.boot_attended(&boot, &mut |section| pull_or_plug(section, &monitor, pairs.len()));
+    let results = image.boot_attended(&boot, &mut |section| pull_or_plug(section, &monitor));
     let _ = fs::remove_file(&monitor);
     let results = results?;
     println!("{}", results.section("kernel")?);
@@ -113,13 +116,16 @@ fn machine(pairs: &[&Pair], monitor: &Path) -> Vec<String> {
 /// Beginnings of the names of netdevs, at both ends of a cable.
 const ENDS: [&str; 2] = ["near", "far"];
 
-/// Does what the guest's script asks for by a section: `pull second`, `plug first`, ... The ring's cables are those of the first
-/// pair and of the last. Both cards at a cable lose their carrier, as they would.
-fn pull_or_plug(section: &str, monitor: &PathBuf, pairs: usize) -> Result<(), String> {
-    let Some((verb @ ("pull" | "plug"), cable)) = section.split_once(' ') else { return Ok(()) };
-    let hub = if cable == "first" { 0 } else { pairs - 1 };
+/// Does what the guest's script asks for by a section, with the cable of the first pair: both of its cards lose their carrier, as
+/// they would, or have it again. (To e1000e qemu 7.2 does not tell it.)
+fn pull_or_plug(section: &str, monitor: &Path) -> Result<(), String> {
+    let plugged = match section {
+        "pull first" => false,
+        "plug first" => true,
+        _ => return Ok(()),
+    };
     let mut monitor = Monitor::connect(monitor)?;
-    ENDS.iter().try_for_each(|end| monitor.set_link(&format!("{end}{hub}"), verb == "plug"))
+    ENDS.iter().try_for_each(|end| monitor.set_link(&format!("{end}0"), plugged))
 }
 
 /// Checks that the run named both breaks, went on, and ended in order.
@@ -146,7 +152,7 @@ fn ring(results: &Results) -> Result<(), String> {
     }
     let run = results.json("ring-run")?;
     println!(
-        "a ring over {}: both cables pulled and plugged, {} cycles",
+        "a ring over {}: broken at either end and healed, {} cycles",
         results.section("ring")?,
         run["cycles"]
     );
