@@ -1,6 +1,8 @@
 """What every judge expects of examples/six-axis.toml, and what it makes the drives do."""
 
 import struct
+import subprocess
+import time
 
 SUB_DEVICES = 6
 VENDOR_ID = 0xFFFF0B01
@@ -8,9 +10,13 @@ PRODUCT_CODE = 0x0402
 REVISION = 0x00010000
 BYTES = 12  # of outputs, and as many of inputs, each drive
 CYCLES = 2000
+CYCLES_AGAIN = 500  # in Op for the second time, and after faults
 PERIOD = 0.001  # s
 MOVE = 20_000  # counts, over the whole run
 CYCLIC_SYNCHRONOUS_POSITION = 8  # CiA 402-2, modes of operation (0x6060)
+FALLEN = 2  # position of the drive whose process data watchdog expires
+POWERLESS = 4  # position of the drive without power; no frame passes it
+BEHIND = list(range(POWERLESS, SUB_DEVICES))
 
 
 class Axis:
@@ -24,8 +30,8 @@ class Axis:
         """The drive's next outputs, from its newest inputs."""
         self.statusword, self.position, _velocity, _torque = struct.unpack("<Hiih", inputs)
         enabled = self.statusword & 0x6F == 0x27
-        if enabled:
-            self.enabled_cycles += 1
+        self.enabled_cycles += enabled
+        if enabled and self.target is not None:
             self.target += MOVE // CYCLES
         else:
             self.target = self.position
@@ -40,10 +46,37 @@ class Axis:
             return 0x80
         return 0x0F
 
-    def check(self, name):
-        expect(f"{name}: cycles in Operation Enabled, of {CYCLES}", self.enabled_cycles > CYCLES * 9 // 10, True)
+    def check(self, name, cycles):
+        enabled = self.enabled_cycles > cycles - CYCLES // 10
+        expect(f"{name}: all but {CYCLES // 10} of {cycles} cycles in Operation Enabled", enabled, True)
         lag = abs(self.target - self.position)
         expect(f"{name}: following error of {lag} counts is below {MOVE // 10}", lag < MOVE // 10, True)
+
+
+class Simulator:
+    """Faults on the running `onbeat simulate` of this name."""
+
+    def __init__(self, onbeat, name):
+        self.command = [onbeat, "fault", "--of", name]
+
+    def begin(self, fault):
+        """Asks for a fault without waiting: process data has to go on. What it returns ends when it has taken place."""
+        return subprocess.Popen([*self.command, *fault.split()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def has_taken_place(fault):
+    expect(f"exit code of `{' '.join(fault.args[1:])}`", fault.wait(LONGEST_WAIT), 0)
+
+
+def await_that(what, happens):
+    """Calls `happens`, which exchanges process data, until it says so."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    while not happens():
+        expect(f"{what} within {LONGEST_WAIT} s", time.monotonic() < deadline, True)
+        time.sleep(PERIOD)
+
+
+LONGEST_WAIT = 10  # s
 
 
 def expect(what, found, expected):

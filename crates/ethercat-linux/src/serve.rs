@@ -1,5 +1,7 @@
 //! A simulated segment on a real interface: other people's MainDevices find SubDevices there.
 
+mod cables;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,6 +13,7 @@ use crate::link::interface::Interface;
 use crate::link::simulated::ADVANCE_EVERY;
 use crate::link::{FaultChanges, FaultControl, Faulty, Link, OpenError};
 use crate::sys::packet_socket::{PacketSocket, Stamp, wait_for_any};
+use cables::Cables;
 use rt::clock::{Clock, MonotonicClock};
 
 /// Frames that passed through a segment on an interface.
@@ -73,6 +76,8 @@ pub struct Arrival {
 #[derive(Debug)]
 pub struct Server {
     ports: Vec<Port>,
+    /// Of a ring.
+    cables: Option<Cables>,
     changes: Option<FaultChanges>,
 }
 
@@ -120,15 +125,19 @@ impl Server {
     /// # Errors
     /// Every [`OpenError`] but a missing carrier.
     pub fn open(interface: &str) -> Result<Self, OpenError> {
-        Ok(Self { ports: vec![Port::open(interface)?], changes: None })
+        Ok(Self { ports: vec![Port::open(interface)?], cables: None, changes: None })
     }
 
-    /// The same for both ends of a ring.
+    /// The same for both ends of a ring. A thread beside, of the caller's priority, looks every few milliseconds whether the
+    /// interfaces have a carrier: the SubDevice at one that has none closes its port.
     ///
     /// # Errors
     /// As [`Server::open`].
     pub fn open_ring(first: &str, second: &str) -> Result<Self, OpenError> {
-        Ok(Self { ports: vec![Port::open(first)?, Port::open(second)?], changes: None })
+        let ports = vec![Port::open(first)?, Port::open(second)?];
+        let refused = |source| OpenError::Refused { interface: first.to_owned(), source };
+        let cables = Cables::watch([first, second].map(str::to_owned)).map_err(refused)?;
+        Ok(Self { ports, cables: Some(cables), changes: None })
     }
 
     /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has them; a ring at its first end.
@@ -189,6 +198,9 @@ impl Server {
         // Relaxed: nothing but the flag itself is passed through it.
         while !stop.load(Ordering::Relaxed) {
             let mut idle = true;
+            if let Some(cables) = &mut self.cables {
+                cables.tell(segment);
+            }
             for (end, port) in End::ALL.into_iter().zip(&self.ports) {
                 let received =
                     ends[end as usize].receive(&mut buffer, Duration::ZERO).or_else(|error| {

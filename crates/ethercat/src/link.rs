@@ -49,6 +49,9 @@ pub trait Segment: Send {
         (end == End::First && self.process_frame(now, frame)).then_some(End::First)
     }
 
+    /// Link of the cable at an end of a ring: lost, or there again. Without one the SubDevice there closes its port.
+    fn set_link(&mut self, _end: End, _linked: bool) {}
+
     /// Lets time pass up to `now` with no frame: plants move, watchdogs expire, mailboxes are served.
     fn advance(&mut self, now: Instant);
 }
@@ -60,6 +63,10 @@ impl<S: Segment + ?Sized> Segment for Box<S> {
 
     fn process_frame_at(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
         (**self).process_frame_at(end, now, frame)
+    }
+
+    fn set_link(&mut self, end: End, linked: bool) {
+        (**self).set_link(end, linked);
     }
 
     fn advance(&mut self, now: Instant) {

@@ -3,6 +3,7 @@
 mod bus;
 
 use bus::{Bus, echo};
+use ethercat::link::{End, Segment as _};
 use ethercat::register::{self, DlStatus};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::Segment;
@@ -51,6 +52,39 @@ fn behind_a_pulled_cable_nobody_answers_and_both_ends_count_the_loss() {
     assert_eq!(count(&mut bus), 4);
     assert_eq!(bus.read(2, register::LOST_LINK_COUNTERS, 4).data, [1, 0, 0, 0]);
     assert_eq!(open_ports(&mut bus, 1), [true, true, false, false]);
+}
+
+/// The interfaces of a ring lose their carrier and have it again: each closes the port at its own end, and the lost link is
+/// counted. A cable that is pulled there besides stays out.
+// feature(simulator): rings with two ends: frames in from either, breaks anywhere
+#[test]
+fn an_interface_without_a_carrier_closes_the_port_at_its_end_of_the_ring() {
+    let mut segment = Bus::line((0..3).map(|_| echo(1)).collect()).segment;
+    segment.close_ring(2, 1).unwrap();
+    let ends = |segment: &Segment| {
+        let open = |position: usize, port| {
+            let mut status = [0; 2];
+            segment.sub_devices()[position].peek(register::DL_STATUS, &mut status);
+            DlStatus::from_bits(u16::from_le_bytes(status)).is_open(port)
+        };
+        assert!(open(0, 1) && open(2, 0), "the others are as they were");
+        [open(0, 0), open(2, 1)]
+    };
+    assert_eq!(ends(&segment), [true, true]);
+    segment.set_link(End::Second, false);
+    assert_eq!(ends(&segment), [true, false]);
+    let mut lost = [0; 4];
+    segment.sub_devices()[2].peek(register::LOST_LINK_COUNTERS, &mut lost);
+    assert_eq!(lost, [0, 1, 0, 0]);
+    segment.set_link(End::Second, true);
+    assert_eq!(ends(&segment), [true, true]);
+    segment.disconnect(2, 1);
+    segment.set_link(End::Second, false);
+    segment.set_link(End::Second, true);
+    assert_eq!(ends(&segment), [true, false], "pulled");
+    segment.connect(2, 1);
+    segment.set_link(End::First, false);
+    assert_eq!(ends(&segment), [false, true]);
 }
 
 #[test]

@@ -46,7 +46,8 @@ cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 
 cargo xtask judges                         other people's MainDevices and dissectors against ours
 cargo xtask proofs                         loom, Miri and ThreadSanitizer over the lock-free code
 cargo xtask python                         the Python package, built, tested and type-checked
-cargo xtask rt                             Debian's PREEMPT_RT kernel, booted in qemu with our program in it
+cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with our program in it: cards,
+                                           interfaces, two-cpus, virtual-time, or all of them
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
 cargo xtask bench explain [--rounds N]     what `onbeat run --explain` costs the cycle
@@ -73,9 +74,9 @@ fn main() -> ExitCode {
             setup::debian_packages(&mut report);
             python::all(&root, &mut report);
         }
-        ["rt"] => {
+        ["rt", only @ ..] if only.iter().all(|name| rt::is_guest(name)) && only.len() < 2 => {
             setup::debian_packages(&mut report);
-            rt::all(&root, &mut report);
+            rt::all(&root, only.first().copied(), &mut report);
         }
         ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
             Ok(options) => fuzz::all(&root, &options, &mut report),
@@ -105,7 +106,7 @@ fn test(root: &Path, report: &mut Report) {
     proofs::all(root, report);
     judges::all(root, report);
     python::all(root, report);
-    rt::all(root, report);
+    rt::all(root, None, report);
     fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
 }
 

@@ -24,6 +24,7 @@ const NEEDS: &[Need] = &[
     Need { program: "qemu-system-x86_64", probe: &["--version"], package: "qemu-system-x86" },
     Need { program: "/bin/busybox", probe: &["true"], package: "busybox-static" },
     Need { program: "cpio", probe: &["--version"], package: "cpio" },
+    Need { program: "xz", probe: &["--version"], package: "xz-utils" },
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
     Need { program: "test", probe: &["-e", FAST_DDS], package: "libfastrtps-dev" },
 ];

@@ -29,7 +29,10 @@ where
 {
     let (transmit, receive, pdu_loop) = STORAGE.try_split().map_err(|()| "the storage is split already")?;
     let timeouts = Timeouts {
-        pdu: Duration::from_millis(50),
+        // A reply that comes after its request was given up ends the frame task, and a busy machine's scheduler can take long:
+        // 10 ms for the EEPROM unless told.
+        pdu: Duration::from_millis(200),
+        eeprom: Duration::from_secs(1),
         state_transition: Duration::from_secs(5),
         mailbox_response: Duration::from_secs(1),
         ..Timeouts::default()

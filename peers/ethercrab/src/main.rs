@@ -1,4 +1,4 @@
-//! ethercrab as a MainDevice: `ethercrab-peer judge INTERFACE` of the six-axis robot, or measured in
+//! ethercrab as a MainDevice: `ethercrab-peer judge INTERFACE ONBEAT SIMULATOR` of the six-axis robot, or measured in
 //! `ethercrab-peer wire INTERFACE SUB_DEVICES BYTES_EACH`, a conversation with `cargo xtask bench wire`.
 
 mod bus;
@@ -14,9 +14,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["judge", interface] => bus::run(interface, judge::judge),
+        ["judge", interface, onbeat, name] => {
+            let simulator = six_axis::Simulator { onbeat: (*onbeat).to_owned(), name: (*name).to_owned() };
+            bus::run(interface, async move |main_device| judge::judge(main_device, &simulator).await)
+        }
         ["wire", interface, sub_devices, bytes_each] => wire::measure(interface, sub_devices, bytes_each),
-        _ => Err("usage: ethercrab-peer judge INTERFACE | wire INTERFACE SUB_DEVICES BYTES_EACH".into()),
+        _ => Err("usage: ethercrab-peer judge INTERFACE ONBEAT SIMULATOR | wire INTERFACE SUB_DEVICES BYTES_EACH".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -188,6 +188,40 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
     assert!(said.sentence().contains("no frame comes back on it"), "{}", said.stderr);
 }
 
+/// An interface goes down and comes back while a run goes on, the second and then the first: the run names the end at which the
+/// ring is open, and the simulator closes the port there as its own interface has no carrier any more.
+// feature(redundancy): `run` and `simulate` on the two ends of a ring, broken and healed; what is no ring in a sentence
+#[test]
+fn a_ring_goes_on_without_either_of_its_interfaces() {
+    let Some(ring) = TwoCables::simulating("ends") else { return };
+    let set = |interface: &str, state: &str| {
+        let mut command = Command::new("ip");
+        command.args(["-n", &ring.testbed.namespace(Side::Near), "link", "set", interface, state]);
+        assert!(command.status().expect("ip").success(), "{interface} {state}");
+    };
+    let ran = undisturbed(|| {
+        let running = Running::start(
+            ring.command(&["run", SIX_AXIS, "--cycles", "8000", "--no-ipc", "--json"], &BOTH),
+        );
+        let cables = [Side::Near.second_interface(), Side::Near.interface()];
+        for (interface, cycle) in cables.into_iter().zip([2500, 5000]) {
+            await_cycles(running.id(), cycle);
+            set(interface, "down");
+            await_cycles(running.id(), cycle + 1000);
+            set(interface, "up");
+        }
+        running.finish()
+    });
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    for told in [
+        "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; it goes on from both ends",
+        "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; it goes on from both ends",
+    ] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    assert_eq!(ran.stderr.matches("the ring is closed again after ").count(), 2, "{}", ran.stderr);
+}
+
 #[test]
 fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
     let _alone = alone();

@@ -374,6 +374,10 @@ impl link::Segment for FaultySegment {
         self.segment.process_frame_at(end, now, frame)
     }
 
+    fn set_link(&mut self, end: link::End, linked: bool) {
+        self.segment.set_link(end, linked);
+    }
+
     fn advance(&mut self, now: Instant) {
         self.play(now);
         link::Segment::advance(&mut self.segment, now);

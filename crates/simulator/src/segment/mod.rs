@@ -408,6 +408,16 @@ impl link::Segment for Segment {
         returns
     }
 
+    fn set_link(&mut self, end: End, linked: bool) {
+        let place = self.topology.ends[end as usize];
+        let lost = place.filter(|&(device, port)| !linked && self.topology.has_link(device, port));
+        self.topology.linked[end as usize] = linked;
+        if let Some((device, port)) = lost {
+            self.devices[device].esc_mut().count_lost_link(port);
+        }
+        self.links_changed();
+    }
+
     fn advance(&mut self, now: Instant) {
         self.pass_time(now);
     }

@@ -128,7 +128,9 @@ pub(super) struct Topology {
     /// Power of each SubDevice.
     pub(super) powered: Vec<bool>,
     /// SubDevice and port that each interface of the MainDevice leads to.
-    ends: [Option<(usize, usize)>; 2],
+    pub(super) ends: [Option<(usize, usize)>; 2],
+    /// Link of each of these cables, where they are plugged.
+    pub(super) linked: [bool; 2],
 }
 
 impl Topology {
@@ -169,7 +171,7 @@ impl Topology {
             cables[child][entry] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
         }
         let ends = [(count > 0).then_some((0, first_entry)), None];
-        Ok(Self { cables, powered: vec![true; count], ends })
+        Ok(Self { cables, powered: vec![true; count], ends, linked: [true; 2] })
     }
 
     /// Joins `port` of the SubDevice at `position` to the MainDevice's second interface.
@@ -192,9 +194,13 @@ impl Topology {
 
     /// Cable at `port` of `device`, if both ends are connected and have power.
     fn link(&self, device: usize, port: usize) -> Option<Cable> {
-        let powered = |device: usize| self.powered[device];
-        self.cables[device][port]
-            .filter(|cable| cable.plugged && powered(device) && cable.neighbour.is_none_or(powered))
+        self.cables[device][port].filter(|cable| {
+            let there = match cable.neighbour {
+                Some(neighbour) => self.powered[neighbour],
+                None => self.linked[cable.port],
+            };
+            cable.plugged && self.powered[device] && there
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! Three other MainDevices drive the six-axis robot of `onbeat simulate`, each on a cable of its own.
+//! Three other MainDevices drive the six-axis robot of `onbeat simulate`, each on a cable of its own: to Op and back, to Op
+//! again, and there a drive leaves Op and one loses its power, by `onbeat fault`.
 
 use std::path::Path;
 use std::process::Command;
@@ -44,19 +45,19 @@ fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
         Ok(simulate) => simulate,
         Err(why) => return Outcome::Failed(why),
     };
-    peer.arg(Side::Near.interface());
+    peer.arg(Side::Near.interface()).arg(onbeat).arg(simulate.name());
     let mut peer = testbed.run_in(Side::Near, peer);
-    // A bus that was up before comes up again like a fresh one.
-    for time in 1..=BRING_UPS {
+    // A bus that was up before comes up again like a fresh one, for the same process and for the next one.
+    for time in 1..=PROCESSES {
         if let Err(why) = command::run_within(&mut peer, LONGEST) {
-            return Outcome::Failed(format!("bring-up {time} of {BRING_UPS}: {why}"));
+            return Outcome::Failed(format!("process {time} of {PROCESSES}: {why}"));
         }
     }
     simulate.still_running().map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
-/// Number of times each peer brings the same simulation up.
-const BRING_UPS: u32 = 3;
+/// Number of processes of each peer, one after another, on the same simulation; each reaches Op at least twice.
+const PROCESSES: u32 = 2;
 
-/// Time limit; bring-up and 2 000 cycles at 1 kHz take some 5 s.
+/// Time limit; three times to Op and 3 000 cycles at 1 kHz take some 10 s.
 const LONGEST: Duration = Duration::from_secs(60);

@@ -9,20 +9,27 @@ use testkit::{Side, Testbed};
 #[derive(Debug)]
 pub(crate) struct Simulate {
     process: Child,
+    name: String,
 }
 
 impl Simulate {
-    /// Starts `onbeat simulate ROBOT --iface far`.
+    /// Starts `onbeat simulate ROBOT --iface far`, which `onbeat fault` finds by [`Self::name`].
     ///
     /// # Errors
     /// The program does not start.
     pub(crate) fn start(testbed: &Testbed, onbeat: &Path, robot: &Path) -> Result<Self, String> {
         let mut command = Command::new(onbeat);
-        command.arg("simulate").arg(robot).args(["--iface", Side::Far.interface()]);
+        let name = format!("judged-by-{}", std::process::id());
+        command.arg("simulate").arg(robot).args(["--iface", Side::Far.interface(), "--control", &name]);
         let mut command = testbed.run_in(Side::Far, command);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = command.spawn().map_err(|error| format!("{}: {error}", onbeat.display()))?;
-        Ok(Self { process })
+        Ok(Self { process, name })
+    }
+
+    /// Name of its control socket.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Checks that it has not ended by itself.

@@ -1,19 +1,64 @@
-# Links on true drivers: two cards of each driver, with a cable between them.
+# Links on true drivers: two cards of each driver, with a cable between them; and a ring over the first pair and the last.
 
 result kernel
 uname -srv >&3
 
 for module in /root/card-*.ko; do insmod "$module"; done
+driver() { basename "$(readlink /sys/class/net/$1/device/driver)"; }
 result drivers
-for card in eth0 eth1 eth2 eth3; do
-    ip link set $card up
-    echo "$card $(basename "$(readlink /sys/class/net/$card/device/driver)")" >&3
+cards=0
+while [ -e /sys/class/net/eth$cards ]; do
+    ip link set eth$cards up
+    echo "eth$cards $(driver eth$cards)" >&3
+    cards=$((cards + 1))
 done
 
 chmod +x /root/cards
-on() {
-    result "$1"
-    ONBEAT_TEST_CARDS="$2" timeout 180 /root/cards --test-threads 1 --nocapture >&3 2>&1
-}
-on virtio_net "eth0 eth1"
-on e1000e "eth2 eth3"
+card=0
+while [ $card -lt $cards ]; do
+    result "$(driver eth$card)"
+    ONBEAT_TEST_CARDS="eth$card eth$((card + 1))" timeout 180 /root/cards --test-threads 1 --nocapture >&3 2>&1
+    card=$((card + 2))
+done
+
+# The near cards are the MainDevice's, the far ones the SubDevices'. At ordinary priorities: emulated CPUs are slow.
+near=eth0
+second=eth$((cards - 2))
+result ring
+echo "$(driver $near) and $(driver $second)" >&3
+sed "s/^profile = .*/profile = \"none\"/" /robot.toml >/tmp/ring.toml
+onbeat simulate /tmp/ring.toml --iface eth1 --second-iface eth$((cards - 1)) &
+simulator=$!
+tries=0
+until onbeat scan --iface $near --second-iface $second >/tmp/scan 2>&1 || [ $tries -ge 20 ]; do
+    tries=$((tries + 1))
+    sleep 0.5
+done
+onbeat run /tmp/ring.toml --iface $near --second-iface $second --for 60s --no-ipc --json --record /tmp/record \
+    >/tmp/run.json 2>/tmp/said &
+run=$!
+# Cycles are recorded from the first one in Op.
+while kill -0 $run && ! grep -qs "^[0-9]" /tmp/record; do sleep 0.2; done
+told() { while kill -0 $run && [ "$(grep -c "$1" /tmp/said)" -lt $2 ]; do sleep 0.2; done; }
+# Both ends of the second cable are set down; that of the first is pulled by the host: see cards.rs.
+set_second() { ip link set $second "$1"; ip link set eth$((cards - 1)) "$1"; }
+set_second down
+told "the ring is open" 1
+set_second up
+told "the ring is closed again" 1
+# The kernel tells of a lost carrier up to a second late where another one came just before.
+sleep 1
+result "pull first"
+told "the ring is open" 2
+result "plug first"
+told "the ring is closed again" 2
+kill -INT $run
+wait $run
+status=$?
+result ring-exit
+echo $status >&3
+result ring-run
+cat /tmp/run.json >&3
+result ring-said
+cat /tmp/said >&3
+kill $simulator

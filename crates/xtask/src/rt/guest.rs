@@ -92,6 +92,18 @@ impl Image {
     /// # Errors
     /// It did not start, or did not end in time or in order; with the kernel's last lines.
     pub(super) fn boot(&self, boot: &Boot<'_>) -> Result<Results, String> {
+        self.boot_attended(boot, &mut |_| Ok(()))
+    }
+
+    /// The same; `attend` is told each section of the results as it begins.
+    ///
+    /// # Errors
+    /// Also those of `attend`.
+    pub(super) fn boot_attended(
+        &self,
+        boot: &Boot<'_>,
+        attend: &mut dyn FnMut(&str) -> Result<(), String>,
+    ) -> Result<Results, String> {
         let file = |ending: &str| self.folder.join(format!("{}.{ending}", boot.name));
         let (initramfs, log, results) = (file("cpio"), file("log"), file("out"));
         self.write_initramfs(boot, &initramfs)?;
@@ -107,7 +119,17 @@ impl Image {
         qemu.arg("-serial").arg(format!("file:{}", log.display()));
         qemu.arg("-chardev").arg(format!("file,id=results,path={}", results.display()));
         qemu.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=results"]);
-        let ended = run_until(&mut qemu, boot.longest);
+        let mut attended = 0;
+        let ended = run_until(&mut qemu, boot.longest, &mut || {
+            let said = fs::read(&results).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            let whole = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            for section in whole.filter_map(|line| line.strip_prefix("@ ")).skip(attended) {
+                attended += 1;
+                attend(section.trim())?;
+            }
+            Ok(())
+        });
         let _ = fs::remove_file(&initramfs);
         let said = fs::read(&results).unwrap_or_default();
         let said = Results::parse(&String::from_utf8_lossy(&said));
@@ -142,8 +164,18 @@ impl Image {
 
 const INIT: &str = include_str!("init.sh");
 
-/// Runs qemu for at most `longest`.
-fn run_until(qemu: &mut Command, longest: Duration) -> Result<(), String> {
+/// True if qemu emulates such a device.
+pub(super) fn has_device(name: &str) -> bool {
+    let devices = crate::command::output(Command::new(QEMU).args(["-device", "help"]));
+    devices.is_ok_and(|devices| devices.contains(&format!("name \"{name}\"")))
+}
+
+/// Runs qemu for at most `longest`, and looks meanwhile.
+fn run_until(
+    qemu: &mut Command,
+    longest: Duration,
+    look: &mut dyn FnMut() -> Result<(), String>,
+) -> Result<(), String> {
     println!("$ {}", crate::command::words(qemu));
     let child = qemu.stdin(Stdio::null()).spawn();
     let mut child = Machine(child.map_err(|error| format!("{QEMU} does not start: {error}"))?);
@@ -152,7 +184,10 @@ fn run_until(qemu: &mut Command, longest: Duration) -> Result<(), String> {
         match child.0.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => return Err(format!("{QEMU} ended with {status}")),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
+            Ok(None) if Instant::now() < deadline => {
+                look()?;
+                std::thread::sleep(Duration::from_millis(50));
+            }
             Ok(None) => return Err(format!("the guest was not done after {} s", longest.as_secs())),
             Err(error) => return Err(format!("{QEMU}: {error}")),
         }

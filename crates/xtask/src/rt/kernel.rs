@@ -84,12 +84,18 @@ fn resolve() -> Result<String, String> {
 /// Puts a module's dependencies before it. The package has no `modules.dep`, which is made at installation,
 /// but every module names its dependencies.
 fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBuf>) -> Result<(), String> {
-    let file = format!("{module}.ko");
-    // In file names and in lists of dependencies `-` and `_` are equivalent.
-    let is_it = |name: &str| name.replace('-', "_") == file.replace('-', "_");
-    let path = libraries.iter().find_map(|library| find(library, &is_it));
-    let path =
-        path.ok_or_else(|| format!("the kernel package has no module {module}, or it is compressed"))?;
+    let file_of = |ending: &str| {
+        let file = format!("{module}{ending}");
+        // In file names and in lists of dependencies `-` and `_` are equivalent.
+        let is_it = |name: &str| name.replace('-', "_") == file.replace('-', "_");
+        libraries.iter().find_map(|library| find(library, &is_it))
+    };
+    let path = match (file_of(".ko"), file_of(".ko.xz")) {
+        (Some(path), _) => path,
+        // Debian 13 compresses them.
+        (None, Some(packed)) => decompressed(&packed)?,
+        (None, None) => return Err(format!("the kernel package has no module {module}.ko or .ko.xz")),
+    };
     if found.contains(&path) {
         return Ok(());
     }
@@ -99,6 +105,12 @@ fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBu
     }
     found.push(path);
     Ok(())
+}
+
+/// Decompresses a module beside itself.
+fn decompressed(packed: &Path) -> Result<PathBuf, String> {
+    command::output(Command::new("xz").args(["--decompress", "--keep"]).arg(packed))?;
+    Ok(packed.with_extension(""))
 }
 
 /// Names after `depends=` in a module's information, which is text separated by zeros.
@@ -133,6 +145,31 @@ fn only_file(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<PathBuf, St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Modules as Debian 12 and as Debian 13 pack them, one of which needs the other.
+    #[test]
+    fn compressed_modules_are_found_and_decompressed_with_their_dependencies() {
+        if !command::works("xz", &["--version"]) {
+            return eprintln!("skipped: needs xz (Debian: xz-utils)");
+        }
+        let folder = std::env::temp_dir().join(format!("onbeat-modules-{}", std::process::id()));
+        fs::create_dir_all(folder.join("net")).expect("a folder");
+        fs::write(folder.join("net/some-card.ko"), b"ELF\0depends=i2c_bits\0license=GPL\0")
+            .expect("a file");
+        fs::write(folder.join("i2c-bits.ko"), b"ELF\0license=GPL\0").expect("a file");
+        let mut xz = Command::new("xz");
+        command::output(xz.args(["net/some-card.ko", "i2c-bits.ko"]).current_dir(&folder)).expect("packed");
+        let libraries = [folder.clone()];
+        for _ in ["packed", "and unpacked"] {
+            let found = modules_of(&["some_card"], &libraries).expect("both modules");
+            assert_eq!(found, [folder.join("i2c-bits.ko"), folder.join("net/some-card.ko")]);
+        }
+        assert_eq!(
+            modules_of(&["other"], &libraries),
+            Err("the kernel package has no module other.ko or .ko.xz".to_owned())
+        );
+        let _ = fs::remove_dir_all(&folder);
+    }
 
     #[test]
     fn a_modules_dependencies_are_read_from_its_information() {

@@ -1,0 +1,110 @@
+//! Monitor of a running qemu: QMP, JSON in lines, on a Unix socket.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connection to the monitor.
+#[derive(Debug)]
+pub(super) struct Monitor(BufReader<UnixStream>);
+
+impl Monitor {
+    /// Connects to qemu's `-qmp unix:PATH,server=on,wait=off`.
+    ///
+    /// # Errors
+    /// Nobody is there, or it does not speak QMP.
+    pub(super) fn connect(path: &Path) -> Result<Self, String> {
+        let socket = UnixStream::connect(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        let mut monitor = Self(BufReader::new(socket));
+        let greeting = monitor.line()?;
+        if greeting["QMP"].is_null() {
+            return Err(format!("qemu's monitor: expected a greeting, found {greeting}"));
+        }
+        monitor.command("qmp_capabilities", &json!({}))?;
+        Ok(monitor)
+    }
+
+    /// Plugs or pulls the cable of a network card, by the name of its netdev: the card has a carrier, or none.
+    ///
+    /// # Errors
+    /// There is no such netdev.
+    pub(super) fn set_link(&mut self, netdev: &str, up: bool) -> Result<(), String> {
+        self.command("set_link", &json!({ "name": netdev, "up": up }))
+    }
+
+    fn command(&mut self, name: &str, arguments: &Value) -> Result<(), String> {
+        let mut line = json!({ "execute": name, "arguments": arguments }).to_string();
+        line.push('\n');
+        self.0.get_mut().write_all(line.as_bytes()).map_err(failed)?;
+        loop {
+            let answer = self.line()?;
+            if !answer["error"].is_null() {
+                return Err(format!("qemu's monitor refuses {}: {}", line.trim(), answer["error"]));
+            }
+            // Events come in between.
+            if !answer["return"].is_null() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<Value, String> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line).map_err(failed)? {
+            0 => Err("qemu's monitor: it has ended".into()),
+            _ => serde_json::from_str(&line).map_err(failed),
+        }
+    }
+}
+
+fn failed(error: impl fmt::Display) -> String {
+    format!("qemu's monitor: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    /// A monitor that greets, tells an event before its second answer, and refuses what comes third.
+    #[test]
+    fn commands_are_answered_past_events_and_refusals_are_told() {
+        let path = std::env::temp_dir().join(format!("onbeat-qmp-test-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let qemu = thread::spawn(move || {
+            let (socket, _) = listener.accept().expect("a client");
+            let mut lines = BufReader::new(&socket).lines();
+            let mut say = |words: &str| (&socket).write_all(words.as_bytes()).expect("said");
+            say("{\"QMP\":{}}\n");
+            let mut asked = Vec::new();
+            for answer in [
+                "{\"return\":{}}\n",
+                "{\"event\":\"X\"}\n{\"return\":{}}\n",
+                "{\"error\":{\"desc\":\"no\"}}\n",
+            ] {
+                asked.push(lines.next().expect("a command").expect("a line"));
+                say(answer);
+            }
+            asked
+        });
+        let mut monitor = Monitor::connect(&path).expect("a greeting");
+        assert_eq!(monitor.set_link("near0", false), Ok(()));
+        let refused = monitor.set_link("near9", true).expect_err("an error");
+        assert!(refused.contains("near9") && refused.contains("no"), "{refused}");
+        let asked = qemu.join().expect("three commands");
+        let second: Value = serde_json::from_str(&asked[1]).expect("JSON");
+        assert_eq!(second, json!({ "execute": "set_link", "arguments": { "name": "near0", "up": false } }));
+        let _ = std::fs::remove_file(&path);
+    }
+}
