@@ -68,6 +68,9 @@ fn joins(late: SubDeviceConfiguration, device_of: SubDevice) -> Result<(), Strin
 #[test]
 fn one_without_coe_joins_with_the_pdos_of_its_sii() {
     assert_eq!(joins(with_pdos(pdos(), Presence::Optional), inputs()), Ok(()));
+    let mut at_the_first = pdos();
+    at_the_first.inputs.iter_mut().for_each(|pdo| pdo.sync_manager = None);
+    assert_eq!(joins(with_pdos(at_the_first, Presence::Optional), inputs()), Ok(()));
     let mut other = pdos();
     other.inputs.pop();
     assert_eq!(

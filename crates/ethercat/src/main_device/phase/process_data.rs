@@ -48,7 +48,12 @@ impl MainDevice {
             let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
             let is_own = |piece: &&layout::Piece| piece.share.position == it.position;
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
-            let mut own = plan::process_data(it.want_watchdogs(), &sync_managers, &pieces);
+            let watchdogs = it.want_watchdogs();
+            // Of one absent its SII is to tell the SyncManagers.
+            let mut own = match it.is_absent {
+                true => Vec::new(),
+                false => plan::process_data(watchdogs, &sync_managers, &pieces),
+            };
             if self.configuration.recovery && it.sii_problem.is_none() {
                 let is_late = it.is_absent || it.mark.presence == Presence::HotConnect;
                 let configuration = configuration(it.position);
