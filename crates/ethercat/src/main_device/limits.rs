@@ -44,10 +44,13 @@ pub(super) const UNANSWERED: RetryBudget =
 /// Pause before something is asked again that is not ready yet.
 pub(super) const PAUSE: Duration = Duration::from_micros(500);
 
-/// Pause between two looks at SubDevices that left their state.
+/// Pause between two looks at whether workers take too long.
+pub(super) const EXPIRY_PAUSE: Duration = Duration::from_millis(1);
+
 /// Time after which a reference clock is looked for again: by then it is known who is gone.
 pub(super) const REFERENCE_PAUSE: Duration = Duration::from_millis(100);
 
+/// Pause between two looks at SubDevices that left their state.
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Starts of SYNC0 whose time had passed when they arrived, or that were not taken, after which it is given up.

@@ -90,6 +90,12 @@ impl CoeDevice {
         self.server.handle(request, replies)
     }
 
+    /// True if messages wait for the mailbox.
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        self.server.has_messages()
+    }
+
     /// Sends messages that wait for the mailbox.
     pub fn poll(&mut self, replies: &mut Replies<'_>) {
         self.server.poll(replies);

@@ -4,6 +4,7 @@
 //! protocol.
 
 mod mailbox;
+mod rest;
 mod setup;
 mod state_machine;
 mod synchronisation;
@@ -60,7 +61,10 @@ pub struct SubDevice {
     takes_outputs: bool,
     /// Supervision of SYNC0, from SafeOp on, of an application that follows it.
     supervision: Option<Supervision>,
+    /// First step that was not made.
     next_step: Instant,
+    /// Steps would change nothing: they are left out.
+    rests: bool,
 }
 
 impl SubDevice {
@@ -88,6 +92,7 @@ impl SubDevice {
             takes_outputs: false,
             supervision: None,
             next_step: Instant::EPOCH,
+            rests: false,
         }
     }
 
@@ -191,11 +196,17 @@ impl SubDevice {
             self.go(AlState::Init);
         }
         self.application.power_on();
-        self.next_step = now;
+        (self.next_step, self.rests) = (now, false);
     }
 
     /// Executes all events due up to `now`, in the order of time.
     pub(crate) fn advance(&mut self, now: Instant) {
+        if self.rests {
+            match self.due() {
+                Some(due) if due <= now => self.resume(due),
+                _ => return,
+            }
+        }
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
             self.next_step = self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64);
@@ -212,6 +223,7 @@ impl SubDevice {
                 _ => break,
             }
         }
+        self.rests = self.may_rest();
     }
 
     fn keep_sii(&mut self, now: Instant) {

@@ -3,7 +3,13 @@
 use crate::time::Instant;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
-use super::{ADDRESS_OFFSET, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState, fixed};
+use super::{
+    ADDRESS_OFFSET, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState,
+    fixed,
+};
+
+/// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
+const HARDLY_ANY: usize = datagram::HEADER_LENGTH + 16 + datagram::WORKING_COUNTER_LENGTH;
 
 /// A frame being filled.
 pub(in super::super) struct Outgoing<'a> {
@@ -35,6 +41,18 @@ impl Outgoing<'_> {
         let sent = self.slot.datagrams[self.count];
         self.count += 1;
         self.slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
+    }
+
+    /// True if hardly another datagram fits: the rest of a list may wait for the next frame.
+    pub(in super::super) fn is_full(&self) -> bool {
+        let end = self.slot.last_of(self.count);
+        let length = match self.count {
+            0 => GENERATION_LENGTH,
+            count => self.slot.datagrams[count - 1].length,
+        };
+        let used = end + datagram::HEADER_LENGTH + usize::from(length) + datagram::WORKING_COUNTER_LENGTH;
+        self.count >= self.slot.datagrams.capacity()
+            || used + HARDLY_ANY > self.buffer.len().min(self.slot.frame.len())
     }
 
     /// True if such a datagram stands in its place; all that it then takes is the address.
