@@ -34,7 +34,7 @@ impl CoeDevice {
     /// Powers on: the first time the objects are stored, later all values written to them are lost.
     pub fn power_on(&mut self) {
         let dictionary = match self.stored.take() {
-            None => self.dictionary().clone(),
+            None => core::mem::take(self.dictionary_mut()),
             Some(stored) => *stored,
         };
         *self = Self { stored: Some(Box::new(dictionary.clone())), ..Self::new(dictionary) };
