@@ -213,17 +213,20 @@ impl SubDevice {
             self.esc.skip_sync(now);
             self.supervision.iter_mut().for_each(|it| it.leap(now));
         }
-        loop {
+        while !self.rests || self.due().is_some_and(|due| due <= now) {
+            if let (true, Some(due)) = (self.rests, self.due()) {
+                self.resume(due);
+            }
             match self.esc.sync_due() {
                 Some((signal, due)) if due <= now && due < self.next_step => self.sync(signal, due),
                 _ if self.next_step <= now => {
                     self.step(self.next_step);
                     self.next_step = self.next_step + STEP;
+                    self.rests = self.may_rest();
                 }
                 _ => break,
             }
         }
-        self.rests = self.may_rest();
     }
 
     fn keep_sii(&mut self, now: Instant) {
