@@ -29,6 +29,7 @@ use rig::{DRIVE, Rig, drives, to_op};
 /// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share one.
 const FRAMES_EACH: u64 = 8;
 
+/// Workers of a thousand share frames, and lookups by address do not grow with their number.
 // feature(main-device): a thousand SubDevices reach Op
 #[test]
 fn a_thousand_sub_devices_reach_op_and_share_frames_on_the_way() {
@@ -139,6 +140,7 @@ fn life(devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
 }
 
 /// Steps that a resting SubDevice leaves out show nowhere: not in a reply, not in its registers.
+// feature(simulator): SubDevices in which nothing would change are not stepped, and answer as if they were
 #[test]
 fn sub_devices_that_rest_answer_as_those_that_are_stepped_all_the_time() {
     let steps = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));

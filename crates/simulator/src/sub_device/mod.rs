@@ -201,11 +201,8 @@ impl SubDevice {
 
     /// Executes all events due up to `now`, in the order of time.
     pub(crate) fn advance(&mut self, now: Instant) {
-        if self.rests {
-            match self.due() {
-                Some(due) if due <= now => self.resume(due),
-                _ => return,
-            }
+        if !self.is_awake(now) {
+            return;
         }
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
@@ -213,10 +210,7 @@ impl SubDevice {
             self.esc.skip_sync(now);
             self.supervision.iter_mut().for_each(|it| it.leap(now));
         }
-        while !self.rests || self.due().is_some_and(|due| due <= now) {
-            if let (true, Some(due)) = (self.rests, self.due()) {
-                self.resume(due);
-            }
+        while self.is_awake(now) {
             match self.esc.sync_due() {
                 Some((signal, due)) if due <= now && due < self.next_step => self.sync(signal, due),
                 _ if self.next_step <= now => {

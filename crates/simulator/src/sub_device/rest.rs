@@ -58,8 +58,16 @@ impl SubDevice {
         }
     }
 
+    /// True if it does not rest at `now`, or no longer.
+    pub(super) fn is_awake(&mut self, now: Instant) -> bool {
+        if self.rests {
+            self.due().filter(|due| *due <= now).into_iter().for_each(|due| self.resume(due));
+        }
+        !self.rests
+    }
+
     /// Ends the rest before `step`: it is as if those before it had been made.
-    pub(super) fn resume(&mut self, step: Instant) {
+    fn resume(&mut self, step: Instant) {
         let skipped = step.since(self.next_step);
         (self.rests, self.next_step) = (false, step);
         self.esc.skip(skipped);
