@@ -7,9 +7,9 @@ use ethercrab::{MainDevice, MainDeviceConfig, PduStorage, SubDeviceGroup, Timeou
 use futures_lite::future;
 
 /// Most SubDevices on the cable; a power of two, as ethercrab asks.
-pub const MAX_SUB_DEVICES: usize = 64;
+pub const MAX_SUB_DEVICES: usize = 1024;
 /// Most bytes of process data.
-pub const MAX_PROCESS_DATA: usize = 1024;
+pub const MAX_PROCESS_DATA: usize = 32_768;
 
 /// All SubDevices, in PreOp.
 pub type Group = SubDeviceGroup<MAX_SUB_DEVICES, MAX_PROCESS_DATA>;

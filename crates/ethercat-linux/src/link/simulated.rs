@@ -240,10 +240,12 @@ fn pipe() -> (Near, Far) {
 }
 
 fn start<S: Segment + 'static>(
-    segment: S,
+    mut segment: S,
     scheduling: Option<Scheduling>,
     ends: Vec<Far>,
 ) -> (SegmentControl<S>, Option<JoinHandle<S>>) {
+    // Power comes on before the first frame, which would wait for it.
+    segment.advance(MonotonicClock.now());
     let (sender, calls) = mpsc::channel();
     let shared = Arc::new(Shared::default());
     let wire = Wire { segment, ends, calls, shared: Arc::clone(&shared) };

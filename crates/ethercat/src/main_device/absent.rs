@@ -65,6 +65,7 @@ impl MainDevice {
     /// Takes over a layout; those absent are not counted.
     pub(super) fn lay_out(&mut self, layout: Layout, groups: &[Option<u16>]) {
         self.cycle.set_layout(layout, groups);
+        self.cycle.set_period(self.configuration.period);
         for it in self.sub_devices.iter().filter(|it| it.is_absent) {
             self.cycle.count(it.position, false);
         }

@@ -12,7 +12,7 @@ use crate::wire::{Address, Command};
 use super::MainDevice;
 use super::exchange::{ChunkPart, Outgoing, Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, CHUNK_CAPACITY, Chunk, Layout};
-use super::report::{CycleReport, WorkingCounter};
+use super::report::{BringUpPhase, CycleReport, WorkingCounter};
 use super::sub_device::FIRST_STATION_ADDRESS;
 
 /// Process data, and where the cycle stands.
@@ -55,6 +55,8 @@ pub(super) struct Cyclic {
     pub(super) bytes_sent: usize,
     /// Service frames this cycle may still send.
     pub(super) services: u16,
+    /// The same at the start of a cycle on the way up.
+    services_on_the_way: u16,
     /// Cycles in a row, of one layout, with every working counter right.
     whole_cycles: u32,
     /// Members that are not counted.
@@ -101,8 +103,9 @@ struct CutInputs {
     newest: u16,
 }
 
-/// Service frames in one cycle: bring-up and mailboxes share the wire with process data.
-const SERVICES_A_CYCLE: u16 = 1;
+/// SubDevices on the way up for each service frame of a cycle, as far as the wire carries them beside process data; in Op
+/// there is one.
+const SUB_DEVICES_A_SERVICE: usize = 64;
 
 /// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind everybody again and again.
 const WHOLE_AGAIN: u32 = 10;
@@ -213,13 +216,19 @@ impl Cyclic {
         })
     }
 
-    fn begin(&mut self) {
+    /// Sets the time between two cycles of a layout that was set.
+    pub(super) fn set_period(&mut self, period: Duration) {
+        let wanted = self.members.len().div_ceil(SUB_DEVICES_A_SERVICE) as u16;
+        self.services_on_the_way = self.layout.spare_frames(period).min(wanted).max(1);
+    }
+
+    fn begin(&mut self, is_on_the_way: bool) {
         self.running = true;
         let is_other = core::mem::replace(&mut self.spread, self.spread_next) != self.spread_next;
         self.riders_due = true;
         self.next_datagram = (0, ChunkPart::Both);
         (self.frames_sent, self.bytes_sent) = (0, 0);
-        self.services = SERVICES_A_CYCLE;
+        self.services = if is_on_the_way { self.services_on_the_way } else { 1 };
         self.all = Some(false);
         self.whole_datagrams = 0;
         for member in self.members.iter_mut().filter(|_| self.has_cut) {
@@ -363,7 +372,7 @@ impl MainDevice {
             self.end_cycle(now);
         }
         if self.phase.has_process_data() && self.configuration.target > AlState::PreOp {
-            self.cycle.begin();
+            self.cycle.begin(self.phase() < BringUpPhase::Op);
         } else {
             self.cycle.running = false;
         }

@@ -27,6 +27,9 @@ pub(super) use outgoing::Outgoing;
 /// Frames on their way at the same time.
 pub(super) const SLOTS: usize = 64;
 
+/// Service frames on their way at once that a bus is trusted with, however many were lost.
+const FEWEST_SERVICES: usize = 8;
+
 /// Datagrams in a frame: each takes twelve bytes and at least one of data.
 const DATAGRAMS: usize = 1500 / 13;
 
@@ -136,6 +139,9 @@ pub(super) struct Exchange {
     source: MacAddress,
     slots: Vec<Slot>,
     numbers: Numbers,
+    /// Service frames that may be on their way at once: halved where one is lost, as by a bus that answers them too slowly, and one
+    /// more for each that is answered.
+    services: usize,
     /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
@@ -193,6 +199,7 @@ impl Exchange {
             source,
             slots: (0..SLOTS).map(|index| Slot::new(index, source)).collect(),
             numbers: Numbers::default(),
+            services: SLOTS,
             takes_circulating: true,
             takes_unchanged_source: false,
             unchanged_source: 0,
@@ -219,6 +226,7 @@ impl Exchange {
         let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));
         let index = match purpose {
             Purpose::ProcessData => (0..SLOTS).find(is_free)?,
+            Purpose::Service if self.in_flight(purpose) >= self.services => return None,
             Purpose::Service => {
                 let index = (0..SLOTS).rfind(is_free)?;
                 self.slots[index].datagrams.clear();
@@ -254,6 +262,9 @@ impl Exchange {
                 self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
                 self.numbers.in_flight[purpose as usize] -= 1;
                 self.counters.accepted += 1;
+                if purpose == Purpose::Service {
+                    self.services = (self.services + 1).min(SLOTS);
+                }
             }
             Err(reception) => self.counters.count(reception),
         }
@@ -352,6 +363,9 @@ impl Exchange {
         self.slots[index].state = SlotState::Over;
         self.numbers.in_flight[purpose as usize] -= 1;
         self.counters.lost += 1;
+        if purpose == Purpose::Service {
+            self.services = (self.services / 2).max(FEWEST_SERVICES);
+        }
         Some(index)
     }
 

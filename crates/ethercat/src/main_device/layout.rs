@@ -303,6 +303,14 @@ impl Layout {
         self.is_packed && self.spread == self.chunks
     }
 
+    /// Full frames that the wire carries in three quarters of a period beside process data.
+    pub(super) fn spare_frames(&self, period: Duration) -> u16 {
+        let (_, taken) = load(&self.chunks);
+        let each = BYTE_TIME * (FRAME_CAPACITY + FRAME_OVERHEAD) as u32;
+        let spare = (period * 3 / 4).saturating_sub(taken).as_nanos() / each.as_nanos();
+        u16::try_from(spare).unwrap_or(u16::MAX)
+    }
+
     /// The datagrams of a cycle.
     pub(super) fn chunks(&self, spread: bool) -> &[Chunk] {
         if spread { &self.spread } else { &self.chunks }

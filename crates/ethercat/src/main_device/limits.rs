@@ -47,6 +47,9 @@ pub(super) const PAUSE: Duration = Duration::from_micros(500);
 /// Replies in a row without the reference clock's time after which it is given up.
 pub(super) const REFERENCE_SILENT: u32 = 3;
 
+/// Pause between two looks at whether workers take too long.
+pub(super) const EXPIRY_PAUSE: Duration = Duration::from_millis(1);
+
 /// Time after which a reference clock is looked for again: by then it is known who is gone.
 pub(super) const REFERENCE_PAUSE: Duration = Duration::from_millis(100);
 

@@ -131,6 +131,8 @@ pub struct MainDevice {
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
     next_worker: usize,
+    /// When workers were last looked at that take too long.
+    expired_at: Instant,
     cycle: Cyclic,
     /// AL status of all SubDevices together where each is as it was brought up.
     status_in_op: AlStatus,
@@ -180,6 +182,7 @@ impl MainDevice {
             workers: Workers::default(),
             plans: Vec::new(),
             next_worker: 0,
+            expired_at: Instant::EPOCH,
             cycle: Cyclic::default(),
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,

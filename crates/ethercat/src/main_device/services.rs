@@ -1,10 +1,11 @@
-//! Service frames: everything but process data, at most one a cycle.
+//! Service frames: everything but process data, in Op at most one a cycle.
 
 use crate::time::Instant;
 
 use super::MainDevice;
 use super::exchange::{Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, BYTE_TIME};
+use super::limits;
 use super::report::Event;
 use super::worker::Worker;
 
@@ -29,13 +30,20 @@ impl MainDevice {
         if searches {
             self.recovery.emit(now, &mut outgoing);
         }
-        let count = self.workers.len();
+        let (count, first) = (self.workers.len(), self.next_worker);
+        let workers = &mut *self.workers;
         let mut first_without_room = None;
         for turn in 0..count {
-            let position = (self.next_worker + turn) % count;
-            let worker = &mut self.workers[position];
-            let sub_device = &self.sub_devices[position];
-            let is_refused = is_due(worker) && !worker.emit(now, sub_device, reference, &mut outgoing);
+            let position = (first + turn) % count;
+            let worker = &mut workers[position];
+            if !is_due(worker) {
+                continue;
+            }
+            if outgoing.has_hardly_room() {
+                first_without_room.get_or_insert(position);
+                break;
+            }
+            let is_refused = !worker.emit(now, &self.sub_devices[position], reference, &mut outgoing);
             if is_refused && outgoing.is_full {
                 first_without_room.get_or_insert(position);
             }
@@ -76,7 +84,13 @@ impl MainDevice {
             }
             self.exchange.put_back(index, sent);
         }
-        for position in 0..self.workers.len() {
+        // Their limits are far longer.
+        let is_time = now.since(self.expired_at) >= limits::EXPIRY_PAUSE || now < self.expired_at;
+        let count = if is_time { self.workers.len() } else { 0 };
+        if is_time {
+            self.expired_at = now;
+        }
+        for position in 0..count {
             let sub_device = &mut self.sub_devices[position];
             let outcome = self.workers[position].expire(now, sub_device);
             self.handle_outcome(now, position as u16, outcome);

@@ -88,6 +88,12 @@ pub trait Application: Send {
     /// [`process_data_lengths`](Application::process_data_lengths).
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]);
 
+    /// True if further steps would change nothing, neither in it nor in its inputs nor in what it shows to others, until outputs, a
+    /// message, a change of state or a call from outside. Asked after steps; those that would change nothing may be left out.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// SYNC0 rises. Comes between two steps, in order of time; `outputs` and `inputs` as for `step`.
     fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         let _ = (event, outputs, inputs);
@@ -258,6 +264,10 @@ impl Application for NoApplication {
     }
 
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {}
+
+    fn rests(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl CoeDevice {
     /// Powers on: the first time the objects are stored, later all values written to them are lost.
     pub fn power_on(&mut self) {
         let dictionary = match self.stored.take() {
-            None => self.dictionary().clone(),
+            None => core::mem::take(self.dictionary_mut()),
             Some(stored) => *stored,
         };
         *self = Self { stored: Some(Box::new(dictionary.clone())), ..Self::new(dictionary) };
@@ -88,6 +88,12 @@ impl CoeDevice {
     /// As [`CoeServer::handle`].
     pub fn serve(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         self.server.handle(request, replies)
+    }
+
+    /// True if messages wait for the mailbox.
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        self.server.has_messages()
     }
 
     /// Sends messages that wait for the mailbox.

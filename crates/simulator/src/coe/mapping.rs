@@ -409,9 +409,9 @@ mod tests {
     #[test]
     fn mapping_objects_without_a_name_are_named() {
         let name = |index| mapping_object(&Pdo { name: String::new(), ..pdo(index, &[]) }, 0).name;
-        assert_eq!(name(0x1600), "RxPDO mapping 1");
-        assert_eq!(name(0x1A10), "TxPDO mapping 17");
-        assert_eq!(mapping_object(&pdo(0x1600, &[]), 0).name, "PDO");
+        assert_eq!(&*name(0x1600), "RxPDO mapping 1");
+        assert_eq!(&*name(0x1A10), "TxPDO mapping 17");
+        assert_eq!(mapping_object(&pdo(0x1600, &[]), 0).name.as_ref(), "PDO");
     }
 
     #[test]

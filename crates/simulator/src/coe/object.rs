@@ -1,5 +1,7 @@
 //! Objects of the dictionary and their entries (ETG.1000.6, 5.6.7).
 
+use std::sync::Arc;
+
 use ethercat::al::AlState;
 use ethercat::wire::coe::{AccessRights, ObjectCode};
 
@@ -65,7 +67,7 @@ pub struct Entry {
     /// Access rights.
     pub access: AccessRights,
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Values accepted in a write by SDO.
     pub allowed: Allowed,
     /// Value, little-endian; at most `byte_length` bytes.
@@ -81,15 +83,7 @@ impl Entry {
     pub fn new(sub_index: u8, name: &str, data_type: DataType, access: AccessRights) -> Self {
         let bit_length = data_type.bit_length().unwrap_or(0);
         let value = vec![0; usize::from(bit_length.div_ceil(8))];
-        Self {
-            sub_index,
-            data_type,
-            bit_length,
-            access,
-            name: name.to_owned(),
-            allowed: Allowed::Any,
-            value,
-        }
+        Self { sub_index, data_type, bit_length, access, name: name.into(), allowed: Allowed::Any, value }
     }
 
     /// Sets the value, cut to the entry's length.
@@ -179,7 +173,7 @@ pub struct Object {
     /// record without a type of its own).
     pub data_type_code: u16,
     /// Name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Entries, ascending by sub-index.
     pub(super) entries: Vec<Entry>,
 }
@@ -222,7 +216,7 @@ impl Object {
         let count =
             Entry::new(0, "SubIndex 000", DataType::U8, AccessRights::READ).with_value(i64::from(highest));
         entries.insert(0, count);
-        Self { index, code, data_type_code, name: name.to_owned(), entries }
+        Self { index, code, data_type_code, name: name.into(), entries }
     }
 
     /// Sets count and access of sub-index 0.

@@ -94,6 +94,11 @@ impl CoeServer {
         }
     }
 
+    /// True if messages wait.
+    pub fn has_messages(&self) -> bool {
+        !self.emergencies.is_empty() || self.fragments.is_some()
+    }
+
     /// Sends waiting messages: emergencies and fragments of SDO information.
     pub fn poll(&mut self, replies: &mut Replies<'_>) {
         while let Some(emergency) = self.emergencies.front() {

@@ -54,12 +54,6 @@ impl Esc {
         granted
     }
 
-    /// True if any FMMU may map a part of `length` bytes at logical `address`.
-    pub(crate) fn maps(&self, address: u32, length: usize) -> bool {
-        let start = u64::from(address);
-        start < self.logical_end && start + length as u64 > self.logical_start
-    }
-
     /// Writes the parts of `data` that the FMMUs map for writing.
     pub(crate) fn logical_write(&mut self, passage: &Passage, address: u32, data: &[u8]) -> bool {
         let mut granted = false;
@@ -242,7 +236,7 @@ impl Esc {
             0x0900..=0x09FF => self.clock_written(passage, access, bytes),
             _ => {}
         }
-        self.links_changed |= touches(register::DL_CONTROL_LOOPS, 1);
+        self.note_changes(access);
         if touches(register::MII_CONTROL, 2) {
             self.mii.control_written(&mut self.memory, passage.now);
         }

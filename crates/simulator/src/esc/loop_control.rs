@@ -21,6 +21,11 @@ impl TemporaryLoops {
         self.until = temporary.then(|| (now + TEMPORARY, restored));
     }
 
+    /// True while some are set.
+    pub(super) fn are_set(&self) -> bool {
+        self.until.is_some()
+    }
+
     /// Loop settings to restore, once, if their time has come by `now`.
     pub(super) fn end(&mut self, now: Instant) -> Option<u8> {
         let (_, restored) = self.until.filter(|(end, _)| *end <= now)?;

@@ -7,6 +7,7 @@
 //! have one buffer.
 
 mod access;
+mod changes;
 mod clock;
 mod description;
 mod distributed_clock;
@@ -28,6 +29,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::register::{self, dc, dl};
 use ethercat::time::Instant;
 
+pub(crate) use changes::Changes;
 pub use description::EscDescription;
 pub use distributed_clock::Oscillator;
 pub(crate) use distributed_clock::SyncSignal;
@@ -65,8 +67,8 @@ pub(crate) struct Esc {
     /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the time of the newest.
     output_events: (u32, Instant),
     dl_status_changed: bool,
-    /// True if loop settings were written, or power came back: the segment then checks the links again.
-    links_changed: bool,
+    /// Changes that the segment follows, since it was told last.
+    changes: Changes,
     al_status_changed: bool,
     reset_progress: usize,
     reset_requested: bool,
@@ -106,7 +108,7 @@ impl Esc {
             sync_managers_switched: false,
             output_events: (0, now),
             dl_status_changed: false,
-            links_changed: true,
+            changes: Changes::ALL,
             al_status_changed: false,
             reset_progress: 0,
             reset_requested: false,
@@ -183,13 +185,6 @@ impl Esc {
         number: usize,
     ) -> Option<(&mut SyncManagerUnit, &mut Memory)> {
         Some((self.sync_managers.get_mut(number)?, &mut self.memory))
-    }
-
-    /// True if FPxx commands to `station` address this ESC.
-    pub(crate) fn has_station(&self, station: u16) -> bool {
-        self.memory.word(register::STATION_ADDRESS) == station
-            || self.memory.byte(register::DL_CONTROL_ALIAS) & 1 != 0
-                && self.memory.word(register::STATION_ALIAS) == station
     }
 
     /// True if AL status follows AL control by itself: no application controller (0x0141 bit 0).
@@ -271,18 +266,8 @@ impl Esc {
         if let Some(loops) = self.temporary_loops.end(now) {
             let others = self.memory.byte(register::DL_CONTROL) & !TEMPORARY_LOOPS;
             self.memory.store(register::DL_CONTROL, &[others, loops]);
-            self.links_changed = true;
+            self.changes.links = true;
         }
-    }
-
-    pub(crate) fn take_links_changed(&mut self) -> bool {
-        core::mem::take(&mut self.links_changed)
-    }
-
-    /// Ends a frame, wherever it has been; `true` if it has changed loop settings.
-    pub(crate) fn end_frame(&mut self) -> bool {
-        self.close_protection();
-        self.take_links_changed()
     }
 
     /// Delay from port in to port out, in ns.

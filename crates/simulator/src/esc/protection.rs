@@ -22,7 +22,7 @@ impl Esc {
     }
 
     /// Closes what the frame that ends here had opened.
-    pub(super) fn close_protection(&mut self) {
+    pub(crate) fn close_protection(&mut self) {
         for enable in [WRITE_REGISTER_ENABLE, ESC_WRITE_ENABLE] {
             self.memory.set_byte(enable, 0);
         }

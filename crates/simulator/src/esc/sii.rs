@@ -116,6 +116,11 @@ impl SiiInterface {
         self.running.is_some()
     }
 
+    /// True while its contents, or what is loaded of them, are about to change, or have changed and nobody has asked.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.written || self.running.is_some_and(|(_, command)| command != Command::Read)
+    }
+
     /// Applies a write of `request` to the control register; `before` is its previous value.
     pub(crate) fn control_written(&mut self, memory: &mut Memory, now: Instant, before: u16, request: u16) {
         const ERRORS: u16 = register::STATUS_MISSING_ACKNOWLEDGE | register::STATUS_WRITE_ENABLE_ERROR;

@@ -24,6 +24,21 @@ impl Watchdog {
         self.forced = true;
     }
 
+    /// Time at which it expires, if it was triggered.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// True if it is to expire at the next check.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    /// Moves its deadline by the time of triggers that were left out.
+    pub(crate) fn postpone(&mut self, by: Duration) {
+        self.deadline = self.deadline.map(|deadline| deadline + by);
+    }
+
     /// True once if it has expired by `now`, since it was last triggered.
     pub(crate) fn expires(&mut self, now: Instant) -> bool {
         let forced = core::mem::take(&mut self.forced);

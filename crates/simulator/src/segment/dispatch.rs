@@ -4,9 +4,8 @@ use ethercat::time::Instant;
 use ethercat::wire::{Command, DatagramHeader};
 
 use super::Segment;
-use super::topology::Hop;
+use super::topology::{Hop, Route};
 use crate::esc::{Combine, Passage};
-use crate::sub_device::SubDevice;
 
 impl Segment {
     pub(super) fn process_datagram(
@@ -31,13 +30,12 @@ impl Segment {
                 counted
             }
             Command::Fprd | Command::Fpwr | Command::Fprw => {
-                let station = header.adp();
+                let Route { hops, addresses, .. } = &mut self.route;
                 let mut counted = 0_u16;
-                for place in 0..hops {
-                    if self.device(place).esc().has_station(station) {
-                        counted =
-                            counted.wrapping_add(self.physical(now, place, header.command, register, data));
-                    }
+                for entry in addresses.of_station(header.adp(), hops, &self.devices) {
+                    let place = self.route.addresses.place(entry);
+                    counted =
+                        counted.wrapping_add(self.physical(now, place, header.command, register, data));
                 }
                 counted
             }
@@ -60,10 +58,6 @@ impl Segment {
         *working_counter = working_counter.wrapping_add(counted);
     }
 
-    fn device(&self, place: usize) -> &SubDevice {
-        &self.devices[self.route.hops[place].device]
-    }
-
     /// Executes a physical command at `place` on the path; the SubDevice there is addressed.
     fn physical(
         &mut self,
@@ -74,11 +68,12 @@ impl Segment {
         data: &mut [u8],
     ) -> u16 {
         let hop = &self.route.hops[place];
-        let passage = passage(now, hop);
-        let esc = self.devices[hop.device].esc_mut();
+        let (passage, device) = (passage(now, hop), hop.device);
+        let is_turned_to = self.devices[device].meet(now, command, register, data.len());
+        let esc = self.devices[device].esc_mut();
         let combine =
             if matches!(command, Command::Brd | Command::Brw) { Combine::Or } else { Combine::Replace };
-        match (command.reads(), command.writes()) {
+        let counted = match (command.reads(), command.writes()) {
             (true, false) => READ * u16::from(esc.read(&passage, register, data, combine)),
             (false, true) => READ * u16::from(esc.write(&passage, register, data)),
             _ if esc.features().refuses_physical_read_write() => 0,
@@ -89,26 +84,36 @@ impl Segment {
                 let read = esc.read(&passage, register, data, combine);
                 READ * u16::from(read) + WRITE * u16::from(esc.write(&passage, register, written))
             }
+        };
+        if is_turned_to {
+            self.turned_to(device);
         }
+        counted
     }
 
     /// One SubDevice provides the data, all others take it.
     fn read_multiple_write(&mut self, now: Instant, header: &DatagramHeader, data: &mut [u8]) -> u16 {
         let register = header.ado();
         let mut counted = 0_u16;
-        for (place, hop) in self.route.hops.iter().enumerate() {
-            let passage = passage(now, hop);
-            let esc = self.devices[hop.device].esc_mut();
+        for place in 0..self.route.hops.len() {
+            let hop = &self.route.hops[place];
+            let (passage, device) = (passage(now, hop), hop.device);
             let gives = match header.command {
                 Command::Armw => header.adp().wrapping_add(place as u16) == 0,
-                _ => esc.has_station(header.adp()),
+                _ => self.devices[device].esc().has_station(header.adp()),
             };
+            let command = if gives { Command::Fprd } else { Command::Fpwr };
+            let is_turned_to = self.devices[device].meet(now, command, register, data.len());
+            let esc = self.devices[device].esc_mut();
             let done = if gives {
                 esc.read(&passage, register, data, Combine::Replace)
             } else {
                 esc.write(&passage, register, data)
             };
             counted = counted.wrapping_add(u16::from(done));
+            if is_turned_to {
+                self.turned_to(device);
+            }
         }
         counted
     }
@@ -117,12 +122,19 @@ impl Segment {
         let (reads, writes) = (header.command.reads(), header.command.writes());
         let (read_weight, write_weight) = if reads && writes { (READ, WRITE) } else { (READ, READ) };
         let mut counted = 0_u16;
-        for hop in &self.route.hops {
-            let esc = self.devices[hop.device].esc_mut();
-            if !esc.maps(header.address, data.len()) || reads && writes && esc.features().refuses_lrw() {
+        let Route { hops, addresses, .. } = &mut self.route;
+        addresses.find_spans(hops, &self.devices);
+        for place in 0..self.route.hops.len() {
+            if !self.route.addresses.maps(place, header.address, data.len()) {
                 continue;
             }
-            let passage = passage(now, hop);
+            let hop = &self.route.hops[place];
+            let (passage, device) = (passage(now, hop), hop.device);
+            if reads && writes && self.devices[device].esc().features().refuses_lrw() {
+                continue;
+            }
+            self.devices[device].wake(now);
+            let esc = self.devices[device].esc_mut();
             if writes {
                 let written = esc.logical_write(&passage, header.address, data);
                 counted = counted.wrapping_add(write_weight * u16::from(written));
@@ -131,6 +143,7 @@ impl Segment {
                 let read = esc.logical_read(&passage, header.address, data);
                 counted = counted.wrapping_add(read_weight * u16::from(read));
             }
+            self.turned_to(device);
         }
         counted
     }

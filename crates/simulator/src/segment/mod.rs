@@ -9,6 +9,8 @@
 //! the next one begins. EtherCAT in UDP and behind VLAN tags counts as another protocol.
 
 mod dispatch;
+mod schedule;
+mod stations;
 mod topology;
 
 use core::time::Duration;
@@ -23,14 +25,17 @@ use ethercat::wire::frame::{DATAGRAMS_OFFSET, DatagramPlace, FrameError, checked
 
 pub use topology::{Attachment, CABLE_DELAY, TopologyError};
 
+use crate::esc::Changes;
 use crate::sub_device::SubDevice;
+use schedule::Schedule;
 use topology::{Loop, Route, Topology};
 
 /// SubDevices and the cables between them.
 ///
 /// Time is a parameter: it begins with the first call, at which all SubDevices get power. It never goes
 /// back; an earlier instant counts as the latest one so far. Applications are stepped every
-/// [`STEP`](crate::sub_device::STEP), with or without frames.
+/// [`STEP`](crate::sub_device::STEP), with or without frames; a SubDevice in which that would change nothing rests until a frame
+/// or its time turns to it.
 pub struct Segment {
     devices: Vec<SubDevice>,
     topology: Topology,
@@ -38,6 +43,11 @@ pub struct Segment {
     route: Route,
     /// Path of those that go in at the other end of a ring.
     other_route: Route,
+    schedule: Schedule,
+    /// Changes of SubDevices that have not been followed yet.
+    changes: Changes,
+    /// Somebody asks for events.
+    has_event_masks: bool,
     now: Option<Instant>,
     scratch: Box<[u8; link::MAXIMUM_FRAME_LENGTH]>,
 }
@@ -92,7 +102,18 @@ impl Segment {
     fn join(devices: Vec<SubDevice>, topology: Topology) -> Self {
         let scratch = Box::new([0; link::MAXIMUM_FRAME_LENGTH]);
         let (route, other_route) = (Route::default(), Route::default());
-        let mut segment = Self { devices, topology, route, other_route, now: None, scratch };
+        let (schedule, changes) = (Schedule::new(devices.len()), Changes::ALL);
+        let mut segment = Self {
+            devices,
+            topology,
+            route,
+            other_route,
+            schedule,
+            changes,
+            has_event_masks: true,
+            now: None,
+            scratch,
+        };
         segment.links_changed();
         segment
     }
@@ -115,7 +136,10 @@ impl Segment {
 
     /// SubDevice at `position` of that list, for changes.
     pub fn sub_device_mut(&mut self, position: usize) -> Option<&mut SubDevice> {
-        self.devices.get_mut(position)
+        let device = self.devices.get_mut(position)?;
+        device.wake(self.now.unwrap_or(Instant::EPOCH));
+        self.schedule.set(position, Some(Instant::EPOCH));
+        Some(device)
     }
 
     /// True if a cable belongs in `port` of the SubDevice at `position`, plugged or not.
@@ -177,6 +201,7 @@ impl Segment {
         }
         self.topology.powered[position] = true;
         self.devices[position].power_on(self.now.unwrap_or(Instant::EPOCH));
+        self.turned_to(position);
         self.links_changed();
         true
     }
@@ -193,6 +218,7 @@ impl Segment {
         let now = self.now.unwrap_or(Instant::EPOCH);
         let Some(device) = self.devices.get_mut(position) else { return false };
         device.esc_mut().jump_clock(now, by);
+        self.turned_to(position);
         true
     }
 
@@ -288,17 +314,55 @@ impl Segment {
             powered.for_each(|(device, _)| device.power_on(now));
             self.links_changed();
         }
-        let mut links_changed = false;
-        for (device, _) in
-            self.devices.iter_mut().zip(&self.topology.powered).filter(|(_, powered)| **powered)
-        {
-            device.advance(now);
-            links_changed |= device.esc_mut().take_links_changed();
+        if self.schedule.has_come(now) {
+            for device in 0..self.devices.len() {
+                if self.schedule.is_due(device, now) {
+                    if self.topology.powered[device] {
+                        self.devices[device].advance(now);
+                    }
+                    self.turned_to(device);
+                }
+            }
+            self.schedule.settle();
         }
-        if links_changed {
+        self.follow_changes();
+        now
+    }
+
+    /// Takes over what has become of a SubDevice, which was stepped or accessed: when it is due next, and changes of it.
+    fn turned_to(&mut self, device: usize) {
+        self.devices[device].met(self.now.unwrap_or(Instant::EPOCH));
+        let due = self.devices[device].due().filter(|_| self.topology.powered[device]);
+        self.schedule.set(device, due);
+        let changes = self.devices[device].esc_mut().take_changes();
+        self.follow_addresses(changes);
+        self.changes.add(changes);
+    }
+
+    /// Addresses count from the next datagram on.
+    fn follow_addresses(&mut self, changes: Changes) {
+        for route in [&mut self.route, &mut self.other_route] {
+            if changes.stations {
+                route.addresses.forget_stations();
+            }
+            if changes.fmmus {
+                route.addresses.forget_spans();
+            }
+        }
+    }
+
+    /// Follows what has changed, between two frames.
+    fn follow_changes(&mut self) {
+        let changes = core::mem::take(&mut self.changes);
+        if changes.protection {
+            self.devices.iter_mut().for_each(|device| device.esc_mut().close_protection());
+        }
+        if changes.events {
+            self.has_event_masks = self.devices.iter().any(|device| device.esc().has_event_mask());
+        }
+        if changes.links {
             self.links_changed();
         }
-        now
     }
 
     /// True if every SubDevice forwards frames of other protocols (0x0100 bit 0).
@@ -314,7 +378,7 @@ impl Segment {
 
     /// Passes all datagrams through all SubDevices.
     fn process_datagrams(&mut self, now: Instant, frame: &mut [u8]) -> Result<(), FrameError> {
-        let hops = self.route.hops.iter();
+        let hops = self.route.hops.iter().filter(|_| self.has_event_masks);
         let interrupt = hops.fold(0, |bits, hop| bits | self.devices[hop.device].esc().interrupt());
         let mut offset = DATAGRAMS_OFFSET;
         loop {
@@ -398,13 +462,7 @@ impl link::Segment for Segment {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }
         // Loop settings written by a frame take effect from the next frame on.
-        let mut links_changed = false;
-        for device in &mut self.devices {
-            links_changed |= device.esc_mut().end_frame();
-        }
-        if links_changed {
-            self.links_changed();
-        }
+        self.follow_changes();
         returns
     }
 

@@ -6,6 +6,8 @@ use ethercat::link::End;
 use ethercat::register::dl::{FORWARDING_ORDER, PORTS};
 use thiserror::Error;
 
+use super::stations::Addresses;
+
 /// Attachment of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
@@ -225,6 +227,8 @@ pub(super) struct Route {
     /// True if the frame was processed behind a port 0 without a link, which marks it as circulating; a
     /// second such ESC destroys it (ESC data sheet, section I, 3.5).
     pub(super) circulates: bool,
+    /// Addresses of those who process it.
+    pub(super) addresses: Addresses,
 }
 
 /// Treatment of frames that leave by a port.
@@ -281,9 +285,13 @@ impl Route {
             }
         }
         let is_processed = |device: usize| route.hops.iter().any(|hop| hop.device == device);
-        order.retain(|&(device, _)| end == End::Second && !is_processed(device));
+        match end {
+            End::First => order.clear(),
+            End::Second => order.retain(|&(device, _)| !is_processed(device)),
+        }
         let hop = |(device, arrival)| Hop { device, arrival, ports: [None; PORTS] };
         route.passed = order.into_iter().map(hop).collect();
+        route.addresses = Addresses::with_capacity(route.hops.len());
         let hops = route.hops.iter_mut().chain(&mut route.passed);
         hops.for_each(|hop| hop.ports = arrivals[hop.device]);
         route

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ethercat::wire::mailbox::{self, Header, MailboxError, MailboxFormatError, MailboxType};
 
 use crate::application::{Application, QUEUE_LIMIT, Replies};
-use crate::esc::Esc;
+use crate::esc::{Esc, SyncManagerUnit};
 
 /// SyncManagers of the mailbox (ETG.1000.6, 5.6.7.2): the MainDevice writes 0 and reads 1.
 pub(crate) const OUT: usize = 0;
@@ -37,6 +37,14 @@ impl MailboxServer {
         self.take_request(esc, application, payload_limit);
         application.poll_coe(&mut Replies::new(&mut self.coe, payload_limit));
         self.put_next(esc);
+    }
+
+    /// True if it waits for the MainDevice, after [`Self::serve`].
+    pub(crate) fn is_at_rest(&self, esc: &Esc) -> bool {
+        let is_full = |number: usize| esc.sync_managers().get(number).is_some_and(SyncManagerUnit::is_full);
+        let has_none = self.coe.is_empty() && self.errors.is_empty() && self.held_back.is_none();
+        let waits = if self.standing.is_some() { is_full(IN) } else { has_none };
+        waits && !is_full(OUT)
     }
 
     /// Drops all messages, after the mailbox was closed.

@@ -4,6 +4,7 @@
 //! protocol.
 
 mod mailbox;
+mod rest;
 mod setup;
 mod state_machine;
 mod synchronisation;
@@ -60,7 +61,10 @@ pub struct SubDevice {
     takes_outputs: bool,
     /// Supervision of SYNC0, from SafeOp on, of an application that follows it.
     supervision: Option<Supervision>,
+    /// First step that was not made.
     next_step: Instant,
+    /// Steps would change nothing: they are left out.
+    rests: bool,
 }
 
 impl SubDevice {
@@ -88,6 +92,7 @@ impl SubDevice {
             takes_outputs: false,
             supervision: None,
             next_step: Instant::EPOCH,
+            rests: false,
         }
     }
 
@@ -209,23 +214,27 @@ impl SubDevice {
             self.go(AlState::Init);
         }
         self.application.power_on();
-        self.next_step = now;
+        (self.next_step, self.rests) = (now, false);
     }
 
     /// Executes all events due up to `now`, in the order of time.
     pub(crate) fn advance(&mut self, now: Instant) {
+        if !self.is_awake(now) {
+            return;
+        }
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
             self.next_step = self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64);
             self.esc.skip_sync(now);
             self.supervision.iter_mut().for_each(|it| it.leap(now));
         }
-        loop {
+        while self.is_awake(now) {
             match self.esc.sync_due() {
                 Some((signal, due)) if due <= now && due < self.next_step => self.sync(signal, due),
                 _ if self.next_step <= now => {
                     self.step(self.next_step);
                     self.next_step = self.next_step + STEP;
+                    self.rests = self.may_rest();
                 }
                 _ => break,
             }

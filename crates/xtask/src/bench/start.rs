@@ -2,18 +2,28 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use testkit::{Side, Testbed};
+
 use super::statistics::Sorted;
 use crate::command;
+use crate::judges::simulate::Simulate;
 use crate::report::{Outcome, Report};
 
 /// Numbers of SubDevices of the buses measured.
-const COUNTS: [usize; 3] = [6, 59, 200];
+const COUNTS: [usize; 4] = [6, 59, 200, 1000];
 /// Starts of each.
 const STARTS: usize = 9;
+/// Time that the simulator has to start, before anybody looks for it.
+const SIMULATOR_STARTS: Duration = Duration::from_secs(2);
+/// Seconds after which a peer is ended that has not said anything.
+const PEER_PATIENCE: &str = "60";
+/// Bytes of outputs and of inputs of a drive of [`super::wire::drives`].
+const BYTES_EACH: usize = 16;
 
 /// Measures from the start of the program to its end: bring-up to Op, one cycle, and back to Init.
 pub(crate) fn bring_up(root: &Path, folder: &Path, report: &mut Report) {
@@ -53,6 +63,69 @@ pub(crate) fn fresh_clone(root: &Path, report: &mut Report) {
             Err(why) => Outcome::Failed(why),
         }
     });
+}
+
+/// Measures the same over a veth pair, and how long each of `peers` takes from its start to Op, against a simulator that runs already.
+///
+/// # Errors
+/// The missing part, or why ours does not come up. What a peer cannot do stands in its place.
+pub(crate) fn over_the_wire(
+    root: &Path,
+    folder: &Path,
+    mut peers: Vec<(&str, Result<Command, String>)>,
+) -> Result<String, String> {
+    let onbeat = root.join("target/release/onbeat");
+    let mut table =
+        String::from("SubDevices   over a veth pair, start to Op, ms (median; ours to its end)\n");
+    for count in COUNTS {
+        let robot = folder.join(format!("robot-{count}-drives.toml"));
+        fs::write(&robot, super::wire::drives(count)).map_err(|error| error.to_string())?;
+        let testbed = Testbed::new().map_err(|skip| skip.to_string())?;
+        let _simulated = Simulate::start(&testbed, &onbeat, &robot)?;
+        std::thread::sleep(SIMULATOR_STARTS);
+        let mut ours = Command::new(&onbeat);
+        ours.arg("run").arg(&robot).args(["--iface", Side::Near.interface(), "--cycles", "1", "--json"]);
+        let mut ours = testbed.run_in(Side::Near, ours);
+        let took = median(|| run_to_end(&mut ours).map(|(took, _)| took))?;
+        let _ = writeln!(table, "{count:10}   Onbeat {took:.0}");
+        for (name, command) in &mut peers {
+            let told = match command {
+                Ok(command) => {
+                    let mut peer = Command::new("timeout");
+                    peer.arg(PEER_PATIENCE).arg(command.get_program()).args(command.get_args());
+                    peer.arg(Side::Near.interface()).args([count.to_string(), BYTES_EACH.to_string()]);
+                    let mut peer = testbed.run_in(Side::Near, peer);
+                    median(|| run_to_ready(&mut peer)).map_or_else(|why| why, |took| format!("{took:.0}"))
+                }
+                Err(why) => why.clone(),
+            };
+            let _ = writeln!(table, "{:10}   {name} {told}", "");
+        }
+    }
+    Ok(table)
+}
+
+/// Median of the starts, in ms.
+fn median(mut start: impl FnMut() -> Result<Duration, String>) -> Result<f64, String> {
+    let all: Result<Vec<_>, _> = (0..STARTS).map(|_| Ok(start()?.as_micros() as u64)).collect();
+    all.map(|all: Vec<u64>| Sorted::new(all).quantile(0.5) as f64 / 1e3)
+}
+
+/// Time until a program says `ready`; its first line otherwise.
+fn run_to_ready(command: &mut Command) -> Result<Duration, String> {
+    let start = Instant::now();
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child =
+        child.map_err(|error| format!("`{}` does not start: {error}", command::words(command)))?;
+    let mut line = String::new();
+    let told = child.stdout.take().map(|output| BufReader::new(output).read_line(&mut line));
+    let took = start.elapsed();
+    let is_ready = matches!(told, Some(Ok(_))) && line.starts_with("ready ");
+    drop(child.stdin.take());
+    let ended = child.wait_with_output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let why = said.lines().last().unwrap_or("no answer");
+    if is_ready { Ok(took) } else { Err(format!("does not: {why} ({})", ended.status)) }
 }
 
 fn measure(root: &Path, folder: &Path) -> Result<String, String> {

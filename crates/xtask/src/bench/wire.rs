@@ -71,6 +71,13 @@ pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
         });
     }
     start::bring_up(root, &folder, report);
+    report.step("bench bring-up, wire", || match bring_up_wire(root, &folder) {
+        Ok(table) => {
+            println!("{table}");
+            Outcome::Passed
+        }
+        Err(why) => Outcome::Failed(why),
+    });
     println!("every single number: {}", folder.display());
 }
 
@@ -122,6 +129,12 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
         options.rounds
     );
     Ok(table)
+}
+
+/// Measures the way to Op over a veth pair: ours, and the peers that say when they are there.
+fn bring_up_wire(root: &Path, folder: &Path) -> Result<String, String> {
+    let peers = programs(root).into_iter().filter(|it| matches!(it.name, "pysoem" | "ethercrab"));
+    start::over_the_wire(root, folder, peers.map(|it| (it.name, it.command)).collect())
 }
 
 /// A program to be measured.
@@ -199,16 +212,21 @@ fn robot(folder: &Path, load: &Load) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Robot file of `count` drives.
+/// Robot file of `count` drives, with the shortest of the usual periods in which the wire carries their process data.
 pub(crate) fn drives(count: usize) -> String {
-    ROBOT.replace("COUNT", &count.to_string())
+    let period = match count {
+        0..=250 => "1ms",
+        251..=500 => "2ms",
+        _ => "4ms",
+    };
+    ROBOT.replace("COUNT", &count.to_string()).replace("PERIOD", period)
 }
 
 const ROBOT: &str = r#"# Written by `cargo xtask bench wire`: 16 bytes of outputs and of inputs each, four of them padding.
 name = "wire"
 
 [cycle]
-period = "1ms"
+period = "PERIOD"
 
 [device.servo]
 identity = { vendor_id = 0xFFFF_0B01, product_code = 0x0000_0403, revision = 0x0001_0000 }

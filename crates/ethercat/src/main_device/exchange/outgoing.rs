@@ -4,7 +4,13 @@ use crate::time::Instant;
 use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
-use super::{ADDRESS_OFFSET, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState, fixed};
+use super::{
+    ADDRESS_OFFSET, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState,
+    fixed,
+};
+
+/// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
+const HARDLY_ANY: usize = datagram::HEADER_LENGTH + 16 + datagram::WORKING_COUNTER_LENGTH;
 
 /// A frame being filled.
 pub(in super::super) struct Outgoing<'a> {
@@ -56,6 +62,18 @@ impl Outgoing<'_> {
             it.working_counter() + datagram::WORKING_COUNTER_LENGTH + DATAGRAM_OVERHEAD + length
                 > self.limit
         })
+    }
+
+    /// True if hardly another datagram fits: the rest of a list may wait for the next frame.
+    pub(in super::super) fn has_hardly_room(&self) -> bool {
+        let end = self.slot.last_of(self.count);
+        let (length, limit) = match self.count {
+            0 => (GENERATION_LENGTH, usize::MAX),
+            count => (self.slot.datagrams[count - 1].length, self.limit),
+        };
+        let used = end + datagram::HEADER_LENGTH + usize::from(length) + datagram::WORKING_COUNTER_LENGTH;
+        self.count >= self.slot.datagrams.capacity()
+            || used + HARDLY_ANY > self.buffer.len().min(self.slot.frame.len()).min(limit)
     }
 
     /// True if such a datagram stands in its place; all that it then takes is the address.

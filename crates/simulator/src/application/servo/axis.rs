@@ -228,6 +228,12 @@ impl ServoAxis {
         self.rest != Rest::No
     }
 
+    /// True if nothing happens to the axis before its dictionary changes, all its values are shown, and nobody records them.
+    pub(super) fn rests_unseen(&self, dictionary: &ObjectDictionary) -> bool {
+        let is_read = self.read.is_some_and(|(changes, ..)| changes == dictionary.changes());
+        self.rest == Rest::Shown && is_read && self.record.is_none()
+    }
+
     /// Notes the present values, if they are recorded.
     pub(super) fn note(&self, now: Instant, dictionary: &ObjectDictionary) {
         if let Some(record) = &self.record {

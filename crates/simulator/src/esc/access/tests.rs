@@ -60,7 +60,7 @@ fn process_data_passes_through_sync_managers_and_fmmus_in_one_read_write() {
     let (unit, memory) = esc.sync_manager_mut(3).unwrap();
     unit.application_write(memory, &[7, 8, 9]);
     let mut data = [0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5];
-    assert!(esc.maps(0x1_0000, data.len()) && !esc.maps(0x1_0005, 4));
+    assert_eq!(esc.logical_span(), 0x1_0002..0x1_0005);
     assert!(esc.logical_write(&PASSAGE, 0x1_0000, &data));
     assert!(esc.logical_read(&PASSAGE, 0x1_0000, &mut data));
     assert_eq!(data, [0xA0, 0xA1, 7, 8, 9, 0xA5]);
@@ -163,12 +163,12 @@ fn protected_registers_are_written_only_in_a_frame_that_opens_them() {
     assert!(set(&mut esc, 0x0F80, &[7]) && set(&mut esc, 0x1000, &[7]), "RAM is not protected");
     assert!(set(&mut esc, register::WRITE_REGISTER_ENABLE, &[1]));
     assert!(set(&mut esc, register::STATION_ADDRESS, &[2, 0]));
-    esc.end_frame();
+    esc.close_protection();
     assert!(!set(&mut esc, register::STATION_ADDRESS, &[3, 0]));
     assert!(!set(&mut esc, register::WRITE_REGISTER_PROTECTION, &[0]), "nor is the protection taken off");
     // One datagram opens and writes.
     assert!(set(&mut esc, register::WRITE_REGISTER_ENABLE, &[1, 0]));
-    esc.end_frame();
+    esc.close_protection();
     assert!(set(&mut esc, register::STATION_ADDRESS, &[4, 0]));
     assert_eq!(get(&mut esc, register::STATION_ADDRESS), Some([4, 0]));
 }
@@ -187,7 +187,7 @@ fn a_protected_esc_takes_no_write_at_all_unless_it_is_opened() {
     assert!(!set(&mut esc, register::STATION_ADDRESS, &[1, 0]));
     assert!(set(&mut esc, register::ESC_WRITE_ENABLE, &[1]));
     assert!(set(&mut esc, register::STATION_ADDRESS, &[1, 0]) && set(&mut esc, 0x1010, &[1; 4]));
-    esc.end_frame();
+    esc.close_protection();
     assert!(!set(&mut esc, 0x1000, &[1; 4]));
 }
 
@@ -196,12 +196,12 @@ fn a_protected_esc_takes_no_write_at_all_unless_it_is_opened() {
 fn temporary_loops_end_by_themselves() {
     let mut esc = esc();
     assert!(set(&mut esc, register::DL_CONTROL, &[0b11, 0b1100]));
-    assert_eq!((esc.loop_control(1), esc.take_links_changed()), (3, true));
+    assert_eq!((esc.loop_control(1), esc.take_changes().links), (3, true));
     let later = |milliseconds| Instant::EPOCH + core::time::Duration::from_millis(milliseconds);
     esc.end_temporary_loops(later(900));
-    assert_eq!((esc.loop_control(1), esc.take_links_changed()), (3, false));
+    assert_eq!((esc.loop_control(1), esc.take_changes().links), (3, false));
     esc.end_temporary_loops(later(1_000));
-    assert_eq!((esc.loop_control(1), esc.take_links_changed()), (0, true));
+    assert_eq!((esc.loop_control(1), esc.take_changes().links), (0, true));
     assert_eq!(get(&mut esc, register::DL_CONTROL), Some([1, 0]));
 }
 

@@ -46,6 +46,13 @@ impl Application for ServoDrive {
         }
     }
 
+    fn rests(&self) -> bool {
+        let dictionary = self.coe.dictionary();
+        self.sync0.is_none()
+            && self.axes.iter().all(|axis| axis.rests_unseen(dictionary))
+            && !self.coe.has_messages()
+    }
+
     fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         self.sync0 = self.sync0.map(|_| true);
         self.run_until(event.now);

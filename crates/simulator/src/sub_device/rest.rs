@@ -1,0 +1,104 @@
+//! Rest of a SubDevice: steps that would change nothing are left out, and made up for before an access could show it.
+
+use core::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::register::{self, dc, sii_interface};
+use ethercat::time::Instant;
+use ethercat::wire::Command;
+
+use super::{STEP, SubDevice, setup};
+use crate::esc::FIRST_SHARED;
+
+impl SubDevice {
+    /// When it is to be advanced next, unless it is accessed before; `None` is never.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        if self.rests {
+            return self.esc.watchdog_expiry().map(|expiry| self.step_from(expiry));
+        }
+        let sync = self.esc.sync_due().map(|(_, due)| due);
+        Some(sync.map_or(self.next_step, |due| due.min(self.next_step)))
+    }
+
+    /// Prepares for an access to registers or memory, in a frame that comes at `now`: ends the rest if the access may have
+    /// consequences, or could show it. True if it may change when this SubDevice is due, or what its segment knows of it.
+    pub(crate) fn meet(&mut self, now: Instant, command: Command, register: u16, length: usize) -> bool {
+        let (start, end) = (u32::from(register), u32::from(register) + length as u32);
+        let lies_before = |first: u16| end <= u32::from(first);
+        // A read of the EEPROM runs without the application: who writes to it is woken afterwards.
+        let is_sii = start >= u32::from(sii_interface::CONTROL) && lies_before(register::MII_CONTROL);
+        if is_sii {
+            return command.writes();
+        }
+        let is_clock = start >= u32::from(dc::RECEIVE_TIME) && lies_before(dc::CYCLIC_UNIT_CONTROL);
+        if is_clock {
+            return command.writes() && self.esc.sync_due().is_some();
+        }
+        let shows_buffers = !lies_before(register::SYNC_MANAGER) && start < u32::from(dc::RECEIVE_TIME);
+        let ends_rest =
+            command.writes() || !lies_before(FIRST_SHARED) || shows_buffers && self.has_inputs();
+        if ends_rest {
+            self.wake(now);
+        }
+        ends_rest
+    }
+
+    /// Ends the rest if the access at `now` has given it something to do.
+    pub(crate) fn met(&mut self, now: Instant) {
+        if self.rests && !self.esc.is_at_rest(STEP) {
+            self.wake(now);
+        }
+    }
+
+    /// Ends the rest at `now`, after the steps until then.
+    pub(crate) fn wake(&mut self, now: Instant) {
+        if self.rests {
+            let next = if now < self.next_step { self.next_step } else { self.step_from(now + NANOSECOND) };
+            self.resume(next);
+        }
+    }
+
+    /// True if it does not rest at `now`, or no longer.
+    pub(super) fn is_awake(&mut self, now: Instant) -> bool {
+        if self.rests {
+            self.due().filter(|due| *due <= now).into_iter().for_each(|due| self.resume(due));
+        }
+        !self.rests
+    }
+
+    /// Ends the rest before `step`: it is as if those before it had been made.
+    fn resume(&mut self, step: Instant) {
+        let skipped = step.since(self.next_step);
+        (self.rests, self.next_step) = (false, step);
+        self.esc.skip(skipped);
+        if self.has_inputs() && !skipped.is_zero() {
+            // Each step hands the same inputs over, in two buffers by turns.
+            let is_even = skipped.as_nanos() / STEP.as_nanos() % 2 == 0;
+            (0..1 + u8::from(is_even)).for_each(|_| setup::give_inputs(&mut self.esc, &self.inputs));
+        }
+    }
+
+    /// True if further steps would change nothing, in it or outside, until a frame or somebody else turns to it, or a watchdog
+    /// expires.
+    pub(super) fn may_rest(&self) -> bool {
+        self.application_runs
+            && self.mailbox_runs
+            && self.awaits_outputs.is_none()
+            && self.supervision.is_none()
+            && self.esc.is_at_rest(STEP)
+            && self.mailbox.is_at_rest(&self.esc)
+            && self.application.rests()
+    }
+
+    fn has_inputs(&self) -> bool {
+        matches!(self.state, AlState::SafeOp | AlState::Op)
+    }
+
+    /// First step at `time` or after it that was not made.
+    fn step_from(&self, time: Instant) -> Instant {
+        let steps = time.since(self.next_step).as_nanos().div_ceil(STEP.as_nanos());
+        self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64)
+    }
+}
+
+const NANOSECOND: Duration = Duration::from_nanos(1);

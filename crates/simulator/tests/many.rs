@@ -1,0 +1,155 @@
+//! Many SubDevices on one segment: a thousand come up, and those that rest answer as if they did not.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod rig;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::main_device::{BringUpPhase, MailboxRequest, MailboxService};
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use ethercat::wire::mailbox::MailboxError;
+use onbeat_simulator::application::servo::default_mapping;
+use onbeat_simulator::application::sii::with_coe;
+use onbeat_simulator::application::{
+    Application, ProcessDataLengths, Replies, ServoDescription, ServoDrive, StateChange,
+};
+use onbeat_simulator::coe::DeviceDescription;
+use onbeat_simulator::{EscDescription, SubDevice};
+
+use rig::{DRIVE, Rig, drives, to_op};
+
+/// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share one.
+const FRAMES_EACH: u64 = 8;
+
+/// Workers of a thousand share frames, and lookups by address do not grow with their number.
+// feature(main-device): a thousand SubDevices reach Op
+#[test]
+fn a_thousand_sub_devices_reach_op_and_share_frames_on_the_way() {
+    let mut rig = Rig::new(to_op(), drives(1000));
+    rig.run_up();
+    assert!(rig.cycle().all_fresh);
+    let states = rig.segment.sub_devices().iter().map(|it| it.al_status().al_state());
+    assert_eq!(states.filter(|state| *state == Some(AlState::Op)).count(), 1000);
+    let frames = rig.main_device.reception().sent;
+    assert!(frames < 1000 * FRAMES_EACH, "{frames} frames");
+}
+
+/// A drive whose steps are counted, and which may be one that never rests.
+struct Counted {
+    drive: ServoDrive,
+    may_rest: bool,
+    steps: Arc<AtomicU64>,
+}
+
+impl Application for Counted {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        self.drive.process_data_lengths()
+    }
+
+    fn power_on(&mut self) {
+        self.drive.power_on();
+    }
+
+    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
+        self.drive.enter(change)
+    }
+
+    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        self.drive.step(now, outputs, inputs);
+    }
+
+    fn rests(&self) -> bool {
+        self.may_rest && self.drive.rests()
+    }
+
+    fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
+        Some(&mut self.drive)
+    }
+
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        self.drive.coe(request, replies)
+    }
+
+    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
+        self.drive.poll_coe(replies);
+    }
+}
+
+fn segment(may_rest: bool, steps: &Arc<AtomicU64>) -> Vec<SubDevice> {
+    let device = |serial| {
+        let image = with_coe(Identity { serial, ..DRIVE }, "drive", default_mapping()).image();
+        let description = ServoDescription::new(DeviceDescription::from_sii(&image));
+        let drive = ServoDrive::new(&description).unwrap();
+        let application = Box::new(Counted { drive, may_rest, steps: Arc::clone(steps) });
+        SubDevice::new(EscDescription::default(), image.emit(), application)
+    };
+    (0..4).map(device).collect()
+}
+
+/// All that a MainDevice sees of these SubDevices in a life with much in it, and their registers from time to time.
+fn life(devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let mut rig = Rig::new(to_op(), devices);
+    let replies = Rc::clone(&seen);
+    rig.tamper = Some(Box::new(move |bytes| replies.borrow_mut().push(bytes.to_vec())));
+    let note = |rig: &mut Rig| {
+        for position in 0..4 {
+            let mut registers = vec![0; 0x1800];
+            rig.segment.sub_device_mut(position).unwrap().peek(0, &mut registers);
+            seen.borrow_mut().push(registers);
+        }
+    };
+    rig.pump_to(BringUpPhase::PreOp);
+    for (pause, sub_index) in [(7, 0), (1, 1), (333, 4), (1500, 2)] {
+        rig.pass_to(rig.now + Duration::from_micros(pause), true);
+        let service = MailboxService::Upload { index: 0x1018, sub_index, complete_access: false };
+        rig.main_device.submit(MailboxRequest { position: 1, service, data: Vec::new() }).unwrap();
+        rig.pump(Duration::from_millis(5));
+        note(&mut rig);
+    }
+    rig.run_up();
+    for outputs in [[0; 2], [6, 0], [7, 0], [15, 0], [0; 2]] {
+        rig.main_device.outputs_mut(2)[..2].copy_from_slice(&outputs);
+        (0..71).for_each(|_| _ = rig.cycle());
+        note(&mut rig);
+    }
+    rig.segment.sub_device_mut(2).unwrap().servo_mut().unwrap().raise_fault(0, 0x7305);
+    (0..51).for_each(|_| _ = rig.cycle());
+    rig.segment.power_cycle(3);
+    (0..401).for_each(|_| _ = rig.cycle());
+    note(&mut rig);
+    // Nobody feeds the watchdogs, then somebody goes on.
+    rig.pass_to(rig.now + Duration::from_millis(300), true);
+    note(&mut rig);
+    (0..300).for_each(|_| _ = rig.cycle());
+    rig.main_device.request_state(AlState::Init);
+    rig.pump_to(BringUpPhase::Down);
+    note(&mut rig);
+    rig.tamper = None;
+    drop(rig);
+    Rc::try_unwrap(seen).unwrap().into_inner()
+}
+
+/// Steps that a resting SubDevice leaves out show nowhere: not in a reply, not in its registers.
+// feature(simulator): SubDevices in which nothing would change are not stepped, and answer as if they were
+#[test]
+fn sub_devices_that_rest_answer_as_those_that_are_stepped_all_the_time() {
+    let steps = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let (resting, stepped) = (life(segment(true, &steps[0])), life(segment(false, &steps[1])));
+    let [made, all] = steps.map(|it| it.load(Ordering::Relaxed));
+    assert!(made * 2 < all, "{made} steps of {all}");
+    assert_eq!(resting.len(), stepped.len());
+    for (number, (resting, stepped)) in resting.iter().zip(&stepped).enumerate() {
+        let differs = (0..resting.len()).find(|&place| resting[place] != stepped[place]);
+        assert_eq!(differs, None, "first byte of frame {number} that differs");
+    }
+}
