@@ -36,10 +36,10 @@ fn changed(devices: Vec<SubDevice>, places: [usize; 2]) -> Rig {
     rig.run_up();
     rig.events.clear();
     places.into_iter().for_each(|place| assert!(rig.segment.power_off(place)));
-    (0..300).for_each(|_| drop(rig.cycle()));
+    (0..300).for_each(|_| _ = rig.cycle());
     change_places(&mut rig, places);
     places.into_iter().for_each(|place| assert!(rig.segment.power_on(place)));
-    (0..3000).for_each(|_| drop(rig.cycle()));
+    (0..3000).for_each(|_| _ = rig.cycle());
     rig
 }
 
@@ -94,10 +94,10 @@ fn back_in_their_places_they_are_in_op_again() {
     let mut rig = changed((0..4).map(drive).collect(), places);
     rig.events.clear();
     places.into_iter().for_each(|place| assert!(rig.segment.power_off(place)));
-    (0..300).for_each(|_| drop(rig.cycle()));
+    (0..300).for_each(|_| _ = rig.cycle());
     change_places(&mut rig, places);
     places.into_iter().for_each(|place| assert!(rig.segment.power_on(place)));
-    (0..3000).for_each(|_| drop(rig.cycle()));
+    (0..3000).for_each(|_| _ = rig.cycle());
     assert!((0..4).all(|place| rig.main_device.exchanged(place)), "{:?}", rig.events);
     assert_eq!(named(&rig), []);
 }

@@ -94,10 +94,10 @@ impl OpenRing {
         let hop = (last + all.unwrap_or(0) / 2).checked_div(cables as u32).unwrap_or(0);
         let base = if known.is_empty() { 0 } else { last + hop };
         let mut furthest = 0;
-        for place in self.before..found.len() {
+        for (place, setting) in settings.iter_mut().enumerate().skip(self.before) {
             // One on a branch is about as far as the one it hangs on.
             furthest = self.to_the_break[place - self.before].saturating_sub(start).max(furthest);
-            settings[place] = has_clock(place).map(|latched| {
+            *setting = has_clock(place).map(|latched| {
                 let delay = base + furthest.div_ceil(2);
                 let here = system_time.wrapping_add(delay.into());
                 ClockSetting { offset: here.wrapping_sub(latched.processing_unit), delay }
