@@ -25,7 +25,7 @@ const PEER_PATIENCE: &str = "60";
 /// Bytes of outputs and of inputs of a drive of [`super::wire::drives`].
 const BYTES_EACH: usize = 16;
 
-/// Measures from the start of the program to its end: bring-up to Op, one cycle, and back to Init.
+/// Measures from the start of the program to its end: bring-up to PreOp, one cycle, and back to Init. A large bus needs more cycles to Op.
 pub(crate) fn bring_up(root: &Path, folder: &Path, report: &mut Report) {
     report.step("bench bring-up", || match measure(root, folder) {
         Ok(table) => {
@@ -65,7 +65,8 @@ pub(crate) fn fresh_clone(root: &Path, report: &mut Report) {
     });
 }
 
-/// Measures the same over a veth pair, and how long each of `peers` takes from its start to Op, against a simulator that runs already.
+/// Measures the same over a veth pair, and how long each of `peers` takes from its start to Op, against a simulator that runs already:
+/// two different ways, which are not to be compared number by number.
 ///
 /// # Errors
 /// The missing part, or why ours does not come up. What a peer cannot do stands in its place.
@@ -75,8 +76,9 @@ pub(crate) fn over_the_wire(
     mut peers: Vec<(&str, Result<Command, String>)>,
 ) -> Result<String, String> {
     let onbeat = root.join("target/release/onbeat");
-    let mut table =
-        String::from("SubDevices   over a veth pair, start to Op, ms (median; ours to its end)\n");
+    let mut table = String::from(
+        "SubDevices   over a veth pair, ms (median): peers from start to Op, ours from start to end of one cycle, before Op\n",
+    );
     for count in COUNTS {
         let robot = folder.join(format!("robot-{count}-drives.toml"));
         fs::write(&robot, super::wire::drives(count)).map_err(|error| error.to_string())?;
