@@ -85,7 +85,7 @@ mod tests {
         let qemu = thread::spawn(move || {
             let (socket, _) = listener.accept().expect("a client");
             let mut lines = BufReader::new(&socket).lines();
-            let mut say = |words: &str| (&socket).write_all(words.as_bytes()).expect("said");
+            let say = |words: &str| (&socket).write_all(words.as_bytes()).expect("said");
             say("{\"QMP\":{}}\n");
             let mut asked = Vec::new();
             for answer in [
