@@ -17,7 +17,9 @@ chmod +x /root/cards
 card=0
 while [ $card -lt $cards ]; do
     result "$(driver eth$card)"
-    ONBEAT_TEST_CARDS="eth$card eth$((card + 1))" timeout 180 /root/cards --test-threads 1 --nocapture >&3 2>&1
+    # Each time its link is lost igb takes seconds to have it again.
+    case $(driver eth$card) in igb) only=a_bus_runs ;; *) only= ;; esac
+    ONBEAT_TEST_CARDS="eth$card eth$((card + 1))" timeout 180 /root/cards $only --test-threads 1 --nocapture >&3 2>&1
     card=$((card + 2))
 done
 

@@ -94,6 +94,7 @@ fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBu
         (Some(path), _) => path,
         // Debian 13 compresses them.
         (None, Some(packed)) => decompressed(&packed)?,
+        (None, None) if is_built_in(module, libraries) => return Ok(()),
         (None, None) => return Err(format!("the kernel package has no module {module}.ko or .ko.xz")),
     };
     if found.contains(&path) {
@@ -105,6 +106,14 @@ fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBu
     }
     found.push(path);
     Ok(())
+}
+
+/// True if it is no module but part of the kernel image, which the package lists.
+fn is_built_in(module: &str, libraries: &[PathBuf]) -> bool {
+    let file = format!("/{}.ko", module.replace('-', "_"));
+    let list = libraries.iter().find_map(|library| find(library, &|name| name == "modules.builtin"));
+    let list = list.and_then(|list| fs::read_to_string(list).ok()).unwrap_or_default();
+    list.lines().any(|line| line.replace('-', "_").ends_with(&file))
 }
 
 /// Decompresses a module beside itself.
@@ -146,7 +155,7 @@ fn only_file(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<PathBuf, St
 mod tests {
     use super::*;
 
-    /// Modules as Debian 12 and as Debian 13 pack them, one of which needs the other.
+    /// Modules as Debian 13 packs them, one of which needs the other, and one that is part of the kernel.
     #[test]
     fn compressed_modules_are_found_and_decompressed_with_their_dependencies() {
         if !command::works("xz", &["--version"]) {
@@ -157,11 +166,12 @@ mod tests {
         fs::write(folder.join("net/some-card.ko"), b"ELF\0depends=i2c_bits\0license=GPL\0")
             .expect("a file");
         fs::write(folder.join("i2c-bits.ko"), b"ELF\0license=GPL\0").expect("a file");
+        fs::write(folder.join("modules.builtin"), "kernel/drivers/virtio-pci.ko\n").expect("a file");
         let mut xz = Command::new("xz");
         command::output(xz.args(["net/some-card.ko", "i2c-bits.ko"]).current_dir(&folder)).expect("packed");
         let libraries = [folder.clone()];
         for _ in ["packed", "and unpacked"] {
-            let found = modules_of(&["some_card"], &libraries).expect("both modules");
+            let found = modules_of(&["virtio_pci", "some_card"], &libraries).expect("both modules");
             assert_eq!(found, [folder.join("i2c-bits.ko"), folder.join("net/some-card.ko")]);
         }
         assert_eq!(
