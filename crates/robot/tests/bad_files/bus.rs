@@ -201,5 +201,5 @@ fn bits_are_packed_where_the_file_says_so() {
     assert!(!of("").unwrap().bus.packed);
     assert!(of("packed = true\n").unwrap().bus.packed);
     let error = of("packed = 1\n").unwrap_err().to_string();
-    assert!(error.contains("packed = 1, expected true or false"), "{error}");
+    assert!(error.contains("integer `1`, expected true or false"), "{error}");
 }
