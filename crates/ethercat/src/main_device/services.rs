@@ -6,7 +6,7 @@ use super::MainDevice;
 use super::exchange::{Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, BYTE_TIME};
 use super::limits;
-use super::report::Event;
+use super::report::{BringUpPhase, Event};
 use super::worker::Worker;
 
 impl MainDevice {
@@ -54,9 +54,10 @@ impl MainDevice {
         Some(length)
     }
 
-    /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer.
+    /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer. On the way
+    /// up nothing moves yet, and a bus of many has hardly any.
     fn room(&self) -> usize {
-        if !self.cycle.running {
+        if !self.cycle.running || self.phase() < BringUpPhase::Op {
             return usize::MAX;
         }
         let in_a_cycle = (self.configuration.period * 7 / 8).as_nanos() / BYTE_TIME.as_nanos();

@@ -70,15 +70,26 @@ impl Sync {
         if activation & self.activation() != self.activation() {
             return Some(SyncMiss::NotTaken);
         }
-        let next = offset(dc::START_TIME);
-        let ahead = if has_64_bits {
-            read_u64(registers, next)?.wrapping_sub(read_u64(registers, 0)?) as i64
-        } else if self.is_far(period) {
-            return None;
-        } else {
-            i64::from(read_u32(registers, next)?.wrapping_sub(read_u32(registers, 0)?) as i32)
-        };
+        let ahead = self.ahead(registers, has_64_bits, period)?;
         (ahead < 0).then(|| SyncMiss::Late(Duration::from_nanos(ahead.unsigned_abs())))
+    }
+
+    /// Time to wait on the way up, from the same registers: an application gives up if no pulse comes for some 200 ms, and the first
+    /// one may be seconds ahead where SYNC1 is slow.
+    pub(super) fn pause(&self, registers: &[u8], has_64_bits: bool, period: Duration) -> Duration {
+        let ahead = self.ahead(registers, has_64_bits, period).and_then(|it| u64::try_from(it).ok());
+        let usual = LEAD.max(period * LEAD_CYCLES) + period;
+        ahead.map_or(Duration::ZERO, Duration::from_nanos).saturating_sub(usual)
+    }
+
+    /// Nanoseconds to the next SYNC0; `None` if 32 bits do not tell.
+    fn ahead(&self, registers: &[u8], has_64_bits: bool, period: Duration) -> Option<i64> {
+        let next = usize::from(dc::START_TIME - dc::SYSTEM_TIME);
+        if has_64_bits {
+            return Some(read_u64(registers, next)?.wrapping_sub(read_u64(registers, 0)?) as i64);
+        }
+        let (next, now) = (read_u32(registers, next)?, read_u32(registers, 0)?);
+        (!self.is_far(period)).then(|| i64::from(next.wrapping_sub(now) as i32))
     }
 }
 

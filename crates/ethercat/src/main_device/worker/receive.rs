@@ -1,5 +1,7 @@
 //! The replies to a worker: each moves the current action on.
 
+use core::time::Duration;
+
 use crate::al::AlStatus;
 use crate::al_status_code::AlStatusCode;
 use crate::register::DlStatus;
@@ -53,14 +55,19 @@ impl Worker {
             note_status(sub_device, data);
             return Outcome::Looked;
         }
+        let mut pause = Duration::ZERO;
         if let Action::CheckSync(sync) = self.plan[self.next] {
             let has_64_bits = sub_device.information.features.distributed_clocks_64_bit();
             if let Some(miss) = sync.miss(data, has_64_bits, self.limits.period) {
                 return self.sync_missed(miss);
             }
+            pause = sync.pause(data, has_64_bits, self.limits.period);
         }
         match self.advance(now, data, sub_device) {
-            Ok(()) => Outcome::Nothing,
+            Ok(()) => {
+                self.not_before = self.not_before.max(now + pause);
+                Outcome::Nothing
+            }
             Err(error) => Outcome::Failed(error),
         }
     }
