@@ -10,7 +10,15 @@ mod wire;
 
 use std::process::ExitCode;
 
+/// Groups for 1024 SubDevices lie on the stack, several at once in an unoptimised build.
+const STACK: usize = 1 << 28;
+
 fn main() -> ExitCode {
+    let peer = std::thread::Builder::new().name("main-device".to_owned()).stack_size(STACK).spawn(peer);
+    peer.ok().and_then(|peer| peer.join().ok()).unwrap_or(ExitCode::FAILURE)
+}
+
+fn peer() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
