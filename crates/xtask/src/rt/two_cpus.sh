@@ -41,7 +41,12 @@ onbeat run /robot.toml --iface near --profile PMCS --cpu 1 --json --explain --la
     --record /tmp/record >/tmp/run.json 2>/tmp/said &
 run=$!
 # Cycles are recorded from the first one in Op, with everything granted.
-while kill -0 $run && ! grep -qs "^[0-9]" /tmp/record; do sleep 0.2; done
+# Where that takes more than a minute, the judge shows what the run has said.
+looks=0
+while kill -0 $run && ! grep -qs "^[0-9]" /tmp/record && [ $looks -lt 300 ]; do
+    sleep 0.2
+    looks=$((looks + 1))
+done
 
 result partition
 partition=$(dirname "$(grep -l isolated /sys/fs/cgroup/*/cpuset.cpus.partition)")
