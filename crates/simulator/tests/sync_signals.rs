@@ -62,10 +62,8 @@ fn with_sync1(cycles: u32) -> SubDeviceConfiguration {
 #[test]
 fn a_first_sync1_that_is_seconds_ahead_is_waited_for_on_the_way_to_op() {
     let sync1 = Some(Sync1 { cycle: Duration::from_secs(4), delay: Duration::ZERO });
-    let mut rig = Rig::new(
-        described(vec![SubDeviceConfiguration { sync1, ..with_sync1(0) }; 2]),
-        drives(2),
-    );
+    let mut rig =
+        Rig::new(described(vec![SubDeviceConfiguration { sync1, ..with_sync1(0) }; 2]), drives(2));
     rig.pump_to(BringUpPhase::PreOp);
     rig.cycle_to(BringUpPhase::Op, 8000);
     assert_eq!(rig.main_device.phase(), BringUpPhase::Op, "{:?}", rig.events);

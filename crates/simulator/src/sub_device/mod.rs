@@ -31,8 +31,7 @@ pub const STEP: Duration = Duration::from_micros(250);
 /// Time for which a change to Op waits for outputs before it is refused.
 pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Longest time that is caught up in steps; earlier steps are skipped, after the simulation was stopped or
-/// its clock leapt.
+/// Longest time that is caught up in steps; earlier steps are skipped, after a standstill or a leap of the clock.
 const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Place that keeps an EEPROM's contents while the simulation does not run.
