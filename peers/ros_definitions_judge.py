@@ -6,7 +6,7 @@ Onbeat's messages and those of the Cyclone DDS judge were both written by us, so
 The PyPI package `rosbags` carries the definitions of ROS 2's releases as their packages publish them, and a reader and
 writer of its own. Every message of golden.txt is read with them, compared field by field, and written again.
 
-What is in no release's common interfaces (control_msgs, controller_manager_msgs, ethercat_msgs) is named as not judged.
+A definition in no release's common interfaces (control_msgs, controller_manager_msgs, ethercat_msgs) is named as not judged.
 """
 
 import sys

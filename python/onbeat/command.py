@@ -1,4 +1,4 @@
-"""What a cycle is asked to do."""
+"""Commands to a cycle."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Command:
         a straight line. ``axes`` names targets by
         axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. ``signals`` gives values to
         outputs that the robot file lets be commanded from outside (``writer = "outside"``); the others stay as they are.
-        What is not finite, or no axis, base or output can follow, the cycle refuses; what is beyond a limit its controller clamps. Both
+        The cycle refuses values that are not finite, or that no axis, base or output can follow; its controller clamps those beyond a limit. Both
         are counted in ``state().command``.
         """
         return self._lease.send(
@@ -114,7 +114,7 @@ class Command:
 
     @property
     def closed(self) -> bool:
-        """Whether the lease was given back."""
+        """True if the lease was given back."""
         return self._lease.closed
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ class Cycle:
     def __init__(self, native: _native.Cycle) -> None:
         self._native = native
         self.description: Description = parse(native.description_json())
-        """What it is."""
+        """Description of the robot."""
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ class Cycle:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone, or has closed its shared-memory interface. The last state stays readable."""
+        """True if its process is gone, or has closed its shared-memory interface. The last state stays readable."""
         return self._native.has_ended
 
     def state(self) -> _native.State:

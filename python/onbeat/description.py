@@ -1,4 +1,4 @@
-"""What a running cycle is: written once, before the first cycle."""
+"""Description of a running cycle: written once, before the first cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a cycle once: drives, faults, controllers, homing."""
+"""Requests to a cycle, made once: drives, faults, controllers, homing."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ fn changed(devices: Vec<SubDevice>, places: [usize; 2]) -> Rig {
     rig
 }
 
-/// Who was named where, and which SubDevice it is.
+/// Strangers that were named: their places, and the SubDevices they are.
 fn named(rig: &Rig) -> Vec<(u16, Option<u16>)> {
     let stranger = |event: &Event| match event {
         Event::Stranger { place, known, .. } => Some((*place, *known)),

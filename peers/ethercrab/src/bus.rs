@@ -14,7 +14,7 @@ pub const MAX_PROCESS_DATA: usize = 32_768;
 /// All SubDevices, in PreOp.
 pub type Group = SubDeviceGroup<MAX_SUB_DEVICES, MAX_PROCESS_DATA>;
 
-/// Why it did not work, in one sentence.
+/// Reason that it did not work, in one sentence.
 pub type Error = Box<dyn std::error::Error>;
 
 static STORAGE: PduStorage<16, { PduStorage::element_size(1486) }> = PduStorage::new();

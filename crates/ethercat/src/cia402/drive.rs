@@ -248,7 +248,7 @@ impl Drive {
         self.output
     }
 
-    /// Whose target was last sent.
+    /// Sender of the last target.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         self.phase

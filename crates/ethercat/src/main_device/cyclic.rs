@@ -63,7 +63,7 @@ pub(super) struct Cyclic {
     absent: usize,
     /// Somebody who is not counted yet is about to take part: others share no datagram with it meanwhile.
     pub(super) joining: bool,
-    /// Whose diagnosis rides along next.
+    /// SubDevice with the next diagnosis that rides along.
     diagnosed: u16,
     cut: CutInputs,
 }

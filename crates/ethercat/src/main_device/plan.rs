@@ -57,7 +57,7 @@ pub(super) enum Action {
     Part(Part),
 }
 
-/// Whose latched receive time is read.
+/// Clock with the latched receive time that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Latched {
     /// The reference clock's.

@@ -84,7 +84,7 @@ pub struct FaultHandle(SyncSender<Order>);
 enum Order {
     Take {
         timed: Timed,
-        /// Who asked waits no longer.
+        /// End of the wait of the one who asked.
         until: std::time::Instant,
         answer: SyncSender<Duration>,
     },

@@ -6,7 +6,7 @@ use ethercat::time::Instant;
 #[derive(Debug)]
 pub(super) struct Schedule {
     due: Vec<Instant>,
-    /// Nobody is due before.
+    /// Earliest time at which a SubDevice is due.
     next: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! Who answers to which station address, and who maps which logical addresses, found without asking everybody.
+//! SubDevices by station address, and by the logical addresses that they map: found without asking each.
 
 use core::ops::Range;
 

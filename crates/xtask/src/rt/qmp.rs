@@ -19,7 +19,7 @@ impl Monitor {
     /// Connects to qemu's `-qmp unix:PATH,server=on,wait=off`.
     ///
     /// # Errors
-    /// Nobody is there, or it does not speak QMP.
+    /// The socket has no listener, or that does not speak QMP.
     pub(super) fn connect(path: &Path) -> Result<Self, String> {
         let socket = UnixStream::connect(path).map_err(|error| format!("{}: {error}", path.display()))?;
         socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Whose place a SubDevice without an address stands in, by a survey.
+//! Places in which SubDevices without an address stand, by a survey.
 
 use crate::main_device::configuration::Presence;
 use crate::main_device::presence;
