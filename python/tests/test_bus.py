@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 
 import pytest
 from conftest import PATIENCE, Start, within
@@ -63,11 +64,11 @@ def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> N
     run.until_enabled()
     with run.cycle.bus() as bus:
         # An event is there some milliseconds after the state.
-        phases = []
-        with within(PATIENCE):
-            while phases[-1:] != ["Op"]:
-                kept = list(bus.events(follow=False, timeout=PATIENCE))
-                phases = [it.fields["phase"] for it in kept if isinstance(it, onbeat.Event) and it.event == "phase"]
+        until, phases = time.monotonic() + PATIENCE, []
+        while phases[-1:] != ["Op"]:
+            assert time.monotonic() < until, phases
+            kept = list(bus.events(follow=False, timeout=PATIENCE))
+            phases = [it.fields["phase"] for it in kept if isinstance(it, onbeat.Event) and it.event == "phase"]
     with run.cycle.bus() as bus, within(PATIENCE):
         followed = bus.events(timeout=PATIENCE)
         first = next(followed)
