@@ -64,7 +64,8 @@ def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> N
     run.until_enabled()
     with run.cycle.bus() as bus:
         # An event is there some milliseconds after the state.
-        until, phases = time.monotonic() + PATIENCE, []
+        until = time.monotonic() + PATIENCE
+        phases: list[object] = []
         while phases[-1:] != ["Op"]:
             assert time.monotonic() < until, phases
             kept = list(bus.events(follow=False, timeout=PATIENCE))

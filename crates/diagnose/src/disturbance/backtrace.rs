@@ -6,7 +6,6 @@
 //! files and lines.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
@@ -23,12 +22,7 @@ use super::report::Frame;
 pub(super) fn backtrace(stack: &Stack) -> Vec<Frame> {
     let modules = modules();
     let addresses = unwind(stack, &modules);
-    let mut loaders = HashMap::new();
-    addresses
-        .into_iter()
-        .flat_map(|address| name(address, &modules, &mut loaders))
-        .take(MOST_FRAMES)
-        .collect()
+    addresses.into_iter().flat_map(|address| name(address, &modules)).take(MOST_FRAMES).collect()
 }
 
 /// Names of memory, as it is mapped when the first is asked for.
@@ -176,42 +170,25 @@ fn unwind_tables(loaded: &Loaded) -> Option<Module<Vec<u8>>> {
 }
 
 /// The function at an address, with those inlined there before it; the bare address where none is known.
-fn name(
-    address: u64,
-    modules: &[Loaded],
-    loaders: &mut HashMap<PathBuf, Option<addr2line::Loader>>,
-) -> Vec<Frame> {
-    let bare = |function: String| vec![Frame { function, file: None, line: None }];
-    let Some(module) = modules.iter().find(|it| (it.start..it.end).contains(&address)) else {
-        return bare(format!("{address:#x}"));
-    };
-    let loader = loaders
-        .entry(module.path.clone())
-        .or_insert_with(|| addr2line::Loader::new(&module.path).ok())
-        .as_ref();
-    let inside = address.wrapping_sub(module.bias);
-    let symbol = || {
-        let symbol = loader?.find_symbol(inside)?;
-        Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
-    };
-    let frames = loader.map_or_else(Vec::new, |loader| frames(loader, inside, symbol));
-    if !frames.is_empty() {
-        return frames;
-    }
-    let file = module.path.file_name().unwrap_or_default().to_string_lossy();
-    bare(symbol().unwrap_or_else(|| format!("{file} + {inside:#x}")))
-}
-
-/// As the debug information knows them. Line tables alone name no function that has none inlined: that is `symbol`.
-fn frames(loader: &addr2line::Loader, address: u64, symbol: impl Fn() -> Option<String>) -> Vec<Frame> {
-    let Ok(mut found) = loader.find_frames(address) else { return Vec::new() };
+fn name(address: u64, modules: &[Loaded]) -> Vec<Frame> {
     let mut frames = Vec::new();
-    while let Ok(Some(frame)) = found.next() {
-        let known =
-            frame.function.as_ref().map(|it| it.demangle().map_or_else(|_| "?".into(), Cow::into_owned));
-        let Some(function) = known.or_else(&symbol) else { continue };
-        let (file, line) = frame.location.map_or((None, None), |it| (it.file.map(str::to_owned), it.line));
-        frames.push(Frame { function, file, line });
+    // Addresses of calls are asked for by what follows them.
+    let next = address.wrapping_add(1);
+    backtrace::resolve(std::ptr::with_exposed_provenance_mut(next as usize), |symbol| {
+        let Some(function) = symbol.name() else { return };
+        let file = symbol.filename().map(|it| it.display().to_string());
+        frames.push(Frame { function: format!("{function:#}"), file, line: symbol.lineno() });
+    });
+    if frames.is_empty() {
+        let module = modules.iter().find(|it| (it.start..it.end).contains(&address));
+        let function = module.map_or_else(
+            || format!("{address:#x}"),
+            |module| {
+                let file = module.path.file_name().unwrap_or_default().to_string_lossy();
+                format!("{file} + {:#x}", address.wrapping_sub(module.bias))
+            },
+        );
+        frames.push(Frame { function, file: None, line: None });
     }
     frames
 }
