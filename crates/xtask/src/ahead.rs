@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::{command, fuzz, rt};
+use crate::{command, fuzz, judges, proofs, rt};
 
 /// Word on the command line of the process that builds.
 pub(crate) const WORD: &str = "build-ahead";
@@ -48,4 +48,6 @@ impl Drop for Ahead {
 pub(crate) fn build(root: &Path) {
     let _ = rt::build(root);
     let _ = fuzz::build(root);
+    proofs::build(root);
+    let _ = judges::peers::build(root);
 }

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         }
         ["rt", only @ ..] if only.iter().all(|name| rt::is_guest(name)) && only.len() < 2 => {
             setup::debian_packages(&mut report);
-            rt::all(&root, only.first().copied(), &mut report);
+            rt::all(&root, |name| only.first().is_none_or(|only| *only == name), &mut report);
         }
         ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
             Ok(options) => fuzz::all(&root, &options, &mut report),
@@ -103,10 +103,17 @@ fn test(root: &Path, report: &mut Report) {
     let mut ahead = Ahead::start(root);
     tests::all(root, report, &mut ahead);
     ahead.wait();
-    proofs::all(root, report);
+    std::thread::scope(|scope| {
+        let virtual_time = scope.spawn(|| rt::virtual_time(root));
+        proofs::all(root, report);
+        match virtual_time.join() {
+            Ok((step, took, outcome)) => report.record(step, took, outcome),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    });
     judges::all(root, report);
     python::all(root, report);
-    rt::all(root, None, report);
+    rt::all(root, |name| name != rt::VIRTUAL, report);
     fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
 }
 

@@ -10,11 +10,11 @@ use crate::report::{Outcome, Report};
 
 /// Runs all three.
 pub(crate) fn all(root: &Path, report: &mut Report) {
-    report.step("loom: every order of loads and stores", || loom(root));
-    match nightly(&["miri", "rust-src"]) {
+    report.step("loom: every order of loads and stores", || Outcome::of(&mut loom(root)));
+    match nightly(&COMPONENTS) {
         Ok(()) => {
             report.step("Miri: undefined behaviour, weak memory", || miri(root));
-            report.step("ThreadSanitizer: data races", || thread_sanitizer(root));
+            report.step("ThreadSanitizer: data races", || Outcome::of(&mut thread_sanitizer(root)));
         }
         Err(why) => {
             for name in ["Miri", "ThreadSanitizer"] {
@@ -24,12 +24,23 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     }
 }
 
+/// Makes ahead what loom and ThreadSanitizer run.
+pub(crate) fn build(root: &Path) {
+    let _ = command::run(loom(root).arg("--no-run"));
+    if nightly(&COMPONENTS).is_ok() {
+        let _ = command::run(thread_sanitizer(root).arg("--no-run"));
+    }
+}
+
+/// Components of the nightly toolchain.
+const COMPONENTS: [&str; 2] = ["miri", "rust-src"];
+
 /// Runs the models, without a bound on preemptions. Two of them contain wrong variants that loom must
 /// reject.
-fn loom(root: &Path) -> Outcome {
+fn loom(root: &Path) -> Command {
     let mut command = command::cargo(root, &["test", "-p", PACKAGE, "--test", "loom"]);
-    command.env("RUSTFLAGS", "--cfg loom");
-    Outcome::of(command.env("CARGO_TARGET_DIR", "target/loom"))
+    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", "target/loom");
+    command
 }
 
 /// Runs the code without system calls under several schedules: the cell, the records of a channel, states
@@ -43,13 +54,14 @@ fn miri(root: &Path) -> Outcome {
 
 /// Runs all of it, with the server's thread and clients as threads of one process. The standard library is
 /// rebuilt, because its synchronisation counts too.
-fn thread_sanitizer(root: &Path) -> Outcome {
+fn thread_sanitizer(root: &Path) -> Command {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = on_nightly(root, &["test", "-Zbuild-std", "--target", &target, "-p", PACKAGE]);
     command
         .args(["--lib", "--test", "channel", "--test", "clients"])
-        .env("RUSTFLAGS", "-Zsanitizer=thread");
-    Outcome::of(command.env("CARGO_TARGET_DIR", "target/tsan"))
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("CARGO_TARGET_DIR", "target/tsan");
+    command
 }
 
 fn on_nightly(root: &Path, arguments: &[&str]) -> Command {

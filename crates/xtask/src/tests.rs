@@ -34,7 +34,9 @@ pub(crate) fn all(root: &Path, report: &mut Report, ahead: &mut Ahead) {
     report.step(&name, || {
         let mut again = Failures::default();
         for target in &first.targets {
-            let mut arguments: Vec<&str> = target.split(' ').collect();
+            // Of the whole workspace: a package by itself would be built anew, with other features.
+            let program = target.split(' ').skip_while(|it| !it.starts_with("--"));
+            let mut arguments: Vec<&str> = ["--workspace"].into_iter().chain(program).collect();
             arguments.extend(["--", "--exact"]);
             arguments.extend(first.tests.iter().map(String::as_str));
             again.add(run(&mut cargo_test(root, &arguments)));

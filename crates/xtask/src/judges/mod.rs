@@ -3,7 +3,7 @@
 
 mod cyclone;
 mod fastdds;
-mod peers;
+pub(crate) mod peers;
 mod simso;
 pub(crate) mod simulate;
 pub(crate) mod tshark;

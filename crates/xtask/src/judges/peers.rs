@@ -25,14 +25,21 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
         });
     }
     report.step("judge ethercrab", || {
-        let project = root.join("peers/ethercrab");
-        if let Err(why) = command::run(&mut command::cargo(&project, &["build", "--quiet"])) {
+        if let Err(why) = build(root) {
             return Outcome::Failed(why);
         }
-        let mut command = Command::new(project.join("target/debug/ethercrab-peer"));
+        let mut command = Command::new(root.join("peers/ethercrab/target/debug/ethercrab-peer"));
         command.arg("judge");
         judge(root, onbeat, command)
     });
+}
+
+/// Builds ethercrab's peer, unless it is there.
+///
+/// # Errors
+/// The build failed.
+pub(crate) fn build(root: &Path) -> Result<(), String> {
+    command::run(&mut command::cargo(&root.join("peers/ethercrab"), &["build", "--quiet"]))
 }
 
 /// Runs one peer repeatedly on its interface.

@@ -25,6 +25,7 @@ mod two_cpus;
 mod virtual_time;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::command;
 use crate::report::{Outcome, Report};
@@ -38,7 +39,7 @@ const GUESTS: [(&str, &str, Judge); 4] = [
     ("cards", "rt network cards", cards::judge),
     ("interfaces", "rt interfaces", interfaces::judge),
     ("two-cpus", "rt two CPUs", two_cpus::judge),
-    ("virtual-time", "rt virtual time", virtual_time::judge),
+    (VIRTUAL, "rt virtual time", virtual_time::judge),
 ];
 
 /// True if there is a guest of this name.
@@ -46,8 +47,8 @@ pub(crate) fn is_guest(name: &str) -> bool {
     GUESTS.iter().any(|(guest, ..)| *guest == name)
 }
 
-/// Runs all guests, or the one of this name, each as a step.
-pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
+/// Runs the guests wanted, each as a step.
+pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Report) {
     let mut image = None;
     report.step("rt prepare", || match prepare(root) {
         Ok(prepared) => {
@@ -58,12 +59,23 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
         Err(outcome) => outcome,
     });
     let Some(image) = image else { return };
-    for (name, step, judge) in GUESTS.iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)) {
+    for (name, step, judge) in GUESTS.iter().filter(|(name, ..)| wanted(name)) {
         report.step(step, || twice(|| judge(root, &image)));
         if let Some(lack) = Some(*name).filter(|name| *name == "cards").and_then(|_| cards::lack_of_igb()) {
             report.step("rt network card igb", || Outcome::Skipped(lack));
         }
     }
+}
+
+/// Name of the guest whose clock counts instructions: what runs beside it does not change its times.
+pub(crate) const VIRTUAL: &str = "virtual-time";
+
+/// Runs that guest as a step beside others.
+pub(crate) fn virtual_time(root: &Path) -> (&'static str, Duration, Outcome) {
+    let start = Instant::now();
+    let outcome =
+        prepare(root).map_or_else(|lack| lack, |image| twice(|| virtual_time::judge(root, &image)));
+    ("rt virtual time", start.elapsed(), outcome)
 }
 
 /// Makes ahead what the guests need.
