@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod analyse;
+mod control;
 mod diag;
 mod doctor;
 mod events;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Io(io::Io),
     /// Print the events of a running cycle: states, emergencies, losses, returns, stopped axes
     Events(events::Events),
+    /// Ask a running cycle: enable, disable or home its axes, reset faults, stop, switch the controller
+    Control(control::Control),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Have a fault take place on a simulator's SubDevices: power, cables, frames, mailboxes, clocks, drives
@@ -61,6 +64,7 @@ impl Command {
             Self::Top(top) => top.execute(),
             Self::Io(io) => io.execute(),
             Self::Events(events) => events.execute(),
+            Self::Control(control) => control.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Fault(fault) => fault.execute(),

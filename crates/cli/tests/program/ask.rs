@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::bus::{Bytes, Outcome, Service};
 use onbeat::ipc::client::Client;
+use onbeat::ipc::state::State;
+use onbeat::ipc::words;
 
-use crate::common::{Ran, Running, alone, await_cycles, finished, onbeat};
+use crate::common::{Ran, Running, alone, await_cycles, finished, onbeat, until};
 
 /// A run whose interface is in a folder of its own.
 struct Robot {
@@ -294,4 +296,31 @@ fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
     let phase = |name: &str| events.iter().find(|it| it["event"] == "phase" && it["phase"] == name);
     let (op, down) = (phase("Op").unwrap(), phase("Down").unwrap());
     assert!(op["cycle"].as_u64() < down["cycle"].as_u64(), "{events:?}");
+}
+
+// feature(program): `onbeat control`
+#[test]
+fn a_shell_resets_disables_and_enables_the_axes_of_a_running_cycle() {
+    let _alone = alone();
+    let name = format!("reset-{}", std::process::id());
+    let robot = Robot::start("control", &["--control", &name]);
+    let mut fault = onbeat();
+    fault.args(["fault", "--of", &name, "drive", "fault", "drive-3", "0x7500"]);
+    assert_eq!(finished(fault).code, Some(0));
+    let of = |state: &State| state.axes[2].drive_state;
+    until(&robot.attach(), "in fault", |state| words::drive_state(of(state)) == "Fault");
+    let done = |request: &[&str]| {
+        let ran = robot.ask(&[&["control"], request].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{request:?}: {}", ran.stderr);
+    };
+    done(&["reset"]);
+    done(&["disable"]);
+    assert!(robot.attach().state().read().unwrap().axes.iter().all(|axis| axis.drive_state < 5));
+    done(&["enable"]);
+    until(&robot.attach(), "enabled again", |state| state.axes.iter().all(|axis| axis.drive_state == 5));
+    let ran = robot.ask(&["control", "home", "axis-9"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("near it: \"axis-1\""), "{}", ran.stderr);
+    let ran = robot.ask(&["control", "switch", "nobody"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("there is \"sinusoid\""), "{}", ran.stderr);
+    robot.interrupt();
 }

@@ -96,7 +96,7 @@ impl Standing<'_> {
             ),
             Finding::BusFailed { ref error, .. } => error.to_string(),
             Finding::AxisInFault { axis, state, error_code: code } => format!(
-                "axis \"{}\" ended in {state}: {}; mend its cause, then reset the axis",
+                "axis \"{}\" ended in {state}: {}; mend its cause, then `onbeat control reset`",
                 self.robot.axes[axis].name,
                 error_code(code)
             ),

@@ -1,0 +1,118 @@
+//! `onbeat control`: requests to a running cycle.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use control::signal::Near;
+use ipc::client::Client;
+use ipc::message::control::{Action, PORT, Reply, Request, SIZE};
+
+use super::Which;
+use crate::arguments::lasting;
+use crate::failure::Failure;
+use crate::output;
+use crate::stop::Stop;
+
+/// Asks a running cycle for something at its port `control`, as those who may command, and waits for its answer. One
+/// program at a time has the port.
+#[derive(Args, Debug)]
+pub(crate) struct Control {
+    #[command(subcommand)]
+    wanted: Wanted,
+
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, global = true, value_name = "NAME|SOCKET")]
+    cycle: Option<String>,
+
+    /// Longest wait for the answer; what was asked for goes on after it
+    #[arg(long, global = true, value_name = "TIME", value_parser = lasting, default_value = "60s")]
+    within: Duration,
+}
+
+#[derive(Subcommand, Debug)]
+enum Wanted {
+    /// Enable all drives
+    Enable,
+    /// Bring all axes to rest, then disable all drives
+    Disable,
+    /// Reset faults of drives and stops of axes; the axes hold their positions
+    Reset,
+    /// Bring the axes to rest and drop their motion; drives stay enabled
+    Stop,
+    /// Home an axis: find its absolute position as the robot file says
+    Home {
+        /// Name of the axis
+        axis: String,
+    },
+    /// Switch to another controller of the robot file, at rest
+    Switch {
+        /// Name of the controller
+        controller: String,
+    },
+}
+
+impl Control {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let stop = Stop::listen()?;
+        let cycle = Which(self.cycle.as_deref()).find()?;
+        let what = self.wanted.action(&cycle)?;
+        let mut port = cycle.port(PORT).map_err(Failure::new)?;
+        // Others of this connection have numbers of their own.
+        let id = u64::from(std::process::id());
+        let mut message = [0; SIZE];
+        let length = Request { id, what }.encode(&mut message).map_err(Failure::new)?;
+        port.write_all(&message[..length]).map_err(Failure::new)?;
+        let begin = Instant::now();
+        loop {
+            let length = port.recv_timeout(&mut message, LOOK).map_err(Failure::new)?;
+            if let Some(length) = length {
+                let reply = Reply::decode(&message[..length]).map_err(Failure::new)?;
+                if reply.id == id {
+                    reply.outcome.map_err(Failure::new)?;
+                    return output::print("done\n".to_owned());
+                }
+            }
+            if stop.is_requested() || begin.elapsed() >= self.within {
+                let found = if stop.is_requested() { "ended" } else { "no answer in time" };
+                return Err(Failure::new(format!(
+                    "{found} before the cycle had done it, and it may go on: `onbeat control stop` brings the axes to rest"
+                )));
+            }
+        }
+    }
+}
+
+impl Wanted {
+    fn action(&self, cycle: &Client) -> Result<Action, Failure> {
+        let robot = cycle.description();
+        Ok(match self {
+            Self::Enable => Action::Enable,
+            Self::Disable => Action::Disable,
+            Self::Reset => Action::ResetFaults,
+            Self::Stop => Action::Stop,
+            Self::Home { axis } => {
+                Action::Home(place("axis", axis, robot.axes.iter().map(|it| it.name.as_str()))?)
+            }
+            Self::Switch { controller } => {
+                let names = robot.controllers.iter().map(|it| it.name.as_str());
+                Action::SwitchController(place("controller", controller, names)?)
+            }
+        })
+    }
+}
+
+/// Index of a name in the description.
+fn place<'a>(
+    kind: &str,
+    wanted: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<u32, Failure> {
+    let found = names.clone().position(|name| name == wanted).and_then(|at| u32::try_from(at).ok());
+    found.ok_or_else(|| {
+        Failure::new(format!("\"{wanted}\": the robot has no such {kind}, {}", Near::to(wanted, names)))
+    })
+}
+
+/// Interval at which Ctrl-C is looked for.
+const LOOK: Duration = Duration::from_millis(50);
