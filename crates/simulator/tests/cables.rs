@@ -130,5 +130,5 @@ fn disturbances_are_counted_at_their_port() {
     bus.wait(0);
     bus.segment.disturb(0, 1);
     bus.segment.disturb(0, 7);
-    assert_eq!(bus.read(0, register::RECEIVE_ERROR_COUNTERS, 8).data, [0, 0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(bus.read(0, register::RX_ERROR_COUNTERS, 8).data, [0, 0, 1, 0, 0, 0, 0, 0]);
 }

@@ -237,14 +237,14 @@ impl Segment {
     /// 2.9).
     pub fn disturb(&mut self, position: usize, port: usize) {
         let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) else { return };
-        device.esc_mut().count_receive_error(port);
+        device.esc_mut().count_invalid_frame(port);
         let at = self.route.hops.iter().find(|hop| hop.device == position).and_then(|hop| hop.ports[port]);
         let Some(at) = at else { return };
         for hop in &self.route.hops {
             let esc = self.devices[hop.device].esc_mut();
             for (port, arrival) in hop.ports.iter().enumerate() {
                 if arrival.is_some_and(|arrival| arrival > at) {
-                    esc.count_forwarded_error(port);
+                    esc.count_forwarded_rx_error(port);
                 }
             }
             if hop.arrival >= at {
@@ -409,7 +409,7 @@ impl Segment {
         let first = self.route.hops.first().or(self.route.passed.first())?.device;
         if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
             // Not an Ethernet frame: its receiver drops it.
-            self.devices[first].esc_mut().count_receive_error(0);
+            self.devices[first].esc_mut().count_invalid_frame(0);
             return None;
         }
         self.latch_passing(now, frame);

@@ -13,13 +13,14 @@ use ethercat::main_device::ReceptionCounters;
 use ipc::bus::SubDeviceStatus;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
+use motion::supervision::StopReason;
 use onbeat::{SIMULATED, Summary};
 use record::{RunConditions, RunSummary, RunTable};
 use serde::Serialize;
 use types::LockState;
 
 use super::options::{OverrunOutcome, ProfileOutcome};
-use super::trouble::{self, Standing};
+use super::trouble::Standing;
 use crate::failure::Failure;
 use crate::words;
 
@@ -204,10 +205,10 @@ impl<'a> Outcome<'a> {
                 name: &axis.name,
                 mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
-                stop: report.stop.map(trouble::stop_words),
+                stop: report.stop.map(StopReason::words),
                 not_enabled: standing.not_enabled(number),
                 error_code: in_fault.then_some(report.error_code),
-                error: in_fault.then(|| trouble::error_code(report.error_code)),
+                error: in_fault.then(|| control::bus::error_code(report.error_code)),
                 position: report.feedback.position.0,
                 velocity: report.feedback.velocity.0,
                 torque: report.feedback.torque.0,
@@ -317,7 +318,7 @@ impl<'a> Outcome<'a> {
         }
         let op = AlState::Op.to_string();
         for (position, it) in self.sub_devices.iter().enumerate() {
-            let place = words::sub_devices::place(position, it.name);
+            let place = control::bus::sub_device(position, it.name);
             let _ = match it.answers {
                 false if it.state == SubDeviceStatus::ABSENT => {
                     writeln!(text, "{place}: not on the bus, and need not be")
