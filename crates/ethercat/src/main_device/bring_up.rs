@@ -277,7 +277,7 @@ pub(super) fn sync_managers(
                         direction,
                         physical_address: record.physical_address,
                         bits: pdo.bit_length(),
-                        refuses_lrw: configuration.separate || refuses_lrw(sub_device),
+                        refuses_lrw: !configuration.lrw || refuses_lrw(sub_device),
                         maps_bits: !sub_device.information.features.fmmu_bytes_only(),
                         is_loose: sub_device.mark.presence != Presence::Required,
                         every: configuration.every.max(1),
