@@ -126,7 +126,7 @@ fn what_the_main_device_would_refuse_is_told_at_its_key() {
     let seldom = seldom.replacen("name = \"hub\"", "name = \"hub\"\nevery = 100", 1);
     assert_eq!(
         RobotConfig::parse(&seldom, "r.toml").unwrap_err().to_string(),
-        "r.toml:20:9: outputs every 100s, expected every 1min or more often, for a watchdog of two periods: lower every, or set \
+        "r.toml:19:9: outputs every 100s, expected every 1min or more often, for a watchdog of two periods: lower every, or set \
          process_data_watchdog = \"off\""
     );
     let alias = |alias: &str| sentence("count = 2", &format!("count = 2\nalias = {alias}"));

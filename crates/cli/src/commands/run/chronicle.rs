@@ -114,7 +114,8 @@ impl Chronicle {
                 return None;
             }
             Happening::SubDeviceBack { .. } => {
-                if !self.exchange([what].into_iter().chain(others), None) {
+                let was_told = self.exchange([what].into_iter().chain(others), None);
+                if !was_told {
                     return None;
                 }
             }
