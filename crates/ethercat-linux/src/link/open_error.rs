@@ -204,10 +204,10 @@ mod tests {
     #[test]
     fn a_main_device_on_the_loopback_interface_is_told_to_name_another() {
         let error = PacketLink::open_as_owner("lo", Duration::ZERO, "a test").unwrap_err();
-        if matches!(error, OpenError::NotPermitted { .. } | OpenError::InterfaceDown { .. }) {
-            return eprintln!("skipped: {error}");
-        }
+        let is_refused_before =
+            matches!(error, OpenError::NotPermitted { .. } | OpenError::InterfaceDown { .. });
         let error = error.to_string();
-        assert!(error.contains("loopback interface, on which there is no EtherCAT device"), "{error}");
+        let told = error.contains("loopback interface, on which there is no EtherCAT device");
+        assert!(is_refused_before || told, "{error}");
     }
 }
