@@ -89,7 +89,13 @@ fn a_break_is_a_finding_of_diag_and_an_event() {
         events.contains("the ring is closed again after ")
     };
     assert!((0..20).any(|_| is_closed()), "{}", ask(&["events", "--cycle", &name], 0));
-    drop(running);
+    // The run says what those who attach read: time, cycle and sentence.
+    let events = ask(&["events", "--cycle", &name], 0);
+    let said = running.finish().stderr;
+    for line in events.lines().filter(|line| line.contains(": the ring is ")) {
+        let (_, sentence) = line.split_once(" cycle ").expect("a moment");
+        assert!(said.contains(&format!(" cycle {sentence}\n")), "{line}: {said}");
+    }
 }
 
 /// `onbeat simulate` at the far end of two cables, as a ring that faults find by its name.

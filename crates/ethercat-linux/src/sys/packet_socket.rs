@@ -49,6 +49,8 @@ pub(crate) struct InterfaceState {
     pub(crate) up: bool,
     /// The driver sees the far end.
     pub(crate) carrier: bool,
+    /// The loopback interface of this machine.
+    pub(crate) loopback: bool,
 }
 
 /// Time of a frame's arrival, as the kernel says it.
@@ -97,7 +99,12 @@ impl PacketSocket {
         }
         // SAFETY: SIOCGIFFLAGS has filled this field of the union.
         let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-        Ok(InterfaceState { up: flags & libc::IFF_UP != 0, carrier: flags & libc::IFF_RUNNING != 0 })
+        let has = |flag| flags & flag != 0;
+        Ok(InterfaceState {
+            up: has(libc::IFF_UP),
+            carrier: has(libc::IFF_RUNNING),
+            loopback: has(libc::IFF_LOOPBACK),
+        })
     }
 
     /// Takes the interface's EtherCAT frames, whoever they are addressed to, and not our own

@@ -12,6 +12,7 @@ use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, homing, in_every_cycle, unknown_name};
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects};
 use crate::source::Place;
 
@@ -126,7 +127,7 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
         return Ok(step);
     }
     let found = format!("maximum_step = {}", step.0);
-    let expected = format!("at least {at_full_speed:.6} rad, a period at the velocity limit");
+    let expected = format!("at least {:.6} rad, a period at the velocity limit", Number(at_full_speed));
     let remedy = "raise it, or lower the velocity limit";
     Err(Problem::new(limits.key("maximum_step"), found, expected, remedy))
 }

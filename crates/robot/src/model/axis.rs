@@ -14,7 +14,7 @@ use types::{CyclicMode, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
-use crate::field::{KEY, finite, not_zero, positive, refused, time_within, whole};
+use crate::field::{KEY, Number, finite, not_zero, positive, refused, time_within, whole};
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -165,7 +165,7 @@ fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radia
     if lowest.is_finite() && highest.is_finite() && lowest < highest {
         return Ok(Some((Radians(lowest), Radians(highest))));
     }
-    let found = format_args!("{KEY} = [{lowest}, {highest}]");
+    let found = format_args!("{KEY} = [{}, {}]", Number(lowest), Number(highest));
     Err(refused(found, "the lowest and the highest position in rad", format_args!("correct {KEY}")))
 }
 

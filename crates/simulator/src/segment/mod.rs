@@ -234,22 +234,26 @@ impl Segment {
 
     /// Counts a frame that was damaged on the cable to `port` of the SubDevice at `position`: as invalid there, and as
     /// forwarded at every port it comes in at from there on, and by the processing units it passes (ESC data sheet, section II,
-    /// 2.9).
+    /// 2.9). In a ring it is a frame from the end whose frames come in at this port, the first of them where both do.
     pub fn disturb(&mut self, position: usize, port: usize) {
         let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) else { return };
-        device.esc_mut().count_receive_error(port);
-        let at = self.route.hops.iter().find(|hop| hop.device == position).and_then(|hop| hop.ports[port]);
-        let Some(at) = at else { return };
-        for hop in &self.route.hops {
+        device.esc_mut().count_invalid_frame(port);
+        let arrival = |route: &Route| {
+            let mut hops = route.hops.iter().chain(&route.passed);
+            hops.find(|hop| hop.device == position).and_then(|hop| hop.ports[port])
+        };
+        let mut routes = [&self.route, &self.other_route].into_iter();
+        let Some((route, at)) = routes.find_map(|route| Some((route, arrival(route)?))) else { return };
+        for hop in route.hops.iter().chain(&route.passed) {
             let esc = self.devices[hop.device].esc_mut();
             for (port, arrival) in hop.ports.iter().enumerate() {
                 if arrival.is_some_and(|arrival| arrival > at) {
-                    esc.count_forwarded_error(port);
+                    esc.count_forwarded_rx_error(port);
                 }
             }
-            if hop.arrival >= at {
-                esc.count_processing_unit_error();
-            }
+        }
+        for hop in route.hops.iter().filter(|hop| hop.arrival >= at) {
+            self.devices[hop.device].esc_mut().count_processing_unit_error();
         }
     }
 
@@ -409,7 +413,7 @@ impl Segment {
         let first = self.route.hops.first().or(self.route.passed.first())?.device;
         if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
             // Not an Ethernet frame: its receiver drops it.
-            self.devices[first].esc_mut().count_receive_error(0);
+            self.devices[first].esc_mut().count_invalid_frame(0);
             return None;
         }
         self.latch_passing(now, frame);
