@@ -23,8 +23,8 @@ fn told(what: &Happening) -> Option<Reported> {
         Happening::LinkWorks { after } => Reported::LinkWorks { after },
         Happening::RingOpen { between } => Reported::RingOpen { between: between.map(ring_end) },
         Happening::RingClosed { after } => Reported::RingClosed { after },
-        Happening::AxisStopped { axis, reason } => {
-            Reported::AxisStopped { axis, reason: reason.words().to_owned() }
+        Happening::AxisStopped { axis, reason, with } => {
+            Reported::AxisStopped { axis, reason: reason.words().to_owned(), stopped_with: with }
         }
         Happening::AxisFreed { axis } => Reported::AxisFreed { axis },
         Happening::DriveFault { axis, position, code } => {

@@ -69,8 +69,9 @@ impl Happening {
                 axis(*place),
                 sub_device(*position)
             ),
-            Self::AxisStopped { axis: place, reason } => {
-                format!("axis \"{}\" is held: {reason}", axis(*place))
+            Self::AxisStopped { axis: place, reason, stopped_with } => {
+                let with = stopped_with.map(|other| format!(" (axis \"{}\")", axis(other)));
+                format!("axis \"{}\" is held: {reason}{}", axis(*place), with.unwrap_or_default())
             }
             Self::AxisFreed { axis: place } => format!("axis \"{}\" is let go", axis(*place)),
             Self::Interlock { interlock, allows: true } => format!("interlock {interlock} allows again"),

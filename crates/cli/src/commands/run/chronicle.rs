@@ -138,14 +138,17 @@ impl Chronicle {
                     self.op_since = Some(at)
                 }
                 what if self.closed => drop(what),
-                Happening::AxisStopped { axis, reason } => {
+                Happening::AxisStopped { axis, reason, with } => {
                     let mut axes = vec![axis];
                     while let Some(CycleEvent { what: Happening::AxisStopped { axis, .. }, .. }) =
-                        events.next_if(|next| is_stopped_too(next, cycle, reason))
+                        events.next_if(|next| is_stopped_too(next, cycle, (reason, with)))
                     {
                         axes.push(axis);
                     }
-                    let (who, why) = (self.axes_named(&axes), trouble::stop_words(reason));
+                    let (who, why) = (
+                        self.axes_named(&axes),
+                        trouble::stop_words(reason, with.map(|other| &*self.axes[other].name)),
+                    );
                     self.say(at, cycle, &format!("{who} held: {why}"));
                 }
                 Happening::AxisFreed { axis } => {
@@ -393,8 +396,9 @@ fn is_back_too(next: &CycleEvent, cycle: u64, after: u64) -> bool {
     next.cycle == cycle && matches!(next.what, Happening::SubDeviceBack { after: it, .. } if it == after)
 }
 
-fn is_stopped_too(next: &CycleEvent, cycle: u64, reason: StopReason) -> bool {
-    next.cycle == cycle && matches!(next.what, Happening::AxisStopped { reason: it, .. } if it == reason)
+fn is_stopped_too(next: &CycleEvent, cycle: u64, why: (StopReason, Option<usize>)) -> bool {
+    let Happening::AxisStopped { reason, with, .. } = next.what else { return false };
+    next.cycle == cycle && (reason, with) == why
 }
 
 fn is_freed_too(next: &CycleEvent, cycle: u64) -> bool {
@@ -468,7 +472,7 @@ mod tests {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, None, voice);
-        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason });
+        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None });
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
         let expected = [

@@ -100,12 +100,9 @@ impl Standing<'_> {
                 self.robot.axes[axis].name,
                 error_code(code)
             ),
-            Finding::AxisStopped { axis, reason } => {
-                format!(
-                    "supervision stopped axis \"{}\": {}",
-                    self.robot.axes[axis].name,
-                    stop_words(reason)
-                )
+            Finding::AxisStopped { axis, reason, with } => {
+                let why = stop_words(reason, with.map(|other| &*self.robot.axes[other].name));
+                format!("supervision stopped axis \"{}\": {why}", self.robot.axes[axis].name)
             }
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
                                         that answers until the cycle ends, or disables its axes before it goes; start it again"
@@ -213,9 +210,10 @@ pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
     }
 }
 
-/// Reason that supervision has an axis, in words.
-pub(super) fn stop_words(reason: StopReason) -> &'static str {
-    reason.words()
+/// Reason that supervision has an axis, in words; `with`: the axis that it was stopped with.
+pub(super) fn stop_words(reason: StopReason, with: Option<&str>) -> String {
+    let with = with.map_or_else(String::new, |name| format!(" (axis \"{name}\")"));
+    format!("{}{with}", reason.words())
 }
 
 /// A drive's error code, object 0x603F, in words, with what to do.
@@ -246,7 +244,7 @@ mod tests {
     #[test]
     fn of_many_that_did_not_end_well_the_rest_is_named() {
         let lost = |position| Finding::LostInTheStop { position, cycles: 7 };
-        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale };
+        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale, with: None };
         let findings: Vec<Finding> = (0..4).map(stopped).chain((0..5).map(lost)).collect();
         let few = told(&findings);
         assert_eq!(few.len(), 8, "{few:#?}");
