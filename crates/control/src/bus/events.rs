@@ -5,6 +5,7 @@ use ethercat::main_device::{Event as BusEvent, FindingEnd};
 use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, Event, Happening as Reported, RingEnd, Severity};
+use types::state::StopReason;
 use types::{InterlockKind, LockState};
 
 use super::names::{PartNames, span};
@@ -34,9 +35,10 @@ pub fn is_alike(one: &Happening, other: &Happening) -> bool {
         (Happening::SubDeviceBack { after, .. }, Happening::SubDeviceBack { after: other, .. }) => {
             after == other
         }
-        (Happening::AxisStopped { reason, .. }, Happening::AxisStopped { reason: other, .. }) => {
-            reason == other
-        }
+        (
+            Happening::AxisStopped { reason, with, .. },
+            Happening::AxisStopped { reason: other, with: other_with, .. },
+        ) => (reason, with) == (other, other_with),
         _ => false,
     }
 }
@@ -109,11 +111,14 @@ fn told(what: &Happening, others: &[Happening], names: &PartNames) -> Option<Tol
             Good,
             format!("the ring is closed again after {}", names.cycles(after)),
         ),
-        Happening::AxisStopped { axis, reason } => (
-            Reported::AxisStopped { axis, reason: reason.words().to_owned() },
-            Error,
-            format!("{} held: {reason}", names.axes_are(&all(axis))),
-        ),
+        Happening::AxisStopped { axis, reason, with } => {
+            let why = stop_reason(reason, with.map(|other| names.axis(other)));
+            (
+                Reported::AxisStopped { axis, reason: reason.words().to_owned(), stopped_with: with },
+                Error,
+                format!("{} held: {why}", names.axes_are(&all(axis))),
+            )
+        }
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
         }
@@ -274,6 +279,13 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
     )
 }
 
+/// Reason that an axis is stopped for, in words; `with`: name of the axis that it was stopped with.
+#[must_use]
+pub fn stop_reason(reason: StopReason, with: Option<&str>) -> String {
+    let with = with.map_or_else(String::new, |name| format!(" (axis \"{name}\")"));
+    format!("{}{with}", reason.words())
+}
+
 /// Error code of a drive, object 0x603F, as words with a remedy.
 #[must_use]
 pub fn error_code(code: u16) -> String {
@@ -342,7 +354,7 @@ mod tests {
     /// Events that differ in their axis alone are one sentence.
     #[test]
     fn events_that_are_alike_have_one_sentence() {
-        let stopped = |axis, reason| Happening::AxisStopped { axis, reason };
+        let stopped = |axis, reason| Happening::AxisStopped { axis, reason, with: None };
         let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
         assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
         let told = sentence(&first, &[second], &names()).unwrap();

@@ -56,9 +56,9 @@ impl Interface {
         await_carrier(&socket, interface, Duration::ZERO)
     }
 
-    /// Waits up to `patience` until the far end is seen.
-    pub(crate) fn await_carrier(&self, patience: Duration) -> Result<(), OpenError> {
-        await_carrier(&self.socket, &self.name, patience)
+    /// Waits up to `patience` until the far end is seen; `None` does without.
+    pub(crate) fn await_carrier(&self, patience: Option<Duration>) -> Result<(), OpenError> {
+        patience.map_or(Ok(()), |patience| await_carrier(&self.socket, &self.name, patience))
     }
 
     pub(crate) fn refused(&self, source: io::Error) -> OpenError {

@@ -414,8 +414,13 @@ pub enum Happening {
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
     /// A drive in fault told the error code of an axis.
     DriveFault { axis: usize, position: usize, error_code: u16 },
-    /// Supervision stopped an axis.
-    AxisStopped { axis: usize, reason: String },
+    /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with.
+    AxisStopped {
+        axis: usize,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stopped_with: Option<usize>,
+    },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more.

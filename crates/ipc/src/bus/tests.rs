@@ -154,7 +154,7 @@ fn next_event(event: &Happening) -> Option<Happening> {
             Emergency { position, error_code: 0x2310, error_register: 1, data: Bytes(vec![1; 5]) }
         }
         Emergency { .. } => DriveFault { axis, position, error_code: 0x2310 },
-        DriveFault { .. } => AxisStopped { axis, reason: text },
+        DriveFault { .. } => AxisStopped { axis, reason: text, stopped_with: Some(1) },
         AxisStopped { .. } => AxisFreed { axis },
         AxisFreed { .. } => Interlock { interlock: 0, allows: true },
         Interlock { .. } => ClockLock { state: text, phase_error_ns: -5 },

@@ -47,11 +47,16 @@ pub struct Axis {
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,
+    #[serde(default, rename = "stops")]
+    pub(crate) to_stop: Vec<String>,
     /// Settings of its homing, if it has one.
     #[serde(rename = "homing")]
     pub homing_settings: Option<HomingSettings>,
     #[serde(rename = "brake")]
     pub(crate) brake_keys: Option<Brake>,
+    /// Places of the axes that are stopped with it.
+    #[serde(skip)]
+    pub stops: Vec<usize>,
     /// Position on the bus of its drive.
     #[serde(skip)]
     pub sub_device: usize,

@@ -409,14 +409,14 @@ const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl Segment {
     /// Passes a frame along the path.
-    fn pass_frame(&mut self, now: Instant, frame: &mut [u8]) -> Option<End> {
+    fn pass_frame(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
         let first = self.route.hops.first().or(self.route.passed.first())?.device;
         if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
             // Not an Ethernet frame: its receiver drops it.
             self.devices[first].esc_mut().count_invalid_frame(0);
             return None;
         }
-        self.latch_passing(now, frame);
+        self.latch_passing(end, now, frame);
         if self.route.hops.is_empty() {
             return self.route.returns;
         }
@@ -432,14 +432,15 @@ impl Segment {
     }
 
     /// Has those that do not process a frame latch when it passes their ports, if it is one that latches: that of a frame which
-    /// was processed on its way there. An ESC cannot tell it from its own frame that comes back.
-    fn latch_passing(&mut self, now: Instant, frame: &[u8]) {
+    /// was processed on its way there, which an ESC cannot tell from its own frame that comes back; and that of one that comes from the first end, to
+    /// come back and be processed where IN and OUT are swapped.
+    fn latch_passing(&mut self, end: End, now: Instant, frame: &[u8]) {
         let latches = |place: DatagramPlace| {
             let header = place.header;
             header.command.writes() && !header.command.is_logical() && header.ado() == dc::RECEIVE_TIME
         };
         if self.route.passed.is_empty()
-            || frame[SOURCE_OFFSET] & PROCESSED_BIT == 0
+            || end == End::Second && frame[SOURCE_OFFSET] & PROCESSED_BIT == 0
             || !places(frame).any(latches)
         {
             return;
@@ -461,7 +462,7 @@ impl link::Segment for Segment {
         if is_second {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }
-        let returns = self.pass_frame(now, frame);
+        let returns = self.pass_frame(end, now, frame);
         if is_second {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }

@@ -294,7 +294,7 @@ mod tests {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, None, voice);
-        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason });
+        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None });
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
         let expected = [

@@ -13,7 +13,6 @@ use ethercat::main_device::ReceptionCounters;
 use ipc::bus::SubDeviceStatus;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
-use motion::supervision::StopReason;
 use onbeat::{SIMULATED, Summary};
 use record::{RunConditions, RunSummary, RunTable};
 use serde::Serialize;
@@ -64,7 +63,10 @@ struct AxisOutcome<'a> {
     /// "no answer" of a drive that did not: only its past is known.
     state: String,
     /// Reason that supervision has the axis.
-    stop: Option<&'static str>,
+    stop: Option<String>,
+    /// Axis that it was stopped with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_with: Option<&'a str>,
     /// Reason that it is not enabled though its controller wants it to be.
     not_enabled: Option<String>,
     /// Error code of a drive in fault, object 0x603F.
@@ -184,11 +186,13 @@ impl<'a> Outcome<'a> {
         let Counters { clamped, refused } = summary.signal_counters;
         let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
             let in_fault = report.state.is_some_and(State::is_faulted);
+            let with = report.stopped_with.map(|other| &*robot.axes[other].name);
             AxisOutcome {
                 name: &axis.name,
                 mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
-                stop: report.stop.map(StopReason::words),
+                stop: report.stop.map(|reason| control::bus::stop_reason(reason, with)),
+                stopped_with: with,
                 not_enabled: standing.not_enabled(number),
                 error_code: in_fault.then_some(report.error_code),
                 error: in_fault.then(|| control::bus::error_code(report.error_code)),
@@ -293,7 +297,7 @@ impl<'a> Outcome<'a> {
         let mut text = String::new();
         for axis in &self.axes {
             let not_enabled = axis.not_enabled.as_ref().map(|why| format!("not enabled: {why}"));
-            let why = [axis.error.as_deref(), axis.stop, not_enabled.as_deref()];
+            let why = [axis.error.as_deref(), axis.stop.as_deref(), not_enabled.as_deref()];
             let why: Vec<&str> = why.into_iter().flatten().collect();
             if !why.is_empty() {
                 let _ = writeln!(text, "{}: {}", axis.name, why.join("; "));

@@ -94,8 +94,10 @@ impl Standing<'_> {
                 self.robot.axes[axis].name,
                 error_code(code)
             ),
-            Finding::AxisStopped { axis, reason } => {
-                format!("supervision stopped axis \"{}\": {reason}", self.robot.axes[axis].name)
+            Finding::AxisStopped { axis, reason, with } => {
+                let with = with.map(|other| &*self.robot.axes[other].name);
+                let why = control::bus::stop_reason(reason, with);
+                format!("supervision stopped axis \"{}\": {why}", self.robot.axes[axis].name)
             }
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
                                         that answers until the cycle ends, or disables its axes before it goes; start it again"
@@ -221,7 +223,7 @@ mod tests {
     #[test]
     fn of_many_that_did_not_end_well_the_rest_is_named() {
         let lost = |position| Finding::LostInTheStop { position, cycles: 7 };
-        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale };
+        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale, with: None };
         let findings: Vec<Finding> = (0..4).map(stopped).chain((0..5).map(lost)).collect();
         let few = told(&findings);
         assert_eq!(few.len(), 8, "{few:#?}");
