@@ -14,10 +14,10 @@ use ethercat::cia402::{
 use ethercat::main_device::{MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
 use motion::homing::Home;
-use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, Seen, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
-use super::safety::{AxisSafety, BrakeOutput, Sight};
+use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
 
@@ -252,19 +252,19 @@ impl Axis {
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
-        let sight = Sight {
+        let seen = Seen {
             feedback: self.feedback,
-            state: self.input.map_or(self.drive.state(), |input| input.statusword.state()),
-            holds_at: self.holds_at(counts),
-            homing: self.drive.is_homing(),
             stale,
             missed: self.missed,
+            homing: self.drive.is_homing(),
             interlock: self.interlock,
             ending,
+            ..Seen::default()
         };
+        let state = self.input.map_or(self.drive.state(), |input| input.statusword.state());
         let before = report.stop;
-        (self.command, report.stop) = self.safety.step(elapsed, asked, &sight);
-        let enabled = self.heard && sight.state == Some(State::OperationEnabled);
+        (self.command, report.stop) = self.safety.step(elapsed, asked, state, self.holds_at(counts), seen);
+        let enabled = self.heard && state == Some(State::OperationEnabled);
         report.was_enabled |= enabled;
         let forbidden = report.stop == Some(StopReason::NotPermitted);
         let now_permitted = before == Some(StopReason::NotPermitted) && !forbidden;

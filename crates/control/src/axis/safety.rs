@@ -5,10 +5,9 @@ use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
-    BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, Seen, Settings, StopReason,
-    Supervisor,
+    BLIND_CYCLES, Intervention, OUTAGE_CYCLES, Seen, Settings, StopReason, Supervisor,
 };
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
@@ -31,25 +30,6 @@ struct BrakeAtWork {
     brake: Brake,
     output: Option<BrakeOutput>,
     now: Braked,
-}
-
-/// View of an axis on a cycle.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
-    pub(super) feedback: AxisFeedback,
-    pub(super) state: Option<State>,
-    /// The target position the drive was last sent.
-    pub(super) holds_at: Radians,
-    /// The drive has the axis, to find its home.
-    pub(super) homing: bool,
-    /// As in [`Seen`].
-    pub(super) stale: Option<Seconds>,
-    /// As in [`Seen`].
-    pub(super) missed: u64,
-    /// As in [`Seen`].
-    pub(super) interlock: InterlockState,
-    /// As in [`Seen`].
-    pub(super) ending: Ending,
 }
 
 impl AxisSafety {
@@ -79,21 +59,24 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
     }
 
-    /// Command the drive gets, and the reason for which the axis is stopped or held back.
+    /// Command the drive gets, and the reason for which the axis is stopped or held back. `holds_at` is the target position
+    /// the drive was last sent.
     pub(super) fn step(
         &mut self,
         elapsed: Seconds,
         asked: &AxisCommand,
-        sight: &Sight,
+        state: Option<State>,
+        holds_at: Radians,
+        mut seen: Seen,
     ) -> (AxisCommand, Option<StopReason>) {
-        let Sight { feedback, state, holds_at, homing, stale, missed, interlock, ending } = *sight;
+        let Seen { homing, missed, .. } = seen;
         let mut command = *asked;
         let mut reason = None;
         let holding = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
-        let phase = match homing {
+        seen.feedback.phase = match homing {
             // No set-points to watch over: the drive does as it was told once.
             true => AxisPhase::NotEnabled,
-            false => self.held(feedback.phase, holds_at),
+            false => self.held(seen.feedback.phase, holds_at),
         };
         if self.anchored == 2 {
             // It was asked before the jump.
@@ -110,10 +93,8 @@ impl AxisSafety {
                     _ => {}
                 }
             }
-            let fault = state.is_some_and(State::is_faulted);
-            let feedback = AxisFeedback { phase, ..feedback };
-            let braking = matches!(command.request, Request::Halt | Request::QuickStop);
-            let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending, braking };
+            seen.fault = state.is_some_and(State::is_faulted);
+            seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
             let supervised = supervisor.step(elapsed, command.setpoint, &seen);
             command.setpoint = supervised.setpoint;
             command.request = overruled(command.request, supervised.intervention);
