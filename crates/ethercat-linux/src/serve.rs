@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
+use rustix::net::{SendFlags, send};
 use thiserror::Error;
 
 use crate::link::interface::Interface;
@@ -101,8 +102,8 @@ struct FarEnd<'s> {
 
 impl Link for FarEnd<'_> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        match self.socket.send(frame) {
-            Ok(()) => self.returned += 1,
+        match send(self.socket, frame, SendFlags::empty()) {
+            Ok(_) => self.returned += 1,
             Err(_) => self.refused += 1,
         }
         Ok(())

@@ -9,11 +9,11 @@ use ethercat::cia402::{
 use ethercat::main_device::{MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
 use motion::homing::Home;
-use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, OtherAxis, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, OtherAxis, Seen, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::fields::{Fields, InputFields, Lacking, OutputFields};
-use super::safety::{AxisSafety, BrakeOutput, Sight};
+use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
 
@@ -211,18 +211,22 @@ impl Axis {
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
-        let sight = Sight {
+        let seen = Seen {
             feedback: self.feedback,
-            state: self.input.map_or(self.drive.state(), |input| input.statusword.state()),
-            holds_at: self.holds_at(counts),
             following_error: self.following_error,
-            homing: self.drive.is_homing(),
             stale,
             missed: self.missed,
+            homing: self.drive.is_homing(),
             interlock: self.interlock,
             ending,
+            ..Seen::default()
         };
-        self.safety.judge(elapsed, asked, sight);
+        self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
+    }
+
+    /// State of its drive, as its statusword says it in this cycle, else as it was last.
+    fn state(&self) -> Option<State> {
+        self.input.map_or(self.drive.state(), |input| input.statusword.state())
     }
 
     /// Its stop, for axes that are stopped with it. One that is not on the bus, and need not be, stops nobody until it has come and moved.
@@ -241,7 +245,7 @@ impl Axis {
     pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
-        let state = self.input.map_or(self.drive.state(), |input| input.statusword.state());
+        let state = self.state();
         let enabled = self.heard && state == Some(State::OperationEnabled);
         report.was_enabled |= enabled;
         let forbidden = report.stop == Some(StopReason::NotPermitted);

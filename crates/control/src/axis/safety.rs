@@ -5,10 +5,9 @@ use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
-    BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, OtherAxis, Seen, Settings,
-    StopReason, Supervisor,
+    BLIND_CYCLES, Intervention, OUTAGE_CYCLES, OtherAxis, Seen, Settings, StopReason, Supervisor,
 };
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
@@ -20,7 +19,8 @@ pub(super) struct AxisSafety {
     brake: Option<BrakeAtWork>,
     /// Command of this cycle as far as it is made safe, and what it is judged by.
     command: AxisCommand,
-    sight: Sight,
+    state: Option<State>,
+    holds_at: Radians,
     seen: Seen,
     /// Cycles for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
@@ -35,27 +35,6 @@ struct BrakeAtWork {
     brake: Brake,
     output: Option<BrakeOutput>,
     now: Braked,
-}
-
-/// View of an axis on a cycle.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sight {
-    pub(super) feedback: AxisFeedback,
-    pub(super) state: Option<State>,
-    /// The target position the drive was last sent.
-    pub(super) holds_at: Radians,
-    /// As in [`Seen`].
-    pub(super) following_error: Option<Radians>,
-    /// The drive has the axis, to find its home.
-    pub(super) homing: bool,
-    /// As in [`Seen`].
-    pub(super) stale: Option<Seconds>,
-    /// As in [`Seen`].
-    pub(super) missed: u64,
-    /// As in [`Seen`].
-    pub(super) interlock: InterlockState,
-    /// As in [`Seen`].
-    pub(super) ending: Ending,
 }
 
 impl AxisSafety {
@@ -76,8 +55,17 @@ impl AxisSafety {
         let (outage_cycles, braking) =
             (outage_cycles.ceil() as u64, (QUICK_STOP_TIME / period).ceil() as u64);
         let give_up_cycles = outage_cycles.saturating_add(braking);
-        let (command, sight, seen) = (AxisCommand::default(), Sight::default(), Seen::default());
-        Ok(Self { supervisor, brake, command, sight, seen, anchored: 0, outage_cycles, give_up_cycles })
+        Ok(Self {
+            supervisor,
+            brake,
+            command: AxisCommand::default(),
+            state: None,
+            holds_at: Radians::default(),
+            seen: Seen::default(),
+            anchored: 0,
+            outage_cycles,
+            give_up_cycles,
+        })
     }
 
     /// The phase a controller is shown.
@@ -86,14 +74,21 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
     }
 
-    /// Decides whether the axis is stopped or let go; what it finds may stop others before [`Self::step`].
-    pub(super) fn judge(&mut self, elapsed: Seconds, asked: &AxisCommand, sight: Sight) {
-        let Sight { feedback, state, holds_at, homing, .. } = sight;
+    /// Decides whether the axis is stopped or let go; what it finds may stop others before [`Self::step`]. `holds_at` is the
+    /// target position the drive was last sent.
+    pub(super) fn judge(
+        &mut self,
+        elapsed: Seconds,
+        asked: &AxisCommand,
+        state: Option<State>,
+        holds_at: Radians,
+        mut seen: Seen,
+    ) {
         let mut command = *asked;
-        let phase = match homing {
+        seen.feedback.phase = match seen.homing {
             // No set-points to watch over: the drive does as it was told once.
             true => AxisPhase::NotEnabled,
-            false => self.held(feedback.phase, holds_at),
+            false => self.held(seen.feedback.phase, holds_at),
         };
         if self.anchored == 2 {
             // It was asked before the jump.
@@ -110,21 +105,11 @@ impl AxisSafety {
                     _ => {}
                 }
             }
-            let Sight { following_error, stale, missed, interlock, ending, .. } = sight;
-            self.seen = Seen {
-                feedback: AxisFeedback { phase, ..feedback },
-                following_error,
-                fault: state.is_some_and(State::is_faulted),
-                stale,
-                missed,
-                homing,
-                interlock,
-                ending,
-                braking: matches!(command.request, Request::Halt | Request::QuickStop),
-            };
-            supervisor.judge(elapsed, command.setpoint, &self.seen);
+            seen.fault = state.is_some_and(State::is_faulted);
+            seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
+            supervisor.judge(elapsed, command.setpoint, &seen);
         }
-        (self.command, self.sight) = (command, sight);
+        (self.command, self.state, self.holds_at, self.seen) = (command, state, holds_at, seen);
     }
 
     /// Its stop, for axes that are stopped with it.
@@ -139,10 +124,10 @@ impl AxisSafety {
 
     /// Command the drive gets, and the reason for which the axis is stopped or held back.
     pub(super) fn step(&mut self, elapsed: Seconds) -> (AxisCommand, Option<StopReason>) {
-        let Sight { state, holds_at, homing, missed, .. } = self.sight;
-        let mut command = self.command;
+        let Seen { homing, missed, .. } = self.seen;
+        let (mut command, state) = (self.command, self.state);
         let mut reason = None;
-        let holding = holding(holds_at);
+        let holding = holding(self.holds_at);
         if let Some(supervisor) = &mut self.supervisor {
             let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
             command.setpoint = supervised.setpoint;

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::net::{SendFlags, send};
+
 use super::interface::Interface;
 use super::lock::Owner;
 use super::{Link, OpenError};
@@ -72,7 +74,8 @@ impl PacketLink {
 
 impl Link for PacketLink {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.interface.socket.send(frame)
+        send(&self.interface.socket, frame, SendFlags::empty())?;
+        Ok(())
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {

@@ -149,13 +149,6 @@ impl PacketSocket {
         if result == 0 { Ok(address.sll_ifindex <= 0) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sends one frame: one system call.
-    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
-        // SAFETY: the pointer and length are those of a live slice, which the kernel only reads.
-        let sent = unsafe { libc::send(self.raw(), frame.as_ptr().cast(), frame.len(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-
     /// Takes a frame that is already there: one system call. A frame longer than `buffer` is cut.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         // SAFETY: the pointer and length are those of a live slice that is ours to write.
