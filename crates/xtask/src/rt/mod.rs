@@ -11,7 +11,7 @@
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
 //! | [`two_cpus`] | robot on a cable between two CPUs |
 //! | [`culprit`] | check of explanations against the culprit's record |
-//! | [`virtual_time`] | latencies on one CPU whose clock counts instructions |
+//! | [`mod@virtual_time`] | latencies on one CPU whose clock counts instructions |
 
 mod archive;
 mod cards;
