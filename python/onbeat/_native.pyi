@@ -189,6 +189,9 @@ class Axis:
     def stop(self) -> str | None:
         """Why supervision stopped it."""
     @property
+    def stopped_with(self) -> str | None:
+        """Name of the axis that it was stopped with."""
+    @property
     def position(self) -> float: ...
     @property
     def velocity(self) -> float: ...

@@ -64,9 +64,13 @@ class PortErrors:
     """Error counters of a port; each stays at 255."""
 
     invalid_frames: int
-    receive_errors: int
-    forwarded: int
+    """Invalid frame counter: frames with a wrong check sequence, or cut short."""
+    rx_errors: int
+    """RX error counter: symbols with an error."""
+    forwarded_rx_errors: int
+    """Forwarded RX error counter: frames that an ESC before had marked as invalid."""
     lost_links: int
+    """Lost link counter."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,8 @@ class SubDeviceErrors:
     """Error counters of a SubDevice."""
 
     ports: tuple[PortErrors, ...]
-    processing_unit: int
-    pdi: int
+    processing_unit_errors: int
+    pdi_errors: int
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,10 @@ class Event:
     cycle: int
     at_ns: int
     """CLOCK_MONOTONIC."""
+    severity: str
+    """``ok``, ``warning`` or ``error``."""
+    sentence: str
+    """The event in words, with the names of the robot's parts."""
     event: str
     """``state_changed``, ``emergency``, ``sub_device_lost``, ...: docs/bus.md lists them."""
     fields: dict[str, Any]
@@ -330,7 +338,8 @@ class BusClient:
                 return
             if "event" in reply:
                 it = dict(reply["event"])
-                yield Event(it.pop("cycle"), it.pop("at_ns"), it.pop("event"), it)
+                head = (it.pop("cycle"), it.pop("at_ns"), it.pop("severity"), it.pop("sentence"))
+                yield Event(*head, it.pop("event"), it)
             elif "missed" in reply:
                 yield MissedEvents(reply["missed"])
             else:
@@ -440,11 +449,11 @@ def _status(it: dict[str, Any]) -> SubDeviceStatus:
         if errors is None
         else SubDeviceErrors(
             ports=tuple(
-                PortErrors(p["invalid_frames"], p["receive_errors"], p["forwarded"], p["lost_links"])
+                PortErrors(p["invalid_frames"], p["rx_errors"], p["forwarded_rx_errors"], p["lost_links"])
                 for p in errors["ports"]
             ),
-            processing_unit=errors["processing_unit"],
-            pdi=errors["pdi"],
+            processing_unit_errors=errors["processing_unit_errors"],
+            pdi_errors=errors["pdi_errors"],
         ),
         links=None if links is None else tuple(PortLink(**link) for link in links),
     )

@@ -143,7 +143,7 @@ impl ControllerRequest {
 
     #[getter]
     fn axes(&self) -> Vec<Axis> {
-        self.request.axes.iter().map(Axis::new).collect()
+        self.request.axes.iter().map(|axis| Axis::new(axis, &self.description)).collect()
     }
 
     fn signal(&self, name: &str) -> PyResult<Signal> {

@@ -126,7 +126,7 @@ impl State {
 
     #[getter]
     fn axes(&self) -> Vec<Axis> {
-        self.it.axes.iter().map(Axis::new).collect()
+        self.it.axes.iter().map(|axis| Axis::new(axis, &self.description)).collect()
     }
 
     #[getter]
@@ -329,6 +329,7 @@ parts! {
         fresh: bool,
         homed: bool,
         stop: Option<String>,
+        stopped_with: Option<String>,
         position: f64,
         velocity: f64,
         effort: f64,
@@ -367,13 +368,14 @@ impl Signal {
 }
 
 impl Axis {
-    pub(crate) fn new(it: &state::Axis) -> Self {
+    pub(crate) fn new(it: &state::Axis, description: &Description) -> Self {
         Self {
             drive_state: words::drive_state(it.drive_state).into_owned(),
             phase: words::phase(it.phase).into_owned(),
             fresh: it.fresh,
             homed: it.homed,
             stop: words::stop(it.stop).map(words::Words::into_owned),
+            stopped_with: words::stopped_with(it, description).map(str::to_owned),
             position: it.position,
             velocity: it.velocity,
             effort: it.effort,

@@ -74,6 +74,7 @@ def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> N
         followed = bus.events(timeout=PATIENCE)
         first = next(followed)
         assert isinstance(first, onbeat.Event) and first.at_ns > 0 and first.cycle >= 0
+        assert (first.severity, first.sentence) == ("ok", f"the bus is in phase {first.fields['phase']}")
         for _ in kept[1:]:
             next(followed)
         run.kill()

@@ -7,13 +7,15 @@
 mod backend;
 mod events;
 mod guard;
+mod names;
 mod picture;
 mod queue;
 mod working_counters;
 
 pub use backend::{BusBackend, latch_inputs, sub_device_status};
-pub use events::{event, ring_end};
+pub use events::{error_code, event, is_alike, other_main_device, place, ring_end, sentence, stop_reason};
 pub use guard::Guard;
+pub use names::{MOST_NAMED, PartNames, span, sub_device};
 pub use queue::BusRequests;
 
 use ethercat::main_device::MainDevice;

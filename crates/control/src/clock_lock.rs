@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use ethercat::time::Instant;
+use serde::Serialize;
 use types::LockState;
 
 /// Releases are moved by one part in this many of the period a cycle at most.
@@ -43,7 +44,7 @@ const DRIFT_GAIN: f64 = OFFSET_GAIN * OFFSET_GAIN / 4.0;
 const LARGEST_DRIFT: f64 = 500e-6;
 
 /// Lock of the cycle to the reference clock, as it stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LockReport {
     /// State of the lock.
     pub state: LockState,

@@ -117,6 +117,8 @@ pub struct AxisReport {
     /// Reason that supervision stopped it or holds it back. While it is stopped, its phase is
     /// [`motion::AxisPhase::HoldingAt`] and its set-points are not heard.
     pub stop: Option<StopReason>,
+    /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
+    pub stopped_with: Option<usize>,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
     /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency message; 0 for none known.

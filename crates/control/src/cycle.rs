@@ -329,7 +329,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Commands for the cycle from outside.
     fn command(&mut self, stop: &StopHandle) {
         if let Some(ipc) = &mut self.ipc {
-            ipc.command(|| self.pacer.clock().now());
+            ipc.commands.read(|| self.pacer.clock().now());
         }
         let phase = self.main_device.phase();
         self.cycles_in_op += u64::from(phase == BringUpPhase::Op);
@@ -372,7 +372,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopping: self.phase.stops(),
         };
         let now = self.now();
-        let command = self.ipc.as_ref().map(Ipc::external_command);
+        let command = self.ipc.as_ref().map(|ipc| ipc.commands.external());
         if let Some(command) = command {
             self.controller.command(command);
         }

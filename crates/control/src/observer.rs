@@ -76,6 +76,8 @@ pub enum Happening {
         axis: usize,
         /// Reason.
         reason: StopReason,
+        /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
+        with: Option<usize>,
     },
     /// The axis is its controller's again.
     AxisFreed {

@@ -177,6 +177,7 @@ mod tests {
             homed: number % 5 == 0,
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
+            stopped_with: Some(number as usize % 7),
             statusword: Statusword(number as u16),
             error_code: !number as u16,
             missed: number as u32,

@@ -65,6 +65,8 @@ pub enum Finding {
         axis: usize,
         /// Reason.
         reason: StopReason,
+        /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
+        with: Option<usize>,
     },
     /// The controller process was gone, or gave no answers, when the stop began, and had not disabled its axes.
     ControllerLost,
@@ -230,10 +232,9 @@ impl<L> Ended<L> {
             let error_code = if report.error_code == 0 { last.error_code } else { report.error_code };
             return Some(Finding::AxisInFault { axis, state, error_code });
         }
-        if let Some(reason) =
-            [before_stop, before_init].into_iter().find_map(|it| stopped(it, circumstances))
-        {
-            return Some(Finding::AxisStopped { axis, reason });
+        let reports = [&self.before_stop.axes, &self.before_init.axes];
+        if let Some((reason, with)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances)) {
+            return Some(Finding::AxisStopped { axis, reason, with });
         }
         let in_op = self.before_stop.phase == BringUpPhase::Op;
         if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
@@ -265,12 +266,21 @@ fn at_least(cycles: u32, time: Duration, period: Duration) -> bool {
 }
 
 /// Reason that supervision has stopped an axis, where that is a failure.
-fn stopped(report: &AxisReport, circumstances: Circumstances) -> Option<StopReason> {
+fn stopped(
+    reports: &[AxisReport],
+    axis: usize,
+    circumstances: Circumstances,
+) -> Option<(StopReason, Option<usize>)> {
+    let report = &reports[axis];
+    let with = report.stopped_with;
     let held_back = report.feedback.phase == AxisPhase::Following;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
     // Heard of again, and about to go on by itself.
-    let goes_on = circumstances.resumes && report.stop == Some(StopReason::Outage) && report.missed == 0;
-    report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !goes_on)
+    let is_back = |it: &AxisReport| it.stop == Some(StopReason::Outage) && it.missed == 0;
+    let origin = with.and_then(|other| reports.get(other)).unwrap_or(report);
+    let goes_on = circumstances.resumes && is_back(origin);
+    let stop = report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !goes_on)?;
+    Some((stop, with))
 }
 
 fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option<Finding> {

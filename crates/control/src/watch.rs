@@ -180,7 +180,7 @@ impl BusWatch {
             }
             *before = report.stop;
             tell(match report.stop {
-                Some(reason) => Happening::AxisStopped { axis, reason },
+                Some(reason) => Happening::AxisStopped { axis, reason, with: report.stopped_with },
                 None => Happening::AxisFreed { axis },
             });
         }

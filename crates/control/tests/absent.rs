@@ -112,7 +112,9 @@ fn played(
         supervision.outage.after = AfterOutage::Stay;
         AxisConfiguration { supervision: Some(supervision), ..axis }
     };
-    let axes: Vec<_> = supervised(2).into_iter().map(stays).collect();
+    let mut axes: Vec<_> = supervised(2).into_iter().map(stays).collect();
+    // One that was never there, or has just come, stops nobody.
+    axes[1].stops = vec![0];
     let (seen, told) = channel();
     let controller = Box::new(Wants { reset_in, cycle: 0, seen });
     let configuration = CycleConfiguration { cycles: Some(4_000), ..CycleConfiguration::every(PERIOD) };

@@ -146,7 +146,9 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         Watching { servant: Servant::new(6, 1.0), leaks, cycles: &CYCLES, stop: stop.clone(), word: None };
     let configuration =
         CycleConfiguration { order, cycles: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
+    let mut axes = supervised(6);
+    (0..6).for_each(|axis| axes[axis].stops = vec![(axis + 1) % 6]);
+    let (cycle, observer) = cycle_of(link, MonotonicClock, &axes, controller, configuration);
     let folder = IpcFolder::new("allocations");
     let (ipc, _server, client) = ipc_with(&folder, rules(6), &signals());
     let peers = Peers::start(&client, 6);

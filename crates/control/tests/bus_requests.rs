@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
-use onbeat_control::bus::{self, BusBackend, Guard};
+use onbeat_control::bus::{self, BusBackend, Guard, PartNames};
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
@@ -132,7 +132,9 @@ fn play(
     hand.send(backend).unwrap();
     let ended = cycle.with_bus(requests).run(&StopHandle::new());
     assert_eq!(ended.failure, None);
-    let events = std::iter::from_fn(|| observer.next_event()).filter_map(|it| bus::event(&it)).collect();
+    let events = std::iter::from_fn(|| observer.next_event())
+        .filter_map(|it| bus::event(&it, &PartNames::default()))
+        .collect();
     let frames = std::mem::take(&mut *frames.lock().unwrap());
     Played { frames, events, ended }
 }
@@ -350,7 +352,11 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
         status.sub_devices.iter().map(|it| it.errors.unwrap()).collect::<Vec<_>>()
     };
     let found = errors(1);
-    assert_eq!((found[1].ports[0].invalid_frames, found[2].ports[0].forwarded), (1, 1), "{found:?}");
+    assert_eq!(
+        (found[1].ports[0].invalid_frames, found[2].ports[0].forwarded_rx_errors),
+        (1, 1),
+        "{found:?}"
+    );
     assert!(
         matches!(of_ticket(2), Outcome::Error { text, .. } if text == "it may only look"),
         "{outcomes:?}"

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ethercat::al::AlState;
 use ethercat::link::End;
 use ethercat::main_device::{Configuration, FindingEnd, MainDevice};
+use ethercat::redundancy::Ring;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame};
@@ -242,6 +243,8 @@ fn run_from(pulled: Option<usize>, order: FrameOrder, steps: &[Step]) -> Ran {
     let cables = Cables { segment, shared: Arc::clone(&shared) };
     let [first, second] = DirectEnd::ring(cables, clock.clone(), Duration::from_micros(60));
     let mut link = Redundant::with_clock(first, second, clock.clone()).with_wait(PERIOD / 2);
+    let open = pulled.map(|cable| Ring::Open { before: cable as u16 });
+    assert_eq!(link.check(["first", "second"]).unwrap(), open.unwrap_or(Ring::Closed));
     let configuration = Configuration { target: AlState::Op, period: PERIOD, ..Configuration::default() };
     let mut main_device = MainDevice::new(configuration).unwrap();
     let stop = StopHandle::new();

@@ -111,7 +111,7 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bo
     let events = std::iter::from_fn(|| observer.next_event());
     let ending = events
         .map(|it| it.what)
-        .any(|what| matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending }));
+        .any(|what| matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending, .. }));
     Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending }
 }
 

@@ -10,7 +10,7 @@ use motion::base::{Pose, Twist};
 use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::odometry::Odometry;
 use motion::online::{OnlineError, OnlineTwist, TwistLimits};
-use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
+use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, Radians, RadiansPerSecond};
 
 use crate::axis::{clamped, elapsed};
 
@@ -134,21 +134,30 @@ impl BaseController {
         if asked.is_finite() { self.within(self.motion.within(asked)) } else { Twist::default() }
     }
 
-    /// Twist scaled down until no wheel exceeds its limit.
+    /// Twist scaled down in all its parts alike until no wheel exceeds its limit; without y where the base cannot move
+    /// sideways.
     fn within(&self, twist: Twist) -> Twist {
-        match &self.base {
-            Base::Differential(odometry) => odometry.base().within(twist, self.wheel_limit),
-            Base::Omni(odometry) => odometry.base().within(twist, self.wheel_limit),
-        }
-    }
-
-    /// Speed of wheel `number` in a twist.
-    fn wheel(&self, twist: Twist, number: usize) -> RadiansPerSecond {
-        let wheel = match &self.base {
-            Base::Differential(odometry) => odometry.base().wheels(twist).get(number).copied(),
-            Base::Omni(odometry) => odometry.base().wheels(twist).get(number).copied(),
+        let y = match self.base {
+            Base::Differential(_) => MetresPerSecond::ZERO,
+            Base::Omni(_) => twist.y,
         };
-        wheel.unwrap_or_default()
+        let twist = Twist { y, ..twist };
+        let fastest =
+            self.base.wheels(twist).into_iter().map(RadiansPerSecond::abs).fold(0.0, |a, b| b.0.max(a));
+        twist.scaled((self.wheel_limit.0 / fastest).min(1.0))
+    }
+}
+
+impl Base {
+    /// Speeds of the wheels in a twist, in their order; 0 for those that the base has not.
+    fn wheels(&self, twist: Twist) -> [RadiansPerSecond; 4] {
+        match self {
+            Self::Differential(odometry) => {
+                let [left, right] = odometry.base().wheels(twist);
+                [left, right, RadiansPerSecond::ZERO, RadiansPerSecond::ZERO]
+            }
+            Self::Omni(odometry) => odometry.base().wheels(twist),
+        }
     }
 }
 
@@ -180,17 +189,14 @@ impl Controller for BaseController {
             self.aim = wanted;
         }
         let twist = self.motion.advance(elapsed(&info));
-        let twist = self.within(twist);
-        for (number, &wheel) in self.wheels.iter().enumerate() {
+        let speeds = self.base.wheels(self.within(twist));
+        for (&wheel, velocity) in self.wheels.iter().zip(speeds) {
             let (Some(report), Some(command)) = (reports.get(wheel), commands.get_mut(wheel)) else {
                 continue;
             };
             command.request = Request::Enable;
-            command.setpoint = AxisSetpoint {
-                position: report.feedback.position,
-                velocity: self.wheel(twist, number),
-                ..AxisSetpoint::default()
-            };
+            command.setpoint =
+                AxisSetpoint { position: report.feedback.position, velocity, ..AxisSetpoint::default() };
         }
     }
 
@@ -202,5 +208,69 @@ impl Controller for BaseController {
             clamped: self.clamped,
             ..ControllerOutput::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motion::{
+        Metres, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecondCubed,
+        RadiansPerSecondSquared,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: TwistLimits = TwistLimits {
+        velocity: MetresPerSecond(1.0),
+        acceleration: MetresPerSecondSquared(1.0),
+        jerk: MetresPerSecondCubed(5.0),
+        yaw_velocity: RadiansPerSecond(2.0),
+        yaw_acceleration: RadiansPerSecondSquared(4.0),
+        yaw_jerk: RadiansPerSecondCubed(20.0),
+    };
+
+    fn bases(wheel_limit: RadiansPerSecond) -> [BaseController; 2] {
+        let drive = DifferentialDrive::new(Metres(0.1016), Metres(0.4)).unwrap();
+        let omni =
+            OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(std::f64::consts::FRAC_PI_4));
+        [
+            BaseController::differential(drive, [0, 1], wheel_limit, LIMITS).unwrap(),
+            BaseController::omni(omni.unwrap(), [0, 1, 2, 3], wheel_limit, LIMITS).unwrap(),
+        ]
+    }
+
+    proptest! {
+        /// Wheels of both kinds of bases stay within their limit, on the arc that was asked for.
+        #[test]
+        fn no_wheel_is_faster_than_its_limit_and_the_way_stays_the_same(
+            x in -2.0..2.0, y in -2.0..2.0, yaw in -3.0..3.0, limit in 0.1..30.0,
+        ) {
+            for base in bases(RadiansPerSecond(limit)) {
+                let y = if matches!(base.base, Base::Omni(_)) { y } else { 0.0 };
+                let fastest =
+                    |twist| base.base.wheels(twist).into_iter().map(|wheel| wheel.0.abs()).fold(0.0, f64::max);
+                let asked = Twist::new(x, y, yaw);
+                let slowed = base.within(asked);
+                prop_assert!(fastest(slowed) <= limit * (1.0 + 1e-12));
+                prop_assert!((slowed.x.0 * y - slowed.y.0 * x).abs() < 1e-9);
+                prop_assert!((slowed.x.0 * yaw - slowed.yaw.0 * x).abs() < 1e-9);
+                if fastest(asked) <= limit {
+                    prop_assert_eq!(slowed, asked);
+                } else {
+                    prop_assert!((fastest(slowed) - limit).abs() < 1e-9);
+                }
+            }
+        }
+    }
+
+    /// A base on two wheels drops what would move it sideways, and one at rest stays at rest.
+    #[test]
+    fn a_base_on_two_wheels_is_not_moved_sideways() {
+        let [drive, omni] = bases(RadiansPerSecond(5.0));
+        let sideways = Twist::new(0.1, 0.2, 0.0);
+        assert_eq!(drive.within(sideways), Twist::new(0.1, 0.0, 0.0));
+        assert_eq!(omni.within(sideways), sideways);
+        assert_eq!(omni.within(Twist::default()), Twist::default());
     }
 }

@@ -98,9 +98,9 @@ impl Bus {
         if first == second {
             return Err(RingError::SameInterface { interface: first.to_owned() }.into());
         }
-        let own =
-            |interface| InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, DOING);
-        let mut ring = Redundant::new(own(first)?, own(second)?);
+        let patience = PacketLink::CARRIER_PATIENCE;
+        let (one, other) = InterfaceLink::open_ring([first, second], kind, patience, DOING)?;
+        let mut ring = Redundant::new(one, other);
         ring.check([first, second])?;
         let mut bus = Self::on(ring);
         bus.public = true;

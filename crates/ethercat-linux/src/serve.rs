@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
+use rustix::net::{SendFlags, send};
 use thiserror::Error;
 
 use crate::link::interface::Interface;
@@ -78,7 +79,8 @@ pub struct Server {
     ports: Vec<Port>,
     /// Of a ring.
     cables: Option<Cables>,
-    changes: Option<FaultChanges>,
+    /// Changes of the faults at each port, if they may be set.
+    changes: Vec<FaultChanges>,
 }
 
 /// One interface.
@@ -100,8 +102,8 @@ struct FarEnd<'s> {
 
 impl Link for FarEnd<'_> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        match self.socket.send(frame) {
-            Ok(()) => self.returned += 1,
+        match send(self.socket, frame, SendFlags::empty()) {
+            Ok(_) => self.returned += 1,
             Err(_) => self.refused += 1,
         }
         Ok(())
@@ -125,7 +127,7 @@ impl Server {
     /// # Errors
     /// Every [`OpenError`] but a missing carrier.
     pub fn open(interface: &str) -> Result<Self, OpenError> {
-        Ok(Self { ports: vec![Port::open(interface)?], cables: None, changes: None })
+        Ok(Self { ports: vec![Port::open(interface)?], cables: None, changes: Vec::new() })
     }
 
     /// The same for both ends of a ring. A thread beside, of the caller's priority, looks every few milliseconds whether the
@@ -137,13 +139,13 @@ impl Server {
         let ports = vec![Port::open(first)?, Port::open(second)?];
         let refused = |source| OpenError::Refused { interface: first.to_owned(), source };
         let cables = Cables::watch([first, second].map(str::to_owned)).map_err(refused)?;
-        Ok(Self { ports, cables: Some(cables), changes: None })
+        Ok(Self { ports, cables: Some(cables), changes: Vec::new() })
     }
 
-    /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has them; a ring at its first end.
+    /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has them, a ring at both its ends.
     pub fn faults(&mut self) -> FaultControl {
-        let (control, changes) = FaultControl::pair();
-        self.changes = Some(changes);
+        let (control, changes) = FaultControl::of(self.ports.len());
+        self.changes = changes;
         control
     }
 
@@ -185,11 +187,11 @@ impl Server {
         watch: &mut dyn FnMut(&S, Arrival, &[u8]),
     ) -> Result<Served, ServeError> {
         let clock = MonotonicClock;
-        let mut changes = self.changes.take();
+        let mut changes = std::mem::take(&mut self.changes).into_iter();
         let mut ends = Vec::with_capacity(End::ALL.len());
         for Port { socket, .. } in &self.ports {
             let far_end = FarEnd { socket, is_stamped, stamp: Stamp::default(), returned: 0, refused: 0 };
-            ends.push(Faulty::at_far_end(far_end, changes.take()));
+            ends.push(Faulty::at_far_end(far_end, changes.next()));
         }
         let mut frames = 0;
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];

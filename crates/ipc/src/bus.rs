@@ -19,7 +19,6 @@ mod history;
 mod message;
 mod server;
 mod session;
-mod words;
 
 pub(crate) use server::Admission;
 pub(crate) use session::{Guest, pair};
@@ -29,8 +28,8 @@ pub use client::{BusClient, BusError, Events};
 pub use history::EVENTS_KEPT;
 pub use message::{
     BusStatus, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortErrorCounters, PortLink,
-    Reply, Request, RingEnd, RingStatus, Service, SubDeviceErrorCounters, SubDeviceStatus, WorkingCounter,
-    WorkingCounterChange, WorkingCounterHistory,
+    Reply, Request, RingEnd, RingStatus, Service, Severity, SubDeviceErrorCounters, SubDeviceStatus,
+    WorkingCounter, WorkingCounterChange, WorkingCounterHistory,
 };
 pub use server::{Backend, Counters, Guests, Publisher, Server, Ticket};
 pub use session::{LONGEST_LINE, MOST_UNDER_WAY};

@@ -253,6 +253,8 @@ pub struct Axis {
     pub homed: bool,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
+    /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
+    pub stopped_with: Option<u16>,
     /// Position, rad.
     pub position: f64,
     /// Velocity, rad/s.

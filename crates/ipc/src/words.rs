@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::description::Description;
 use crate::state::{
-    BringUpPhase, CommandState, DrivePhase, DriveState, Limit, LockState, Refusal, StopReason,
+    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, Limit, LockState, Refusal, StopReason,
     TrajectoryStatus,
 };
 
@@ -48,6 +48,20 @@ pub fn phase(code: u8) -> Words {
 pub fn stop(code: u8) -> Option<Words> {
     (code != 0)
         .then(|| StopReason::from_code(code).map_or_else(|| unknown(code), |stop| stop.words().into()))
+}
+
+/// Text of the reason for a stop, with the name of the axis that it was stopped with; `None` for an axis that is not stopped.
+#[must_use]
+pub fn stop_of(axis: &Axis, description: &Description) -> Option<Words> {
+    let why = stop(axis.stop)?;
+    let name = stopped_with(axis, description);
+    Some(name.map_or_else(|| why.clone(), |name| format!("{why}: {name}").into()))
+}
+
+/// Name of the axis that an axis was stopped with ([`Axis::stopped_with`]).
+#[must_use]
+pub fn stopped_with<'a>(axis: &Axis, description: &'a Description) -> Option<&'a str> {
+    description.axes.get(usize::from(axis.stopped_with?)).map(|it| it.name.as_str())
 }
 
 /// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there was

@@ -111,9 +111,9 @@ fn bases_and_their_odometry_allocate_nothing() {
                 twist.aim(Twist { x, yaw: RadiansPerSecond(0.3), ..Twist::default() }).unwrap();
             }
             let now = twist.advance(Seconds(0.001));
-            let wheels = drive.wheels(drive.within(now, RadiansPerSecond(5.0)));
+            let wheels = drive.wheels(now);
             two.update(wheels.map(|wheel| wheel * Seconds(f64::from(cycle)))).unwrap();
-            let wheels = omni.wheels(omni.within(now, RadiansPerSecond(5.0)));
+            let wheels = omni.wheels(now);
             four.update(wheels.map(|wheel| wheel * Seconds(f64::from(cycle)))).unwrap();
             black_box(omni.twist(wheels));
         }

@@ -198,28 +198,6 @@ proptest! {
         prop_assert!((base.slip(wheels).0 - distance(best).sqrt()).abs() < 1e-9);
     }
 
-    #[test]
-    fn no_wheel_is_faster_than_its_limit_and_the_way_stays_the_same(
-        x in -2.0..2.0, y in -2.0..2.0, yaw in -3.0..3.0, limit in 0.1..30.0,
-    ) {
-        let limit = RadiansPerSecond(limit);
-        let fastest = |wheels: &[RadiansPerSecond]| wheels.iter().map(|wheel| wheel.0.abs()).fold(0.0, f64::max);
-        let omni = OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(FRAC_PI_4)).unwrap();
-        let asked = twist(x, y, yaw);
-        let slowed = omni.within(asked, limit);
-        prop_assert!(fastest(&omni.wheels(slowed)) <= limit.0 * (1.0 + 1e-12));
-        prop_assert!((slowed.x.0 * y - slowed.y.0 * x).abs() < 1e-9 && (slowed.x.0 * yaw - slowed.yaw.0 * x).abs() < 1e-9);
-        if fastest(&omni.wheels(asked)) <= limit.0 {
-            prop_assert_eq!(slowed, asked);
-        } else {
-            prop_assert!((fastest(&omni.wheels(slowed)) - limit.0).abs() < 1e-9);
-        }
-        let drive = service_robot();
-        let slowed = drive.within(asked, limit);
-        prop_assert!(fastest(&drive.wheels(slowed)) <= limit.0 * (1.0 + 1e-12));
-        prop_assert!((slowed.x.0 * yaw - slowed.yaw.0 * x).abs() < 1e-9);
-    }
-
     /// Many small straight steps come near the one exact arc.
     // feature(motion): differential, Mecanum and omni bases; odometry by exact arcs
     #[test]

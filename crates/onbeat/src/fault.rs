@@ -76,7 +76,7 @@ pub enum Fault {
         plugged: bool,
     },
     /// Invalid frames that a port counts, with a wrong frame check sequence.
-    ReceiveErrors {
+    InvalidFrames {
         /// The port that receives.
         at: Port,
         /// Number of them.
@@ -230,7 +230,7 @@ impl Fault {
             Self::DuplicateFrames(_) => Self::DuplicateFrames(Share::NONE),
             Self::ReorderFrames(_) => Self::ReorderFrames(Share::NONE),
             Self::CorruptFrames(_) => Self::CorruptFrames(Share::NONE),
-            it @ (Self::ReceiveErrors { .. }
+            it @ (Self::InvalidFrames { .. }
             | Self::AllowStates(_)
             | Self::Watchdog(_)
             | Self::RestoreSii(_)

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use control::bus::other_main_device;
 use control::link::Owner;
 use control::observer::CycleEvent;
 use control::status::Status;
@@ -135,10 +136,7 @@ impl fmt::Display for Notice {
                 f,
                 "interface {interface}: {owner} keeps the name of its lock without using the interface: end that process"
             ),
-            Self::OtherMainDevice { source, frames } => write!(
-                f,
-                "another MainDevice, source {source}, is on this wire: {frames} frames that are not ours; end one of the two"
-            ),
+            Self::OtherMainDevice { source, frames } => f.write_str(&other_main_device(*source, *frames)),
             Self::NoWatchdog { position, name } => write!(
                 f,
                 "SubDevice {position} \"{name}\" has no process data watchdog: its outputs stay as they are when this \

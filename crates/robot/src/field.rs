@@ -21,6 +21,20 @@ pub(crate) fn refused<E: Error>(found: impl Display, expected: impl Display, rem
     E::custom(format_args!("{SEPARATOR}{found}{SEPARATOR}{expected}{SEPARATOR}{remedy}"))
 }
 
+/// A number as it is found in a file, without hundreds of digits: in scientific form beyond sixteen digits.
+pub(crate) struct Number(pub(crate) f64);
+
+impl Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number) = *self;
+        let magnitude = number.abs();
+        match magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !number.is_finite() {
+            true => Display::fmt(&number, f),
+            false => fmt::LowerExp::fmt(&number, f),
+        }
+    }
+}
+
 /// A type of whole numbers, or of such that may be missing.
 pub(crate) trait Whole: Sized {
     fn of(number: i64) -> Option<Self>;
@@ -118,7 +132,7 @@ fn accepted<'de, D: Deserializer<'de>, T: Real>(
     if number.is_finite() && accepts(number) {
         return Ok(T::of(number));
     }
-    Err(refused(format_args!("{KEY} = {number}"), expected, format_args!("correct {KEY}")))
+    Err(refused(format_args!("{KEY} = {}", Number(number)), expected, format_args!("correct {KEY}")))
 }
 
 /// A type of times, or of such that may be missing.

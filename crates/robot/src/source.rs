@@ -16,13 +16,20 @@ use crate::value;
 /// Bytes of a file at most: a thousand times what large robots have.
 const LARGEST: u64 = 16 << 20;
 
-/// Text of the file at `path`, a regular one: others may have no end, or nothing to read for ever.
+/// UTF-8 byte-order mark.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Text of the file at `path` without a byte-order mark, a regular one: others may have no end, or nothing to read for ever.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut text = String::new();
     File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    // Some editors begin a file with a byte-order mark.
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
     if text.len() as u64 > LARGEST {
         return Err(io::Error::other(format!("it has more than {} MiB", LARGEST >> 20)));
     }

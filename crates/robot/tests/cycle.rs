@@ -134,6 +134,6 @@ fn sync0_comes_once_for_each_exchange_unless_it_is_said() {
     let slow = clocks.replacen("period = \"1ms\"", "period = \"10ms\"", 1);
     assert_eq!(
         sentence(&slow, "name = \"hub\"", "name = \"hub\"\nevery = 1000\ndc = {}"),
-        "sync0 = 10s, expected up to 4s: its register counts 32 bits of ns: give sync0, or a smaller every"
+        "sync0 = 10s, expected 1us to 4s: give another sync0, or a smaller every"
     );
 }

@@ -130,5 +130,33 @@ fn disturbances_are_counted_at_their_port() {
     bus.wait(0);
     bus.segment.disturb(0, 1);
     bus.segment.disturb(0, 7);
-    assert_eq!(bus.read(0, register::RECEIVE_ERROR_COUNTERS, 8).data, [0, 0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(bus.read(0, register::RX_ERROR_COUNTERS, 8).data, [0, 0, 1, 0, 0, 0, 0, 0]);
+}
+
+/// A frame that is damaged on the cable is counted on the way that frames take to that port: in a ring from either end, and on both parts
+/// of one that is open.
+// feature(simulator): faults of frames on both ways round a ring, closed and open
+#[test]
+fn a_damaged_frame_is_counted_on_either_way_round_a_ring() {
+    let counted = |open: bool, (position, port): (usize, usize)| {
+        let mut bus = Bus::line((0..4).map(|_| echo(1)).collect());
+        bus.segment.close_ring(3, 1).unwrap();
+        bus.wait(0);
+        assert!(!open || bus.segment.disconnect(1, 1));
+        bus.segment.disturb(position, port);
+        let peek = |position: usize, register| {
+            let mut counters = [0; 2];
+            bus.segment.sub_devices()[position].peek(register, &mut counters);
+            counters
+        };
+        let forwarded = [0, 1, 2, 3].map(|it| peek(it, register::FORWARDED_RX_ERROR_COUNTERS));
+        let units = [0, 1, 2, 3].map(|it| peek(it, register::PROCESSING_UNIT_ERROR_COUNTER)[0]);
+        (forwarded, units)
+    };
+    // From the first end frames come in at port 0, from the second at port 1.
+    assert_eq!(counted(false, (1, 0)), ([[0, 0], [0, 0], [1, 0], [1, 0]], [0, 1, 1, 1]));
+    assert_eq!(counted(false, (2, 1)), ([[0, 1], [0, 1], [0, 0], [0, 0]], [0; 4]));
+    // Open behind SubDevice 1: its frames turn back there, those of the second end at SubDevice 2.
+    assert_eq!(counted(true, (1, 0)), ([[0, 1], [0, 0], [0, 0], [0, 0]], [0, 1, 0, 0]));
+    assert_eq!(counted(true, (3, 1)), ([[0, 0], [0, 0], [0, 1], [1, 0]], [0, 0, 1, 1]));
 }

@@ -212,7 +212,7 @@ fn broken_frames_are_forwarded_and_counted_and_processed_as_far_as_they_go() {
     assert_eq!(errors(&mut bus, 0), [3]);
     assert!(!bus.segment.process_frame(bus.now, &mut frame[..13]), "no Ethernet frame at all");
     assert!(!bus.segment.process_frame(bus.now, &mut [0; 1515]), "longer than any");
-    let counters = bus.read(0, register::RECEIVE_ERROR_COUNTERS, 12).data;
+    let counters = bus.read(0, register::RX_ERROR_COUNTERS, 12).data;
     assert_eq!(counters, [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 }
 

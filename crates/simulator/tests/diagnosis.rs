@@ -36,8 +36,8 @@ fn found(rig: &mut Rig) -> Vec<Finding> {
 fn found_without_forwarded(rig: &Rig) -> Vec<Finding> {
     let mut all: Vec<_> = rig.main_device.sub_devices().iter().map(Examined::from).collect();
     for port in all.iter_mut().flat_map(|it| it.counters.as_mut()).flat_map(|it| &mut it.ports) {
-        port.invalid_frames = port.invalid_frames.saturating_add(port.forwarded);
-        port.forwarded = 0;
+        port.invalid_frames = port.invalid_frames.saturating_add(port.forwarded_rx_errors);
+        port.forwarded_rx_errors = 0;
     }
     judge(&all)
 }

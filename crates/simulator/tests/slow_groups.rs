@@ -118,8 +118,8 @@ proptest! {
 // feature(main-device): LRW, or LWR and LRD where a SubDevice is to have outputs and inputs in datagrams of their own
 #[test]
 fn outputs_and_inputs_go_in_datagrams_of_their_own_where_they_are_to() {
-    for separate in [false, true] {
-        let configuration = SubDeviceConfiguration { separate, ..Default::default() };
+    for lrw in [true, false] {
+        let configuration = SubDeviceConfiguration { lrw, ..Default::default() };
         let mut rig = Rig::new(
             described(vec![Default::default(), configuration]),
             vec![numbered(0, 1), numbered(1, 1)],
@@ -134,7 +134,7 @@ fn outputs_and_inputs_go_in_datagrams_of_their_own_where_they_are_to() {
         let seen = seen.lock().unwrap();
         let logical: Vec<_> =
             [Command::Lrw, Command::Lwr, Command::Lrd].map(|it| seen.contains(&it)).into();
-        assert_eq!(logical, [!separate, separate, separate], "{seen:?}");
+        assert_eq!(logical, [lrw, !lrw, !lrw], "{seen:?}");
     }
 }
 

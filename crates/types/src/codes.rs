@@ -27,7 +27,13 @@ macro_rules! codes {
                 }
             }
 
-            /// Text for a line of its own.
+            /// The code of this text; `None` for another.
+            #[must_use]
+            pub fn from_words(words: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|it| it.words() == words)
+            }
+
+            /// Text for a line of its own, and the name in JSON.
             #[must_use]
             pub const fn words(self) -> &'static str {
                 match self {

@@ -29,13 +29,6 @@ impl Twist {
         self.x.is_finite() && self.y.is_finite() && self.yaw.is_finite()
     }
 
-    /// Slowed down in all its parts alike until `speed`, which grows with it, is no more than `limit`: the base keeps to its
-    /// arc.
-    #[must_use]
-    pub fn slowed(self, speed: f64, limit: f64) -> Self {
-        if speed <= limit { self } else { self.scaled(limit / speed) }
-    }
-
     /// The same direction, slower or faster.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {

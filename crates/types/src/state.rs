@@ -160,6 +160,8 @@ codes! {
         NotPermitted = 12, "the permission to enable is missing (interlock)";
         /// The cycle is ending, and the controller did not bring the axis to rest.
         Ending = 13, "the cycle ends, and the controller did not bring the axis to rest";
+        /// Another axis was stopped that this one is to be stopped with.
+        OtherAxis = 14, "another axis was stopped, and this one with it";
     }
 }
 

@@ -63,7 +63,7 @@ impl OwnBus {
         self.until_read()?;
         let frames = self.main_device.reception();
         Ok(BusStatus {
-            phase: format!("{:?}", self.main_device.phase()),
+            phase: self.main_device.phase().to_string(),
             frames_sent: frames.sent,
             frames_answered: frames.accepted,
             frames_lost: frames.lost,

@@ -109,7 +109,7 @@ fn clear(place: &Place) -> Result<(), Failure> {
         let (found, status) = (bus.described()?, bus.diagnosed()?);
         let silent = found.iter().zip(&status.sub_devices).filter(|(_, now)| now.errors.is_none());
         let silent: Vec<String> = silent
-            .map(|(it, _)| crate::words::sub_devices::place(it.object.position.into(), &it.object.name))
+            .map(|(it, _)| control::bus::sub_device(it.object.position.into(), &it.object.name))
             .collect();
         if silent.is_empty() {
             return output::print(format!(

@@ -28,11 +28,10 @@ pub(crate) struct Events {
 impl Events {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let attached = Which(self.cycle.as_deref()).find()?;
-        let robot = attached.description();
         output::end_when_closed();
         for event in attached.bus()?.events(self.follow)? {
             let line = match (event, self.json) {
-                (Ok(event), false) => bus_event::line(&event, robot),
+                (Ok(event), false) => bus_event::line(&event),
                 (Ok(event), true) => serde_json::to_string(&event)?,
                 (Err(missed), false) => {
                     format!("{missed} events were missed: this program was too slow for them")

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
+use control::bus::sub_device;
 use ipc::bus::{BusStatus, SubDeviceErrorCounters, WorkingCounter};
 
 use onbeat::sub_devices::Described;
-
-use super::sub_devices::place;
 
 /// The cycle and its frames, then a line for each SubDevice that is not as it should be, or has counted errors.
 pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
@@ -25,7 +24,7 @@ pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
         }
         remarks.extend(now.errors.as_ref().and_then(errors));
         if !remarks.is_empty() {
-            let who = place(it.object.position.into(), &it.object.name);
+            let who = sub_device(it.object.position.into(), &it.object.name);
             let _ = writeln!(text, "{who}: {}", remarks.join("; "));
         }
     }
@@ -54,15 +53,15 @@ fn errors(counters: &SubDeviceErrorCounters) -> Option<String> {
     let ports = counters.ports.iter().enumerate().flat_map(|(port, it)| {
         let of_port = [
             (it.invalid_frames, "invalid frames"),
-            (it.receive_errors, "receive errors"),
-            (it.forwarded, "forwarded errors"),
+            (it.rx_errors, "RX errors"),
+            (it.forwarded_rx_errors, "forwarded RX errors"),
             (it.lost_links, "lost links"),
         ];
         of_port.map(move |(count, what)| (count, format!("{what} at port {port}")))
     });
     let others = [
-        (counters.processing_unit, "errors of the processing unit".to_owned()),
-        (counters.pdi, "errors of the PDI".to_owned()),
+        (counters.processing_unit_errors, "errors of the processing unit".to_owned()),
+        (counters.pdi_errors, "errors of the PDI".to_owned()),
     ];
     let words: Vec<String> = ports
         .chain(others)

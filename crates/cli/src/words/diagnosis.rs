@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use control::bus::sub_device;
 use ethercat::main_device::{self, ErrorCounters, Examined, PortErrors, Upstream, judge};
 use ethercat::register::DlStatus;
 use ipc::bus::{BusStatus, PortLink, RingStatus, SubDeviceErrorCounters, SubDeviceStatus};
@@ -9,7 +10,6 @@ use onbeat::sub_devices::Described;
 use serde_json::{Value, json};
 
 use super::bus_status::{counter, working_counters};
-use super::sub_devices::place;
 
 /// A bus at one instant, and what is wrong.
 pub(crate) struct Diagnosis<'a> {
@@ -100,7 +100,7 @@ impl<'a> Diagnosis<'a> {
     fn clocks(&self) -> String {
         let reference = self.status.reference_clock.map(usize::from).and_then(|position| {
             let it = self.found.get(position)?;
-            Some(place(position, &it.object.name))
+            Some(sub_device(position, &it.object.name))
         });
         match (self.spread(), reference) {
             (Some((least, most)), Some(reference)) => format!(
@@ -138,7 +138,7 @@ impl<'a> Diagnosis<'a> {
         let names = self.found.iter().map(|it| it.object.name.chars().count()).max().unwrap_or(0).max(4);
         let states = self.status.sub_devices.iter().map(|it| it.state.len()).max().unwrap_or(0).max(5);
         let mut text = format!(
-            "     {:names$}  {:states$}  clock ns  delay ns  proc  PDI  port  link  frames  invalid  receive  forwarded  lost\n",
+            "     {:names$}  {:states$}  clock ns  delay ns  proc  PDI  port  link  frames  invalid       RX  forwarded  lost\n",
             "name", "state"
         );
         let entry = |it: &Described| it.object.entry_port;
@@ -150,8 +150,8 @@ impl<'a> Diagnosis<'a> {
                 now.state,
                 number(now.clock_difference_ns.map(i64::from)),
                 number(it.object.delay_ns.map(i64::from)),
-                number(now.errors.map(|errors| errors.processing_unit.into())),
-                number(now.errors.map(|errors| errors.pdi.into())),
+                number(now.errors.map(|errors| errors.processing_unit_errors.into())),
+                number(now.errors.map(|errors| errors.pdi_errors.into())),
             );
             let hangs_on = |port: u8| {
                 self.found.iter().any(|other| {
@@ -205,7 +205,7 @@ fn ring_break(found: &[Described], status: &BusStatus) -> Option<Finding> {
     let between = open?;
     let name = |position: usize| {
         let name = found.get(position).map_or("?", |it| it.object.name.as_str());
-        place(position, name)
+        sub_device(position, name)
     };
     let words = between.map(|end| end.words(name)).join(" and ");
     let sentence = format!(
@@ -235,8 +235,8 @@ fn port_cells(now: &SubDeviceStatus, port: usize) -> String {
     format!(
         "{link:<4}  {frames:<6}  {:>7}  {:>7}  {:>9}  {:>4}",
         count(errors.map(|it| it.invalid_frames)),
-        count(errors.map(|it| it.receive_errors)),
-        count(errors.map(|it| it.forwarded)),
+        count(errors.map(|it| it.rx_errors)),
+        count(errors.map(|it| it.forwarded_rx_errors)),
         count(errors.map(|it| it.lost_links)),
     )
 }
@@ -245,7 +245,7 @@ fn port_cells(now: &SubDeviceStatus, port: usize) -> String {
 fn states(found: &[Described], status: &BusStatus, is_running: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (position, (it, now)) in found.iter().zip(&status.sub_devices).enumerate() {
-        let who = place(position, &it.object.name);
+        let who = sub_device(position, &it.object.name);
         let mut find = |fault, sentence| {
             let ends = vec![(Some(it.object.position), None)];
             findings.push(Finding { fault, ends, count: 0, sentence });
@@ -296,11 +296,15 @@ fn examined<'a>(
 fn counters(found: SubDeviceErrorCounters) -> ErrorCounters {
     let port = |it: ipc::bus::PortErrorCounters| PortErrors {
         invalid_frames: it.invalid_frames,
-        receive_errors: it.receive_errors,
-        forwarded: it.forwarded,
+        rx_errors: it.rx_errors,
+        forwarded_rx_errors: it.forwarded_rx_errors,
         lost_links: it.lost_links,
     };
-    ErrorCounters { ports: found.ports.map(port), processing_unit: found.processing_unit, pdi: found.pdi }
+    ErrorCounters {
+        ports: found.ports.map(port),
+        processing_unit_errors: found.processing_unit_errors,
+        pdi_errors: found.pdi_errors,
+    }
 }
 
 fn dl_status(links: [PortLink; 4]) -> DlStatus {

@@ -1,7 +1,7 @@
 //! When something happened, for people: wall time and the number of the cycle.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
@@ -27,16 +27,10 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Time something took: as exact as people want to know.
-pub(crate) fn span(time: Duration) -> String {
-    match time.as_secs_f64() {
-        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
-        seconds => format!("{seconds:.1} s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     // feature(program): what happens has UTC, cycle, place and cause; a drive in fault or without main power is named; a lost bus says for how long
@@ -45,10 +39,6 @@ mod tests {
         let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_246_827_123);
         let moment = Moment { wall, cycle: 1234 };
         assert_eq!(moment.to_string(), "2026-11-21T07:40:27.123Z cycle 1234");
-        assert_eq!(
-            [span(Duration::from_micros(1_500)), span(Duration::from_millis(61_040))],
-            ["2 ms", "61.0 s"]
-        );
     }
 
     #[test]

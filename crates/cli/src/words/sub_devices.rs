@@ -5,11 +5,6 @@ use std::fmt::Write as _;
 
 use super::tree::tree;
 
-/// A SubDevice, as people find it.
-pub(crate) fn place(position: usize, name: &str) -> String {
-    format!("SubDevice {position} \"{name}\"")
-}
-
 /// The bus as a tree, one SubDevice a line; with `details`, what each one is made of below it.
 pub(crate) fn drawing(sub_devices: &[Described], details: bool) -> String {
     let upstream: Vec<_> = sub_devices

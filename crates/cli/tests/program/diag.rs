@@ -62,7 +62,7 @@ impl BadCable {
         let sub_device = |number: usize| {
             let mut errors = SubDeviceErrorCounters::default();
             match number {
-                1 => errors.ports[1].forwarded = self.damaged,
+                1 => errors.ports[1].forwarded_rx_errors = self.damaged,
                 2 => errors.ports[0].invalid_frames = self.damaged,
                 _ => {}
             }

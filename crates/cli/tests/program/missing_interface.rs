@@ -13,5 +13,13 @@ fn every_command_names_the_interface() {
     ] {
         let ran = run(arguments);
         assert!(ran.sentence().contains("no-such-nic"), "{arguments:?}: {}", ran.stderr);
+        let nameless: Vec<&str> =
+            arguments.iter().map(|it| if *it == "no-such-nic" { "" } else { it }).collect();
+        let ran = run(&nameless);
+        assert!(
+            ran.sentence().contains("the name of the interface is empty, expected one of: "),
+            "{}",
+            ran.stderr
+        );
     }
 }

@@ -25,7 +25,7 @@ fn a_kept_sii_that_is_broken_is_told() {
     fs::write(&broken, "no SII").unwrap();
     let ran = run(&["simulate", "--iface", "lo", "--sii", folder.to_str().unwrap()]);
     let sentence = format!(
-        "onbeat: {}: SII image of 6 bytes, expected at least 128 (the header): remove the file to begin with a new SII\n",
+        "onbeat: {}: SII image cut short: 6 bytes, expected at least 128, the header: remove the file to begin with a new SII\n",
         broken.display()
     );
     fs::remove_dir_all(&folder).unwrap();

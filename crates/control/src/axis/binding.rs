@@ -2,22 +2,18 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::object::{
-    CONTROLWORD, ERROR_CODE, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE,
-    STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE,
-    VELOCITY_ACTUAL_VALUE, of_axis,
-};
+use ethercat::cia402::object::{ERROR_CODE, of_axis};
 use ethercat::cia402::{
-    CyclicMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
-    Statusword,
+    Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State, Statusword,
 };
 use ethercat::main_device::{MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
 use motion::homing::Home;
-use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, OtherAxis, Seen, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
-use super::safety::{AxisSafety, BrakeOutput, Sight};
+use super::fields::{Fields, InputFields, Lacking, OutputFields};
+use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
 
@@ -44,35 +40,20 @@ pub(super) struct Axis {
     command: AxisCommand,
     /// Report of the axis, before anything else changed it.
     feedback: AxisFeedback,
+    /// Following error as its drive counts it, where it does.
+    following_error: Option<Radians>,
     /// Cycles in a row up to this one in which it was not heard of, as in [`motion::supervision::Seen`].
     missed: u64,
     /// It is heard of in this cycle.
     heard: bool,
     /// Permission of the machine around it.
     interlock: InterlockState,
+    /// It was not on the bus, and need not be, since it was stopped.
+    stays_away: bool,
     /// Since its inputs came in last.
     unheard: Duration,
     /// Longest time between two positions that tell a velocity: over a longer one it is no more than a mean.
     longest_step: Duration,
-}
-
-#[derive(Debug)]
-struct InputFields {
-    statusword: PdoField,
-    position: PdoField,
-    velocity: Option<PdoField>,
-    torque: Option<PdoField>,
-    mode: Option<PdoField>,
-    error_code: Option<PdoField>,
-}
-
-#[derive(Debug)]
-struct OutputFields {
-    controlword: PdoField,
-    position: Option<PdoField>,
-    velocity: Option<PdoField>,
-    torque: Option<PdoField>,
-    mode: Option<PdoField>,
 }
 
 impl Axis {
@@ -94,27 +75,17 @@ impl Axis {
         let own = |index| of_axis(index, *drive_axis);
         let input = |index| mapping.input(own(index), 0).and_then(|field| field.within(32, inputs));
         let output = |index| mapping.output(own(index), 0).and_then(|field| field.within(32, outputs));
-        let missing = |(index, object), direction| AxisError::NotMapped {
+        let missing = |Lacking { object: (index, object), direction }| AxisError::NotMapped {
             axis: name.clone(),
             sub_device: sub_device.name.clone(),
             object,
             index: own(index),
             direction,
         };
-        let target = match mode {
-            CyclicMode::Position => (TARGET_POSITION, "target position"),
-            CyclicMode::Velocity => (TARGET_VELOCITY, "target velocity"),
-            CyclicMode::Torque => (TARGET_TORQUE, "target torque"),
-        };
-        output(target.0).ok_or_else(|| missing(target, "outputs"))?;
+        let fields = Fields::find(*mode, input, output).map_err(missing)?;
         let home = Home::new(configuration.homing);
         if home.patience().is_some() {
-            let (asked, shown) = (
-                (MODES_OF_OPERATION, "modes of operation"),
-                (MODES_OF_OPERATION_DISPLAY, "modes of operation display"),
-            );
-            output(asked.0).ok_or_else(|| missing(asked, "outputs"))?;
-            input(shown.0).ok_or_else(|| missing(shown, "inputs"))?;
+            fields.changes_mode().map_err(missing)?;
             if configuration.supervision.is_none() {
                 return Err(AxisError::UnsupervisedHoming { axis: name.clone() });
             }
@@ -123,24 +94,8 @@ impl Axis {
             sub_device: *position,
             drive_axis: *drive_axis,
             scale: *scale,
-            inputs: InputFields {
-                statusword: input(STATUSWORD)
-                    .ok_or_else(|| missing((STATUSWORD, "statusword"), "inputs"))?,
-                position: input(POSITION_ACTUAL_VALUE)
-                    .ok_or_else(|| missing((POSITION_ACTUAL_VALUE, "position actual value"), "inputs"))?,
-                velocity: input(VELOCITY_ACTUAL_VALUE),
-                torque: input(TORQUE_ACTUAL_VALUE),
-                mode: input(MODES_OF_OPERATION_DISPLAY),
-                error_code: input(ERROR_CODE),
-            },
-            outputs: OutputFields {
-                controlword: output(CONTROLWORD)
-                    .ok_or_else(|| missing((CONTROLWORD, "controlword"), "outputs"))?,
-                position: output(TARGET_POSITION),
-                velocity: output(TARGET_VELOCITY),
-                torque: output(TARGET_TORQUE),
-                mode: output(MODES_OF_OPERATION),
-            },
+            inputs: fields.inputs,
+            outputs: fields.outputs,
             drive: Drive::new(*mode, step_in_counts(scale, *maximum_step)),
             input: None,
             counts: None,
@@ -150,9 +105,11 @@ impl Axis {
             safety: AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
+            following_error: None,
             missed: 0,
             heard: true,
             interlock: InterlockState::Clear,
+            stays_away: false,
             unheard: Duration::ZERO,
             longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
         })
@@ -213,6 +170,8 @@ impl Axis {
             }
             (None, _) => RadiansPerSecond::ZERO,
         };
+        let following_error = self.inputs.following_error.map(|field| field.read_signed(image));
+        self.following_error = following_error.map(|counts| self.scale.position(counts));
         report.counts = Some((input.position, self.scale.counts_per_radian()));
         report.state = input.statusword.state();
         report.statusword = input.statusword;
@@ -234,12 +193,12 @@ impl Axis {
         };
     }
 
-    /// Command for the axis, made safe; `stale` and `ending` as in [`motion::supervision::Seen`].
-    pub(super) fn supervise(
+    /// Decides whether the axis is stopped or let go, by what its controller asks; `stale` and `ending` as in
+    /// [`motion::supervision::Seen`].
+    pub(super) fn judge(
         &mut self,
         elapsed: Seconds,
         asked: &AxisCommand,
-        report: &mut AxisReport,
         stale: Option<Seconds>,
         ending: Ending,
     ) {
@@ -252,19 +211,42 @@ impl Axis {
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
-        let sight = Sight {
+        let seen = Seen {
             feedback: self.feedback,
-            state: self.input.map_or(self.drive.state(), |input| input.statusword.state()),
-            holds_at: self.holds_at(counts),
-            homing: self.drive.is_homing(),
+            following_error: self.following_error,
             stale,
             missed: self.missed,
+            homing: self.drive.is_homing(),
             interlock: self.interlock,
             ending,
+            ..Seen::default()
         };
+        self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
+    }
+
+    /// State of its drive, as its statusword says it in this cycle, else as it was last.
+    fn state(&self) -> Option<State> {
+        self.input.map_or(self.drive.state(), |input| input.statusword.state())
+    }
+
+    /// Its stop, for axes that are stopped with it. One that is not on the bus, and need not be, stops nobody until it has come and moved.
+    pub(super) fn stop_for_others(&mut self, absent: bool) -> OtherAxis {
+        let stop = self.safety.stop_for_others();
+        self.stays_away = stop != OtherAxis::Free && (absent || self.stays_away);
+        if self.stays_away { OtherAxis::Free } else { stop }
+    }
+
+    /// Stops it with another axis, as long as that is stopped. True if that has just begun.
+    pub(super) fn stop_with(&mut self, other: OtherAxis) -> bool {
+        self.safety.stop_with(other)
+    }
+
+    /// Command for the axis, made safe, once it is judged.
+    pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
-        (self.command, report.stop) = self.safety.step(elapsed, asked, &sight);
-        let enabled = self.heard && sight.state == Some(State::OperationEnabled);
+        (self.command, report.stop) = self.safety.step(elapsed);
+        let state = self.state();
+        let enabled = self.heard && state == Some(State::OperationEnabled);
         report.was_enabled |= enabled;
         let forbidden = report.stop == Some(StopReason::NotPermitted);
         let now_permitted = before == Some(StopReason::NotPermitted) && !forbidden;

@@ -64,6 +64,24 @@ pub enum AxisError {
         /// Name of the axis.
         axis: String,
     },
+    /// It stops an axis that is not there.
+    #[error("axis \"{axis}\": it stops the axis at place {place}, but there are {found} axes")]
+    StopsNobody {
+        /// Name of the axis.
+        axis: String,
+        /// Place of the other, from 0.
+        place: usize,
+        /// Axes there are.
+        found: usize,
+    },
+    /// It is to be stopped with others, or others with it, and nobody would.
+    #[error(
+        "axis \"{axis}\": it is stopped with others, or they with it, and it has no supervision; give it some"
+    )]
+    UnsupervisedStop {
+        /// Name of the axis.
+        axis: String,
+    },
     /// Its brake hangs on an output that is not there.
     #[error(
         "axis \"{axis}\": its brake is at digital output {channel} of SubDevice {position}, which has {found} digital \

@@ -6,7 +6,9 @@
 mod binding;
 mod error;
 mod fault;
+mod fields;
 mod safety;
+mod together;
 
 use std::time::Duration;
 
@@ -14,12 +16,13 @@ use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::main_device::MainDevice;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
-use motion::supervision::{Ending, InterlockState};
+use motion::supervision::{Ending, InterlockState, StopReason};
 use motion::{AxisScale, AxisSetpoint, Radians, Seconds, supervision};
 pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport};
 use binding::Axis;
+use together::Together;
 
 pub use error::AxisError;
 pub(crate) use fault::FaultCodes;
@@ -56,6 +59,9 @@ pub struct AxisConfiguration {
     pub homing: Homing,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
+    /// Places of the axes that are stopped with it: brought to rest within their own limits in the cycle in which it is stopped. Both have
+    /// supervision.
+    pub stops: Vec<usize>,
 }
 
 impl AxisConfiguration {
@@ -72,6 +78,7 @@ impl AxisConfiguration {
             supervision: None,
             homing: Homing::Never,
             brake: None,
+            stops: Vec::new(),
         }
     }
 }
@@ -91,6 +98,7 @@ pub(crate) struct Axes {
     axes: Vec<Axis>,
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
+    together: Together,
 }
 
 impl Axes {
@@ -119,7 +127,8 @@ impl Axes {
         let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
         let reports = vec![AxisReport::default(); axes.len()];
         let commands = vec![AxisCommand::default(); axes.len()];
-        Ok(Self { axes, reports, commands })
+        let together = Together::of(configurations)?;
+        Ok(Self { axes, reports, commands, together })
     }
 
     /// Image to feedback.
@@ -146,9 +155,16 @@ impl Axes {
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
+        for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
+            axis.judge(elapsed, command, stale, ending);
+        }
+        self.together.stop(&mut self.axes, &mut self.reports);
         for ((axis, report), command) in self.axes.iter_mut().zip(&mut self.reports).zip(&mut self.commands)
         {
-            axis.supervise(elapsed, command, report, stale, ending);
+            axis.supervise(elapsed, command, report);
+            if report.stop != Some(StopReason::OtherAxis) {
+                report.stopped_with = None;
+            }
             command.home = false;
         }
     }

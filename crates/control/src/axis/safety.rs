@@ -5,10 +5,9 @@ use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
-    BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, Seen, Settings, StopReason,
-    Supervisor,
+    BLIND_CYCLES, Intervention, OUTAGE_CYCLES, OtherAxis, Seen, Settings, StopReason, Supervisor,
 };
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
@@ -18,6 +17,11 @@ use crate::controller::AxisCommand;
 pub(super) struct AxisSafety {
     supervisor: Option<Supervisor>,
     brake: Option<BrakeAtWork>,
+    /// Command of this cycle as far as it is made safe, and what it is judged by.
+    command: AxisCommand,
+    state: Option<State>,
+    holds_at: Radians,
+    seen: Seen,
     /// Cycles for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
     /// Cycles after which the drive of an axis that is not heard of is asked for a quick stop.
@@ -31,25 +35,6 @@ struct BrakeAtWork {
     brake: Brake,
     output: Option<BrakeOutput>,
     now: Braked,
-}
-
-/// View of an axis on a cycle.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
-    pub(super) feedback: AxisFeedback,
-    pub(super) state: Option<State>,
-    /// The target position the drive was last sent.
-    pub(super) holds_at: Radians,
-    /// The drive has the axis, to find its home.
-    pub(super) homing: bool,
-    /// As in [`Seen`].
-    pub(super) stale: Option<Seconds>,
-    /// As in [`Seen`].
-    pub(super) missed: u64,
-    /// As in [`Seen`].
-    pub(super) interlock: InterlockState,
-    /// As in [`Seen`].
-    pub(super) ending: Ending,
 }
 
 impl AxisSafety {
@@ -70,7 +55,17 @@ impl AxisSafety {
         let (outage_cycles, braking) =
             (outage_cycles.ceil() as u64, (QUICK_STOP_TIME / period).ceil() as u64);
         let give_up_cycles = outage_cycles.saturating_add(braking);
-        Ok(Self { supervisor, brake, anchored: 0, outage_cycles, give_up_cycles })
+        Ok(Self {
+            supervisor,
+            brake,
+            command: AxisCommand::default(),
+            state: None,
+            holds_at: Radians::default(),
+            seen: Seen::default(),
+            anchored: 0,
+            outage_cycles,
+            give_up_cycles,
+        })
     }
 
     /// The phase a controller is shown.
@@ -79,25 +74,25 @@ impl AxisSafety {
         self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
     }
 
-    /// Command the drive gets, and the reason for which the axis is stopped or held back.
-    pub(super) fn step(
+    /// Decides whether the axis is stopped or let go; what it finds may stop others before [`Self::step`]. `holds_at` is the
+    /// target position the drive was last sent.
+    pub(super) fn judge(
         &mut self,
         elapsed: Seconds,
         asked: &AxisCommand,
-        sight: &Sight,
-    ) -> (AxisCommand, Option<StopReason>) {
-        let Sight { feedback, state, holds_at, homing, stale, missed, interlock, ending } = *sight;
+        state: Option<State>,
+        holds_at: Radians,
+        mut seen: Seen,
+    ) {
         let mut command = *asked;
-        let mut reason = None;
-        let holding = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
-        let phase = match homing {
+        seen.feedback.phase = match seen.homing {
             // No set-points to watch over: the drive does as it was told once.
             true => AxisPhase::NotEnabled,
-            false => self.held(feedback.phase, holds_at),
+            false => self.held(seen.feedback.phase, holds_at),
         };
         if self.anchored == 2 {
             // It was asked before the jump.
-            command.setpoint = holding;
+            command.setpoint = holding(holds_at);
         }
         self.anchored = self.anchored.saturating_sub(1);
         if let Some(supervisor) = &mut self.supervisor {
@@ -110,11 +105,31 @@ impl AxisSafety {
                     _ => {}
                 }
             }
-            let fault = state.is_some_and(State::is_faulted);
-            let feedback = AxisFeedback { phase, ..feedback };
-            let braking = matches!(command.request, Request::Halt | Request::QuickStop);
-            let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending, braking };
-            let supervised = supervisor.step(elapsed, command.setpoint, &seen);
+            seen.fault = state.is_some_and(State::is_faulted);
+            seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
+            supervisor.judge(elapsed, command.setpoint, &seen);
+        }
+        (self.command, self.state, self.holds_at, self.seen) = (command, state, holds_at, seen);
+    }
+
+    /// Its stop, for axes that are stopped with it.
+    pub(super) fn stop_for_others(&self) -> OtherAxis {
+        self.supervisor.as_ref().map_or(OtherAxis::Free, Supervisor::stop_for_others)
+    }
+
+    /// Stops it with another axis, as long as that is stopped. True if that has just begun.
+    pub(super) fn stop_with(&mut self, other: OtherAxis) -> bool {
+        self.supervisor.as_mut().is_some_and(|supervisor| supervisor.stop_with(other))
+    }
+
+    /// Command the drive gets, and the reason for which the axis is stopped or held back.
+    pub(super) fn step(&mut self, elapsed: Seconds) -> (AxisCommand, Option<StopReason>) {
+        let Seen { homing, missed, .. } = self.seen;
+        let (mut command, state) = (self.command, self.state);
+        let mut reason = None;
+        let holding = holding(self.holds_at);
+        if let Some(supervisor) = &mut self.supervisor {
+            let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
             command.setpoint = supervised.setpoint;
             command.request = overruled(command.request, supervised.intervention);
             reason = supervised.reason;
@@ -215,6 +230,11 @@ impl AxisSafety {
             _ => phase,
         }
     }
+}
+
+/// Set-point of an axis that is held.
+fn holding(position: Radians) -> AxisSetpoint {
+    AxisSetpoint { position, ..AxisSetpoint::default() }
 }
 
 /// Time a quick stop is given that nobody sees.

@@ -337,7 +337,7 @@ fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
     };
     BusStatus {
         cycle: status.cycle,
-        phase: format!("{:?}", status.phase),
+        phase: status.phase.to_string(),
         frames_sent: status.reception.sent,
         frames_answered: status.reception.accepted,
         frames_lost: status.reception.lost,
@@ -388,11 +388,15 @@ fn links(found: DlStatus) -> [PortLink; 4] {
 fn errors(found: ErrorCounters) -> SubDeviceErrorCounters {
     let ports = found.ports.map(|port| PortErrorCounters {
         invalid_frames: port.invalid_frames,
-        receive_errors: port.receive_errors,
-        forwarded: port.forwarded,
+        rx_errors: port.rx_errors,
+        forwarded_rx_errors: port.forwarded_rx_errors,
         lost_links: port.lost_links,
     });
-    SubDeviceErrorCounters { ports, processing_unit: found.processing_unit, pdi: found.pdi }
+    SubDeviceErrorCounters {
+        ports,
+        processing_unit_errors: found.processing_unit_errors,
+        pdi_errors: found.pdi_errors,
+    }
 }
 
 /// Outcome of requests of a cycle that has ended.

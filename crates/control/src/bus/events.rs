@@ -1,37 +1,267 @@
-//! Events of a cycle as other programs are told of them.
+//! Events of a cycle as people and other programs are told of them: message, severity and sentence, an arm each.
 
+use ethercat::cia402::ErrorCode;
 use ethercat::main_device::{Event as BusEvent, FindingEnd};
-use ipc::bus::{Bytes, Event, Happening as Reported, RingEnd};
+use ethercat::wire::MacAddress;
+use ipc::bus::Severity::{Error, Ok as Good, Warning};
+use ipc::bus::{Bytes, Event, Happening as Reported, RingEnd, Severity};
+use types::state::StopReason;
+use types::{InterlockKind, LockState};
 
+use super::names::{PartNames, span};
 use crate::observer::{CycleEvent, Happening};
 
 /// An event for other programs; `None` for one that is nobody else's concern.
 #[must_use]
-pub fn event(event: &CycleEvent) -> Option<Event> {
-    Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), what: told(&event.what)? })
+pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
+    let (what, severity, sentence) = told(&event.what, &[], names)?;
+    Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), severity, sentence, what })
 }
 
-fn told(what: &Happening) -> Option<Reported> {
+/// Sentence of an event that may be of several axes or SubDevices: `others` are those of further events that are
+/// [alike](is_alike). `None` for an event that is nobody's concern.
+#[must_use]
+pub fn sentence(what: &Happening, others: &[Happening], names: &PartNames) -> Option<String> {
+    told(what, others, names).map(|(_, _, sentence)| sentence)
+}
+
+/// True if two events differ in nothing but their axis or SubDevice, and have one sentence.
+#[must_use]
+pub fn is_alike(one: &Happening, other: &Happening) -> bool {
+    match (one, other) {
+        (Happening::SubDeviceLost { .. }, Happening::SubDeviceLost { .. })
+        | (Happening::AxisFreed { .. }, Happening::AxisFreed { .. })
+        | (Happening::Bus(BusEvent::Joined { .. }), Happening::Bus(BusEvent::Joined { .. })) => true,
+        (Happening::SubDeviceBack { after, .. }, Happening::SubDeviceBack { after: other, .. }) => {
+            after == other
+        }
+        (
+            Happening::AxisStopped { reason, with, .. },
+            Happening::AxisStopped { reason: other, with: other_with, .. },
+        ) => (reason, with) == (other, other_with),
+        _ => false,
+    }
+}
+
+/// Place of the axis or SubDevice of an event that may be alike another.
+#[must_use]
+pub fn place(what: &Happening) -> Option<usize> {
+    match *what {
+        Happening::SubDeviceLost { position } | Happening::SubDeviceBack { position, .. } => Some(position),
+        Happening::AxisStopped { axis, .. } | Happening::AxisFreed { axis } => Some(axis),
+        Happening::Bus(BusEvent::Joined { position }) => Some(position.into()),
+        _ => None,
+    }
+}
+
+type Told = (Reported, Severity, String);
+
+fn told(what: &Happening, others: &[Happening], names: &PartNames) -> Option<Told> {
+    let all = |first: usize| [first].into_iter().chain(others.iter().filter_map(place)).collect::<Vec<_>>();
     Some(match *what {
-        Happening::Bus(ref event) => return of_bus(event),
-        Happening::SubDeviceLost { position } => Reported::SubDeviceLost { position },
-        Happening::SubDeviceBack { position, after } => Reported::SubDeviceBack { position, after },
+        Happening::Bus(ref event) => return of_bus(event, &all, names),
+        Happening::SubDeviceLost { position } => (
+            Reported::SubDeviceLost { position },
+            Error,
+            format!("no process data of {}", names.sub_devices(&all(position))),
+        ),
+        Happening::SubDeviceBack { position, after } => (
+            Reported::SubDeviceBack { position, after },
+            Good,
+            format!(
+                "process data again of {} after {}",
+                names.sub_devices(&all(position)),
+                names.cycles(after)
+            ),
+        ),
         Happening::ClockLock { state, phase_error_ns } => {
-            Reported::ClockLock { state: state.name().to_owned(), phase_error_ns }
+            let error = phase_error_ns as f64 / 1e3;
+            let (severity, sentence) = match state {
+                LockState::Locked => (Good, "locked to the reference clock"),
+                _ => (
+                    Warning,
+                    "not locked to the reference clock any more: it jumped, was not heard of, or this host stood still",
+                ),
+            };
+            let separator = if severity == Good { ',' } else { ';' };
+            (
+                Reported::ClockLock { state: state.name().to_owned(), phase_error_ns },
+                severity,
+                format!("{sentence}{separator} phase error {error:.1} us"),
+            )
         }
-        Happening::LinkFailed { code } => Reported::LinkFailed { code },
-        Happening::LinkWorks { after } => Reported::LinkWorks { after },
-        Happening::RingOpen { between } => Reported::RingOpen { between: between.map(ring_end) },
-        Happening::RingClosed { after } => Reported::RingClosed { after },
-        Happening::AxisStopped { axis, reason } => {
-            Reported::AxisStopped { axis, reason: reason.words().to_owned() }
+        Happening::LinkFailed { code } => (
+            Reported::LinkFailed { code },
+            Error,
+            format!("{}: {}", names.interface(), std::io::Error::from_raw_os_error(code)),
+        ),
+        Happening::LinkWorks { after } => (
+            Reported::LinkWorks { after },
+            Good,
+            format!("{}: it takes frames again after {}", names.interface(), names.cycles(after)),
+        ),
+        Happening::RingOpen { between } => {
+            let between = between.map(ring_end);
+            let sentence =
+                format!("the ring is open between {}; it goes on from both ends", names.cable(between));
+            (Reported::RingOpen { between }, Warning, sentence)
         }
-        Happening::AxisFreed { axis } => Reported::AxisFreed { axis },
-        Happening::DriveFault { axis, position, code } => {
-            Reported::DriveFault { axis, position, error_code: code }
+        Happening::RingClosed { after } => (
+            Reported::RingClosed { after },
+            Good,
+            format!("the ring is closed again after {}", names.cycles(after)),
+        ),
+        Happening::AxisStopped { axis, reason, with } => {
+            let why = stop_reason(reason, with.map(|other| names.axis(other)));
+            (
+                Reported::AxisStopped { axis, reason: reason.words().to_owned(), stopped_with: with },
+                Error,
+                format!("{} held: {why}", names.axes_are(&all(axis))),
+            )
         }
-        Happening::Interlock { interlock, allows } => Reported::Interlock { interlock, allows },
-        Happening::Stalled { cycles } => Reported::Stalled { cycles },
+        Happening::AxisFreed { axis } => {
+            (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
+        }
+        Happening::DriveFault { axis, position, code } => (
+            Reported::DriveFault { axis, position, error_code: code },
+            Error,
+            format!(
+                "axis \"{}\" at {} is in fault: {}",
+                names.axis(axis),
+                names.sub_device(position),
+                error_code(code)
+            ),
+        ),
+        Happening::Interlock { interlock, allows } => {
+            let known = names.interlocks.get(interlock);
+            let (severity, does) = match (allows, known.map(|it| it.kind)) {
+                (true, _) => (Good, "allows again"),
+                (false, Some(InterlockKind::Stop)) => (Warning, "stops its axes"),
+                (false, _) => (Warning, "does not permit its axes to be enabled"),
+            };
+            let who = known.map_or_else(
+                || interlock.to_string(),
+                |it| format!("\"{}\" at {}", it.name, names.sub_device(it.sub_device)),
+            );
+            (Reported::Interlock { interlock, allows }, severity, format!("interlock {who} {does}"))
+        }
+        Happening::Stalled { cycles } => (
+            Reported::Stalled { cycles },
+            Warning,
+            format!(
+                "this process or machine stood still for {cycles} cycles: run it with --explain to see why"
+            ),
+        ),
+    })
+}
+
+fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames) -> Option<Told> {
+    let who = |position: u16| names.sub_device(position.into());
+    Some(match *event {
+        BusEvent::BringUpPhase { phase, .. } => (
+            Reported::Phase { phase: phase.words().to_owned() },
+            Good,
+            format!("the bus is in phase {phase}"),
+        ),
+        BusEvent::Failed(ref error) => {
+            let text = error.to_string();
+            (Reported::BusFailed { text: text.clone() }, Error, format!("the bus failed: {text}"))
+        }
+        BusEvent::StateChanged { position, status, code } => (
+            Reported::StateChanged {
+                position: position.into(),
+                state: status.to_string(),
+                al_status_code: code.0,
+                al_status_text: code.text().to_owned(),
+            },
+            Error,
+            format!("{} is in {status}, AL status code {code}", who(position)),
+        ),
+        BusEvent::Unreachable { position } => (
+            Reported::Unreachable { position: position.into() },
+            Error,
+            format!("{} does not answer any more: check its power and the cable to it", who(position)),
+        ),
+        BusEvent::Absent { position } => (
+            Reported::Absent { position: position.into() },
+            Warning,
+            format!("{} is not on the bus; it joins when it comes", who(position)),
+        ),
+        BusEvent::Joined { position } => {
+            let all = all(position.into());
+            let have = if all.len() == 1 { "has joined and is" } else { "have joined and are" };
+            (
+                Reported::Joined { position: position.into() },
+                Good,
+                format!("{} {have} in Op", names.sub_devices(&all)),
+            )
+        }
+        BusEvent::Reconfiguring { position } => (
+            Reported::Reconfiguring { position: position.into() },
+            Warning,
+            format!("{} is configured anew", who(position)),
+        ),
+        BusEvent::Recovered { position, anew } => (
+            Reported::Recovered { position: position.into(), anew },
+            Good,
+            format!("{} is in Op again", who(position)),
+        ),
+        BusEvent::NotRecovered { position, ref error, again_in } => {
+            let text = error.to_string();
+            let next = match again_in {
+                Some(pause) => format!("tried again in {}", span(pause)),
+                None => "left alone until it vanishes and comes again".to_owned(),
+            };
+            let sentence = format!("{} could not be brought back to Op: {text}; {next}", who(position));
+            let again_in_ns = again_in.map(types::time::nanoseconds);
+            (Reported::NotRecovered { position: position.into(), text, again_in_ns }, Error, sentence)
+        }
+        BusEvent::Stranger { place, ref identity, known } => {
+            let found = format!("{identity} serial {}", identity.serial);
+            let sentence = match known {
+                Some(position) => format!(
+                    "{} stands at place {place} of the bus, and not in its own: it is left in Init; put it back: {found}",
+                    who(position)
+                ),
+                None => format!(
+                    "a SubDevice that is none of those missing stands at place {place} of the bus, and is left in Init: {found}"
+                ),
+            };
+            let what = Reported::Stranger {
+                place: place.into(),
+                known: known.map(usize::from),
+                vendor_id: identity.vendor_id,
+                product_code: identity.product_code,
+                revision: identity.revision,
+                serial: identity.serial,
+            };
+            (what, Warning, sentence)
+        }
+        BusEvent::SyncMissed { position, miss } => {
+            let text = miss.to_string();
+            let sentence = format!("SYNC0 of {} is started anew: {text}", who(position));
+            (Reported::SyncMissed { position: position.into(), text }, Warning, sentence)
+        }
+        BusEvent::OtherMainDevice { source, frames } => (
+            Reported::OtherMainDevice { source: source.to_string(), frames },
+            Warning,
+            other_main_device(source, frames),
+        ),
+        BusEvent::Emergency { position, error_code: code, error_register, manufacturer } => (
+            Reported::Emergency {
+                position: position.into(),
+                error_code: code,
+                error_register,
+                data: Bytes(manufacturer.into()),
+            },
+            Error,
+            format!(
+                "{} sends an emergency: {}, error register {error_register:#04x}, {manufacturer:02x?}",
+                who(position),
+                error_code(code)
+            ),
+        ),
+        BusEvent::Mailbox(_) => return None,
     })
 }
 
@@ -41,46 +271,93 @@ pub fn ring_end(end: FindingEnd) -> RingEnd {
     RingEnd { position: end.position.map(usize::from), port: end.port }
 }
 
-fn of_bus(event: &BusEvent) -> Option<Reported> {
-    Some(match *event {
-        BusEvent::BringUpPhase { phase, .. } => Reported::Phase { phase: format!("{phase:?}") },
-        BusEvent::Failed(ref error) => Reported::BusFailed { text: error.to_string() },
-        BusEvent::StateChanged { position, status, code } => Reported::StateChanged {
-            position: position.into(),
-            state: status.to_string(),
-            al_status_code: code.0,
-            al_status_text: code.text().to_owned(),
-        },
-        BusEvent::Unreachable { position } => Reported::Unreachable { position: position.into() },
-        BusEvent::Absent { position } => Reported::Absent { position: position.into() },
-        BusEvent::Joined { position } => Reported::Joined { position: position.into() },
-        BusEvent::Reconfiguring { position } => Reported::Reconfiguring { position: position.into() },
-        BusEvent::Recovered { position, anew } => Reported::Recovered { position: position.into(), anew },
-        BusEvent::NotRecovered { position, ref error, again_in } => Reported::NotRecovered {
-            position: position.into(),
-            text: error.to_string(),
-            again_in_ns: again_in.map(types::time::nanoseconds),
-        },
-        BusEvent::Stranger { place, ref identity, known } => Reported::Stranger {
-            place: place.into(),
-            known: known.map(usize::from),
-            vendor_id: identity.vendor_id,
-            product_code: identity.product_code,
-            revision: identity.revision,
-            serial: identity.serial,
-        },
-        BusEvent::SyncMissed { position, miss } => {
-            Reported::SyncMissed { position: position.into(), text: miss.to_string() }
+/// Another MainDevice on the wire, as a sentence.
+#[must_use]
+pub fn other_main_device(source: MacAddress, frames: u64) -> String {
+    format!(
+        "another MainDevice, source {source}, is on this wire: {frames} frames that are not ours; end one of the two"
+    )
+}
+
+/// Reason that an axis is stopped for, in words; `with`: name of the axis that it was stopped with.
+#[must_use]
+pub fn stop_reason(reason: StopReason, with: Option<&str>) -> String {
+    let with = with.map_or_else(String::new, |name| format!(" (axis \"{name}\")"));
+    format!("{}{with}", reason.words())
+}
+
+/// Error code of a drive, object 0x603F, as words with a remedy.
+#[must_use]
+pub fn error_code(code: u16) -> String {
+    match (code, ErrorCode(code), ErrorCode(code).remedy()) {
+        (0, ..) => "it told no error code".to_owned(),
+        (_, error, "") => error.to_string(),
+        (_, error, remedy) => format!("{error} ({remedy})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ethercat::main_device::BringUpPhase;
+    use ethercat::time::Instant;
+    use motion::supervision::StopReason;
+
+    use super::*;
+
+    fn names() -> PartNames {
+        let names = |count| (1..=count).map(|it| format!("drive-{it}")).collect::<Vec<_>>();
+        PartNames {
+            sub_devices: names(3),
+            axes: names(3),
+            period: Duration::from_millis(2),
+            ..PartNames::default()
         }
-        BusEvent::OtherMainDevice { source, frames } => {
-            Reported::OtherMainDevice { source: source.to_string(), frames }
+    }
+
+    fn of(what: Happening) -> Event {
+        let at = Instant::from_nanos(70);
+        event(&CycleEvent { cycle: 7, at, what }, &names()).expect("an event for others")
+    }
+
+    /// Every phase of the bus has a name of its own in an event, and is found by it.
+    #[test]
+    fn every_phase_is_told_by_its_name_and_found_by_it() {
+        for phase in BringUpPhase::ALL {
+            let told = of(Happening::Bus(BusEvent::BringUpPhase { phase, at: Instant::from_nanos(1) }));
+            let line = serde_json::to_string(&told).unwrap();
+            let Reported::Phase { phase: name } = serde_json::from_str::<Event>(&line).unwrap().what else {
+                panic!("{line}");
+            };
+            assert_eq!(BringUpPhase::from_words(&name), Some(phase), "{line}");
+            assert_eq!(told.sentence, format!("the bus is in phase {name}"));
         }
-        BusEvent::Emergency { position, error_code, error_register, manufacturer } => Reported::Emergency {
-            position: position.into(),
-            error_code,
-            error_register,
-            data: Bytes(manufacturer.into()),
-        },
-        BusEvent::Mailbox(_) => return None,
-    })
+        assert_eq!(BringUpPhase::from_words("op"), None);
+    }
+
+    /// An event has message, severity and sentence with its cycle.
+    #[test]
+    fn an_event_has_its_sentence_and_its_severity() {
+        let told = of(Happening::RingClosed { after: 3 });
+        assert_eq!((told.cycle, told.at_ns, told.severity), (7, 70, Good));
+        assert_eq!(told.sentence, "the ring is closed again after 3 cycles, 6 ms");
+        let told = of(Happening::Bus(BusEvent::Unreachable { position: 1 }));
+        let expected =
+            "SubDevice 1 \"drive-2\" does not answer any more: check its power and the cable to it";
+        assert_eq!((told.severity, told.sentence.as_str()), (Error, expected));
+        let told = of(Happening::DriveFault { axis: 0, position: 0, code: 0x2310 });
+        let start = "axis \"drive-1\" at SubDevice 0 \"drive-1\" is in fault: 0x2310: ";
+        assert!(told.sentence.starts_with(start), "{}", told.sentence);
+    }
+
+    /// Events that differ in their axis alone are one sentence.
+    #[test]
+    fn events_that_are_alike_have_one_sentence() {
+        let stopped = |axis, reason| Happening::AxisStopped { axis, reason, with: None };
+        let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
+        assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
+        let told = sentence(&first, &[second], &names()).unwrap();
+        assert!(told.starts_with("axes \"drive-1\", \"drive-3\" are held: "), "{told}");
+    }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ethercat::cia402;
 use ipc::client::Client;
+use ipc::command::Command;
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Server};
 use ipc::service::protocol::Request;
-use ipc::state::{Control, Limit, TrajectoryStatus};
+use ipc::state::{Clamped, Control, Limit, Refusal, State, TrajectoryStatus};
 use motion::base::Pose;
 use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
@@ -23,7 +24,7 @@ use rustix::net::{
 
 use super::*;
 use crate::clock::{Clock, MonotonicClock};
-use crate::controller::AxisTarget;
+use crate::controller::{AxisTarget, Freshness};
 use types::CyclicMode;
 
 /// The cycle's end of an IPC for one axis and a base, in a folder of the test's own.
@@ -94,14 +95,14 @@ fn a_twist_is_heard_as_it_was_asked() {
     let twist = Some(motion::base::Twist::new(1.0, -2.0, 3.0));
     let asked = Command { time_to_live_ns: 3_600_000_000_000, twist, ..Command::default() };
     writer.send(&asked).unwrap();
-    bench.ipc.command(now);
-    let heard = bench.ipc.external_command();
+    bench.ipc.commands.read(now);
+    let heard = bench.ipc.commands.external();
     assert_eq!((heard.twist, heard.freshness), (twist, Freshness::Fresh));
     // The next one asks nothing of the base: what was asked before is over.
     let axes = vec![Some(AxisTarget::Velocity(RadiansPerSecond(0.5)))];
     writer.send(&Command { twist: None, axes, ..asked }).unwrap();
-    bench.ipc.command(now);
-    let heard = bench.ipc.external_command();
+    bench.ipc.commands.read(now);
+    let heard = bench.ipc.commands.external();
     let target = Some(AxisTarget::Velocity(RadiansPerSecond(0.5)));
     assert_eq!((heard.twist, &heard.axes[..]), (None, &[target][..]));
 }
@@ -113,8 +114,8 @@ fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() 
     let (position, orientation) = ([1.0, -2.0, 3.0], [0.0, 0.6, 0.0, 0.8]);
     let pose = Some(ToolPose { position: position.map(Metres), orientation });
     writer.send(&Command { time_to_live_ns: 3_600_000_000_000, pose, ..Command::default() }).unwrap();
-    bench.ipc.command(now);
-    assert_eq!(bench.ipc.external_command().pose, pose);
+    bench.ipc.commands.read(now);
+    assert_eq!(bench.ipc.commands.external().pose, pose);
     let state = bench.shown(AxisReport::default(), &ControllerOutput::default());
     assert_eq!((state.command.accepted, state.command.refused), (1, 0));
     let output = ControllerOutput { refused: Some(Refusal::OutOfReach), ..ControllerOutput::default() };
@@ -139,7 +140,7 @@ fn a_clamped_command_is_counted_once_with_its_limit_and_axis() {
         [(Limit::Velocity, None, u16::MAX), (Limit::Effort, Some(0), 0), (Limit::Position, Some(0), 0)];
     for (number, (limit, axis, place)) in rows.into_iter().enumerate() {
         writer.send(&Command { time_to_live_ns: HOUR, ..Command::default() }).unwrap();
-        bench.ipc.command(now);
+        bench.ipc.commands.read(now);
         for _ in 0..3 {
             let command = bench.shown(AxisReport::default(), &output(limit, axis)).command;
             assert_eq!((command.clamped, command.refused), (number as u64 + 1, 0));
@@ -173,7 +174,7 @@ fn a_region_without_a_whole_command_is_refused_and_counted_once() {
     // The word of the newest publication, behind the region's header: a first one that its slot has not.
     rustix::io::pwrite(&file, &1_u64.to_ne_bytes(), 64).unwrap();
     for _ in 0..3 {
-        bench.ipc.command(now);
+        bench.ipc.commands.read(now);
     }
     let command = bench.shown(AxisReport::default(), &ControllerOutput::default()).command;
     assert_eq!((command.refused, command.accepted), (1, 0));
@@ -268,17 +269,23 @@ fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes
     let (file, line) = lease(bench.server.path());
     let start = now();
     publish(&file, 1, &forward(1, start));
-    bench.ipc.command(|| start);
-    assert_eq!((bench.ipc.external_command().freshness, bench.ipc.command.accepted), (Freshness::Fresh, 1));
+    bench.ipc.commands.read(|| start);
+    assert_eq!(
+        (bench.ipc.commands.external().freshness, bench.ipc.commands.counts.accepted),
+        (Freshness::Fresh, 1)
+    );
     drop(line);
     // Answered, the server has seen who had hung up before.
     drop(bench.attach());
     for cycle in 1..=20 {
         let now = start + Duration::from_millis(100 * cycle);
         publish(&file, 1 + cycle, &forward(1 + cycle, now));
-        bench.ipc.command(|| now);
+        bench.ipc.commands.read(|| now);
         let expected = if cycle < 10 { Freshness::Fresh } else { Freshness::Stale };
-        assert_eq!((bench.ipc.external_command().freshness, bench.ipc.command.accepted), (expected, 1));
+        assert_eq!(
+            (bench.ipc.commands.external().freshness, bench.ipc.commands.counts.accepted),
+            (expected, 1)
+        );
     }
 }
 
@@ -350,27 +357,31 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
         let (stamp, time_to_live, pose, rest) = words().new_tree(&mut runner).unwrap().current();
         let now = now();
         let before = (
-            bench.ipc.external_command.axes.clone(),
-            format!("{:?} {:?}", bench.ipc.external_command.twist, bench.ipc.external_command.pose),
-            bench.ipc.holds_until,
+            bench.ipc.commands.external().axes.clone(),
+            format!("{:?} {:?}", bench.ipc.commands.external().twist, bench.ipc.commands.external().pose),
+            bench.ipc.commands.holds_until,
         );
         let [has_twist, x, y, yaw, count, kind, target, _] = rest;
         let stamp_ns = now.as_nanos().saturating_add_signed(stamp);
         let head = [cycle, stamp_ns, time_to_live];
         publish(&file, cycle, &whole(head, [has_twist, x, y, yaw], pose, [count, 0, kind, target]));
-        bench.ipc.command(|| now);
-        let counted = (bench.ipc.command.accepted, bench.ipc.command.refused);
+        bench.ipc.commands.read(|| now);
+        let counted = (bench.ipc.commands.counts.accepted, bench.ipc.commands.counts.refused);
         if may_be(stamp, time_to_live, pose, rest) {
             taken += 1;
             assert_eq!(
-                bench.ipc.holds_until,
+                bench.ipc.commands.holds_until,
                 Some(Instant::from_nanos(stamp_ns.saturating_add(time_to_live)))
             );
         } else {
             let after = (
-                bench.ipc.external_command.axes.clone(),
-                format!("{:?} {:?}", bench.ipc.external_command.twist, bench.ipc.external_command.pose),
-                bench.ipc.holds_until,
+                bench.ipc.commands.external().axes.clone(),
+                format!(
+                    "{:?} {:?}",
+                    bench.ipc.commands.external().twist,
+                    bench.ipc.commands.external().pose
+                ),
+                bench.ipc.commands.holds_until,
             );
             assert_eq!(after, before, "{rest:x?} stamped {stamp} for {time_to_live}");
         }

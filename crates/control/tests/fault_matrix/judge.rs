@@ -233,7 +233,7 @@ fn word(finding: &Finding) -> String {
         Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
         Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
         Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
-        Finding::AxisStopped { axis, reason } => format!("axis {axis} stopped: {reason:?}"),
+        Finding::AxisStopped { axis, reason, .. } => format!("axis {axis} stopped: {reason:?}"),
         Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),
         Finding::NotDisabled { axis, .. } => format!("axis {axis} not disabled"),
         Finding::BusLost { lost, .. } if lost.interface_gone => "interface gone".to_owned(),

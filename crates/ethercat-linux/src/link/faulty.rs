@@ -281,6 +281,31 @@ mod tests {
         Faults { replies: rates, seed: 42, ..Faults::default() }
     }
 
+    /// A control of both ends of a ring reaches either: what comes in there is lost, and what goes out is held back.
+    // feature(simulator): faults of frames on both ways round a ring, closed and open
+    #[test]
+    fn both_ends_of_a_ring_have_the_faults_that_are_set() {
+        let (mut control, changes) = FaultControl::of(2);
+        let mut ends: Vec<_> = changes
+            .into_iter()
+            .map(|changes| Faulty::at_far_end(Loopback::default(), Some(changes)))
+            .collect();
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        control.lose_next(2);
+        for end in &mut ends {
+            (0..3).for_each(|_| end.transmit(&[0; 60]).unwrap());
+            assert_eq!(end.receive(&mut buffer, Duration::ZERO).unwrap(), Some(60));
+            assert_eq!(end.receive(&mut buffer, Duration::ZERO).unwrap(), None);
+        }
+        let delay = FaultRates { delay: 1.0, delay_by: Duration::from_secs(3600), ..FaultRates::default() };
+        control.set_rates(replies(delay));
+        for end in &mut ends {
+            end.transmit(&[0; 60]).unwrap();
+            assert_eq!(end.receive(&mut buffer, Duration::ZERO).unwrap(), None);
+            assert!(end.next_due().is_some());
+        }
+    }
+
     #[test]
     fn no_faults_change_nothing() {
         let (received, requests, replies) = run(Faults::default(), 1_000);

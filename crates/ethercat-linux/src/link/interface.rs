@@ -37,6 +37,9 @@ impl Interface {
     pub(crate) fn own(interface: &str, doing: &str) -> Result<Self, OpenError> {
         let opened = Self::open(interface)?;
         let refused = |source| opened.refused(source);
+        if opened.socket.interface_state(interface).map_err(refused)?.loopback {
+            return Err(OpenError::Loopback { interface: opened.name, present: present_interfaces() });
+        }
         // Behind the socket: only whoever has one is believed to own the interface.
         let inode = opened.socket.inode().map_err(refused)?;
         let (lock, squatter) = match lock::take(opened.index, inode, doing).map_err(refused)? {
@@ -53,9 +56,9 @@ impl Interface {
         await_carrier(&socket, interface, Duration::ZERO)
     }
 
-    /// Waits up to `patience` until the far end is seen.
-    pub(crate) fn await_carrier(&self, patience: Duration) -> Result<(), OpenError> {
-        await_carrier(&self.socket, &self.name, patience)
+    /// Waits up to `patience` until the far end is seen; `None` does without.
+    pub(crate) fn await_carrier(&self, patience: Option<Duration>) -> Result<(), OpenError> {
+        patience.map_or(Ok(()), |patience| await_carrier(&self.socket, &self.name, patience))
     }
 
     pub(crate) fn refused(&self, source: io::Error) -> OpenError {
@@ -84,6 +87,9 @@ fn await_carrier(socket: &PacketSocket, interface: &str, patience: Duration) -> 
 /// A socket that receives nothing, and the index of an interface that is up.
 fn unbound(interface: &str) -> Result<(PacketSocket, u32), OpenError> {
     let name = || interface.to_owned();
+    if interface.is_empty() {
+        return Err(OpenError::NoName { present: present_interfaces() });
+    }
     let index = interface_index(interface)
         .ok_or_else(|| OpenError::NoSuchInterface { interface: name(), present: present_interfaces() })?;
     let socket = PacketSocket::new().map_err(|source| match source.raw_os_error() {

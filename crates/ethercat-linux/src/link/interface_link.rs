@@ -8,6 +8,7 @@ use super::interface::Interface;
 use super::lock::Owner;
 use super::xdp::{Attached, Demand};
 use super::{Link, OpenError, PacketLink, XdpLink};
+use rt::clock::{Clock, MonotonicClock};
 
 /// Way to a network interface's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,39 @@ impl InterfaceLink {
         patience: Duration,
         doing: &str,
     ) -> Result<Self, OpenError> {
+        Self::own(interface, kind, Some(patience), doing)
+    }
+
+    /// Opens both ends of a ring; one of them may have no carrier when `patience` is over, for the ring may be open there.
+    ///
+    /// # Errors
+    /// As those of [`InterfaceLink::open_as_owner`]; [`OpenError::NoCarrier`] where neither has one.
+    pub fn open_ring(
+        names: [&str; 2],
+        kind: LinkKind,
+        patience: Duration,
+        doing: &str,
+    ) -> Result<(Self, Self), OpenError> {
+        let [first, second] = names.map(|name| Self::own(name, kind, None, doing));
+        let ends = (first?, second?);
+        let end = MonotonicClock.now() + patience;
+        let left = || end.since(MonotonicClock.now());
+        let first = ends.0.interface().await_carrier(Some(left()));
+        // The time is one for both.
+        match ends.1.interface().await_carrier(Some(left())) {
+            Err(OpenError::NoCarrier { .. }) if first.is_ok() => {}
+            Ok(()) if matches!(first, Err(OpenError::NoCarrier { .. })) => {}
+            second => first.and(second)?,
+        }
+        Ok(ends)
+    }
+
+    fn own(
+        interface: &str,
+        kind: LinkKind,
+        patience: Option<Duration>,
+        doing: &str,
+    ) -> Result<Self, OpenError> {
         let interface = Interface::own(interface, doing)?;
         let demand = Demand { native: kind == LinkKind::Auto, polled: kind == LinkKind::XdpPolled };
         if kind == LinkKind::Packet {
@@ -58,6 +92,13 @@ impl InterfaceLink {
                 PacketLink::on(interface, patience).map(|link| Self::PacketFor(link, why))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    fn interface(&self) -> &Interface {
+        match self {
+            Self::Packet(link) | Self::PacketFor(link, _) => link.interface(),
+            Self::Xdp(link) => link.interface(),
         }
     }
 

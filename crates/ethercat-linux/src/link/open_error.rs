@@ -18,6 +18,23 @@ pub enum OpenError {
         /// The names there are.
         present: String,
     },
+    /// The name is empty.
+    #[error("the name of the interface is empty, expected one of: {present}")]
+    NoName {
+        /// The names there are.
+        present: String,
+    },
+    /// The loopback interface of this machine.
+    #[error(
+        "interface {interface}: it is this machine's loopback interface, on which there is no EtherCAT device; name the one with \
+         the cable to the first SubDevice, one of: {present}"
+    )]
+    Loopback {
+        /// The interface.
+        interface: String,
+        /// The names there are.
+        present: String,
+    },
     /// The process may not open raw sockets.
     #[error(
         "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as root, or \
@@ -179,5 +196,18 @@ mod tests {
         assert!(error.contains("lo"), "{error}");
         let error = PacketLink::open("a\0b", Duration::ZERO).unwrap_err();
         assert!(matches!(error, OpenError::NoSuchInterface { .. }));
+        let error = PacketLink::open("", Duration::ZERO).unwrap_err().to_string();
+        assert!(error.starts_with("the name of the interface is empty, expected one of: "), "{error}");
+    }
+
+    /// Nothing is plugged into the loopback interface: a MainDevice is refused there, where it may open sockets at all.
+    #[test]
+    fn a_main_device_on_the_loopback_interface_is_told_to_name_another() {
+        let error = PacketLink::open_as_owner("lo", Duration::ZERO, "a test").unwrap_err();
+        let is_refused_before =
+            matches!(error, OpenError::NotPermitted { .. } | OpenError::InterfaceDown { .. });
+        let error = error.to_string();
+        let told = error.contains("loopback interface, on which there is no EtherCAT device");
+        assert!(is_refused_before || told, "{error}");
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::net::{SendFlags, send};
+
 use super::interface::Interface;
 use super::lock::Owner;
 use super::{Link, OpenError};
@@ -31,7 +33,7 @@ impl PacketLink {
     /// # Errors
     /// Every [`OpenError`]: one sentence that names the interface and says what to do.
     pub fn open(interface: &str, patience: Duration) -> Result<Self, OpenError> {
-        Self::on(Interface::open(interface)?, patience)
+        Self::on(Interface::open(interface)?, Some(patience))
     }
 
     /// As [`PacketLink::open`], for one MainDevice at a time: while this link lives, another process of this network
@@ -41,13 +43,17 @@ impl PacketLink {
     /// # Errors
     /// [`OpenError::Held`], at once, and those of [`PacketLink::open`].
     pub fn open_as_owner(interface: &str, patience: Duration, doing: &str) -> Result<Self, OpenError> {
-        Self::on(Interface::own(interface, doing)?, patience)
+        Self::on(Interface::own(interface, doing)?, Some(patience))
     }
 
-    pub(super) fn on(interface: Interface, patience: Duration) -> Result<Self, OpenError> {
+    pub(super) fn on(interface: Interface, patience: Option<Duration>) -> Result<Self, OpenError> {
         let ring = PacketRing::of(&interface.socket).map_err(|source| interface.refused(source))?;
         interface.await_carrier(patience)?;
         Ok(Self { ring, interface })
+    }
+
+    pub(super) fn interface(&self) -> &Interface {
+        &self.interface
     }
 
     /// Looks whether an interface is there, up, and sees its far end; several system calls, for no real-time thread.
@@ -68,7 +74,8 @@ impl PacketLink {
 
 impl Link for PacketLink {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.interface.socket.send(frame)
+        send(&self.interface.socket, frame, SendFlags::empty())?;
+        Ok(())
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {

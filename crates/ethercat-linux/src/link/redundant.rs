@@ -38,6 +38,9 @@ pub struct Redundant<A, B, C = MonotonicClock> {
     ring: Option<Ring>,
     /// Replies in a row that lack the half of an end.
     silent: [u32; 2],
+    /// All frames go in at the first end alone, and back from the second: SubDevices that are cabled the wrong way round are
+    /// reached so. For bring-up, which tells them.
+    is_line: bool,
     /// The reference clock's time, and when the frame that read it was sent.
     time: Option<(u64, Instant)>,
 }
@@ -56,7 +59,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     pub fn with_clock(first: A, second: B, clock: C) -> Self {
         let slots = vec![Slot::default(); SLOTS].into_boxed_slice();
         let (wait, silent) = (WAIT, [0; 2]);
-        Self { first, second, clock, slots, held: 0, wait, ring: None, silent, time: None }
+        Self { first, second, clock, slots, held: 0, wait, ring: None, silent, is_line: false, time: None }
     }
 
     /// The same with another age at which the second half of a reply is given up: half the period of a cycle is right, as both
@@ -234,6 +237,7 @@ impl<A: Link, B: Link, C: Clock> Link for Redundant<A, B, C> {
         let slot = &mut self.slots[usize::from(identity.0) % SLOTS];
         self.held -= usize::from(slot.is_held());
         slot.begin(identity, frame, before, time);
+        slot.turns |= self.is_line;
         slot.sent_at = now;
         let first = self.first.transmit(frame);
         let Some(copy) = slot.second() else { return first };

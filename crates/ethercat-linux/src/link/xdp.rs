@@ -61,7 +61,7 @@ impl XdpLink {
     /// # Errors
     /// Every [`OpenError`]: one sentence that names the interface and says what to do.
     pub fn open(interface: &str, patience: Duration, polled: bool) -> Result<Self, OpenError> {
-        Self::on(Interface::open(interface)?, patience, Demand { native: false, polled })
+        Self::on(Interface::open(interface)?, Some(patience), Demand { native: false, polled })
     }
 
     /// As [`XdpLink::open`], for one MainDevice at a time, as which `doing` goes there: see
@@ -75,10 +75,10 @@ impl XdpLink {
         polled: bool,
         doing: &str,
     ) -> Result<Self, OpenError> {
-        Self::on(Interface::own(interface, doing)?, patience, Demand { native: false, polled })
+        Self::on(Interface::own(interface, doing)?, Some(patience), Demand { native: false, polled })
     }
 
-    fn on(interface: Interface, patience: Duration, demand: Demand) -> Result<Self, OpenError> {
+    fn on(interface: Interface, patience: Option<Duration>, demand: Demand) -> Result<Self, OpenError> {
         let attached = Attached::to(&interface, patience, demand)?;
         Ok(Self::of(attached, interface))
     }
@@ -89,6 +89,10 @@ impl XdpLink {
         let await_frames = sockets.iter().map(|socket| entry(socket, libc::POLLIN));
         let awaited = await_frames.chain([entry(&interface.socket, 0)]).collect();
         Self { _redirect: redirect, sockets, mode, awaited, interface }
+    }
+
+    pub(super) fn interface(&self) -> &Interface {
+        &self.interface
     }
 
     /// Way of its frames.

@@ -49,6 +49,8 @@ pub(crate) struct InterfaceState {
     pub(crate) up: bool,
     /// The driver sees the far end.
     pub(crate) carrier: bool,
+    /// The loopback interface of this machine.
+    pub(crate) loopback: bool,
 }
 
 /// Time of a frame's arrival, as the kernel says it.
@@ -97,7 +99,12 @@ impl PacketSocket {
         }
         // SAFETY: SIOCGIFFLAGS has filled this field of the union.
         let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-        Ok(InterfaceState { up: flags & libc::IFF_UP != 0, carrier: flags & libc::IFF_RUNNING != 0 })
+        let has = |flag| flags & flag != 0;
+        Ok(InterfaceState {
+            up: has(libc::IFF_UP),
+            carrier: has(libc::IFF_RUNNING),
+            loopback: has(libc::IFF_LOOPBACK),
+        })
     }
 
     /// Takes the interface's EtherCAT frames, whoever they are addressed to, and not our own
@@ -140,13 +147,6 @@ impl PacketSocket {
         // SAFETY: `address` is valid to write to for the length given, which is the kernel's to set.
         let result = unsafe { libc::getsockname(self.raw(), (&raw mut address).cast(), &mut length) };
         if result == 0 { Ok(address.sll_ifindex <= 0) } else { Err(io::Error::last_os_error()) }
-    }
-
-    /// Sends one frame: one system call.
-    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
-        // SAFETY: the pointer and length are those of a live slice, which the kernel only reads.
-        let sent = unsafe { libc::send(self.raw(), frame.as_ptr().cast(), frame.len(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Takes a frame that is already there: one system call. A frame longer than `buffer` is cut.

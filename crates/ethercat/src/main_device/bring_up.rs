@@ -53,7 +53,7 @@ pub(super) const RESET: [Broadcast; 14] = [
     Broadcast::Write(register::WATCHDOG_DIVIDER, register::WATCHDOG_DIVIDER_DEFAULT as u64, 2),
     Broadcast::Write(register::WATCHDOG_TIME_PDI, register::WATCHDOG_TIME_DEFAULT as u64, 2),
     Broadcast::Write(register::WATCHDOG_TIME_PROCESS_DATA, register::WATCHDOG_TIME_DEFAULT as u64, 2),
-    Broadcast::Clear(register::RECEIVE_ERROR_COUNTERS, 8),
+    Broadcast::Clear(register::RX_ERROR_COUNTERS, 8),
     Broadcast::Clear(dc::SYSTEM_TIME_OFFSET, 12),
     Broadcast::Write(dc::SPEED_COUNTER_START, dc::SPEED_COUNTER_START_DEFAULT as u64, 2),
     // The EEPROM: taken from the application, then ours.
@@ -277,7 +277,7 @@ pub(super) fn sync_managers(
                         direction,
                         physical_address: record.physical_address,
                         bits: pdo.bit_length(),
-                        refuses_lrw: configuration.separate || refuses_lrw(sub_device),
+                        refuses_lrw: !configuration.lrw || refuses_lrw(sub_device),
                         maps_bits: !sub_device.information.features.fmmu_bytes_only(),
                         is_loose: sub_device.mark.presence != Presence::Required,
                         every: configuration.every.max(1),

@@ -97,7 +97,7 @@ pub enum Replies {
 }
 
 /// One SubDevice as the robot file describes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SubDeviceConfiguration {
     /// Name people call it by; used in errors.
     pub name: String,
@@ -118,8 +118,8 @@ pub struct SubDeviceConfiguration {
     /// Cycles from one exchange of its process data to the next; 0 and 1: in every cycle. In the cycles between its inputs are fresh if those of
     /// the last exchange were; an exchange that fails is made again in the next cycle.
     pub every: u16,
-    /// True if outputs and inputs are sent in datagrams of their own (LWR and LRD), also where one for both (LRW) would do.
-    pub separate: bool,
+    /// False if outputs and inputs are sent in datagrams of their own (LWR and LRD), also where one for both (LRW) would do.
+    pub lrw: bool,
     /// SubDevices of the same group stand and fall together, such as two drives of one gantry beam: where one of
     /// them is missing, the inputs of none are fresh and the outputs of none count as taken. `None`: it stands alone.
     pub group: Option<String>,
@@ -130,6 +130,28 @@ pub struct SubDeviceConfiguration {
     pub process_data_watchdog: Watchdog,
     /// Time its application may be silent towards its ESC; `None` leaves 100 ms, what ESCs start with.
     pub pdi_watchdog: Option<Watchdog>,
+}
+
+impl Default for SubDeviceConfiguration {
+    /// Any SubDevice that is required, with the process data of its SII in one datagram (LRW), without clocks.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            identity: None,
+            alias: None,
+            process_data: ProcessDataSource::default(),
+            startup: Vec::new(),
+            sync0: None,
+            sync1: None,
+            latches: None,
+            every: 1,
+            lrw: true,
+            group: None,
+            presence: Presence::default(),
+            process_data_watchdog: Watchdog::default(),
+            pdi_watchdog: None,
+        }
+    }
 }
 
 /// Need of a bus for a SubDevice.
@@ -221,10 +243,15 @@ pub struct StartupSdo {
 /// A SYNC0 pulse (ETG.1000.6, 6.5; registers 0x0980 to 0x09A0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync0 {
-    /// Time between two pulses; 1 us to 4 s.
+    /// Time between two pulses, one of [`Sync0::CYCLES`].
     pub cycle: Duration,
     /// Time from the bus-wide grid to the pulse.
     pub shift: Duration,
+}
+
+impl Sync0 {
+    /// Possible times between two pulses; of SYNC1 too. Their registers count 32 bits of ns.
+    pub const CYCLES: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration::from_secs(4);
 }
 
 /// A SYNC1 pulse: it depends on SYNC0 (ESC data sheet, section I, 9.2.3.5; register 0x09A4).

@@ -179,7 +179,9 @@ impl Cyclic {
             return;
         }
         let start = if part == ChunkPart::Both { chunk.output_bytes() } else { 0 };
-        chunk.take(&data[start..], &mut self.inputs);
+        let (whole, packed) = data[start..].split_at(chunk.inputs.len());
+        self.inputs[chunk.inputs.clone()].copy_from_slice(whole);
+        chunk.packed_inputs.unpack(packed, &mut self.inputs);
     }
 
     /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and its group's.
@@ -354,7 +356,9 @@ impl Cyclic {
                 return;
             };
             if part != ChunkPart::Inputs {
-                chunk.fill(&self.outputs, &mut data[..outputs]);
+                let (whole, packed) = data[..outputs].split_at_mut(chunk.outputs.len());
+                whole.copy_from_slice(&self.outputs[chunk.outputs.clone()]);
+                chunk.packed_outputs.pack(&self.outputs, packed);
             }
             let inputs_follow = part == ChunkPart::Outputs && inputs > 0;
             self.next_datagram =

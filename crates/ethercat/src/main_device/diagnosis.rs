@@ -1,9 +1,9 @@
 //! Judgement over error counters, links and the tree: where a fault is, in a sentence.
 //!
 //! A port that receives a damaged frame counts an invalid frame, and the ESC marks the frame; every port it comes in at
-//! from there on counts a forwarded error, every processing unit it passes an error of its own (ESC data sheet, section
-//! II, 2.9: 0x0300 to 0x0313). So the fault is on the cable to the port that counts invalid frames, and forwarded errors say
-//! nothing. An ESC without forwarded error counters counts marked frames as invalid ones: no more of those are held
+//! from there on counts a forwarded RX error, every processing unit it passes an error of its own (ESC data sheet, section
+//! II, 2.9: 0x0300 to 0x0313). So the fault is on the cable to the port that counts invalid frames, and forwarded RX errors say
+//! nothing. An ESC without forwarded RX error counters counts marked frames as invalid ones: no more of those are held
 //! against its cable than were damaged before it. Symbols with an error outside frames are never forwarded.
 
 use alloc::borrow::ToOwned;
@@ -323,7 +323,7 @@ impl<'a> Judge<'a> {
             if words.is_empty() {
                 continue;
             }
-            let count = ends.map(|it| u32::from(it.invalid_frames) + u32::from(it.receive_errors));
+            let count = ends.map(|it| u32::from(it.invalid_frames) + u32::from(it.rx_errors));
             let words = words.join(", ");
             self.find_cable(Fault::DamagedFrames, cable, count.iter().sum(), |between| {
                 format!("the fault is between {between}: {words}; check this cable and its connectors")
@@ -332,7 +332,7 @@ impl<'a> Judge<'a> {
         for number in 0..self.all.len() {
             for port in self.uncabled(number) {
                 let seen = self.errors[number].ports[port];
-                let count = u32::from(seen.invalid_frames) + u32::from(seen.receive_errors);
+                let count = u32::from(seen.invalid_frames) + u32::from(seen.rx_errors);
                 if let Some(words) = self.counted((number, port), seen) {
                     let sentence = format!("{words}; no SubDevice is known there now");
                     self.find(Fault::DamagedFrames, (number, Some(port)), count, sentence);
@@ -344,8 +344,8 @@ impl<'a> Judge<'a> {
     /// Errors of the cable to this port, with so many frames damaged before.
     fn own_errors(&self, number: usize, port: usize, marked: u32) -> PortErrors {
         let found = self.errors[number].ports[port];
-        let counts_forwarded = self.errors[number].ports.iter().any(|it| it.forwarded > 0);
-        if counts_forwarded || found.receive_errors > 0 {
+        let counts_forwarded = self.errors[number].ports.iter().any(|it| it.forwarded_rx_errors > 0);
+        if counts_forwarded || found.rx_errors > 0 {
             return found;
         }
         let marked = u8::try_from(marked).unwrap_or(FULL);
@@ -354,7 +354,7 @@ impl<'a> Judge<'a> {
 
     fn counted(&self, (number, port): (usize, usize), seen: PortErrors) -> Option<String> {
         let invalid = (seen.invalid_frames, "invalid frame");
-        let counts = [invalid, (seen.receive_errors, "receive error")];
+        let counts = [invalid, (seen.rx_errors, "RX error")];
         let words: Vec<_> = counts
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -381,7 +381,7 @@ impl<'a> Judge<'a> {
             }
         }
         for number in 0..self.all.len() {
-            let (pdi, name) = (self.errors[number].pdi, self.name(number));
+            let (pdi, name) = (self.errors[number].pdi_errors, self.name(number));
             if pdi > 0 {
                 let errors = plural(pdi, "error");
                 let sentence = format!("{name} counts {errors} between its ESC and its application (PDI)");
@@ -403,7 +403,9 @@ impl<'a> Judge<'a> {
         let entry = self.entry(number);
         let before = if entry == 0 || links.is_open(0) { 0 } else { port_before(links, entry, 0) };
         let port = errors.ports[before];
-        errors.processing_unit.saturating_sub(port.invalid_frames.saturating_add(port.forwarded))
+        errors
+            .processing_unit_errors
+            .saturating_sub(port.invalid_frames.saturating_add(port.forwarded_rx_errors))
     }
 
     fn name(&self, number: usize) -> String {

@@ -74,6 +74,17 @@ pub enum BusError {
         /// Identity of the first one too many.
         identity: Identity,
     },
+    /// A SubDevice of a ring is cabled the wrong way round.
+    #[error(
+        "SubDevice {position} \"{name}\": its port 0 is on the side of the ring's second interface, expected on that of the first: its IN \
+         and OUT are swapped, and only one of the ring's two copies of a frame is processed there; swap its cables"
+    )]
+    SwappedInRing {
+        /// Its place in the ring, from 0 at the first interface.
+        position: u16,
+        /// Its name.
+        name: String,
+    },
     /// A SubDevice that the bus may not lack is not there.
     #[error(
         "SubDevice {position} \"{name}\" is required, and none of the {found} that answer can be it, in the order described; check \

@@ -13,22 +13,22 @@ use super::worker::Worker;
 pub struct ErrorCounters {
     /// Of ports 0 to 3.
     pub ports: [PortErrors; PORTS],
-    /// Frames with an error that the processing unit noticed.
-    pub processing_unit: u8,
-    /// Errors of the interface to the application.
-    pub pdi: u8,
+    /// ECAT processing unit error counter: frames with an error that the processing unit noticed.
+    pub processing_unit_errors: u8,
+    /// PDI error counter: errors of the interface to the application.
+    pub pdi_errors: u8,
 }
 
 /// Error counters of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortErrors {
-    /// Frames with a wrong check sequence, or cut short.
+    /// Invalid frame counter: frames with a wrong check sequence, or cut short.
     pub invalid_frames: u8,
-    /// Symbols with an error, within a frame or between frames.
-    pub receive_errors: u8,
-    /// Frames that an ESC before had marked as invalid.
-    pub forwarded: u8,
-    /// Times the link was lost.
+    /// RX error counter: symbols with an error, within a frame or between frames.
+    pub rx_errors: u8,
+    /// Forwarded RX error counter: frames that an ESC before had marked as invalid.
+    pub forwarded_rx_errors: u8,
+    /// Lost link counter: times the link was lost.
     pub lost_links: u8,
 }
 
@@ -37,8 +37,8 @@ impl PortErrors {
     fn since(self, before: Self) -> Self {
         Self {
             invalid_frames: counted(self.invalid_frames, before.invalid_frames),
-            receive_errors: counted(self.receive_errors, before.receive_errors),
-            forwarded: counted(self.forwarded, before.forwarded),
+            rx_errors: counted(self.rx_errors, before.rx_errors),
+            forwarded_rx_errors: counted(self.forwarded_rx_errors, before.forwarded_rx_errors),
             lost_links: counted(self.lost_links, before.lost_links),
         }
     }
@@ -55,17 +55,18 @@ impl ErrorCounters {
     pub fn since(self, before: Self) -> Self {
         Self {
             ports: core::array::from_fn(|port| self.ports[port].since(before.ports[port])),
-            processing_unit: counted(self.processing_unit, before.processing_unit),
-            pdi: counted(self.pdi, before.pdi),
+            processing_unit_errors: counted(self.processing_unit_errors, before.processing_unit_errors),
+            pdi_errors: counted(self.pdi_errors, before.pdi_errors),
         }
     }
 
     /// True if a counter stands at 255, where it stays.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let of_port = |it: &PortErrors| [it.invalid_frames, it.receive_errors, it.forwarded, it.lost_links];
+        let of_port =
+            |it: &PortErrors| [it.invalid_frames, it.rx_errors, it.forwarded_rx_errors, it.lost_links];
         let of_ports = self.ports.iter().flat_map(of_port);
-        of_ports.chain([self.processing_unit, self.pdi]).any(|count| count == FULL)
+        of_ports.chain([self.processing_unit_errors, self.pdi_errors]).any(|count| count == FULL)
     }
 
     /// Bytes from register 0x0300 on.
@@ -75,11 +76,15 @@ impl ErrorCounters {
         let data = data.first_chunk::<{ Self::LENGTH }>()?;
         let port = |port: usize| PortErrors {
             invalid_frames: data[port * 2],
-            receive_errors: data[port * 2 + 1],
-            forwarded: data[0x08 + port],
+            rx_errors: data[port * 2 + 1],
+            forwarded_rx_errors: data[0x08 + port],
             lost_links: data[0x10 + port],
         };
-        Some(Self { ports: [0, 1, 2, 3].map(port), processing_unit: data[0x0C], pdi: data[0x0D] })
+        Some(Self {
+            ports: [0, 1, 2, 3].map(port),
+            processing_unit_errors: data[0x0C],
+            pdi_errors: data[0x0D],
+        })
     }
 }
 
@@ -122,8 +127,8 @@ mod tests {
     fn every_counter_comes_from_its_register() {
         let data: [u8; ErrorCounters::LENGTH] = core::array::from_fn(|offset| offset as u8);
         let found = ErrorCounters::parse(&data).unwrap();
-        let port = PortErrors { invalid_frames: 4, receive_errors: 5, forwarded: 10, lost_links: 18 };
-        assert_eq!((found.ports[2], found.processing_unit, found.pdi), (port, 12, 13));
+        let port = PortErrors { invalid_frames: 4, rx_errors: 5, forwarded_rx_errors: 10, lost_links: 18 };
+        assert_eq!((found.ports[2], found.processing_unit_errors, found.pdi_errors), (port, 12, 13));
         assert_eq!(ErrorCounters::parse(&data[1..]), None);
     }
 

@@ -33,9 +33,6 @@ const FEWEST_SERVICES: usize = 8;
 /// Datagrams in a frame: each takes twelve bytes and at least one of data.
 const DATAGRAMS: usize = 1500 / 13;
 
-/// Offset of the address in a datagram's header.
-const ADDRESS_OFFSET: usize = 2;
-
 /// Bytes of the generation number.
 const GENERATION_LENGTH: u16 = 4;
 
@@ -168,11 +165,6 @@ impl Slot {
         }
     }
 
-    /// Offset of the header of the last of the first `count` datagrams; without one, the generation number's.
-    fn last_of(&self, count: usize) -> usize {
-        self.datagrams[..count].last().map_or(frame::DATAGRAMS_OFFSET, |sent| sent.offset.into())
-    }
-
     /// Compares `reply`, whose datagrams end at `end`, with what was sent, in one pass.
     fn compare(&self, reply: &[u8], end: usize, circulating: u64) -> Result<(), Reception> {
         if head(reply, frame::DATAGRAMS_OFFSET) & MORE_FOLLOWS == 0 {
@@ -216,36 +208,6 @@ impl Exchange {
     /// Frames of this purpose that are on their way.
     pub(super) fn in_flight(&self, purpose: Purpose) -> usize {
         self.numbers.in_flight[purpose as usize]
-    }
-
-    /// Starts a frame for `buffer`, or `None` while all slots are on their way.
-    ///
-    /// Process data takes the first slot that is free, so that the frames of a cycle are found where the last cycle left
-    /// them; all else takes the last.
-    pub(super) fn open<'a>(&'a mut self, purpose: Purpose, buffer: &'a mut [u8]) -> Option<Outgoing<'a>> {
-        let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));
-        let index = match purpose {
-            Purpose::ProcessData => (0..SLOTS).find(is_free)?,
-            Purpose::Service if self.in_flight(purpose) >= self.services => return None,
-            Purpose::Service => {
-                let index = (0..SLOTS).rfind(is_free)?;
-                self.slots[index].datagrams.clear();
-                index
-            }
-        };
-        let Self { slots, numbers, counters, .. } = self;
-        Some(Outgoing {
-            slot: slots.get_mut(index)?,
-            numbers,
-            counters,
-            buffer,
-            index,
-            purpose,
-            count: 0,
-            is_new: false,
-            limit: usize::MAX,
-            is_full: false,
-        })
     }
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
@@ -338,12 +300,12 @@ impl Exchange {
         u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
-    /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
     /// When the frame in this slot was sent.
     pub(super) fn sent_at(&self, index: usize) -> Instant {
         self.slots[index].sent_at
     }
 
+    /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
     pub(super) fn take_datagrams(&mut self, index: usize) -> Vec<Sent> {
         core::mem::take(&mut self.slots[index].datagrams)
     }

@@ -102,9 +102,9 @@ pub(super) struct Chunk {
     /// Bytes of the image's inputs.
     pub(super) inputs: Range<usize>,
     /// Outputs in shared bytes, behind the whole ones.
-    packed_outputs: Packed,
+    pub(super) packed_outputs: Packed,
     /// Inputs in shared bytes, behind the whole ones.
-    packed_inputs: Packed,
+    pub(super) packed_inputs: Packed,
     /// It goes to this address of its one SubDevice's memory, and to no logical one.
     pub(super) physical: Option<u16>,
     /// True if one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
@@ -161,20 +161,6 @@ impl Chunk {
 
     fn bytes(&self) -> usize {
         self.output_bytes() + self.input_bytes()
-    }
-
-    /// Outputs of the image into a datagram.
-    pub(super) fn fill(&self, image: &[u8], data: &mut [u8]) {
-        let (whole, packed) = data.split_at_mut(self.outputs.len());
-        whole.copy_from_slice(&image[self.outputs.clone()]);
-        self.packed_outputs.pack(image, packed);
-    }
-
-    /// Inputs of a datagram into the image.
-    pub(super) fn take(&self, data: &[u8], image: &mut [u8]) {
-        let (whole, packed) = data.split_at(self.inputs.len());
-        image[self.inputs.clone()].copy_from_slice(whole);
-        self.packed_inputs.unpack(packed, image);
     }
 
     /// True if `next` lies right behind, outputs and inputs, and both together fit a datagram.

@@ -71,6 +71,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
+use crate::redundancy::Ring;
 use crate::sii::Identity;
 use crate::time::Instant;
 use crate::wire::frame;
@@ -144,8 +145,8 @@ pub struct MainDevice {
     /// When it was gone; until another is elected.
     reference_lost: Option<Instant>,
     recovery: Recovery,
-    /// SubDevices in front of the break, if its link is a ring that is open.
-    ring_open_behind: Option<u16>,
+    /// State of the ring, if its link is one.
+    ring: Option<Ring>,
     /// When the frame that all clocks latched came back, and the time of the bus that they were set to show then.
     latched_at: Instant,
     clocks_set: Option<(u64, Instant)>,
@@ -190,7 +191,7 @@ impl MainDevice {
             reference_silent: 0,
             reference_lost: None,
             recovery: Recovery::default(),
-            ring_open_behind: None,
+            ring: None,
             latched_at: Instant::EPOCH,
             clocks_set: None,
             reference_time: None,

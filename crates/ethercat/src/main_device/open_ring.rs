@@ -5,15 +5,23 @@
 //! break and the one behind it are neighbours, and all are entered at port 0. Receive times of the second line tell how far its SubDevices are from the break,
 //! and nothing of the cable that is open: that one is taken to be as long as the others are on average.
 //!
-//! Simplification: where IN and OUT of a SubDevice are swapped the ring has to be closed at the start.
+//! Where IN and OUT of a SubDevice in the ring are swapped, the first copy of a frame passes it without being processed as long as the ring is
+//! closed, and the places that auto-increment addresses count are others in a closed ring and in an open one. So the bus does not come up; the
+//! SubDevice is told. Swapped ones on branches are no such matter where the ring is closed.
+//!
+//! Simplification: one without a clock is taken to be the right way round.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::redundancy::Ring;
 use crate::register::DlStatus;
+use crate::register::dl::PORTS;
 
 use super::clock::{self, ClockNode, ClockSetting};
+use super::error::BusError;
 use super::sub_device::SubDevice;
+use super::topology::{Place, Upstream};
 use super::{MainDevice, topology};
 
 /// The break, and the facts that closing it hides.
@@ -31,11 +39,100 @@ impl MainDevice {
     /// Takes the state of the ring from its link, before SubDevices are told by their places: the bus is brought up from both ends where it is
     /// open. [`crate::redundancy`] splices the replies.
     pub fn note_ring(&mut self, ring: Option<Ring>) {
-        self.ring_open_behind = match ring {
-            Some(Ring::Open { before }) => Some(before),
-            Some(Ring::Closed) | None => None,
-        };
+        self.ring = ring;
     }
+
+    /// SubDevices in front of the break, if its link is a ring that is open.
+    pub(super) fn ring_open_behind(&self) -> Option<u16> {
+        match self.ring? {
+            Ring::Open { before } => Some(before),
+            Ring::Closed => None,
+        }
+    }
+}
+
+/// Looks for a SubDevice that is the wrong way round in an open ring; `found` is in the order of processing.
+pub(super) fn check_open(found: &[SubDevice], before: u16) -> Result<(), BusError> {
+    let Some((front, behind)) = found.split_at_checked(usize::from(before)) else { return Ok(()) };
+    let swapped = |position: usize, it: &SubDevice| {
+        Err(BusError::SwappedInRing { position: position as u16, name: it.name.clone() })
+    };
+    for (position, place) in line(front).iter().enumerate() {
+        if place.entry != 0 {
+            return swapped(position, &front[usize::from(place.processed)]);
+        }
+    }
+    // Behind the break frames come from the other side: in at any port but 0, on at port 0.
+    let line = line(behind);
+    let mut sizes = vec![1; line.len()];
+    for (number, place) in line.iter().enumerate().rev() {
+        if let Some(upstream) = place.upstream {
+            sizes[usize::from(upstream.position)] += sizes[number];
+        }
+    }
+    let mut here = (!line.is_empty()).then_some(0);
+    while let Some(number) = here {
+        let place = line[number];
+        let goes_on = |port: u8| {
+            let upstream = Some(Upstream { position: number as u16, port });
+            (0..line.len()).find(|&next| line[next].upstream == upstream)
+        };
+        if place.entry == 0 {
+            // Behind it in the ring are those nearer to the second interface, and its own branches.
+            let onward = goes_on(USUAL_OUT as u8).map_or(0, |next| sizes[next]);
+            let branches = sizes[number] - 1 - onward;
+            return swapped(found.len() - 1 - number - branches, &behind[usize::from(place.processed)]);
+        }
+        here = goes_on(0);
+    }
+    Ok(())
+}
+
+/// Places of those that frames reach as a line, if the times of all tell them.
+fn line(found: &[SubDevice]) -> Vec<Place> {
+    let shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
+    match shown.iter().all(|(_, latched)| latched.is_some()) {
+        true => topology::places(&shown).unwrap_or_default(),
+        false => Vec::new(),
+    }
+}
+
+/// Looks for a SubDevice that is the wrong way round in a closed ring, through which frames went as through a line and back; `found` is in the
+/// order of processing.
+pub(super) fn check_closed(found: &[SubDevice]) -> Result<(), BusError> {
+    let mut shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
+    let is_turned = |shown: &topology::Shown| shown.1.is_some() && topology::entry(shown) != 0;
+    if !shown.iter().any(is_turned) {
+        return Ok(());
+    }
+    // One of them has the ring's far end: a port that is open, and nobody hangs there. Of all in the ring the frame was away from there for the
+    // shortest time; a branch of another one that it was away for less does not fit there.
+    let ports = |(number, it): (usize, &topology::Shown)| {
+        let (it, entry) = (*it, topology::entry(it));
+        let others = (0..PORTS).filter(move |&port| port != entry && it.0.is_open(port));
+        others.map(move |port| (topology::away(&it, entry, port), number, port))
+    };
+    let mut ends: Vec<_> = shown.iter().enumerate().flat_map(ports).collect();
+    ends.sort_unstable();
+    for (_, last, port) in ends {
+        let status = shown[last].0;
+        shown[last].0.loop_closed[port] = true;
+        let line = topology::tree(&shown);
+        shown[last].0 = status;
+        let Some(line) = line else { continue };
+        // From the far end back to the first interface.
+        let mut here = line.iter().position(|place| usize::from(place.processed) == last);
+        let mut swapped = None;
+        while let Some(number) = here {
+            swapped = (line[number].entry != 0).then_some(number).or(swapped);
+            here = line[number].upstream.map(|upstream| upstream.position.into());
+        }
+        return swapped.map_or(Ok(()), |position| {
+            let name = found[usize::from(line[position].processed)].name.clone();
+            Err(BusError::SwappedInRing { position: position as u16, name })
+        });
+    }
+    Ok(())
 }
 
 /// Closes the ring in what `found`, in the order of processing, show: as if the cable behind `before` of them were there.

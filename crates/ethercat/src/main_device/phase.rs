@@ -5,6 +5,7 @@ mod process_data;
 use alloc::vec::Vec;
 
 use crate::al::{AlState, AlStatus};
+use crate::redundancy::Ring;
 use crate::time::Instant;
 
 use super::MainDevice;
@@ -245,7 +246,16 @@ impl MainDevice {
     /// All have said who they are and where frames pass them: puts them into the order of the cable, compares
     /// them with the description, and sets their clocks.
     fn arrange(&mut self, now: Instant) -> Result<(), BusError> {
-        let open = self.ring_open_behind.and_then(|before| open_ring::close(&mut self.sub_devices, before));
+        if self.ring.is_some() {
+            bring_up::name(&mut self.sub_devices)?;
+        }
+        match self.ring {
+            Some(Ring::Open { before }) => open_ring::check_open(&self.sub_devices, before)?,
+            Some(Ring::Closed) => open_ring::check_closed(&self.sub_devices)?,
+            None => {}
+        }
+        let open =
+            self.ring_open_behind().and_then(|before| open_ring::close(&mut self.sub_devices, before));
         bring_up::sort_by_cable(&mut self.sub_devices, open.is_none())?;
         // From here on it is known whether somebody marks frames: otherwise they came round a broken ring.
         let marks = |it: &SubDevice| it.entry_port != 0 && !it.dl_status.is_open(0);

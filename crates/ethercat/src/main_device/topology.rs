@@ -61,6 +61,12 @@ pub fn places(shown: &[Shown]) -> Result<Vec<Place>, u16> {
     by_elimination(shown, entries).ok_or(error)
 }
 
+/// The places of all SubDevices as their times tell the ports at which they are entered, and nothing else; `None` where that is no tree.
+pub(super) fn tree(shown: &[Shown]) -> Option<Vec<Place>> {
+    let entries: Vec<_> = shown.iter().map(entry).collect();
+    with_entries(shown, &entries)
+}
+
 /// The open port by which the frame came in: the earliest latched.
 pub(super) fn entry((status, latched): &Shown) -> usize {
     let mut open = (0..PORTS).filter(|&port| status.is_open(port));
@@ -257,9 +263,7 @@ impl<'a> Search<'a> {
 
     /// Time the frame was away from `port`, where there is a clock.
     fn away(&self, number: usize, port: usize) -> Option<u32> {
-        let (status, latched) = self.shown[number];
-        let before = port_before(status, self.entries[number], port);
-        latched.map(|latched| latched.ports[port].wrapping_sub(latched.ports[before]))
+        away(&self.shown[number], self.entries[number], port)
     }
 
     /// Time the frame spent behind a SubDevice, where there is a clock.
@@ -268,6 +272,12 @@ impl<'a> Search<'a> {
         let last = walk(entry).filter(|&port| status.is_open(port)).last().unwrap_or(entry);
         latched.map(|latched| latched.ports[last].wrapping_sub(latched.ports[entry]))
     }
+}
+
+/// Time for which the frame was away from `port` of one that it entered at `entry`, where there is a clock.
+pub(super) fn away((status, latched): &Shown, entry: usize, port: usize) -> Option<u32> {
+    let before = port_before(*status, entry, port);
+    latched.map(|latched| latched.ports[port].wrapping_sub(latched.ports[before]))
 }
 
 /// True if a frame that was away for so long can have spent so long inside a branch; unknown times always fit.

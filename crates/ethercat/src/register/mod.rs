@@ -103,10 +103,10 @@ pub const AL_EVENT_REQUEST: u16 = 0x0220;
 
 // Error counters (ETG.1000.4, 6.7).
 
-/// Invalid frame and receive error counters, 2 bytes a port, 8 bytes. Writing clears all.
-pub const RECEIVE_ERROR_COUNTERS: u16 = 0x0300;
-/// Forwarded receive error counters, 1 byte a port, 4 bytes.
-pub const FORWARDED_ERROR_COUNTERS: u16 = 0x0308;
+/// RX error counters: invalid frame counter and RX error counter, 2 bytes a port, 8 bytes. Writing clears all.
+pub const RX_ERROR_COUNTERS: u16 = 0x0300;
+/// Forwarded RX error counters, 1 byte a port, 4 bytes.
+pub const FORWARDED_RX_ERROR_COUNTERS: u16 = 0x0308;
 /// ECAT processing unit error counter, 1 byte.
 pub const PROCESSING_UNIT_ERROR_COUNTER: u16 = 0x030C;
 /// PDI error counter, 1 byte.

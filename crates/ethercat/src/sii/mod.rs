@@ -62,7 +62,7 @@ impl fmt::Display for Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SiiError {
     /// The image ends inside the header.
-    #[error("SII image of {found} bytes, expected at least {expected} (the header)")]
+    #[error("SII image cut short: {found} bytes, expected at least {expected}, the header")]
     HeaderTruncated {
         /// Bytes needed.
         expected: usize,
@@ -78,13 +78,17 @@ pub enum SiiError {
         found: u8,
     },
     /// The image ends before the end category.
-    #[error("SII image ends at byte {found} where a category header or the end mark 0xffff was expected")]
+    #[error(
+        "SII image cut short: it ends at byte {found}, expected a category header or the end mark 0xffff there"
+    )]
     NoEnd {
         /// Bytes there.
         found: usize,
     },
     /// A category reaches past the end of the image.
-    #[error("SII category {kind} at byte {offset} ends at byte {expected}, the image at byte {found}")]
+    #[error(
+        "SII image cut short: {found} bytes, expected at least {expected}, where category {kind} from byte {offset} ends"
+    )]
     CategoryTruncated {
         /// Category type.
         kind: u16,

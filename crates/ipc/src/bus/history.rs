@@ -55,13 +55,19 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::Happening;
+    use super::super::message::{Happening, Severity};
     use super::*;
 
     // feature(running-bus): events with the numbers of their cycles; those missed are counted
     #[test]
     fn a_slow_reader_is_told_how_many_it_missed() {
-        let event = |cycle| Event { cycle, at_ns: 0, what: Happening::Stalled { cycles: 1 } };
+        let event = |cycle| Event {
+            cycle,
+            at_ns: 0,
+            severity: Severity::Warning,
+            sentence: String::new(),
+            what: Happening::Stalled { cycles: 1 },
+        };
         let mut history = History::default();
         let mut place = history.oldest();
         assert_eq!(history.next(&mut place), Next::Nothing);

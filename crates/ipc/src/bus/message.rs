@@ -316,23 +316,23 @@ pub struct PortLink {
 pub struct SubDeviceErrorCounters {
     /// Of ports 0 to 3.
     pub ports: [PortErrorCounters; 4],
-    /// Frames with an error that the processing unit noticed.
-    pub processing_unit: u8,
-    /// Errors of the interface to the application.
-    pub pdi: u8,
+    /// ECAT processing unit error counter: frames with an error that the processing unit noticed.
+    pub processing_unit_errors: u8,
+    /// PDI error counter: errors of the interface to the application.
+    pub pdi_errors: u8,
 }
 
 /// Error counters of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortErrorCounters {
-    /// Frames with a wrong check sequence, or cut short.
+    /// Invalid frame counter: frames with a wrong check sequence, or cut short.
     pub invalid_frames: u8,
-    /// Symbols with an error.
-    pub receive_errors: u8,
-    /// Frames that an ESC before had marked as invalid.
-    pub forwarded: u8,
-    /// Times the link was lost.
+    /// RX error counter: symbols with an error.
+    pub rx_errors: u8,
+    /// Forwarded RX error counter: frames that an ESC before had marked as invalid.
+    pub forwarded_rx_errors: u8,
+    /// Lost link counter: times the link was lost.
     pub lost_links: u8,
 }
 
@@ -343,9 +343,29 @@ pub struct Event {
     pub cycle: u64,
     /// Time, CLOCK_MONOTONIC.
     pub at_ns: u64,
+    /// Severity, for those who show it.
+    #[serde(default)]
+    pub severity: Severity,
+    /// The event in words, with the names of the robot's parts; also of one that a reader does not know.
+    #[serde(default)]
+    pub sentence: String,
     /// Contents.
     #[serde(flatten)]
     pub what: Happening,
+}
+
+/// Severity of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// As it should be, or so again.
+    Ok,
+    /// Something failed.
+    Error,
+    /// Worth a look; a severity of a newer version, too.
+    #[default]
+    #[serde(other)]
+    Warning,
 }
 
 /// Contents of an event.
@@ -394,8 +414,13 @@ pub enum Happening {
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
     /// A drive in fault told the error code of an axis.
     DriveFault { axis: usize, position: usize, error_code: u16 },
-    /// Supervision stopped an axis.
-    AxisStopped { axis: usize, reason: String },
+    /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with.
+    AxisStopped {
+        axis: usize,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stopped_with: Option<usize>,
+    },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more.
@@ -426,4 +451,17 @@ pub struct RingEnd {
     pub position: Option<usize>,
     /// Its port; of the MainDevice 0 for the first interface, 1 for the second.
     pub port: Option<u8>,
+}
+
+impl RingEnd {
+    /// The end in words; `sub_device` names a SubDevice.
+    pub fn words(self, sub_device: impl Fn(usize) -> String) -> String {
+        match (self.position, self.port) {
+            (Some(position), Some(port)) => format!("{} port {port}", sub_device(position)),
+            (Some(position), None) => sub_device(position),
+            (None, Some(0)) => "the first interface".to_owned(),
+            (None, Some(_)) => "the second interface".to_owned(),
+            (None, None) => "the last SubDevice".to_owned(),
+        }
+    }
 }

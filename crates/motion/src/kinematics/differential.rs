@@ -48,12 +48,4 @@ impl DifferentialDrive {
             yaw: Radians((right.0 - left.0) * self.radius / self.track),
         }
     }
-
-    /// The twist without y, slowed down in all its parts alike until no wheel is faster than `limit`.
-    #[must_use]
-    pub fn within(&self, twist: Twist, limit: RadiansPerSecond) -> Twist {
-        let twist = Twist { y: MetresPerSecond::ZERO, ..twist };
-        let [left, right] = self.wheels(twist);
-        twist.slowed(left.0.abs().max(right.0.abs()), limit.0)
-    }
 }

@@ -150,13 +150,6 @@ impl OmniBase {
         let square: f64 = wheels.iter().zip(made).map(|(is, made)| (is.0 - made.0).powi(2)).sum();
         RadiansPerSecond(square.sqrt())
     }
-
-    /// The twist, slowed down in all its parts alike until no wheel is faster than `limit`.
-    #[must_use]
-    pub fn within(&self, twist: Twist, limit: RadiansPerSecond) -> Twist {
-        let fastest = self.wheels(twist).iter().map(|wheel| wheel.0.abs()).fold(0.0, f64::max);
-        twist.slowed(fastest, limit.0)
-    }
 }
 
 /// Cosine of the steepest rollers: 89 degrees.

@@ -59,8 +59,9 @@ impl OnlineTwist {
     /// `twist`, slower in all its parts alike until it is within the limits: the base keeps to its arc.
     #[must_use]
     pub fn within(&self, twist: Twist) -> Twist {
-        let twist = twist.slowed(twist.x.0.hypot(twist.y.0), self.limits.velocity.0);
-        twist.slowed(twist.yaw.0.abs(), self.limits.yaw_velocity.0)
+        let TwistLimits { velocity, yaw_velocity, .. } = self.limits;
+        let (ahead, yaw) = (velocity.0 / twist.x.0.hypot(twist.y.0), yaw_velocity.0 / twist.yaw.0.abs());
+        twist.scaled(ahead.min(yaw).min(1.0))
     }
 
     /// Sets the twist of the base from now on. What is beyond a limit is brought [`OnlineTwist::within`] it.

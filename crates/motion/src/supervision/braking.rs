@@ -99,7 +99,7 @@ impl Supervisor {
             CyclicMode::Velocity => self.slowed(velocity, feedback.position, elapsed),
             CyclicMode::Position | CyclicMode::Torque => velocity,
         };
-        self.send(velocity, torque, self.sent.position, elapsed);
+        self.move_on(velocity, torque, self.sent.position, elapsed);
     }
 
     pub(super) fn intervention(&self) -> Option<Intervention> {

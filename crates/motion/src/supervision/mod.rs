@@ -15,6 +15,7 @@
 //!   the drive is asked for a quick stop. Heard of again, they begin at the axis, by no more than a step, and come to rest
 //!   within velocity, acceleration and jerk.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
+//! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
@@ -26,6 +27,7 @@ mod braking;
 mod ending;
 mod interlock;
 mod limits;
+mod other_axis;
 mod outage;
 mod seen;
 
@@ -40,6 +42,7 @@ use braking::Braking;
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use interlock::InterlockState;
 pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError};
+pub use other_axis::OtherAxis;
 pub use seen::{Intervention, Seen, StopReason, Supervised};
 pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, CyclicMode, OnStale};
@@ -57,6 +60,10 @@ pub struct Supervisor {
     /// Time the axis has been too far away.
     away: Seconds,
     acknowledged: bool,
+    /// Stop of another axis that this one is stopped with.
+    other: OtherAxis,
+    /// A stop with another axis waits for somebody's reset.
+    awaits_reset: bool,
     /// Since the cycle ends.
     ending: Option<ending::Ended>,
     /// To rest, after an outage.
@@ -90,6 +97,8 @@ impl Supervisor {
             asked: None,
             away: Seconds::ZERO,
             acknowledged: false,
+            other: OtherAxis::Free,
+            awaits_reset: false,
             ending: None,
             way_back: outage::way_back(&settings.limits, period)?,
         })
@@ -103,10 +112,22 @@ impl Supervisor {
 
     /// One cycle, `elapsed` after the last: what the controller asked, and what the drive gets of it.
     pub fn step(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
-        let elapsed = if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period };
+        self.judge(elapsed, asked, seen);
+        self.send(elapsed, asked, seen)
+    }
+
+    /// First half of [`Self::step`]: decides whether the axis is stopped or let go. What it finds may stop other axes in the same cycle, by
+    /// [`Self::stop_with`].
+    pub fn judge(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
+        let elapsed = self.since_the_last(elapsed);
         self.follow_phase(&seen.feedback);
         self.watch_outage(seen);
         self.watch(elapsed, asked, seen);
+    }
+
+    /// Second half of [`Self::step`]: what the drive gets.
+    pub fn send(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
+        let elapsed = self.since_the_last(elapsed);
         let reason = match self.course {
             Course::Free => self.pass(elapsed, asked, &seen.feedback),
             Course::Stopped { reason, .. } => {
@@ -118,6 +139,10 @@ impl Supervisor {
             self.asked = Some(asked.position);
         }
         Supervised { setpoint: self.sent, intervention: self.intervention(), reason }
+    }
+
+    fn since_the_last(&self, elapsed: Seconds) -> Seconds {
+        if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period }
     }
 
     /// Stops the axis for a reason that others have seen, unless a latched one has it already.
@@ -178,6 +203,9 @@ impl Supervisor {
                 StopReason::Outage => self.is_over(&seen.feedback),
                 StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
                 StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
+                StopReason::OtherAxis => {
+                    self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
+                }
                 StopReason::Ending => false,
                 _ => self.acknowledged,
             };
@@ -201,7 +229,7 @@ impl Supervisor {
             } else if enabled && self.ignores_the_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
             } else if enabled {
-                if let Some(reason) = self.trouble(elapsed, asked, &seen.feedback) {
+                if let Some(reason) = self.trouble(elapsed, asked, seen) {
                     self.stop(reason, None);
                 }
             }
@@ -209,13 +237,9 @@ impl Supervisor {
     }
 
     /// Fault of the controller's command for an enabled axis, or of the axis.
-    fn trouble(
-        &mut self,
-        elapsed: Seconds,
-        asked: AxisSetpoint,
-        feedback: &AxisFeedback,
-    ) -> Option<StopReason> {
+    fn trouble(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Option<StopReason> {
         let Settings { mode, limits, .. } = self.settings;
+        let feedback = &seen.feedback;
         let finite = asked.position.is_finite()
             && asked.velocity.is_finite()
             && asked.torque.is_finite()
@@ -239,7 +263,7 @@ impl Supervisor {
                 } else if beyond {
                     Some(StopReason::PositionLimit)
                 } else {
-                    self.lags(elapsed, feedback).then_some(StopReason::FollowingError)
+                    self.lags(elapsed, seen).then_some(StopReason::FollowingError)
                 }
             }
             CyclicMode::Velocity => {
@@ -256,14 +280,17 @@ impl Supervisor {
         }
     }
 
-    /// True if the axis has been too far from what it was sent for too long.
-    fn lags(&mut self, elapsed: Seconds, feedback: &AxisFeedback) -> bool {
+    /// True if the axis has been too far from what it was sent for too long, by its position or by its drive's own following error,
+    /// whichever is larger.
+    fn lags(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
+        let feedback = &seen.feedback;
         let Some(FollowingErrorLimit { distance, patience }) = self.settings.following_error else {
             return false;
         };
         let following = feedback.phase == AxisPhase::Following;
         if following && feedback.fresh {
-            let far = (self.sent.position - feedback.position).abs() > distance;
+            let own = seen.following_error.unwrap_or(Radians::ZERO).abs();
+            let far = (self.sent.position - feedback.position).abs() > distance || own > distance;
             self.away = if far { self.away + elapsed } else { Seconds::ZERO };
         }
         self.away.0 > 0.0 && self.away >= patience
@@ -302,19 +329,19 @@ impl Supervisor {
             CyclicMode::Velocity => {
                 let wanted = within(asked.velocity);
                 let slowed = self.slowed(wanted, feedback.position, elapsed);
-                self.send(slowed, NewtonMetres::ZERO, feedback.position, elapsed);
+                self.move_on(slowed, NewtonMetres::ZERO, feedback.position, elapsed);
                 (slowed != wanted).then_some(StopReason::PositionLimit)
             }
             CyclicMode::Torque => {
                 let torque = NewtonMetres(asked.torque.0.clamp(-limits.torque.0, limits.torque.0));
-                self.send(RadiansPerSecond::ZERO, torque, feedback.position, elapsed);
+                self.move_on(RadiansPerSecond::ZERO, torque, feedback.position, elapsed);
                 None
             }
         }
     }
 
     /// Sends a velocity or torque; where positions count, the place that the velocity leads to from `position`.
-    fn send(
+    fn move_on(
         &mut self,
         velocity: RadiansPerSecond,
         torque: NewtonMetres,

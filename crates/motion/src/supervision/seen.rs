@@ -2,7 +2,7 @@
 
 use super::{Ending, InterlockState};
 use crate::axis::{AxisFeedback, AxisSetpoint};
-use crate::units::Seconds;
+use crate::units::{Radians, Seconds};
 pub use types::state::StopReason;
 
 /// Request to an axis's drive in place of the controller's.
@@ -21,6 +21,8 @@ pub enum Intervention {
 pub struct Seen {
     /// Feedback of the axis.
     pub feedback: AxisFeedback,
+    /// Following error as its drive counts it (0x60F4); `None` where the drive does not show it.
+    pub following_error: Option<Radians>,
     /// The drive is in fault, or on its way there.
     pub fault: bool,
     /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became

@@ -1,6 +1,7 @@
 //! Promises of supervision, whatever it is asked.
 
 mod edges;
+mod together;
 
 use proptest::prelude::*;
 

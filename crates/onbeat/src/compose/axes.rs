@@ -15,6 +15,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
             homing: axis.homing,
             brake: axis.brake,
             drive_axis: axis.drive_axis,
+            stops: axis.stops.clone(),
             ..AxisConfiguration::new(&axis.name, axis.sub_device, axis.mode, axis.scale, step)
         }
     };

@@ -7,7 +7,7 @@ use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{
     HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, of_axis,
 };
-use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
+use ethercat::main_device::{Configuration, MainDevice, StartupSdo};
 use robot::{Axis, RobotConfig, SubDevice};
 use rustix::rand::GetRandomFlags;
 use types::CycleClock;
@@ -25,7 +25,7 @@ pub fn main_device(configuration: Configuration) -> Result<MainDevice, Error> {
 
 /// The bus of `robot`, to be brought to `target`.
 pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
-    let mut sub_devices: Vec<_> = robot.bus.sub_devices.iter().map(sub_device).collect();
+    let mut sub_devices: Vec<_> = robot.bus.sub_devices.iter().map(SubDevice::configuration).collect();
     for axis in &robot.axes {
         let sub_device = &robot.bus.sub_devices[axis.sub_device];
         if !maps_modes_of_operation(sub_device, axis) {
@@ -94,25 +94,6 @@ fn homing(axis: &Axis) -> Vec<StartupSdo> {
         ]);
     }
     sdos
-}
-
-fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
-    SubDeviceConfiguration {
-        name: it.name.clone(),
-        identity: it.identity,
-        alias: it.alias,
-        process_data: it.process_data.clone(),
-        startup: it.startup.clone(),
-        sync0: it.sync0,
-        sync1: it.sync1,
-        latches: it.latches,
-        every: it.every,
-        separate: !it.lrw,
-        group: it.group.clone(),
-        presence: it.presence,
-        process_data_watchdog: it.process_data_watchdog,
-        pdi_watchdog: it.pdi_watchdog,
-    }
 }
 
 /// A mode in the process data is written there on every cycle, not by SDO.

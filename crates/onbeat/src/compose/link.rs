@@ -128,14 +128,19 @@ fn at_interface(
         if robot.bus.ring {
             return Err(RingError::OneInterface { interface: interface.to_owned() }.into());
         }
-        return Ok(Box::new(own(interface, wire.link, doing, tell)?));
+        let link = InterfaceLink::open_as_owner(interface, wire.link, PacketLink::CARRIER_PATIENCE, doing)?;
+        tell_of(interface, wire.link, &link, tell);
+        return Ok(Box::new(link));
     };
     if interface == second {
         return Err(RingError::SameInterface { interface: interface.to_owned() }.into());
     }
-    let ends = (own(interface, wire.link, doing, tell)?, own(second, wire.link, doing, tell)?);
+    let names = [interface, second];
+    let ends = InterfaceLink::open_ring(names, wire.link, PacketLink::CARRIER_PATIENCE, doing)?;
+    tell_of(interface, wire.link, &ends.0, tell);
+    tell_of(second, wire.link, &ends.1, tell);
     let mut ring = Redundant::new(ends.0, ends.1).with_wait(robot.cycle.period / 2);
-    ring.check([interface, second])?;
+    ring.check(names)?;
     Ok(Box::new(ring))
 }
 
@@ -149,21 +154,14 @@ fn on_thread<S: Segment + 'static>(segment: S, is_ring: bool, robot: &RobotConfi
     Box::new(Redundant::new(first, second).with_wait(robot.cycle.period / 2))
 }
 
-/// An interface as its one MainDevice.
-fn own(
-    interface: &str,
-    kind: LinkKind,
-    doing: &str,
-    tell: &mut dyn FnMut(&Notice),
-) -> Result<InterfaceLink, Error> {
-    let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, doing)?;
+/// Tells by what link an interface was opened, and who squats on its lock.
+fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn FnMut(&Notice)) {
     if kind != LinkKind::Packet {
         tell(&Notice::Link { interface: interface.to_owned(), link: link.to_string() });
     }
     if let Some(squatter) = link.squatter() {
         tell(&Notice::Squatter { interface: interface.to_owned(), owner: squatter.clone() });
     }
-    Ok(link)
 }
 
 /// A simulated network card is as punctual as the cycle of `robot`: programs do not hold up a real one either.

@@ -7,6 +7,7 @@ pub mod configuration;
 pub(crate) mod controller;
 pub(crate) mod ipc;
 pub mod link;
+pub mod names;
 #[cfg(feature = "devices")]
 pub(crate) mod peripherals;
 mod rules;

@@ -205,7 +205,7 @@ mod tests {
         let path = folder.0.join("arm.sii");
         fs::write(&path, &image(7)[..100]).unwrap();
         let error = files.keep("arm", || image(7)).err().unwrap().to_string();
-        let tail = "SII image of 100 bytes, expected at least 128 (the header): remove the file to begin with a new SII";
+        let tail = "SII image cut short: 100 bytes, expected at least 128, the header: remove the file to begin with a new SII";
         assert!(error == format!("{}: {tail}", path.display()), "{error}");
         fs::write(&path, vec![0; 200_000]).unwrap();
         let error = files.keep("arm", || image(7)).err().unwrap().to_string();

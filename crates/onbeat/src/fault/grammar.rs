@@ -115,7 +115,7 @@ impl Words<'_> {
     const SUBJECTS: [(&'static str, Read<Self>); 14] = [
         ("power", Self::power),
         ("cable", Self::cable),
-        ("crc", Self::receive_errors),
+        ("crc", Self::invalid_frames),
         ("mailbox", Self::mailbox),
         ("application", Self::application),
         ("state", Self::state),
@@ -140,10 +140,10 @@ impl Words<'_> {
         Ok(Fault::Cable { at: self.port()?, plugged })
     }
 
-    fn receive_errors(&mut self) -> Found<Fault> {
+    fn invalid_frames(&mut self) -> Found<Fault> {
         let at = self.port()?;
         let count = if self.goes_on() { self.number("a number of errors", 1, 255)? } else { 1 };
-        Ok(Fault::ReceiveErrors { at, count: count as u8 })
+        Ok(Fault::InvalidFrames { at, count: count as u8 })
     }
 
     fn mailbox(&mut self) -> Found<Fault> {

@@ -250,7 +250,7 @@ impl FaultySegment {
             Fault::Cable { at: Port { position, port }, plugged: false } => {
                 self.segment.disconnect(position, port);
             }
-            Fault::ReceiveErrors { at: Port { position, port }, count } => {
+            Fault::InvalidFrames { at: Port { position, port }, count } => {
                 (0..count).for_each(|_| self.segment.disturb(position, port));
             }
             Fault::Mailbox { position, runs } => {

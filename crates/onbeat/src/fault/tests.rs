@@ -29,8 +29,8 @@ fn a_line_says_a_fault() {
     assert_eq!(fault("  POWER  cycle 3 "), Fault::PowerCycle(3));
     let at = Port { position: 2, port: 1 };
     assert_eq!(fault("cable pull drive-2:1"), Fault::Cable { at, plugged: false });
-    assert_eq!(fault("crc 2:1"), Fault::ReceiveErrors { at, count: 1 });
-    assert_eq!(fault("crc 2:1 0x10"), Fault::ReceiveErrors { at, count: 16 });
+    assert_eq!(fault("crc 2:1"), Fault::InvalidFrames { at, count: 1 });
+    assert_eq!(fault("crc 2:1 0x10"), Fault::InvalidFrames { at, count: 16 });
     assert_eq!(fault("mailbox stuck 1"), Fault::Mailbox { position: 1, runs: false });
     let code = AlStatusCode(0x1D);
     let refused = Fault::RefuseState { position: 1, state: AlState::SafeOp, code };
@@ -175,7 +175,7 @@ fn any_fault() -> impl Strategy<Value = Fault> {
         (position.clone(), any::<bool>()).prop_map(|(position, on)| Fault::Power { position, on }),
         position.clone().prop_map(Fault::PowerCycle),
         (port.clone(), any::<bool>()).prop_map(|(at, plugged)| Fault::Cable { at, plugged }),
-        (port, 1..=255_u8).prop_map(|(at, count)| Fault::ReceiveErrors { at, count }),
+        (port, 1..=255_u8).prop_map(|(at, count)| Fault::InvalidFrames { at, count }),
         (position.clone(), any::<bool>()).prop_map(|(position, runs)| Fault::Mailbox { position, runs }),
         (position.clone(), any::<bool>())
             .prop_map(|(position, runs)| Fault::Application { position, runs }),

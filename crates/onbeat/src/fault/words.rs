@@ -85,7 +85,7 @@ impl fmt::Display for Shown<'_> {
             Fault::Cable { at, plugged } => {
                 write!(f, "cable {} {}", one_of(plugged, "plug", "pull"), self.port(at))
             }
-            Fault::ReceiveErrors { at, count } => write!(f, "crc {} {count}", self.port(at)),
+            Fault::InvalidFrames { at, count } => write!(f, "crc {} {count}", self.port(at)),
             Fault::Mailbox { position, runs } => {
                 write!(f, "mailbox {} {}", one_of(runs, "free", "stuck"), self.at(position))
             }

@@ -1,6 +1,6 @@
 //! Lets other programs ask the bus of the run.
 
-use control::bus::{self, Guard};
+use control::bus::{self, Guard, PartNames};
 use control::clock::MonotonicClock;
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
@@ -8,18 +8,21 @@ use ipc::bus::{Counters, Guests, Publisher, Server};
 use robot::RobotConfig;
 
 use crate::compose::link::RobotLink;
+use crate::compose::names::part_names;
 use crate::sub_devices::described;
 
 /// The server of the bus, and where it hears of events.
 pub(super) struct BusServer {
     publisher: Publisher,
     server: Server,
+    names: PartNames,
 }
 
 impl BusServer {
     /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, nobody asks the bus.
     pub(super) fn start(
         robot: &RobotConfig,
+        interface: Option<String>,
         cycle: Cycle<RobotLink, MonotonicClock>,
         observer: &Observer,
         guests: Guests,
@@ -32,7 +35,10 @@ impl BusServer {
         );
         let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
         match Server::start(guests, Box::new(backend)) {
-            Ok(server) => (cycle.with_bus(requests), Some(Self { publisher: server.publisher(), server })),
+            Ok(server) => {
+                let (publisher, names) = (server.publisher(), part_names(robot, interface));
+                (cycle.with_bus(requests), Some(Self { publisher, server, names }))
+            }
             Err(_) => (cycle, None),
         }
     }
@@ -44,7 +50,7 @@ impl BusServer {
 
     /// Tells those who follow.
     pub(super) fn tell(&self, event: &CycleEvent) {
-        if let Some(event) = bus::event(event) {
+        if let Some(event) = bus::event(event, &self.names) {
             self.publisher.publish(event);
         }
     }

@@ -97,7 +97,8 @@ impl Settings {
         };
         let mut bus_server = None;
         if let Some(guests) = guests {
-            (cycle, bus_server) = BusServer::start(robot, cycle, &observer, guests);
+            (cycle, bus_server) =
+                BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests);
         }
         Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus, process_data })
     }

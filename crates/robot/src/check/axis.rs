@@ -10,8 +10,9 @@ use motion::{AxisScale, Radians};
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, homing, in_every_cycle, unknown_name};
+use super::{Checked, homing, in_every_cycle, stops, unknown_name};
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects};
 use crate::source::Place;
 
@@ -19,7 +20,7 @@ use crate::source::Place;
 pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Place<'_>) -> Checked<()> {
     let positions: HashMap<&str, usize> =
         bus.sub_devices.iter().enumerate().map(|(position, it)| (it.name.as_str(), position)).collect();
-    let mut names = HashSet::new();
+    let (mut names, mut of_entry) = (HashSet::new(), Vec::new());
     let mut drives = HashMap::new();
     let mut brakes = Brakes::new(bus, &positions);
     for (index, mut entry) in mem::take(axes).into_iter().enumerate() {
@@ -34,7 +35,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
             let brake = brakes.brake((&entry, sub_device), &repetition, step, place.key("brake"))?;
             let drive_axis = drive_axis(&entry, &repetition, step, &bus.sub_devices[sub_device], place)?;
-            let name = repetition.name;
+            let name = repetition.name.clone();
             if !names.insert(name.clone()) {
                 let found = format!("a second axis \"{name}\"");
                 return Err(Problem::new(place.key("name"), found, "every name once", "rename one"));
@@ -47,16 +48,18 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
                 let remedy = "give each its own SubDevice, or drive_axis where one has several";
                 return Err(Problem::new(drive, found, "every axis of a drive once", remedy));
             }
-            let axis = Axis { name, sub_device, drive_axis, brake, ..entry.clone() };
+            let to_stop = entry.to_stop.iter().map(|it| repetition.fill(it)).collect();
+            let axis = Axis { name, to_stop, sub_device, drive_axis, brake, ..entry.clone() };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
             if let Some(method) = axis.homing_settings.and_then(|it| it.method) {
                 homing::check_drive(method, &axis, &bus.sub_devices[sub_device], place.key("homing"))?;
             }
             axes.push(axis);
+            of_entry.push(index);
         }
     }
-    Ok(())
+    stops::stops(axes, |axis| entries.item(of_entry[axis]))
 }
 
 /// SubDevice of an axis, or `with` a part of it.
@@ -126,7 +129,7 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
         return Ok(step);
     }
     let found = format!("maximum_step = {}", step.0);
-    let expected = format!("at least {at_full_speed:.6} rad, a period at the velocity limit");
+    let expected = format!("at least {:.6} rad, a period at the velocity limit", Number(at_full_speed));
     let remedy = "raise it, or lower the velocity limit";
     Err(Problem::new(limits.key("maximum_step"), found, expected, remedy))
 }

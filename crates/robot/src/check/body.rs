@@ -5,6 +5,7 @@ use types::CyclicMode;
 use super::controller::axis_called;
 use super::{Checked, check_readable};
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::{Arm, Axis, Base, BaseKind};
 use crate::source::Place;
 
@@ -69,8 +70,9 @@ fn check_speed(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
     let needed = velocity / base.wheel_radius;
     let slow = base.wheels.iter().map(|&wheel| &axes[wheel]).find(|axis| axis.limits.velocity.0 < needed);
     slow.map_or(Ok(()), |axis| {
-        let found = format!("velocity = {velocity}, at which wheels turn at {needed:.3} rad/s");
-        let (name, limit) = (&axis.name, axis.limits.velocity.0);
+        let found =
+            format!("velocity = {}, at which wheels turn at {:.3} rad/s", Number(velocity), Number(needed));
+        let (name, limit) = (&axis.name, Number(axis.limits.velocity.0));
         let expected = format!("at most the velocity limit of \"{name}\", {limit} rad/s");
         let remedy = "lower it, or raise the axis's limit";
         Err(Problem::new(limits.key("velocity"), found, expected, remedy))

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::Range;
 
+use ethercat::main_device::{Configuration, ConfigurationError};
+
 use super::repeat::repetitions;
 use super::topology::Topology;
 use super::{Checked, clock, presence, simulation, watchdog};
@@ -28,11 +30,42 @@ pub(super) fn bus(bus: &mut Bus, devices: &Devices, cycle: &Cycle, place: Place<
     }
     sub_devices.check_groups()?;
     bus.sub_devices = sub_devices.list;
+    runnable(bus, cycle, &entries, place)?;
     for (index, entry) in entries.iter().enumerate() {
         let place = place.key("sub_device").item(index).key("simulate");
         entry.simulation.iter().try_for_each(|it| simulation::follows(it, &bus.sub_devices, place))?;
     }
     Ok(())
+}
+
+/// Has the MainDevice check its configuration: what it refuses is told at the entry of that SubDevice.
+fn runnable(bus: &Bus, cycle: &Cycle, entries: &[SubDevice], place: Place<'_>) -> Checked<()> {
+    let sub_devices = bus.sub_devices.iter().map(SubDevice::configuration).collect();
+    let configuration =
+        Configuration { sub_devices: Some(sub_devices), period: cycle.period, ..Configuration::default() };
+    let Err(refused) = configuration.check() else { return Ok(()) };
+    let mut entry = place;
+    let mut behind = 0;
+    for (index, it) in entries.iter().enumerate() {
+        behind += usize::from(it.count.unwrap_or(1));
+        if refused.position().is_some_and(|position| position < behind) {
+            entry = place.key("sub_device").item(index);
+            break;
+        }
+    }
+    let keys: &[&str] = match refused {
+        ConfigurationError::Sync0 { .. } | ConfigurationError::Sync1 { .. } => &["dc"],
+        ConfigurationError::Watchdog { .. } => &["process_data_watchdog", "pdi_watchdog"],
+        ConfigurationError::MixedGroup { .. } | ConfigurationError::Unidentified { .. } => &["presence"],
+        ConfigurationError::SplitGroup { .. } => &["group"],
+        ConfigurationError::SameAlias { .. } => &["alias"],
+        ConfigurationError::Pdo { .. } => &["pdos"],
+        _ => &[],
+    };
+    let words = refused.to_string();
+    let (found, expected) =
+        words.split_once(", expected ").unwrap_or((&words, "what a MainDevice can run"));
+    Err(Problem::new(entry.first_of(keys), found, expected, "correct this entry"))
 }
 
 /// Checks that the file has the device of an entry.
@@ -134,17 +167,13 @@ impl SubDevices {
     ) -> Checked<Option<u16>> {
         let Some(first) = first else { return Ok(None) };
         let alias = u16::try_from(step).ok().and_then(|step| first.checked_add(step));
-        let Some(alias) = alias.filter(|&alias| alias != 0) else {
-            let found = format!("alias {first} for {} SubDevices", step + 1);
-            return Err(Problem::new(
-                place.key("alias"),
-                found,
-                "aliases from 1 to 65535",
-                "choose another",
-            ));
+        let Some(alias) = alias else {
+            let found = format!("alias = {first}, counted up to {}", usize::from(first) + step);
+            let expected = "1 to 65535 for each of count";
+            return Err(Problem::new(place.key("alias"), found, expected, "begin with a lower one"));
         };
         if let Some(earlier) = self.aliases.insert(alias, position) {
-            let found = format!("alias {alias:#06x} again; position {earlier} has it");
+            let found = format!("alias {alias} again; position {earlier} has it");
             return Err(Problem::new(place.key("alias"), found, "every alias once", "choose another"));
         }
         Ok(Some(alias))

@@ -57,7 +57,8 @@ pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) ->
     }
     let (cycle, delay) = (clock.sync1.unwrap_or(sync0.cycle), clock.sync1_delay.unwrap_or_default());
     let own = duration::format(sync0.cycle);
-    if cycle.is_zero() || cycle.as_nanos() % sync0.cycle.as_nanos() != 0 || cycle > LONGEST_SYNC1 {
+    if cycle.is_zero() || cycle.as_nanos() % sync0.cycle.as_nanos() != 0 || !Sync0::CYCLES.contains(&cycle)
+    {
         let found = format!("sync1 = {}", duration::format(cycle));
         let expected = format!("a multiple of SYNC0's {own}, up to 4s");
         let remedy = "correct sync1, or leave it out to come with every SYNC0";
@@ -72,17 +73,13 @@ pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) ->
     Ok(Some(Sync1 { cycle, delay }))
 }
 
-/// Longest period of SYNC1: its registers count 32 bits of ns.
-const LONGEST_SYNC1: Duration = Duration::from_secs(4);
-
 fn check_sync0(sync0: Duration, place: Place<'_>, cycle: &Cycle) -> Checked<()> {
     let (pulse, period) = (sync0.as_nanos(), cycle.period.as_nanos());
-    if u32::try_from(pulse).is_err() {
+    if !Sync0::CYCLES.contains(&sync0) {
         let found = format!("sync0 = {}", duration::format(sync0));
-        let remedy = "give sync0, or a smaller every";
-        return Err(Problem::new(place, found, "up to 4s: its register counts 32 bits of ns", remedy));
+        return Err(Problem::new(place, found, "1us to 4s", "give another sync0, or a smaller every"));
     }
-    let fits = pulse != 0 && (pulse % period == 0 || period % pulse == 0);
+    let fits = pulse % period == 0 || period % pulse == 0;
     fits.then_some(()).ok_or_else(|| {
         let found = format!("sync0 = {}", duration::format(sync0));
         let expected =

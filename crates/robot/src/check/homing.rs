@@ -6,6 +6,7 @@ use motion::supervision::Limits;
 
 use super::Checked;
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::{Application, Axis, Homing, HomingSettings, SubDevice};
 use crate::source::Place;
 
@@ -49,8 +50,13 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
         if given <= limit {
             return Ok(given);
         }
-        let expected = format!("at most the {of} limit of the axis, {limit}");
-        Err(Problem::new(entry.key(key), format!("{key} = {given}"), expected, format!("lower {key}")))
+        let expected = format!("at most the {of} limit of the axis, {}", Number(limit));
+        Err(Problem::new(
+            entry.key(key),
+            format!("{key} = {}", Number(given)),
+            expected,
+            format!("lower {key}"),
+        ))
     };
     let (velocity, most) = (limits.velocity.0, limits.deceleration.0);
     let usual = velocity * SLOW;

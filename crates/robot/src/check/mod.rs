@@ -16,6 +16,7 @@ mod repeat;
 mod sensor;
 pub(crate) mod signal;
 mod simulation;
+mod stops;
 mod topology;
 mod watchdog;
 

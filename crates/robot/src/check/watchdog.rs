@@ -20,7 +20,15 @@ pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Pl
     let key = "process_data_watchdog";
     if !entry.has(key) {
         let default = Watchdog::default().time().unwrap_or_default();
-        *watchdog = Watchdog::After(default.max(between * PERIODS_BY_DEFAULT));
+        let time = default.max(between * PERIODS_BY_DEFAULT).min(LONGEST_WATCHDOG);
+        if time < between * FEWEST_PERIODS {
+            let found = format!("outputs every {}", duration::format(between));
+            let longest = duration::format(LONGEST_WATCHDOG / FEWEST_PERIODS);
+            let expected = format!("every {longest} or more often, for a watchdog of two periods");
+            let remedy = "lower every, or set process_data_watchdog = \"off\"";
+            return Err(Problem::new(entry.key("every"), found, expected, remedy));
+        }
+        *watchdog = Watchdog::After(time);
         return Ok(());
     }
     let why = format!("two periods of {}", duration::format(between));

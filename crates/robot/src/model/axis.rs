@@ -14,7 +14,7 @@ use types::{CyclicMode, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
-use crate::field::{KEY, finite, not_zero, positive, refused, time_within, whole};
+use crate::field::{KEY, Number, finite, not_zero, positive, refused, time_within, whole};
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -47,11 +47,16 @@ pub struct Axis {
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,
+    #[serde(default, rename = "stops")]
+    pub(crate) to_stop: Vec<String>,
     /// Settings of its homing, if it has one.
     #[serde(rename = "homing")]
     pub homing_settings: Option<HomingSettings>,
     #[serde(rename = "brake")]
     pub(crate) brake_keys: Option<Brake>,
+    /// Places of the axes that are stopped with it.
+    #[serde(skip)]
+    pub stops: Vec<usize>,
     /// Position on the bus of its drive.
     #[serde(skip)]
     pub sub_device: usize,
@@ -165,7 +170,7 @@ fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radia
     if lowest.is_finite() && highest.is_finite() && lowest < highest {
         return Ok(Some((Radians(lowest), Radians(highest))));
     }
-    let found = format_args!("{KEY} = [{lowest}, {highest}]");
+    let found = format_args!("{KEY} = [{}, {}]", Number(lowest), Number(highest));
     Err(refused(found, "the lowest and the highest position in rad", format_args!("correct {KEY}")))
 }
 

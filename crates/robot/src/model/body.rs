@@ -10,7 +10,7 @@ use serde::de::Deserializer;
 use types::BaseKind;
 
 use super::usual;
-use crate::field::{KEY, positive, readable, refused};
+use crate::field::{KEY, Number, positive, readable, refused};
 
 /// `[base]`: mobile base of a robot.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -104,7 +104,7 @@ fn roller_angle<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Er
         return Ok(radians);
     }
     let expected = format_args!("{least} to {most} rad");
-    Err(refused(format_args!("{KEY} = {radians}"), expected, "give it in radians, as 0.7854"))
+    Err(refused(format_args!("{KEY} = {}", Number(radians)), expected, "give it in radians, as 0.7854"))
 }
 
 /// Limits; by default the full acceleration is there after 0.1 s.

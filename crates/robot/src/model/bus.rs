@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ethercat::main_device::{
     ExpectedIdentity, LatchMode, MAXIMUM_SUB_DEVICES, Presence, ProcessDataSource, Replies, StartupSdo,
-    Sync0, Sync1, Watchdog,
+    SubDeviceConfiguration, Sync0, Sync1, Watchdog,
 };
 use ethercat::pdo::PdoMapping;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use types::{EscKind, TerminalModel};
 use super::mapping::process_data;
 use super::startup::startup;
 use super::usual;
-use crate::field::{KEY, finite, not_negative, positive, refused, time, time_or, whole};
+use crate::field::{KEY, Number, finite, not_negative, positive, refused, time, time_or, whole};
 
 /// `[bus]`: SubDevices, and their common settings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -74,6 +74,7 @@ pub struct SubDevice {
     pub(crate) first: Option<u16>,
     pub(crate) device: Option<String>,
     /// Expected configured station alias (ETG.1000.4, 6.2, register 0x0012).
+    #[serde(default, deserialize_with = "alias")]
     pub alias: Option<u16>,
     #[serde(rename = "parent")]
     pub(crate) parents_name: Option<String>,
@@ -167,6 +168,27 @@ impl SubDevice {
         match &self.process_data {
             ProcessDataSource::Sii => None,
             ProcessDataSource::Explicit(mapping) => Some(mapping),
+        }
+    }
+
+    /// Settings of the MainDevice for it.
+    #[must_use]
+    pub fn configuration(&self) -> SubDeviceConfiguration {
+        SubDeviceConfiguration {
+            name: self.name.clone(),
+            identity: self.identity,
+            alias: self.alias,
+            process_data: self.process_data.clone(),
+            startup: self.startup.clone(),
+            sync0: self.sync0,
+            sync1: self.sync1,
+            latches: self.latches,
+            every: self.every,
+            lrw: self.lrw,
+            group: self.group.clone(),
+            presence: self.presence,
+            process_data_watchdog: self.process_data_watchdog,
+            pdi_watchdog: self.pdi_watchdog,
         }
     }
 
@@ -388,6 +410,24 @@ fn latches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[LatchMo
     })
 }
 
+fn alias<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    match u16::try_from(number) {
+        Ok(0) => {
+            let expected = "1 to 65535: 0 is the alias of a SubDevice that has none";
+            Err(refused(
+                format_args!("{KEY} = 0"),
+                expected,
+                format_args!("leave {KEY} out, or give another"),
+            ))
+        }
+        Ok(alias) => Ok(Some(alias)),
+        Err(_) => {
+            Err(refused(format_args!("{KEY} = {number}"), "1 to 65535", format_args!("correct {KEY}")))
+        }
+    }
+}
+
 fn identity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ExpectedIdentity>, D::Error> {
     #[derive(Deserialize)]
     #[serde(remote = "ExpectedIdentity", deny_unknown_fields)]
@@ -404,7 +444,7 @@ fn angles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(f64, f64
     if first.is_finite() && last.is_finite() && first < last {
         return Ok(Some((first, last)));
     }
-    let found = format_args!("{KEY} = [{first}, {last}]");
+    let found = format_args!("{KEY} = [{}, {}]", Number(first), Number(last));
     Err(refused(found, "two angles in rad, the lower one first", format_args!("correct {KEY}")))
 }
 
@@ -414,7 +454,7 @@ fn limit_switches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(
     if lowest.is_finite() && highest.is_finite() && lowest < 0.0 && highest > 0.0 {
         return Ok(Some((lowest, highest)));
     }
-    let found = format_args!("limit_switches = [{lowest}, {highest}]");
+    let found = format_args!("limit_switches = [{}, {}]", Number(lowest), Number(highest));
     let expected = "an angle below 0 and one above 0, in rad: the shaft starts at 0";
     Err(refused(found, expected, "correct limit_switches"))
 }

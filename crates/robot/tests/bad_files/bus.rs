@@ -110,6 +110,38 @@ fn clocks_and_their_pulses_fit_the_period() {
     );
 }
 
+/// Settings that the MainDevice would refuse are told at their key in the robot file: pulses beyond its registers, outputs too seldom for
+/// any watchdog, an alias that is none.
+#[test]
+fn what_the_main_device_would_refuse_is_told_at_its_key() {
+    assert_eq!(
+        sentence("dc = {}", "dc = { sync0 = \"500ns\" }"),
+        "r.toml:7:16: sync0 = 500ns, expected 1us to 4s: give another sync0, or a smaller every"
+    );
+    assert_eq!(
+        sentence("dc = {}", "dc = { sync0 = \"4200ms\" }"),
+        "r.toml:7:16: sync0 = 4200ms, expected 1us to 4s: give another sync0, or a smaller every"
+    );
+    let seldom = GOOD.replace("period = \"1ms\"", "period = \"1s\"").replace("dc = {}", "");
+    let seldom = seldom.replacen("name = \"hub\"", "name = \"hub\"\nevery = 100", 1);
+    assert_eq!(
+        RobotConfig::parse(&seldom, "r.toml").unwrap_err().to_string(),
+        "r.toml:19:9: outputs every 100s, expected every 1min or more often, for a watchdog of two periods: lower every, or set \
+         process_data_watchdog = \"off\""
+    );
+    let alias = |alias: &str| sentence("count = 2", &format!("count = 2\nalias = {alias}"));
+    assert_eq!(
+        alias("0"),
+        "r.toml:24:9: alias = 0, expected 1 to 65535: 0 is the alias of a SubDevice that has none: leave alias out, or give another"
+    );
+    assert_eq!(alias("65536"), "r.toml:24:9: alias = 65536, expected 1 to 65535: correct alias");
+    assert_eq!(alias("-1"), "r.toml:24:9: alias = -1, expected 1 to 65535: correct alias");
+    assert_eq!(
+        alias("65535"),
+        "r.toml:24:9: alias = 65535, counted up to 65536, expected 1 to 65535 for each of count: begin with a lower one"
+    );
+}
+
 // feature(main-device): groups of SubDevices that stand and fall together
 #[test]
 fn a_group_has_two_members_or_more() {

@@ -100,7 +100,9 @@ fn of_state(state: &State, description: &Description, last: Counted, now_ns: u64
         command(state, description, last),
     ];
     let axes = description.axes.iter().zip(&state.axes);
-    statuses.extend(axes.map(|(about, axis)| self::axis(&about.name, axis, state.control.enabled)));
+    statuses.extend(
+        axes.map(|(about, axis)| self::axis(&about.name, axis, description, state.control.enabled)),
+    );
     statuses
 }
 
@@ -211,13 +213,13 @@ fn command(state: &State, description: &Description, last: Counted) -> Diagnosti
     status("command", level, message, values)
 }
 
-fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
+fn axis(name: &str, axis: &Axis, description: &Description, enabled: bool) -> DiagnosticStatus {
     let drive = words::drive_state(axis.drive_state);
     let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
         (Level::Error, format!("its drive is in {drive}"))
     } else if axis.stop == StopReason::Stale as u8 {
         (Level::Ok, "at rest: the last command is over".to_owned())
-    } else if let Some(why) = words::stop(axis.stop) {
+    } else if let Some(why) = words::stop_of(axis, description) {
         (Level::Error, format!("stopped: {why}"))
     } else if !axis.fresh {
         (Level::Warn, "its numbers are not of the last cycle".to_owned())
@@ -229,6 +231,7 @@ fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
     let values = vec![
         pair("drive", drive),
         pair("homed", axis.homed),
+        pair("stopped with", words::stopped_with(axis, description).unwrap_or("none")),
         pair("position [rad]", axis.position),
         pair("velocity [rad/s]", axis.velocity),
         pair("effort [N m]", axis.effort),
@@ -358,8 +361,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_command_beyond_a_limit_is_a_warning_with_its_axis() {
+    fn two_axes() -> Description {
         let axis = |name: &str| AxisDescription {
             name: name.into(),
             mode: CyclicMode::Position,
@@ -367,7 +369,12 @@ mod tests {
             velocity_limit: 1.0,
             effort_limit: 1.0,
         };
-        let description = Description { axes: vec![axis("a"), axis("b")], ..Description::default() };
+        Description { axes: vec![axis("a"), axis("b")], ..Description::default() }
+    }
+
+    #[test]
+    fn a_command_beyond_a_limit_is_a_warning_with_its_axis() {
+        let description = two_axes();
         let command = CommandState {
             accepted: 3,
             clamped: 2,
@@ -390,11 +397,17 @@ mod tests {
 
     #[test]
     fn an_axis_in_fault_is_an_error_and_one_at_rest_is_none() {
-        let level = |axis: Axis| super::axis("a", &axis, true).level;
+        let status = |axis: Axis| super::axis("a", &axis, &two_axes(), true);
+        let level = |axis: Axis| status(axis).level;
         let good = Axis { drive_state: 5, phase: 2, fresh: true, ..Axis::default() };
         assert_eq!(level(good), Level::Ok as u8);
         assert_eq!(level(Axis { stop: StopReason::Stale as u8, ..good }), Level::Ok as u8);
         assert_eq!(level(Axis { stop: StopReason::FollowingError as u8, ..good }), Level::Error as u8);
+        let with_another = Axis { stop: StopReason::OtherAxis as u8, stopped_with: Some(1), ..good };
+        assert_eq!(level(with_another), Level::Error as u8);
+        let message = "stopped: another axis was stopped, and this one with it: b";
+        assert_eq!(status(with_another).message, message);
+        assert!(status(with_another).values.contains(&pair("stopped with", "b")));
         assert_eq!(level(Axis { drive_state: FAULT, ..good }), Level::Error as u8);
         assert_eq!(level(Axis { phase: 0, ..good }), Level::Warn as u8);
         assert_eq!(words::drive_state(FAULT), "Fault", "the number is that of the state");

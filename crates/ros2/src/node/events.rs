@@ -5,10 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use ipc::bus::{Event, Happening};
+use ipc::bus::{Event, Severity};
 use ipc::client::Client;
 use ipc::description::Description;
-use ipc::state::LockState;
 use serde_json::Value;
 
 use super::diagnostics::{flatten, pair, status};
@@ -90,40 +89,15 @@ fn told(event: &Event, robot: &Description, node: &str) -> DiagnosticArray {
         let fields = fields.iter().filter(|(key, _)| *key != "event");
         fields.for_each(|(key, value)| flatten(key, value, &mut values));
     }
-    let told = status(&format!("{node}: {name}"), level(&event.what), event.what.sentence(robot), values);
+    let told = status(&format!("{node}: {name}"), level(event.severity), event.sentence.clone(), values);
     let told = DiagnosticStatus { hardware_id: robot.robot.clone(), ..told };
     DiagnosticArray { header: Header { stamp, frame_id: String::new() }, status: vec![told] }
 }
 
-fn level(what: &Happening) -> Level {
-    match what {
-        Happening::BusFailed { .. }
-        | Happening::StateChanged { .. }
-        | Happening::Unreachable { .. }
-        | Happening::SubDeviceLost { .. }
-        | Happening::NotRecovered { .. }
-        | Happening::Emergency { .. }
-        | Happening::DriveFault { .. }
-        | Happening::AxisStopped { .. }
-        | Happening::LinkFailed { .. } => Level::Error,
-        Happening::Absent { .. }
-        | Happening::Reconfiguring { .. }
-        | Happening::Stranger { .. }
-        | Happening::SyncMissed { .. }
-        | Happening::Interlock { allows: false, .. }
-        | Happening::OtherMainDevice { .. }
-        | Happening::RingOpen { .. }
-        | Happening::Stalled { .. }
-        | Happening::Unknown => Level::Warn,
-        Happening::ClockLock { state, .. } if state != LockState::Locked.name() => Level::Warn,
-        Happening::Phase { .. }
-        | Happening::Joined { .. }
-        | Happening::Recovered { .. }
-        | Happening::SubDeviceBack { .. }
-        | Happening::AxisFreed { .. }
-        | Happening::Interlock { allows: true, .. }
-        | Happening::ClockLock { .. }
-        | Happening::LinkWorks { .. }
-        | Happening::RingClosed { .. } => Level::Ok,
+fn level(severity: Severity) -> Level {
+    match severity {
+        Severity::Ok => Level::Ok,
+        Severity::Warning => Level::Warn,
+        Severity::Error => Level::Error,
     }
 }

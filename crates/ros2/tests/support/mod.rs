@@ -78,7 +78,7 @@ impl Backend for Objects {
                 data("6560 00 00 0700 2000 bf00 57696e646f77")
             }
             Service::Status { errors } => {
-                let counted = SubDeviceErrorCounters { pdi: 3, ..SubDeviceErrorCounters::default() };
+                let counted = SubDeviceErrorCounters { pdi_errors: 3, ..SubDeviceErrorCounters::default() };
                 let drive = SubDeviceStatus {
                     state: "Op".into(),
                     errors: errors.then_some(counted),

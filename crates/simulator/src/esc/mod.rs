@@ -283,12 +283,12 @@ impl Esc {
         self.memory.count(register::PROCESSING_UNIT_ERROR_COUNTER);
     }
 
-    pub(crate) fn count_receive_error(&mut self, port: usize) {
-        self.memory.count(register::RECEIVE_ERROR_COUNTERS + 2 * port as u16);
+    pub(crate) fn count_invalid_frame(&mut self, port: usize) {
+        self.memory.count(register::RX_ERROR_COUNTERS + 2 * port as u16);
     }
 
-    pub(crate) fn count_forwarded_error(&mut self, port: usize) {
-        self.memory.count(register::FORWARDED_ERROR_COUNTERS + port as u16);
+    pub(crate) fn count_forwarded_rx_error(&mut self, port: usize) {
+        self.memory.count(register::FORWARDED_RX_ERROR_COUNTERS + port as u16);
     }
 
     /// Events that the fieldbus gets in every datagram: ECAT event request under its mask.

@@ -234,22 +234,26 @@ impl Segment {
 
     /// Counts a frame that was damaged on the cable to `port` of the SubDevice at `position`: as invalid there, and as
     /// forwarded at every port it comes in at from there on, and by the processing units it passes (ESC data sheet, section II,
-    /// 2.9).
+    /// 2.9). In a ring it is a frame from the end whose frames come in at this port, the first of them where both do.
     pub fn disturb(&mut self, position: usize, port: usize) {
         let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) else { return };
-        device.esc_mut().count_receive_error(port);
-        let at = self.route.hops.iter().find(|hop| hop.device == position).and_then(|hop| hop.ports[port]);
-        let Some(at) = at else { return };
-        for hop in &self.route.hops {
+        device.esc_mut().count_invalid_frame(port);
+        let arrival = |route: &Route| {
+            let mut hops = route.hops.iter().chain(&route.passed);
+            hops.find(|hop| hop.device == position).and_then(|hop| hop.ports[port])
+        };
+        let mut routes = [&self.route, &self.other_route].into_iter();
+        let Some((route, at)) = routes.find_map(|route| Some((route, arrival(route)?))) else { return };
+        for hop in route.hops.iter().chain(&route.passed) {
             let esc = self.devices[hop.device].esc_mut();
             for (port, arrival) in hop.ports.iter().enumerate() {
                 if arrival.is_some_and(|arrival| arrival > at) {
-                    esc.count_forwarded_error(port);
+                    esc.count_forwarded_rx_error(port);
                 }
             }
-            if hop.arrival >= at {
-                esc.count_processing_unit_error();
-            }
+        }
+        for hop in route.hops.iter().filter(|hop| hop.arrival >= at) {
+            self.devices[hop.device].esc_mut().count_processing_unit_error();
         }
     }
 
@@ -405,14 +409,14 @@ const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl Segment {
     /// Passes a frame along the path.
-    fn pass_frame(&mut self, now: Instant, frame: &mut [u8]) -> Option<End> {
+    fn pass_frame(&mut self, end: End, now: Instant, frame: &mut [u8]) -> Option<End> {
         let first = self.route.hops.first().or(self.route.passed.first())?.device;
         if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
             // Not an Ethernet frame: its receiver drops it.
-            self.devices[first].esc_mut().count_receive_error(0);
+            self.devices[first].esc_mut().count_invalid_frame(0);
             return None;
         }
-        self.latch_passing(now, frame);
+        self.latch_passing(end, now, frame);
         if self.route.hops.is_empty() {
             return self.route.returns;
         }
@@ -428,14 +432,15 @@ impl Segment {
     }
 
     /// Has those that do not process a frame latch when it passes their ports, if it is one that latches: that of a frame which
-    /// was processed on its way there. An ESC cannot tell it from its own frame that comes back.
-    fn latch_passing(&mut self, now: Instant, frame: &[u8]) {
+    /// was processed on its way there, which an ESC cannot tell from its own frame that comes back; and that of one that comes from the first end, to
+    /// come back and be processed where IN and OUT are swapped.
+    fn latch_passing(&mut self, end: End, now: Instant, frame: &[u8]) {
         let latches = |place: DatagramPlace| {
             let header = place.header;
             header.command.writes() && !header.command.is_logical() && header.ado() == dc::RECEIVE_TIME
         };
         if self.route.passed.is_empty()
-            || frame[SOURCE_OFFSET] & PROCESSED_BIT == 0
+            || end == End::Second && frame[SOURCE_OFFSET] & PROCESSED_BIT == 0
             || !places(frame).any(latches)
         {
             return;
@@ -457,7 +462,7 @@ impl link::Segment for Segment {
         if is_second {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }
-        let returns = self.pass_frame(now, frame);
+        let returns = self.pass_frame(end, now, frame);
         if is_second {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }

@@ -285,10 +285,7 @@ impl Route {
             }
         }
         let is_processed = |device: usize| route.hops.iter().any(|hop| hop.device == device);
-        match end {
-            End::First => order.clear(),
-            End::Second => order.retain(|&(device, _)| !is_processed(device)),
-        }
+        order.retain(|&(device, _)| !is_processed(device));
         let hop = |(device, arrival)| Hop { device, arrival, ports: [None; PORTS] };
         route.passed = order.into_iter().map(hop).collect();
         route.addresses = Addresses::with_capacity(route.hops.len());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::bus::ring_end;
+use control::bus::{PartNames, is_alike, place, sentence, span};
 use control::observer::{CycleEvent, Happening};
 use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
@@ -10,33 +10,26 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
-use motion::supervision::StopReason;
-use onbeat::Notice;
-use robot::{Interlock, InterlockKind, RobotConfig};
-use types::LockState;
+use onbeat::compose::names::part_names;
+use robot::RobotConfig;
 
 use super::interface::Interface;
-use super::trouble::{self, MOST_TOLD};
+use super::trouble;
 use crate::words::live_line::Voice;
-use crate::words::moment::{Moment, span};
-use crate::words::sub_devices::place;
+use crate::words::moment::Moment;
 
 /// Tells what happens, until the measurement ends.
 pub(super) struct Chronicle {
     voice: Voice,
-    sub_devices: Vec<SubDevice>,
+    names: PartNames,
+    /// Losses of the SubDevices.
+    lost: Vec<Option<Lost>>,
     axes: Vec<Axis>,
-    interlocks: Vec<Interlock>,
     interface: Interface,
     period: Duration,
     op_since: Option<Instant>,
     /// True once the stop has begun.
     closed: bool,
-}
-
-struct SubDevice {
-    name: String,
-    lost: Option<Lost>,
 }
 
 /// Since when the process data of a SubDevice does not come and go.
@@ -48,7 +41,6 @@ struct Lost {
 }
 
 struct Axis {
-    name: String,
     /// Place of its drive, from 0.
     sub_device: usize,
     /// It was told that its drive does not switch on.
@@ -63,17 +55,12 @@ impl Lost {
 
 impl Chronicle {
     pub(super) fn new(robot: &RobotConfig, interface: Option<String>, voice: Voice) -> Self {
-        let sub_devices = robot.bus.sub_devices.iter();
-        let axes = robot.axes.iter().map(|axis| Axis {
-            name: axis.name.clone(),
-            sub_device: axis.sub_device,
-            told: false,
-        });
+        let axes = robot.axes.iter().map(|axis| Axis { sub_device: axis.sub_device, told: false });
         Self {
             voice,
-            sub_devices: sub_devices.map(|it| SubDevice { name: it.name.clone(), lost: None }).collect(),
+            names: part_names(robot, interface.clone()),
+            lost: vec![None; robot.bus.sub_devices.len()],
             axes: axes.collect(),
-            interlocks: robot.interlocks.clone(),
             interface: Interface::new(interface),
             period: robot.cycle.period,
             op_since: None,
@@ -94,7 +81,7 @@ impl Chronicle {
 
     /// Number of lost SubDevices; their drives' states are of the past.
     pub(super) fn lost(&self) -> usize {
-        self.sub_devices.iter().filter(|it| it.lost.is_some_and(|lost| lost.told)).count()
+        self.lost.iter().filter(|it| it.is_some_and(|lost| lost.told)).count()
     }
 
     /// Reason that the network interface carries no frames, if it is known to be at fault.
@@ -102,177 +89,72 @@ impl Chronicle {
         self.interface.trouble()
     }
 
-    /// Takes what the cycle tells, in order.
+    /// Takes what the cycle tells, in order; those of a cycle that are alike are one line.
     pub(super) fn take(&mut self, events: impl Iterator<Item = CycleEvent>) {
         let mut events = events.peekable();
         while let Some(CycleEvent { cycle, at, what }) = events.next() {
-            match what {
-                Happening::SubDeviceLost { position } => {
-                    self.sub_devices[position].lost = Some(Lost { since: at, cycle, told: false });
-                }
-                Happening::SubDeviceBack { position, after } => {
-                    let mut positions = vec![position];
-                    while let Some(CycleEvent { what: Happening::SubDeviceBack { position, .. }, .. }) =
-                        events.next_if(|next| is_back_too(next, cycle, after))
-                    {
-                        positions.push(position);
-                    }
-                    self.tell_back(at, cycle, after, &positions);
-                }
-                Happening::LinkFailed { code } => {
-                    if let Some(words) = self.interface.look(Some(code)).map(str::to_owned) {
-                        self.say(at, cycle, &words);
-                    }
-                }
-                Happening::LinkWorks { after } => {
-                    self.interface.works();
-                    let lasted = span(self.period.saturating_mul(u32::try_from(after).unwrap_or(u32::MAX)));
-                    let name = self.interface.name();
-                    self.say(
-                        at,
-                        cycle,
-                        &format!("interface {name}: it takes frames again after {after} cycles, {lasted}"),
-                    );
-                }
-                Happening::Bus(Event::BringUpPhase { phase: BringUpPhase::Op, at }) => {
-                    self.op_since = Some(at)
-                }
-                what if self.closed => drop(what),
-                Happening::AxisStopped { axis, reason } => {
-                    let mut axes = vec![axis];
-                    while let Some(CycleEvent { what: Happening::AxisStopped { axis, .. }, .. }) =
-                        events.next_if(|next| is_stopped_too(next, cycle, reason))
-                    {
-                        axes.push(axis);
-                    }
-                    let (who, why) = (self.axes_named(&axes), trouble::stop_words(reason));
-                    self.say(at, cycle, &format!("{who} held: {why}"));
-                }
-                Happening::AxisFreed { axis } => {
-                    let mut axes = vec![axis];
-                    while let Some(CycleEvent { what: Happening::AxisFreed { axis }, .. }) =
-                        events.next_if(|next| is_freed_too(next, cycle))
-                    {
-                        axes.push(axis);
-                    }
-                    self.say(at, cycle, &format!("{} let go", self.axes_named(&axes)));
-                }
-                Happening::Bus(Event::Joined { position }) => {
-                    let mut positions = vec![usize::from(position)];
-                    while let Some(CycleEvent {
-                        what: Happening::Bus(Event::Joined { position }), ..
-                    }) = events.next_if(|next| has_joined_too(next, cycle))
-                    {
-                        positions.push(position.into());
-                    }
-                    let have =
-                        if positions.len() == 1 { "has joined and is" } else { "have joined and are" };
-                    self.say(at, cycle, &format!("{} {have} in Op", self.places(&positions)));
-                }
-                what => {
-                    if let Some(words) = self.words(at, cycle, what) {
-                        self.say(at, cycle, &words);
-                    }
-                }
+            let mut others = Vec::new();
+            while let Some(next) = events.next_if(|next| next.cycle == cycle && is_alike(&what, &next.what))
+            {
+                others.push(next.what);
+            }
+            if let Some(words) = self.words(at, cycle, &what, &others) {
+                self.say(at, cycle, &words);
             }
         }
     }
 
-    /// Place, event and remedy; `None` for an event that is not worth a line.
-    fn words(&self, at: Instant, cycle: u64, what: Happening) -> Option<String> {
-        Some(match what {
-            Happening::Bus(Event::StateChanged { position, status, code }) => {
-                let lost = self.sub_devices.get(usize::from(position)).and_then(|it| it.lost);
-                let without = lost.filter(|lost| lost.is_long(at)).map_or(String::new(), |lost| {
-                    let (cycles, lasted) = (cycle.saturating_sub(lost.cycle), span(at.since(lost.since)));
-                    format!("; {cycles} cycles, {lasted}, without process data before")
-                });
-                format!("{} is in {status}, AL status code {code}{without}", self.place(position.into()))
+    /// The sentence of an event, with what only the course of the run tells; `None` if it is not worth a line here.
+    fn words(&mut self, at: Instant, cycle: u64, what: &Happening, others: &[Happening]) -> Option<String> {
+        let mut behind = String::new();
+        match what {
+            Happening::SubDeviceLost { .. } => {
+                let lost = Lost { since: at, cycle, told: false };
+                self.exchange([what].into_iter().chain(others), Some(lost));
+                return None;
             }
-            Happening::Bus(Event::Unreachable { position }) => format!(
-                "{} does not answer any more: check its power and the cable to it",
-                self.place(position.into())
-            ),
-            Happening::Bus(Event::Absent { position }) => {
-                format!("{} is not on the bus; it joins when it comes", self.place(position.into()))
-            }
-            Happening::Bus(Event::Reconfiguring { position }) => {
-                format!("{} is configured anew", self.place(position.into()))
-            }
-            Happening::Bus(Event::Recovered { position, .. }) => {
-                format!("{} is in Op again", self.place(position.into()))
-            }
-            Happening::Bus(Event::NotRecovered { position, error, again_in }) => {
-                let next = match again_in {
-                    Some(pause) => format!("tried again in {}", span(pause)),
-                    None => "left alone until it vanishes and comes again".to_owned(),
-                };
-                format!("{} could not be brought back to Op: {error}; {next}", self.place(position.into()))
-            }
-            Happening::Bus(Event::Stranger { place, identity, known: Some(position) }) => format!(
-                "{} stands at place {place} of the bus, and not in its own: it is left in Init; put it back: {identity}",
-                self.place(position.into())
-            ),
-            Happening::Bus(Event::Stranger { place, identity, known: None }) => format!(
-                "a SubDevice that is none of those missing stands at place {place} of the bus, and is left in Init: {identity}"
-            ),
-            Happening::Bus(Event::SyncMissed { position, miss }) => {
-                format!("SYNC0 of {} is started anew: {miss}", self.place(position.into()))
-            }
-            Happening::Bus(Event::Emergency { position, error_code, error_register, manufacturer }) => {
-                format!(
-                    "{} sends an emergency: {}, error register {error_register:#04x}, {manufacturer:02x?}",
-                    self.place(position.into()),
-                    trouble::error_code(error_code),
-                )
-            }
-            Happening::Bus(Event::OtherMainDevice { source, frames }) => {
-                Notice::OtherMainDevice { source, frames }.to_string()
-            }
-            Happening::DriveFault { axis, position, code } => {
-                let name = self.axes.get(axis).map_or("?", |axis| axis.name.as_str());
-                format!(
-                    "axis \"{name}\" at {} is in fault: {}",
-                    self.place(position),
-                    trouble::error_code(code)
-                )
-            }
-            Happening::ClockLock { state, phase_error_ns } => {
-                let error = phase_error_ns as f64 / 1e3;
-                match state {
-                    LockState::Locked => {
-                        format!("locked to the reference clock, phase error {error:.1} us")
-                    }
-                    _ => format!(
-                        "not locked to the reference clock any more: it jumped, was not heard of, or this host stood still; phase error {error:.1} us"
-                    ),
+            Happening::SubDeviceBack { .. } => {
+                let was_told = self.exchange([what].into_iter().chain(others), None);
+                if !was_told {
+                    return None;
                 }
             }
-            Happening::RingOpen { between } => {
-                let ends = between.map(|end| ring_end(end).words(|position| self.place(position)));
-                format!("the ring is open between {}; it goes on from both ends", ends.join(" and "))
+            &Happening::LinkFailed { code } => {
+                let trouble = self.interface.look(Some(code)).map(str::to_owned);
+                self.names.interface = self.interface.name().map(str::to_owned);
+                return trouble;
             }
-            Happening::RingClosed { after } => {
-                let lasted = span(self.period.saturating_mul(u32::try_from(after).unwrap_or(u32::MAX)));
-                format!("the ring is closed again after {after} cycles, {lasted}")
+            Happening::LinkWorks { .. } => self.interface.works(),
+            &Happening::Bus(Event::BringUpPhase { phase, at }) => {
+                if phase == BringUpPhase::Op {
+                    self.op_since = Some(at);
+                }
+                return None;
             }
-            Happening::Interlock { interlock, allows } => {
-                let it = self.interlocks.get(interlock)?;
-                let does = match (allows, it.kind) {
-                    (true, _) => "allows again",
-                    (false, InterlockKind::Stop) => "stops its axes",
-                    (false, InterlockKind::Enable) => "does not permit its axes to be enabled",
-                };
-                format!("interlock \"{}\" at {} {does}", it.name, self.place(it.sub_device))
+            // It ends the cycle and comes with it.
+            Happening::Bus(Event::Failed(_)) => return None,
+            _ if self.closed => return None,
+            &Happening::Stalled { cycles } if cycles < STALL => return None,
+            Happening::Bus(Event::StateChanged { position, .. }) => {
+                let lost = self.lost.get(usize::from(*position)).copied().flatten();
+                if let Some(lost) = lost.filter(|lost| lost.is_long(at)) {
+                    let (cycles, lasted) = (cycle.saturating_sub(lost.cycle), span(at.since(lost.since)));
+                    behind = format!("; {cycles} cycles, {lasted}, without process data before");
+                }
             }
-            Happening::Stalled { cycles } if cycles >= STALL => {
-                format!(
-                    "this process or machine stood still for {cycles} cycles: run it with --explain to see why"
-                )
-            }
-            // Failures end the cycle and come with it.
-            _ => return None,
-        })
+            _ => {}
+        }
+        sentence(what, others, &self.names).map(|sentence| sentence + &behind)
+    }
+
+    /// Notes the loss of SubDevices, or with none their return; true if the loss of one was told.
+    fn exchange<'a>(&mut self, of: impl Iterator<Item = &'a Happening>, lost: Option<Lost>) -> bool {
+        let mut told = false;
+        for position in of.filter_map(place) {
+            let Some(it) = self.lost.get_mut(position) else { continue };
+            told |= std::mem::replace(it, lost).is_some_and(|lost| lost.told);
+        }
+        told
     }
 
     /// Looks how the cycle stands: who is lost for long, which drives wait for power.
@@ -288,9 +170,9 @@ impl Chronicle {
 
     /// Names those who are newly lost, in one line for each cause: a cable cut takes many.
     fn tell_lost(&mut self, status: &Status, now: Instant) {
-        let newly = |it: &SubDevice| it.lost.is_some_and(|lost| !lost.told && lost.is_long(now));
+        let newly = |it: &Option<Lost>| it.is_some_and(|lost| !lost.told && lost.is_long(now));
         let mut positions: Vec<usize> =
-            (0..self.sub_devices.len()).filter(|&position| newly(&self.sub_devices[position])).collect();
+            (0..self.lost.len()).filter(|&position| newly(&self.lost[position])).collect();
         while let Some(&first) = positions.first() {
             let state = |position: usize| {
                 status.sub_devices.get(position).map(|it| (it.al_status, it.al_status_code))
@@ -304,10 +186,9 @@ impl Chronicle {
 
     /// Names some who are in the same state.
     fn tell_lost_for(&mut self, positions: &[usize], state: Option<(AlStatus, AlStatusCode)>) {
-        let Some(first) = positions.first().and_then(|&first| self.sub_devices[first].lost) else { return };
-        let who = self.places(positions);
+        let Some(first) = positions.first().and_then(|&first| self.lost[first]) else { return };
         for &position in positions {
-            if let Some(lost) = &mut self.sub_devices[position].lost {
+            if let Some(lost) = &mut self.lost[position] {
                 lost.told = true;
             }
         }
@@ -317,7 +198,12 @@ impl Chronicle {
             }
             _ => self.interface.look(None).unwrap_or("check power and cables").to_owned(),
         };
-        self.say(first.since, first.cycle, &format!("no process data of {who}: {why}"));
+        let mut lost = positions.iter().map(|&position| Happening::SubDeviceLost { position });
+        let Some(what) = lost.next() else { return };
+        let others: Vec<_> = lost.collect();
+        if let Some(sentence) = sentence(&what, &others, &self.names) {
+            self.say(first.since, first.cycle, &format!("{sentence}: {why}"));
+        }
     }
 
     /// Names the drives that were asked to switch on and do not.
@@ -332,55 +218,10 @@ impl Chronicle {
             else {
                 continue;
             };
-            let (name, drive) = (axis.name.clone(), axis.sub_device);
+            let (name, drive) = (self.names.axis(number), self.names.sub_device(axis.sub_device));
             let why = trouble::kept_off_words(why);
-            let words = format!("axis \"{name}\" at {} stays in {state}: {why}", self.place(drive));
+            let words = format!("axis \"{name}\" at {drive} stays in {state}: {why}");
             self.say(now, status.cycle, &words);
-        }
-    }
-
-    /// Says that they are back, if they were told to be lost.
-    fn tell_back(&mut self, at: Instant, cycle: u64, after: u64, positions: &[usize]) {
-        let lost: Vec<_> = positions.iter().filter_map(|&it| self.sub_devices[it].lost.take()).collect();
-        let Some(since) = lost.iter().filter(|lost| lost.told).map(|lost| lost.since).min() else { return };
-        let (who, lasted) = (self.places(positions), span(at.since(since)));
-        self.say(at, cycle, &format!("process data again of {who} after {after} cycles, {lasted}"));
-    }
-
-    /// A SubDevice, as people find it.
-    fn place(&self, position: usize) -> String {
-        place(position, self.sub_devices.get(position).map_or("?", |it| it.name.as_str()))
-    }
-
-    /// Several of them: a cable cut takes many.
-    fn places(&self, positions: &[usize]) -> String {
-        match positions.len() {
-            all if all > MOST_TOLD && all == self.sub_devices.len() => format!("all {all} SubDevices"),
-            many if many > MOST_TOLD => {
-                format!("{many} SubDevices, the first {}", self.place(positions[0]))
-            }
-            _ => {
-                let places: Vec<String> = positions.iter().map(|&position| self.place(position)).collect();
-                places.join(", ")
-            }
-        }
-    }
-
-    /// Several axes, with their verb.
-    fn axes_named(&self, axes: &[usize]) -> String {
-        let name = |&axis: &usize| self.axes.get(axis).map_or("?", |it| it.name.as_str());
-        match axes {
-            [one] => format!("axis \"{}\" is", name(one)),
-            all if all.len() > MOST_TOLD && all.len() == self.axes.len() => {
-                format!("all {} axes are", all.len())
-            }
-            many if many.len() > MOST_TOLD => {
-                format!("{} axes, the first \"{}\", are", many.len(), name(&many[0]))
-            }
-            few => format!(
-                "axes {} are",
-                few.iter().map(|it| format!("\"{}\"", name(it))).collect::<Vec<_>>().join(", ")
-            ),
         }
     }
 
@@ -389,28 +230,13 @@ impl Chronicle {
     }
 }
 
-fn is_back_too(next: &CycleEvent, cycle: u64, after: u64) -> bool {
-    next.cycle == cycle && matches!(next.what, Happening::SubDeviceBack { after: it, .. } if it == after)
-}
-
-fn is_stopped_too(next: &CycleEvent, cycle: u64, reason: StopReason) -> bool {
-    next.cycle == cycle && matches!(next.what, Happening::AxisStopped { reason: it, .. } if it == reason)
-}
-
-fn is_freed_too(next: &CycleEvent, cycle: u64) -> bool {
-    next.cycle == cycle && matches!(next.what, Happening::AxisFreed { .. })
-}
-
-fn has_joined_too(next: &CycleEvent, cycle: u64) -> bool {
-    next.cycle == cycle && matches!(next.what, Happening::Bus(Event::Joined { .. }))
-}
-
 /// Cycles that did not take place, in a row, that are worth a line.
 const STALL: u64 = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use motion::supervision::StopReason;
     use robot::Overrides;
 
     fn at(milliseconds: u64) -> Instant {
@@ -444,7 +270,7 @@ mod tests {
         assert_eq!(chronicle.lost(), 2);
         chronicle
             .take((4..6).map(|position| event(750, Happening::SubDeviceBack { position, after: 252 })));
-        let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 250 ms";
+        let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 252 ms";
         assert_eq!(said(&mut heard), [expected]);
         assert_eq!(chronicle.lost(), 0);
     }
@@ -468,7 +294,7 @@ mod tests {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, None, voice);
-        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason });
+        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None });
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
         let expected = [

@@ -47,8 +47,8 @@ impl Interface {
     }
 
     /// As people call it.
-    pub(super) fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or("of the simulation")
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 }
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 use types::LockState;
 
 use super::options::{OverrunOutcome, ProfileOutcome};
-use super::trouble::{self, Standing};
+use super::trouble::Standing;
 use crate::failure::Failure;
 use crate::words;
 
@@ -63,7 +63,10 @@ struct AxisOutcome<'a> {
     /// "no answer" of a drive that did not: only its past is known.
     state: String,
     /// Reason that supervision has the axis.
-    stop: Option<&'static str>,
+    stop: Option<String>,
+    /// Axis that it was stopped with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_with: Option<&'a str>,
     /// Reason that it is not enabled though its controller wants it to be.
     not_enabled: Option<String>,
     /// Error code of a drive in fault, object 0x603F.
@@ -80,22 +83,11 @@ struct AxisOutcome<'a> {
     torque: f64,
 }
 
-/// Lock of the cycle to the reference clock.
+/// Lock of the cycle to the reference clock, and that clock against this host's.
 #[derive(Serialize)]
 struct LockOutcome {
-    /// `off` where the cycle follows its own clock.
-    state: LockState,
-    /// Release against its place in the reference clock's period; positive is late.
-    phase_error_ns: i64,
-    /// Rate of the reference clock against this host's.
-    drift_ppb: i64,
-    /// Frames that said nothing of the clocks.
-    outliers: u64,
-    losses: u64,
-    /// Cycles it took to be locked, the last time.
-    cycles_to_lock: u64,
-    /// Largest phase error since then.
-    held_within_ns: u64,
+    #[serde(flatten)]
+    lock: LockReport,
     /// The reference clock's time less this host's; none where it was not heard of.
     difference_ns: Option<i64>,
     /// Time from SYNC0 without a shift to the passage of the cycle's frame at the reference clock.
@@ -103,38 +95,24 @@ struct LockOutcome {
 }
 
 impl LockOutcome {
-    fn of(report: LockReport, reference: ReferenceReport) -> Self {
-        let LockReport {
-            state,
-            phase_error_ns,
-            drift_ppb,
-            outliers,
-            losses,
-            cycles_to_lock,
-            held_within_ns,
-        } = report;
+    fn of(lock: LockReport, reference: ReferenceReport) -> Self {
         let ReferenceReport { heard, difference_ns, frame_phase_ns } = reference;
         let is_known = heard || frame_phase_ns != 0;
         Self {
-            state,
-            phase_error_ns,
-            drift_ppb,
-            outliers,
-            losses,
-            cycles_to_lock,
-            held_within_ns,
+            lock,
             difference_ns: is_known.then_some(difference_ns),
             frame_phase_ns: is_known.then_some(frame_phase_ns),
         }
     }
 
     fn line(&self) -> Option<String> {
-        let (error, drift) = (self.phase_error_ns as f64 / 1e3, self.drift_ppb as f64 / 1e3);
-        (self.state != LockState::Off).then(|| {
+        let LockReport { state, phase_error_ns, drift_ppb, .. } = self.lock;
+        let (error, drift) = (phase_error_ns as f64 / 1e3, drift_ppb as f64 / 1e3);
+        (state != LockState::Off).then(|| {
             format!(
                 "{:<24}{}, phase error {error:.1} us, drift {drift:.2} ppm\n\n",
                 "reference clock",
-                self.state.name()
+                state.name()
             )
         })
     }
@@ -181,6 +159,16 @@ struct FindingOutcome {
 /// Frames since the start of the bring-up.
 #[derive(Serialize)]
 struct Frames {
+    #[serde(flatten, with = "ReceptionFields")]
+    reception: ReceptionCounters,
+    /// Those the operating system did not take or give.
+    link_errors: u64,
+}
+
+/// Fields of [`ReceptionCounters`] in JSON.
+#[derive(Serialize)]
+#[serde(remote = "ReceptionCounters")]
+struct ReceptionFields {
     sent: u64,
     accepted: u64,
     lost: u64,
@@ -190,8 +178,6 @@ struct Frames {
     other_main_device: u64,
     truncated: u64,
     mismatched: u64,
-    /// Those the operating system did not take or give.
-    link_errors: u64,
 }
 
 impl<'a> Outcome<'a> {
@@ -200,14 +186,16 @@ impl<'a> Outcome<'a> {
         let Counters { clamped, refused } = summary.signal_counters;
         let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
             let in_fault = report.state.is_some_and(State::is_faulted);
+            let with = report.stopped_with.map(|other| &*robot.axes[other].name);
             AxisOutcome {
                 name: &axis.name,
                 mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
-                stop: report.stop.map(trouble::stop_words),
+                stop: report.stop.map(|reason| control::bus::stop_reason(reason, with)),
+                stopped_with: with,
                 not_enabled: standing.not_enabled(number),
                 error_code: in_fault.then_some(report.error_code),
-                error: in_fault.then(|| trouble::error_code(report.error_code)),
+                error: in_fault.then(|| control::bus::error_code(report.error_code)),
                 position: report.feedback.position.0,
                 velocity: report.feedback.velocity.0,
                 torque: report.feedback.torque.0,
@@ -240,7 +228,7 @@ impl<'a> Outcome<'a> {
                 })
                 .collect(),
             signal_counters: SignalCounters { clamped, refused },
-            frames: Frames::new(&status.reception, status.link_errors),
+            frames: Frames { reception: status.reception, link_errors: status.link_errors },
             findings: findings.collect(),
             clock_difference_ns: types::time::nanoseconds(status.clock_difference),
             clock_lock: LockOutcome::of(status.lock, status.reference),
@@ -263,7 +251,7 @@ impl<'a> Outcome<'a> {
         let table = format!("{table}{}\n", self.overrun);
         let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
         let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
-        if let Some(others) = words::owner::frames_of_others(self.frames.other_main_device) {
+        if let Some(others) = words::owner::frames_of_others(self.frames.reception.other_main_device) {
             let _ = writeln!(text, "{others}\n");
         }
         if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
@@ -309,7 +297,7 @@ impl<'a> Outcome<'a> {
         let mut text = String::new();
         for axis in &self.axes {
             let not_enabled = axis.not_enabled.as_ref().map(|why| format!("not enabled: {why}"));
-            let why = [axis.error.as_deref(), axis.stop, not_enabled.as_deref()];
+            let why = [axis.error.as_deref(), axis.stop.as_deref(), not_enabled.as_deref()];
             let why: Vec<&str> = why.into_iter().flatten().collect();
             if !why.is_empty() {
                 let _ = writeln!(text, "{}: {}", axis.name, why.join("; "));
@@ -317,7 +305,7 @@ impl<'a> Outcome<'a> {
         }
         let op = AlState::Op.to_string();
         for (position, it) in self.sub_devices.iter().enumerate() {
-            let place = words::sub_devices::place(position, it.name);
+            let place = control::bus::sub_device(position, it.name);
             let _ = match it.answers {
                 false if it.state == SubDeviceStatus::ABSENT => {
                     writeln!(text, "{place}: not on the bus, and need not be")
@@ -351,34 +339,6 @@ fn wrapped(text: &str, indent: &str) -> String {
 const LATE_REPLIES: &str = "\
 a frame counts as lost when its reply is not there in time: on a simulated bus
 this machine held up the thread that answers; `onbeat doctor` says what to do\n\n";
-
-impl Frames {
-    fn new(counters: &ReceptionCounters, link_errors: u64) -> Self {
-        let ReceptionCounters {
-            sent,
-            accepted,
-            lost,
-            late,
-            duplicate,
-            foreign,
-            other_main_device,
-            truncated,
-            mismatched,
-        } = *counters;
-        Self {
-            sent,
-            accepted,
-            lost,
-            late,
-            duplicate,
-            foreign,
-            other_main_device,
-            truncated,
-            mismatched,
-            link_errors,
-        }
-    }
-}
 
 /// The state of an axis's drive, as CiA 402 spells it.
 pub(super) fn state(axis: &AxisReport) -> String {

@@ -64,7 +64,7 @@ fn line(progress: &Progress<'_>, lost: usize) -> String {
         lost => format!("{lost} without process data, {}", states(status)),
     };
     match progress.phase {
-        Phase::Stopping => format!("stopping: {states} ({:?})", status.phase),
+        Phase::Stopping => format!("stopping: {states} ({})", status.phase),
         Phase::Measuring if status.phase == BringUpPhase::Op => {
             let jitter = timing.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
             // The parts that fit on a narrow terminal come first.
@@ -76,7 +76,7 @@ fn line(progress: &Progress<'_>, lost: usize) -> String {
                 timing.working_counter_errors.count,
             )
         }
-        Phase::BringUp | Phase::Measuring => format!("{states} ({:?})", status.phase),
+        Phase::BringUp | Phase::Measuring => format!("{states} ({})", status.phase),
     }
 }
 

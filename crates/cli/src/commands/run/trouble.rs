@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
+use control::bus::{MOST_NAMED as MOST_TOLD, error_code, span, sub_device};
 use control::cycle::Lost;
 use control::status::Status;
 use control::verdict::{Finding, KeptOff};
-use ethercat::cia402::ErrorCode;
 use ethercat::main_device::BringUpPhase;
-use motion::supervision::StopReason;
 use robot::{InterlockKind, RobotConfig};
 
 use crate::failure::Failure;
-use crate::words::moment::span;
-use crate::words::sub_devices::place;
-
-/// Axes and SubDevices with a sentence of their own.
-pub(super) const MOST_TOLD: usize = 3;
 
 /// Those named behind them.
 const MOST_NAMED: usize = 12;
@@ -100,12 +94,10 @@ impl Standing<'_> {
                 self.robot.axes[axis].name,
                 error_code(code)
             ),
-            Finding::AxisStopped { axis, reason } => {
-                format!(
-                    "supervision stopped axis \"{}\": {}",
-                    self.robot.axes[axis].name,
-                    stop_words(reason)
-                )
+            Finding::AxisStopped { axis, reason, with } => {
+                let with = with.map(|other| &*self.robot.axes[other].name);
+                let why = control::bus::stop_reason(reason, with);
+                format!("supervision stopped axis \"{}\": {why}", self.robot.axes[axis].name)
             }
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
                                         that answers until the cycle ends, or disables its axes before it goes; start it again"
@@ -177,7 +169,7 @@ impl Standing<'_> {
 
     fn place(&self, position: usize) -> String {
         let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
-        place(position, name)
+        sub_device(position, name)
     }
 
     fn time_of(&self, cycles: u32) -> Duration {
@@ -213,25 +205,10 @@ pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
     }
 }
 
-/// Reason that supervision has an axis, in words.
-pub(super) fn stop_words(reason: StopReason) -> &'static str {
-    reason.words()
-}
-
-/// A drive's error code, object 0x603F, in words, with what to do.
-pub(super) fn error_code(code: u16) -> String {
-    match code {
-        0 => "it told no error code".to_owned(),
-        code => match ErrorCode(code).remedy() {
-            "" => ErrorCode(code).to_string(),
-            remedy => format!("{} ({remedy})", ErrorCode(code)),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use motion::supervision::StopReason;
     use robot::Overrides;
 
     fn told(findings: &[Finding]) -> Vec<String> {
@@ -246,7 +223,7 @@ mod tests {
     #[test]
     fn of_many_that_did_not_end_well_the_rest_is_named() {
         let lost = |position| Finding::LostInTheStop { position, cycles: 7 };
-        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale };
+        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale, with: None };
         let findings: Vec<Finding> = (0..4).map(stopped).chain((0..5).map(lost)).collect();
         let few = told(&findings);
         assert_eq!(few.len(), 8, "{few:#?}");

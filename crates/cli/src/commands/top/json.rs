@@ -99,6 +99,7 @@ fn axis_object(picture: &Picture, place: usize, it: &Axis) -> Value {
         "fresh": it.fresh,
         "homed": it.homed,
         "stop": words::stop(it.stop),
+        "stopped_with": words::stopped_with(it, &picture.description),
         "position": it.position,
         "velocity": it.velocity,
         "effort": it.effort,

@@ -21,9 +21,12 @@ pub(super) enum Change {
 /// Changes that wait for the link, which looks with every frame.
 const CHANGES: usize = 64;
 
-/// Changes the faults of a [`Faulty`](super::Faulty) link while it runs, from one other thread: without a lock, and
-/// without an allocation at the link. The link takes changes with the next frame.
-pub struct FaultControl {
+/// Changes the faults of a [`Faulty`](super::Faulty) link, or of those at both ends of a ring, while it runs, from one other
+/// thread: without a lock, and without an allocation at the link. A link takes changes with its next frame.
+pub struct FaultControl(Vec<Sender>);
+
+/// One link's end of it.
+struct Sender {
     changes: Producer<Change>,
     /// Changes for which there was no room.
     waiting: VecDeque<Change>,
@@ -42,27 +45,46 @@ impl FaultControl {
     /// Both ends: this one, and that of the link ([`Faulty::changed_by`](super::Faulty::changed_by)).
     #[must_use]
     pub fn pair() -> (Self, FaultChanges) {
-        let (sender, changes) = RingBuffer::new(CHANGES);
-        (Self { changes: sender, waiting: VecDeque::new() }, FaultChanges(changes))
+        let (sender, changes) = Sender::pair();
+        (Self(vec![sender]), changes)
+    }
+
+    /// This end, and those of so many links.
+    pub(crate) fn of(links: usize) -> (Self, Vec<FaultChanges>) {
+        let (senders, changes) = (0..links).map(|_| Sender::pair()).unzip();
+        (Self(senders), changes)
     }
 
     /// Replaces the rates of both directions; chance goes on as it is.
     pub fn set_rates(&mut self, faults: Faults) {
-        self.send(Change::Rates(faults));
+        self.0.iter_mut().for_each(|link| link.send(Change::Rates(faults)));
     }
 
-    /// Loses the next requests, this many; 0 for no more.
+    /// Loses the next requests, this many at each link; 0 for no more.
     pub fn lose_next(&mut self, count: u32) {
-        self.send(Change::LoseNext(count));
+        self.0.iter_mut().for_each(|link| link.send(Change::LoseNext(count)));
     }
 
-    /// Begins chance anew: with the same seed and the same frames the same faults follow.
+    /// Begins chance anew: with the same seed and the same frames the same faults follow. Each link has chances of its own.
     pub fn set_seed(&mut self, seed: u64) {
-        self.send(Change::Seed(seed));
+        for (number, link) in (0..).zip(&mut self.0) {
+            link.send(Change::Seed(seed.wrapping_add(number)));
+        }
     }
 
     /// Sends changes for which there was no room before; to be called now and then.
     pub fn flush(&mut self) {
+        self.0.iter_mut().for_each(Sender::flush);
+    }
+}
+
+impl Sender {
+    fn pair() -> (Self, FaultChanges) {
+        let (changes, taken) = RingBuffer::new(CHANGES);
+        (Self { changes, waiting: VecDeque::new() }, FaultChanges(taken))
+    }
+
+    fn flush(&mut self) {
         while let Some(change) = self.waiting.front() {
             if self.changes.push(*change).is_err() {
                 return;
@@ -79,7 +101,8 @@ impl FaultControl {
 
 impl fmt::Debug for FaultControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultControl").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+        let waiting: Vec<_> = self.0.iter().map(|link| link.waiting.len()).collect();
+        f.debug_struct("FaultControl").field("waiting", &waiting).finish_non_exhaustive()
     }
 }
 

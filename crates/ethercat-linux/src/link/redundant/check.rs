@@ -9,7 +9,7 @@ use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
 use thiserror::Error;
 
-use super::Redundant;
+use super::{Redundant, SILENT};
 use crate::link::Link;
 use rt::clock::Clock;
 
@@ -43,23 +43,26 @@ pub enum RingError {
         /// The second one.
         second: String,
     },
-    /// One interface reaches nobody.
+    /// One interface reaches nobody, and the SubDevice next to it is the wrong way round.
     #[error(
-        "interface {silent}: no frame comes back on it, and those of {other} come back on {other}, from {count} SubDevices: expected \
-         the ends of one closed ring; check the cable at {silent}, or name {other} alone"
+        "interface {silent}: no frame comes back on it, and SubDevice {position}, next to it, has its port 0 towards {wrong}, expected \
+         towards {right}: its IN and OUT are swapped, or the ring is named from its end; swap its cables, or the interfaces"
     )]
-    OneEnd {
+    Swapped {
         /// The one that is silent.
         silent: String,
-        /// The other.
-        other: String,
-        /// SubDevices there.
-        count: u16,
+        /// Position of that SubDevice from the first interface, from 0.
+        position: u16,
+        /// Interface that its port 0 is on the side of.
+        wrong: String,
+        /// Interface that it belongs to.
+        right: String,
     },
     /// Each interface has a bus of its own.
     #[error(
         "interfaces {first} and {second}: each has a bus of its own, of {before} and {behind} SubDevices, expected the two ends \
-         of one ring"
+         of one ring; if they are, it is open behind SubDevice {}, and IN and OUT of the next one are swapped",
+        before.saturating_sub(1)
     )]
     TwoBuses {
         /// The first interface.
@@ -116,10 +119,11 @@ struct Seen {
 
 impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     /// Sends a frame that reads of all SubDevices what they are, from both ends, and sees where it comes out. Changes nothing on
-    /// the bus. `names`: those of the interfaces, for the error. The ring may be open between two SubDevices: the bus comes up from both ends then.
+    /// the bus. `names`: those of the interfaces, for the error. The ring may be open anywhere, at either interface too: the bus comes up from what
+    /// is reached then.
     ///
     /// # Errors
-    /// [`RingError`]: anything but a ring that begins at the first interface, and has SubDevices at both.
+    /// [`RingError`]: anything but a ring that begins at the first interface.
     pub fn check(&mut self, names: [&str; 2]) -> Result<Ring, RingError> {
         let [first, second] = names.map(str::to_owned);
         let mut seen = [None; 2];
@@ -134,6 +138,10 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         }
         let ring = judge(seen, first, second)?;
         self.ring = Some(ring);
+        // Who does not answer is not waited for until it does.
+        self.silent = seen.map(|seen| if seen.is_none() { SILENT } else { 0 });
+        // Some are passed the wrong way by the first copy: as a line, all are reached and can be told.
+        self.is_line = matches!(seen, [Some(one), Some(other)] if one.at == End::Second && other.processed);
         Ok(ring)
     }
 
@@ -142,14 +150,22 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         let mut frame = [0; MAXIMUM_FRAME_LENGTH];
         let number = self.clock.now().as_nanos() as u32;
         let length = probe(&mut frame, number);
-        self.first.transmit(&frame[..length])?;
+        let sent = self.first.transmit(&frame[..length]);
         redundancy::second_copy(&mut frame[..length], None, None);
-        self.second.transmit(&frame[..length])?;
+        // An interface without a carrier, or that is down, is a break there.
+        sent.or(self.second.transmit(&frame[..length]))?;
         let mut seen = [None; 2];
+        let mut failed = [false; 2];
         let end = self.clock.now() + PATIENCE;
         let mut at = End::Second;
         while seen.iter().any(Option::is_none) && self.clock.now() < end {
-            let received = self.fetch(at, &mut frame, TURN)?;
+            let received = match self.fetch(at, &mut frame, TURN) {
+                Err(error) if failed[at.other() as usize] => return Err(error),
+                received => {
+                    failed[at as usize] = received.is_err();
+                    received.unwrap_or(None)
+                }
+            };
             if let Some((copy, found)) =
                 received.and_then(|length| recognised(&frame[..length], at, number))
             {
@@ -195,6 +211,8 @@ fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<Ring,
         [Some(Seen { processed: false, .. }), Some(Seen { processed: false, .. })] => {
             RingError::NobodyBetween { first, second }
         }
+        // Some of the ring are the wrong way round; which, the MainDevice says when it has seen all of them.
+        [Some(Seen { at: End::Second, .. }), Some(Seen { at: End::First, .. })] => return Ok(Ring::Closed),
         [Some(one), Some(other)] if other.circulating => {
             return Ok(Ring::Open { before: count(one) });
         }
@@ -202,8 +220,16 @@ fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<Ring,
         [Some(one), Some(other)] => {
             RingError::TwoBuses { first, second, before: count(one), behind: count(other) }
         }
-        [Some(one), None] => RingError::OneEnd { silent: second, other: first, count: count(one) },
-        [None, Some(one)] => RingError::OneEnd { silent: first, other: second, count: count(one) },
+        // Port 0 of the SubDevice next to the silent end tells which way round the ring is.
+        [Some(one), None] if one.circulating => {
+            let position = count(one).saturating_sub(1);
+            RingError::Swapped { silent: second.clone(), position, wrong: second, right: first }
+        }
+        [Some(one), None] => return Ok(Ring::Open { before: count(one) }),
+        [None, Some(other)] if other.circulating => return Ok(Ring::Open { before: 0 }),
+        [None, Some(_)] => {
+            RingError::Swapped { silent: first.clone(), position: 0, wrong: second, right: first }
+        }
         [None, None] => RingError::Silent { first, second },
     })
 }

@@ -16,7 +16,7 @@ pub(super) struct Slot {
     length: usize,
     contents: Contents,
     /// It goes in at the first end alone, and is to come back there all the way round.
-    turns: bool,
+    pub(super) turns: bool,
     /// Interfaces that took their copy.
     went_out: [bool; 2],
     /// It was sent back from the second end.

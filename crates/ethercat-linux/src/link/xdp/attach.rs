@@ -34,7 +34,11 @@ pub(crate) struct Attached {
 
 impl Attached {
     /// Attaches the program, gives it a socket for each queue, and waits for the carrier.
-    pub(crate) fn to(interface: &Interface, patience: Duration, demand: Demand) -> Result<Self, OpenError> {
+    pub(crate) fn to(
+        interface: &Interface,
+        patience: Option<Duration>,
+        demand: Demand,
+    ) -> Result<Self, OpenError> {
         let (redirect, native) = redirect(interface, demand.native)?;
         let sockets = sockets(interface, !native)?;
         for (queue, socket) in (0..).zip(&sockets) {

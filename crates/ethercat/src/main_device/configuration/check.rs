@@ -170,6 +170,27 @@ pub enum ConfigurationError {
     },
 }
 
+impl ConfigurationError {
+    /// Place of the SubDevice that it is about, from 0; `None` if it is about none.
+    #[must_use]
+    pub const fn position(&self) -> Option<usize> {
+        match *self {
+            Self::Sync0 { position, .. }
+            | Self::Sync1 { position, .. }
+            | Self::Watchdog { position, .. }
+            | Self::MixedGroup { position, .. }
+            | Self::SplitGroup { position, .. }
+            | Self::SameAlias { position, .. }
+            | Self::Unidentified { position, .. }
+            | Self::Alike { position, .. }
+            | Self::Pdo { position, .. } => Some(position),
+            Self::Period { .. } | Self::Running | Self::Source { .. } | Self::TooManySubDevices { .. } => {
+                None
+            }
+        }
+    }
+}
+
 const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
@@ -211,7 +232,7 @@ impl SubDeviceConfiguration {
     fn check(&self, position: usize) -> Result<(), ConfigurationError> {
         let name = || self.name.clone();
         if let Some(Sync0 { cycle, .. }) = self.sync0 {
-            if !(Duration::from_micros(1)..=Duration::from_secs(4)).contains(&cycle) {
+            if !Sync0::CYCLES.contains(&cycle) {
                 return Err(ConfigurationError::Sync0 { position, name: name(), found: cycle });
             }
         }
@@ -219,7 +240,7 @@ impl SubDeviceConfiguration {
             let (cycle, delay) = (found.cycle.as_nanos(), found.delay);
             let fits = |sync0: Sync0| {
                 let is_multiple = cycle > 0 && cycle % sync0.cycle.as_nanos() == 0;
-                is_multiple && found.cycle <= Duration::from_secs(4) && delay < sync0.cycle
+                is_multiple && Sync0::CYCLES.contains(&found.cycle) && delay < sync0.cycle
             };
             if !self.sync0.is_some_and(fits) {
                 let sync0 = self.sync0;

@@ -64,11 +64,11 @@ fn counted(places: &[Place], counts: &[Count]) -> Vec<Examined<'static>> {
         let counters = all[number].counters.as_mut().unwrap();
         match count {
             Invalid(_, port, count) => counters.ports[port].invalid_frames = count,
-            Symbols(_, port, count) => counters.ports[port].receive_errors = count,
-            Forwarded(_, port, count) => counters.ports[port].forwarded = count,
+            Symbols(_, port, count) => counters.ports[port].rx_errors = count,
+            Forwarded(_, port, count) => counters.ports[port].forwarded_rx_errors = count,
             Lost(_, port, count) => counters.ports[port].lost_links = count,
-            Unit(_, count) => counters.processing_unit = count,
-            Pdi(_, count) => counters.pdi = count,
+            Unit(_, count) => counters.processing_unit_errors = count,
+            Pdi(_, count) => counters.pdi_errors = count,
         }
     }
     all
@@ -158,13 +158,13 @@ fn findings_are_sentences_that_name_both_ends() {
         &LINE,
         &[Invalid(2, 0, 1), Symbols(2, 0, 3), Forwarded(1, 1, 1), Invalid(1, 1, 255), Forwarded(0, 1, 255)],
         "the fault is between SubDevice 1 \"b\" port 1 and SubDevice 2 \"c\" port 0: at least 255 invalid frames at \
-         SubDevice 1 \"b\" port 1, 1 invalid frame and 3 receive errors at SubDevice 2 \"c\" port 0; check this cable and \
+         SubDevice 1 \"b\" port 1, 1 invalid frame and 3 RX errors at SubDevice 2 \"c\" port 0; check this cable and \
          its connectors",
     );
     one(
         &LINE,
         &[Symbols(0, 0, 2)],
-        "the fault is between the MainDevice and SubDevice 0 \"a\" port 0: 2 receive errors at SubDevice 0 \"a\" port 0; \
+        "the fault is between the MainDevice and SubDevice 0 \"a\" port 0: 2 RX errors at SubDevice 0 \"a\" port 0; \
          check this cable and its connectors",
     );
     one(

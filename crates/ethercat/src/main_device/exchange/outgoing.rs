@@ -1,33 +1,72 @@
-//! A frame being filled: what stands in its slot already stays, and takes new addresses and data.
+//! A frame on its way out: a slot and a number for it; what stands in the slot already stays, and takes new addresses and data.
 
 use crate::time::Instant;
 use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{
-    ADDRESS_OFFSET, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState,
+    Exchange, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, SLOTS, Sent, Slot, SlotState,
     fixed,
 };
 
 /// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
 const HARDLY_ANY: usize = datagram::HEADER_LENGTH + 16 + datagram::WORKING_COUNTER_LENGTH;
 
+/// Offset of the address in a datagram's header.
+const ADDRESS_OFFSET: usize = 2;
+
 /// A frame being filled.
 pub(in super::super) struct Outgoing<'a> {
-    pub(super) slot: &'a mut Slot,
-    pub(super) numbers: &'a mut Numbers,
-    pub(super) counters: &'a mut ReceptionCounters,
-    pub(super) buffer: &'a mut [u8],
-    pub(super) index: usize,
-    pub(super) purpose: Purpose,
+    slot: &'a mut Slot,
+    numbers: &'a mut Numbers,
+    counters: &'a mut ReceptionCounters,
+    buffer: &'a mut [u8],
+    index: usize,
+    purpose: Purpose,
     /// Datagrams so far, of those that stand in the slot.
-    pub(super) count: usize,
+    count: usize,
     /// The last of them was not there before: none stands behind it.
-    pub(super) is_new: bool,
+    is_new: bool,
     /// Bytes of the frame beyond which only its first datagram may reach.
     pub(in super::super) limit: usize,
     /// A datagram found no room.
     pub(in super::super) is_full: bool,
+}
+
+impl Exchange {
+    /// Starts a frame for `buffer`, or `None` while all slots are on their way.
+    ///
+    /// Process data takes the first slot that is free, so that the frames of a cycle are found where the last cycle left
+    /// them; all else takes the last.
+    pub(in super::super) fn open<'a>(
+        &'a mut self,
+        purpose: Purpose,
+        buffer: &'a mut [u8],
+    ) -> Option<Outgoing<'a>> {
+        let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));
+        let index = match purpose {
+            Purpose::ProcessData => (0..SLOTS).find(is_free)?,
+            Purpose::Service if self.in_flight(purpose) >= self.services => return None,
+            Purpose::Service => {
+                let index = (0..SLOTS).rfind(is_free)?;
+                self.slots[index].datagrams.clear();
+                index
+            }
+        };
+        let Self { slots, numbers, counters, .. } = self;
+        Some(Outgoing {
+            slot: slots.get_mut(index)?,
+            numbers,
+            counters,
+            buffer,
+            index,
+            purpose,
+            count: 0,
+            is_new: false,
+            limit: usize::MAX,
+            is_full: false,
+        })
+    }
 }
 
 impl Outgoing<'_> {
@@ -131,5 +170,12 @@ impl Outgoing<'_> {
         slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());
         out.copy_from_slice(&slot.frame[..slot.length]);
         Some(slot.length)
+    }
+}
+
+impl Slot {
+    /// Offset of the header of the last of the first `count` datagrams; without one, the generation number's.
+    fn last_of(&self, count: usize) -> usize {
+        self.datagrams[..count].last().map_or(frame::DATAGRAMS_OFFSET, |sent| sent.offset.into())
     }
 }

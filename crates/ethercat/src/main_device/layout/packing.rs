@@ -27,7 +27,7 @@ impl Bits {
 
 /// Packed shares of one direction in a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Packed(Vec<Bits>);
+pub(in super::super) struct Packed(Vec<Bits>);
 
 impl Packed {
     /// Puts `share`, with this byte of the image, behind the others: into their last byte, or the next where that has no room. None lies across
@@ -50,7 +50,7 @@ impl Packed {
     }
 
     /// From the image to a datagram.
-    pub(super) fn pack(&self, image: &[u8], data: &mut [u8]) {
+    pub(in super::super) fn pack(&self, image: &[u8], data: &mut [u8]) {
         data.fill(0);
         for it in &self.0 {
             data[it.byte] |= (image[it.image] & it.mask()) << it.start_bit;
@@ -58,7 +58,7 @@ impl Packed {
     }
 
     /// From a datagram to the image.
-    pub(super) fn unpack(&self, data: &[u8], image: &mut [u8]) {
+    pub(in super::super) fn unpack(&self, data: &[u8], image: &mut [u8]) {
         for it in &self.0 {
             image[it.image] = data[it.byte] >> it.start_bit & it.mask();
         }

@@ -224,10 +224,10 @@ fn bits_go_to_and_from_their_places() {
     let layout = Layout::new(&shares, true);
     let chunk = &layout.chunks[0];
     let mut data = [0xAA; 2];
-    chunk.fill(&[0xFF, 0x00, 0xFD, 0xF9], &mut data);
+    chunk.packed_outputs.pack(&[0xFF, 0x00, 0xFD, 0xF9], &mut data);
     assert_eq!(data, [0b0000_0111, 0b0000_1101], "three bits, two to a byte");
     let mut inputs = [0x55; 4];
-    chunk.take(&[0x2F, 0x71], &mut inputs);
+    chunk.packed_inputs.unpack(&[0x2F, 0x71], &mut inputs);
     assert_eq!(inputs, [0x0F, 0x02, 0x01, 0x07]);
 }
 

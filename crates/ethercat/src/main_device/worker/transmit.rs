@@ -47,7 +47,7 @@ impl Worker {
         }
         let inputs = self.look_at_inputs.then_some(Look::Inputs);
         let Some(look) = inputs.or(self.look) else { return false };
-        let (errors, length) = (register::RECEIVE_ERROR_COUNTERS, ErrorCounters::LENGTH);
+        let (errors, length) = (register::RX_ERROR_COUNTERS, ErrorCounters::LENGTH);
         let is_sent = match look {
             Look::Clear => self.push_write(errors, &[0; ErrorCounters::LENGTH], outgoing),
             Look::Errors => self.push_read(errors, length, outgoing),

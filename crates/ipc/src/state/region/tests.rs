@@ -13,6 +13,7 @@ fn every_field() -> State {
         fresh: n % 2 == 0,
         homed: n % 2 == 1,
         stop: n + 2,
+        stopped_with: Some(u16::from(n) + 3),
         position: f64::from(n) + 0.1,
         velocity: f64::from(n) + 0.2,
         effort: f64::from(n) + 0.3,

@@ -116,13 +116,13 @@ fn faults_of_a_script_come_at_their_times_and_end_at_theirs() {
     }
     let [all, two] = [Some(6), Some(2)];
     assert_eq!(counts, [all, two, two, all, all, None, None, all, all]);
-    assert_eq!(rig.peek(1, register::RECEIVE_ERROR_COUNTERS + 2), 0, "it had its power anew since");
+    assert_eq!(rig.peek(1, register::RX_ERROR_COUNTERS + 2), 0, "it had its power anew since");
     let rig = {
         let mut rig = Rig::new("50ms crc drive-2:1 5");
         rig.wait(60);
         rig
     };
-    assert_eq!(rig.peek(1, register::RECEIVE_ERROR_COUNTERS + 2), 5);
+    assert_eq!(rig.peek(1, register::RX_ERROR_COUNTERS + 2), 5);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use types::CyclicMode;
 
 use crate::check::Checked;
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::{Axis, AxisSwing, Controller, Cycle, Sinusoid};
 use crate::source::Place;
 
@@ -31,7 +32,7 @@ pub(super) fn sinusoid(
     check_mode(axis, entry)?;
     check_speed(&sinusoid, axis, place)?;
     if frequency * cycle.period.as_secs_f64() > 0.1 {
-        let found = format!("a swing of axis \"{}\" at {frequency} Hz", axis.name);
+        let found = format!("a swing of axis \"{}\" at {} Hz", axis.name, Number(frequency));
         let expected = "at least ten periods a swing";
         return Err(Problem::new(place, found, expected, "lower frequency or period"));
     }
@@ -54,7 +55,7 @@ fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: Place<'_>) -> Checked<()
     if speed <= axis.limits.velocity.0 {
         return Ok(());
     }
-    let found = format!("a swing of axis \"{}\" at up to {speed:.3} rad/s", axis.name);
-    let expected = format!("at most its velocity limit, {} rad/s", axis.limits.velocity.0);
+    let found = format!("a swing of axis \"{}\" at up to {:.3} rad/s", axis.name, Number(speed));
+    let expected = format!("at most its velocity limit, {} rad/s", Number(axis.limits.velocity.0));
     Err(Problem::new(place, found, expected, "lower amplitude or frequency"))
 }

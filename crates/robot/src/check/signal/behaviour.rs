@@ -9,6 +9,7 @@ use types::{Signal, Value, ValueType};
 use super::super::Checked;
 use super::entry::Found;
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::{NamedSignal, SignalWriter};
 
 /// Behaviour of an output that bounds the axis `limited`, if it does one.
@@ -144,7 +145,9 @@ fn bits(key: &str, value: &Spanned<toml::Value>, signal: &Signal) -> Checked<u64
             let found = format!("{key} = {} for the signal \"{}\"", value.get_ref(), signal.name);
             let expected = match (signal.value_type, signal.range) {
                 (ValueType::Bool, _) => "true, false or \"zero\"".to_owned(),
-                (_, Some((lowest, highest))) => format!("{lowest} to {highest}, its range, or \"zero\""),
+                (_, Some((lowest, highest))) => {
+                    format!("{} to {}, its range, or \"zero\"", Number(lowest), Number(highest))
+                }
                 (value_type, None) if whole => {
                     let (lowest, highest) = value_type.bounds();
                     format!("a whole number, {lowest} to {highest} ({value_type}), or \"zero\"")

@@ -9,6 +9,7 @@ use types::{Signal, ValueType};
 use super::super::Checked;
 use super::entry::Found;
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::NamedSignal;
 use crate::nearest::nearest;
 
@@ -113,7 +114,8 @@ pub(super) fn range(entry: &NamedSignal, signal: &Signal) -> Checked<Option<(f64
     let [lowest, highest] = *range.get_ref();
     let (least, most) = held(signal);
     let refused = |expected: String| {
-        let found = format!("range = [{lowest}, {highest}] for the signal \"{}\"", signal.name);
+        let found =
+            format!("range = [{}, {}] for the signal \"{}\"", Number(lowest), Number(highest), signal.name);
         Problem::new(range.span(), found, expected, "correct range")
     };
     if signal.value_type == ValueType::Bool {
@@ -125,7 +127,9 @@ pub(super) fn range(entry: &NamedSignal, signal: &Signal) -> Checked<Option<(f64
     if lowest < least || highest > most {
         let scaled = if signal.scaling.is_some() { " with its scale" } else { "" };
         return Err(refused(format!(
-            "within {least} to {most}, which its {}{scaled} holds",
+            "within {} to {}, which its {}{scaled} holds",
+            Number(least),
+            Number(most),
             signal.value_type
         )));
     }

@@ -137,11 +137,11 @@ fn broadcast_reads_combine_by_or_and_clear_the_event_they_read() {
 fn writing_an_error_counter_clears_its_group() {
     let mut esc = esc();
     esc.count_lost_link(1);
-    esc.count_receive_error(2);
+    esc.count_invalid_frame(2);
     assert_eq!(get(&mut esc, register::LOST_LINK_COUNTERS), Some([0, 1, 0, 0]));
     set(&mut esc, register::LOST_LINK_COUNTERS, &[0]);
     assert_eq!(get(&mut esc, register::LOST_LINK_COUNTERS), Some([0; 4]));
-    assert_eq!(get(&mut esc, register::RECEIVE_ERROR_COUNTERS + 4), Some([1]));
+    assert_eq!(get(&mut esc, register::RX_ERROR_COUNTERS + 4), Some([1]));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) fn of_a_cycle(robot: &RobotConfig) -> Result<Frames, Failure> {
         }
         let phase = main_device.phase();
         let found =
-            format!("the simulated bus does not reach Op in {MOST_CYCLES} cycles, it is in {phase:?}");
+            format!("the simulated bus does not reach Op in {MOST_CYCLES} cycles, it is in {phase}");
         Err(Failure::new(found))
     };
     let whole = longest(false)?;

@@ -79,13 +79,13 @@ fn row<'a>(picture: &'a Picture, axis: usize, it: &Axis) -> Row<'a> {
         right(number(it.effort)),
         right(target),
         right(error),
-        text(stopped(it)),
+        text(stopped(it, words::stopped_with(it, &picture.description))),
     ])
     .style(style)
 }
 
 /// Reason of its stop, the word that tells most first, for the last column is cut.
-fn stopped(axis: &Axis) -> String {
+fn stopped(axis: &Axis, with: Option<&str>) -> String {
     let short = match StopReason::from_code(axis.stop) {
         _ if axis.stop == 0 && !axis.fresh => "(old)",
         None if axis.stop == 0 => "",
@@ -102,6 +102,9 @@ fn stopped(axis: &Axis) -> String {
         Some(StopReason::Interlock) => "stop signal",
         Some(StopReason::NotPermitted) => "no permission",
         Some(StopReason::Ending) => "ending",
+        Some(StopReason::OtherAxis) => {
+            return with.map_or_else(|| "another axis".to_owned(), |name| format!("with {name}"));
+        }
         None => return words::stop(axis.stop).unwrap_or_default().into_owned(),
     };
     short.to_owned()

@@ -1,0 +1,97 @@
+//! Objects of an axis in the process data of its drive.
+
+use ethercat::cia402::CyclicMode;
+use ethercat::cia402::object::{
+    CONTROLWORD, ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY,
+    POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY,
+    TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
+};
+use ethercat::pdo::PdoField;
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Fields {
+    pub(super) inputs: InputFields,
+    pub(super) outputs: OutputFields,
+}
+
+#[derive(Debug)]
+pub(super) struct InputFields {
+    pub(super) statusword: PdoField,
+    pub(super) position: PdoField,
+    pub(super) velocity: Option<PdoField>,
+    pub(super) torque: Option<PdoField>,
+    pub(super) mode: Option<PdoField>,
+    pub(super) error_code: Option<PdoField>,
+    pub(super) following_error: Option<PdoField>,
+}
+
+#[derive(Debug)]
+pub(super) struct OutputFields {
+    pub(super) controlword: PdoField,
+    pub(super) position: Option<PdoField>,
+    pub(super) velocity: Option<PdoField>,
+    pub(super) torque: Option<PdoField>,
+    pub(super) mode: Option<PdoField>,
+}
+
+/// An object that is not in the process data, and has to be.
+#[derive(Debug)]
+pub(super) struct Lacking {
+    /// Index for the first axis of a drive, and name.
+    pub(super) object: (u16, &'static str),
+    /// "outputs" or "inputs".
+    pub(super) direction: &'static str,
+}
+
+impl Fields {
+    /// Finds the objects by `input` and `output`, which look for the index of the first axis of a drive.
+    pub(super) fn find(
+        mode: CyclicMode,
+        input: impl Fn(u16) -> Option<PdoField>,
+        output: impl Fn(u16) -> Option<PdoField>,
+    ) -> Result<Self, Lacking> {
+        let target = match mode {
+            CyclicMode::Position => (TARGET_POSITION, "target position"),
+            CyclicMode::Velocity => (TARGET_VELOCITY, "target velocity"),
+            CyclicMode::Torque => (TARGET_TORQUE, "target torque"),
+        };
+        let needed_output = |object: (u16, _)| output(object.0).ok_or_else(|| lacking_output(object));
+        let needed_input = |object: (u16, _)| input(object.0).ok_or_else(|| lacking_input(object));
+        needed_output(target)?;
+        Ok(Self {
+            inputs: InputFields {
+                statusword: needed_input((STATUSWORD, "statusword"))?,
+                position: needed_input((POSITION_ACTUAL_VALUE, "position actual value"))?,
+                velocity: input(VELOCITY_ACTUAL_VALUE),
+                torque: input(TORQUE_ACTUAL_VALUE),
+                mode: input(MODES_OF_OPERATION_DISPLAY),
+                error_code: input(ERROR_CODE),
+                following_error: input(FOLLOWING_ERROR_ACTUAL_VALUE),
+            },
+            outputs: OutputFields {
+                controlword: needed_output((CONTROLWORD, "controlword"))?,
+                position: output(TARGET_POSITION),
+                velocity: output(TARGET_VELOCITY),
+                torque: output(TARGET_TORQUE),
+                mode: output(MODES_OF_OPERATION),
+            },
+        })
+    }
+
+    /// Checks that the mode of operation can be changed by process data.
+    pub(super) fn changes_mode(&self) -> Result<(), Lacking> {
+        let (asked, shown) = (self.outputs.mode, self.inputs.mode);
+        asked.ok_or_else(|| lacking_output((MODES_OF_OPERATION, "modes of operation")))?;
+        shown.ok_or_else(|| lacking_input((MODES_OF_OPERATION_DISPLAY, "modes of operation display")))?;
+        Ok(())
+    }
+}
+
+fn lacking_output(object: (u16, &'static str)) -> Lacking {
+    Lacking { object, direction: "outputs" }
+}
+
+fn lacking_input(object: (u16, &'static str)) -> Lacking {
+    Lacking { object, direction: "inputs" }
+}

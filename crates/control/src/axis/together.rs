@@ -1,0 +1,62 @@
+//! Axes that are stopped together: a stop of one takes along those it names, and those that they name, in the same cycle.
+
+use motion::supervision::OtherAxis;
+
+use super::binding::Axis;
+use super::{AxisConfiguration, AxisError};
+use crate::controller::AxisReport;
+
+/// Who is stopped with whom.
+#[derive(Debug)]
+pub(super) struct Together {
+    /// For each axis, those whose stop takes it along.
+    stopped_with: Vec<Vec<usize>>,
+    /// Stop of each axis in this cycle.
+    stops: Vec<OtherAxis>,
+}
+
+impl Together {
+    /// Follows from axis to axis whom each takes along.
+    pub(super) fn of(configurations: &[AxisConfiguration]) -> Result<Self, AxisError> {
+        let count = configurations.len();
+        let mut stopped_with = vec![Vec::new(); count];
+        for first in 0..count {
+            let mut reached = vec![false; count];
+            reached[first] = true;
+            let mut to_follow = vec![first];
+            while let Some(axis) = to_follow.pop() {
+                for &next in &configurations[axis].stops {
+                    let Some(is_reached) = reached.get_mut(next) else {
+                        let name = configurations[axis].name.clone();
+                        return Err(AxisError::StopsNobody { axis: name, place: next, found: count });
+                    };
+                    if !std::mem::replace(is_reached, true) {
+                        to_follow.push(next);
+                    }
+                }
+            }
+            let taken: Vec<_> = (0..count).filter(|&axis| reached[axis] && axis != first).collect();
+            let unsupervised = |axis: &&usize| configurations[**axis].supervision.is_none();
+            if let Some(&axis) =
+                taken.iter().chain((!taken.is_empty()).then_some(&first)).find(unsupervised)
+            {
+                return Err(AxisError::UnsupervisedStop { axis: configurations[axis].name.clone() });
+            }
+            taken.into_iter().for_each(|axis| stopped_with[axis].push(first));
+        }
+        Ok(Self { stopped_with, stops: vec![OtherAxis::Free; count] })
+    }
+
+    /// Stops axes with those that are stopped, and notes with which; after all are judged.
+    pub(super) fn stop(&mut self, axes: &mut [Axis], reports: &mut [AxisReport]) {
+        for ((axis, report), stop) in axes.iter_mut().zip(reports.iter()).zip(&mut self.stops) {
+            *stop = axis.stop_for_others(report.absent);
+        }
+        for ((axis, report), others) in axes.iter_mut().zip(reports).zip(&self.stopped_with) {
+            let most = others.iter().map(|&other| self.stops[other]).max().unwrap_or_default();
+            if axis.stop_with(most) {
+                report.stopped_with = others.iter().copied().find(|&other| self.stops[other] == most);
+            }
+        }
+    }
+}

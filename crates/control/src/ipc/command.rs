@@ -1,0 +1,276 @@
+//! Commands from outside: each is checked by the rules of the robot, and taken or refused, whole; the one taken last holds for
+//! its time-to-live.
+//!
+//! Checked is that it is finite, of this robot, and of a kind that it follows. Beyond a limit is none of it: the controller that
+//! follows a target clamps it, and reports that.
+
+use std::time::Duration;
+
+use ethercat::time::Instant;
+use ipc::command::{AxisTarget, Command, Read, Reader, ToolPose, Twist};
+use ipc::state::{CommandState, Refusal};
+use motion::MetresPerSecond;
+use types::{Signal, Value};
+
+use crate::controller::{Clamped, ControllerOutput, ExternalCommand, Freshness};
+
+/// The command that counts, and what became of those that came.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    reader: Reader,
+    rules: Rules,
+    incoming: Command,
+    /// The command that came in was taken, in this cycle.
+    taken: bool,
+    external: ExternalCommand,
+    /// Until when the last command holds.
+    pub(super) holds_until: Option<Instant>,
+    pub(super) counts: CommandState,
+    /// Commands taken as of the last one that is counted as clamped.
+    clamped_of: u64,
+}
+
+impl Commands {
+    pub(super) fn new(reader: Reader, rules: Rules) -> Self {
+        let axes = vec![None; rules.axes.len()];
+        Self {
+            incoming: reader.blank(),
+            taken: false,
+            external: ExternalCommand { axes, ..ExternalCommand::default() },
+            holds_until: None,
+            counts: CommandState {
+                last_refused_axis: u16::MAX,
+                last_refused_signal: u16::MAX,
+                last_clamped_axis: u16::MAX,
+                ..CommandState::default()
+            },
+            clamped_of: 0,
+            reader,
+            rules,
+        }
+    }
+
+    /// Reads what is asked. `now` reads the clock, once there is something to check.
+    pub(crate) fn read(&mut self, now: impl Fn() -> Instant) {
+        match self.reader.newest(&mut self.incoming) {
+            Read::Nothing | Read::Same => {}
+            Read::Torn => self.refuse(Refused::whole(Refusal::Torn)),
+            // The clock is read behind the command: an honest stamp is never in the future.
+            Read::New => match self.rules.check(&self.incoming, now().as_nanos()) {
+                Ok(()) => self.take(),
+                Err(refused) => self.refuse(refused),
+            },
+        }
+        let fresh = |until: Instant| if now() < until { Freshness::Fresh } else { Freshness::Stale };
+        self.external.freshness = self.holds_until.map_or(Freshness::Never, fresh);
+    }
+
+    /// The command that was taken last.
+    pub(crate) fn external(&self) -> &ExternalCommand {
+        &self.external
+    }
+
+    /// Values of outputs in a command that was taken since this was asked last.
+    pub(super) fn new_signals(&mut self) -> Option<&[Option<Value>]> {
+        std::mem::take(&mut self.taken).then_some(&self.incoming.signals)
+    }
+
+    /// Counts what the controller refuses of the command, or clamps.
+    pub(super) fn note(&mut self, output: &ControllerOutput) {
+        if let Some(why) = output.refused {
+            self.refuse(Refused::whole(why));
+        }
+        if let Some(clamped) = output.clamped {
+            self.note_clamp(clamped);
+        }
+    }
+
+    /// State for readers.
+    pub(super) fn state(&self) -> CommandState {
+        CommandState { freshness: self.external.freshness, ..self.counts }
+    }
+
+    fn take(&mut self) {
+        let Command { sequence, stamp_ns, time_to_live_ns, twist, pose, axes, signals: _ } = &self.incoming;
+        self.taken = true;
+        self.counts.sequence = *sequence;
+        self.counts.stamp_ns = *stamp_ns;
+        self.counts.accepted += 1;
+        self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
+        (self.external.twist, self.external.pose) = (*twist, *pose);
+        self.external.axes.clone_from(axes);
+    }
+
+    /// Counts a refusal; the command taken before stays.
+    fn refuse(&mut self, refused: Refused) {
+        self.counts.refused += 1;
+        self.counts.last_refusal = refused.why as u8;
+        self.counts.last_refused_axis = place(refused.axis);
+        self.counts.last_refused_signal = place(refused.signal);
+    }
+
+    /// Counts a clamp, once a command however long that holds.
+    fn note_clamp(&mut self, clamped: Clamped) {
+        if self.clamped_of != self.counts.accepted {
+            self.clamped_of = self.counts.accepted;
+            self.counts.clamped += 1;
+        }
+        self.counts.last_clamp = clamped.limit as u8;
+        self.counts.last_clamped_axis = place(clamped.axis);
+    }
+}
+
+/// Index as the state has it.
+fn place(index: Option<usize>) -> u16 {
+    index.and_then(|index| u16::try_from(index).ok()).unwrap_or(u16::MAX)
+}
+
+/// Rules of a robot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// The axes, in their order.
+    pub axes: Vec<Takes>,
+    /// Its base, if it moves about.
+    pub base: Option<BaseRules>,
+    /// Some controller brings the tool of an arm to poses.
+    pub pose: bool,
+    /// The outputs that are set from outside, in their order.
+    pub signals: Vec<Commanded>,
+    /// A command may hold no longer than this.
+    pub longest_time_to_live: Duration,
+}
+
+/// An output that is set from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Commanded {
+    /// Its place among all signals.
+    pub place: usize,
+    /// The signal.
+    pub signal: Signal,
+}
+
+impl Commanded {
+    /// Those of these signals.
+    #[must_use]
+    pub fn of(signals: &[Signal]) -> Vec<Self> {
+        let places = signals.iter().enumerate().filter(|(_, signal)| signal.is_commanded());
+        places.map(|(place, signal)| Self { place, signal: signal.clone() }).collect()
+    }
+
+    fn check(&self, value: Value) -> Result<(), Refusal> {
+        match self.signal.raw(value) {
+            Some((_, false)) => Ok(()),
+            Some((_, true)) => Err(Refusal::SignalRange),
+            None if value.is_finite() => Err(Refusal::SignalType),
+            None => Err(Refusal::NotFinite),
+        }
+    }
+}
+
+/// Kinds of targets of an axis that some controller of the robot can follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Takes {
+    /// Positions.
+    pub position: bool,
+    /// Velocities.
+    pub velocity: bool,
+    /// Torques.
+    pub effort: bool,
+}
+
+/// Limits of a base.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BaseRules {
+    /// It can move to its side.
+    pub sideways: bool,
+}
+
+/// Reason that a command is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Refused {
+    why: Refusal,
+    /// The axis whose fault it is; `None` for the whole of it.
+    axis: Option<usize>,
+    /// The signal whose fault it is, by its place among all.
+    signal: Option<usize>,
+}
+
+impl Refused {
+    fn whole(why: Refusal) -> Self {
+        Self { why, axis: None, signal: None }
+    }
+}
+
+impl Rules {
+    /// Checks every number of `command`, read at `now_ns`.
+    fn check(&self, command: &Command, now_ns: u64) -> Result<(), Refused> {
+        let whole = Refused::whole;
+        let longest = types::time::nanoseconds(self.longest_time_to_live);
+        if command.stamp_ns > now_ns || !(1..=longest).contains(&command.time_to_live_ns) {
+            return Err(whole(Refusal::Time));
+        }
+        if command.axes.len() != self.axes.len() {
+            return Err(whole(Refusal::Axes));
+        }
+        if command.signals.len() != self.signals.len() {
+            return Err(whole(Refusal::Signals));
+        }
+        if let Some(twist) = command.twist {
+            self.check_twist(twist).map_err(whole)?;
+        }
+        if let Some(pose) = command.pose {
+            self.check_pose(pose).map_err(whole)?;
+        }
+        for (index, (takes, target)) in self.axes.iter().zip(&command.axes).enumerate() {
+            let checked = target.map_or(Ok(()), |target| takes.check(target));
+            checked.map_err(|why| Refused { axis: Some(index), ..whole(why) })?;
+        }
+        for (commanded, value) in self.signals.iter().zip(&command.signals) {
+            let checked = value.map_or(Ok(()), |value| commanded.check(value));
+            checked.map_err(|why| Refused { signal: Some(commanded.place), ..whole(why) })?;
+        }
+        Ok(())
+    }
+
+    fn check_twist(&self, twist: Twist) -> Result<(), Refusal> {
+        if !twist.is_finite() {
+            return Err(Refusal::NotFinite);
+        }
+        match self.base {
+            None => Err(Refusal::Mode),
+            Some(base) if twist.y != MetresPerSecond::ZERO && !base.sideways => Err(Refusal::Mode),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn check_pose(&self, ToolPose { position, orientation }: ToolPose) -> Result<(), Refusal> {
+        let finite = position.iter().all(|metres| metres.is_finite());
+        if !(finite && orientation.iter().all(|number| number.is_finite())) {
+            return Err(Refusal::NotFinite);
+        }
+        let length = orientation.iter().fold(0.0, |length: f64, part| length.hypot(*part));
+        match self.pose {
+            false => Err(Refusal::Mode),
+            true if (length - 1.0).abs() > ToolPose::UNIT => Err(Refusal::Orientation),
+            true => Ok(()),
+        }
+    }
+}
+
+impl Takes {
+    fn check(self, target: AxisTarget) -> Result<(), Refusal> {
+        let taken = match target {
+            AxisTarget::Position(_) => self.position,
+            AxisTarget::Velocity(_) => self.velocity,
+            AxisTarget::Effort(_) => self.effort,
+        };
+        match (target.number().is_finite(), taken) {
+            (false, _) => Err(Refusal::NotFinite),
+            (true, false) => Err(Refusal::Mode),
+            (true, true) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! The start of a ring: open anywhere, without an interface, and with SubDevices that are the wrong way round.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ethercat::link::{End, Segment as _};
+use ethercat::main_device::{BusError, Configuration, MainDevice};
+use ethercat::redundancy::Ring;
+use ethercat::sii::Identity;
+use onbeat_ethercat_linux::bring_up::{BringUpError, Pump};
+use onbeat_ethercat_linux::link::{DirectEnd, Link, Redundant, RingError};
+use onbeat_ethercat_linux::rt::clock::VirtualClock;
+use simulator::application::NoApplication;
+use simulator::application::sii::coupler;
+use simulator::segment::Attachment;
+use simulator::{EscDescription, Segment, SubDevice};
+
+const COUNT: usize = 5;
+
+/// Couplers that differ by their serial numbers.
+fn devices() -> Vec<SubDevice> {
+    let device = |serial| {
+        let identity = Identity { vendor_id: 2, product_code: 3, revision: 1, serial };
+        let sii = coupler(identity, &format!("coupler-{serial}")).image().emit();
+        SubDevice::new(EscDescription::default(), sii, Box::new(NoApplication))
+    };
+    (0..COUNT as u32).map(device).collect()
+}
+
+/// A ring in which these are entered at port 1 and left at port 0; `pulled`: a cable that is out, by its number from the first interface on.
+fn ring(swapped: &[usize], pulled: Option<usize>) -> Segment {
+    let way_in = |place: usize| usize::from(swapped.contains(&place));
+    let attach = |child: usize| Attachment::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child));
+    let attachments: Vec<_> = (1..COUNT).map(attach).collect();
+    let mut ring = Segment::entered_at(way_in(0), devices(), &attachments).unwrap();
+    ring.close_ring(COUNT - 1, 1 - way_in(COUNT - 1)).unwrap();
+    match pulled {
+        None => {}
+        Some(0) => assert!(ring.disconnect(0, way_in(0))),
+        Some(cable) => assert!(ring.disconnect(cable - 1, 1 - way_in(cable - 1))),
+    }
+    ring
+}
+
+/// What does not come up, and why.
+#[derive(Debug)]
+enum Refusal {
+    Ring(RingError),
+    Bus(BusError),
+}
+
+/// Serial numbers in the order found, and the state of the ring.
+fn start<A: Link, B: Link>(first: A, second: B, clock: VirtualClock) -> Result<(Vec<u32>, Ring), Refusal> {
+    let mut link = Redundant::with_clock(first, second, clock.clone());
+    let ring = link.check(["one", "two"]).map_err(Refusal::Ring)?;
+    let mut main_device = MainDevice::new(Configuration::scan()).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
+    match pump.bring_up(Duration::from_secs(20), |_| ()) {
+        Ok(()) => {}
+        Err(BringUpError::Bus(error)) => return Err(Refusal::Bus(error)),
+        Err(error) => panic!("{error}"),
+    }
+    assert_eq!(link.ring(), Some(ring));
+    Ok((main_device.sub_devices().iter().map(|it| it.identity.serial).collect(), ring))
+}
+
+fn started(segment: Segment) -> Result<(Vec<u32>, Ring), Refusal> {
+    let clock = VirtualClock::default();
+    let [first, second] = DirectEnd::ring(segment, clock.clone(), Duration::from_micros(50));
+    start(first, second, clock)
+}
+
+// feature(redundancy): a start with the ring open at any cable, those at the interfaces included
+#[test]
+fn a_ring_comes_up_with_any_cable_out_and_says_where() {
+    let all: Vec<u32> = (0..COUNT as u32).collect();
+    assert_eq!(started(ring(&[], None)).unwrap(), (all.clone(), Ring::Closed));
+    for cable in 0..=COUNT {
+        let found = started(ring(&[], Some(cable))).unwrap();
+        assert_eq!(found, (all.clone(), Ring::Open { before: cable as u16 }));
+    }
+}
+
+/// An interface that is down, or has no carrier: it takes no frame, and fails when it is asked for one.
+struct Dead<L> {
+    _end: L,
+    error: i32,
+}
+
+impl<L> Link for Dead<L> {
+    fn transmit(&mut self, _: &[u8]) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(self.error))
+    }
+
+    fn receive(&mut self, _: &mut [u8], _: Duration) -> io::Result<Option<usize>> {
+        Err(io::Error::from_raw_os_error(self.error))
+    }
+}
+
+// feature(redundancy): a start without a carrier at one of both interfaces
+#[test]
+fn a_ring_comes_up_without_one_of_its_interfaces() {
+    let all: Vec<u32> = (0..COUNT as u32).collect();
+    for error in [libc::ENETDOWN, libc::ENOBUFS] {
+        for dead in End::ALL {
+            let clock = VirtualClock::default();
+            let mut segment = ring(&[], None);
+            segment.set_link(dead, false);
+            let [first, second] = DirectEnd::ring(segment, clock.clone(), Duration::from_micros(50));
+            let (found, before) = match dead {
+                End::First => (start(Dead { _end: first, error }, second, clock), 0),
+                End::Second => (start(first, Dead { _end: second, error }, clock), COUNT as u16),
+            };
+            assert_eq!(found.unwrap(), (all.clone(), Ring::Open { before }), "{dead:?}");
+        }
+    }
+    let clock = VirtualClock::default();
+    let [first, second] = DirectEnd::ring(ring(&[], None), clock.clone(), Duration::from_micros(50));
+    let error = libc::ENETDOWN;
+    let found = start(Dead { _end: first, error }, Dead { _end: second, error }, clock);
+    assert!(matches!(found, Err(Refusal::Ring(RingError::System { .. }))), "{found:?}");
+}
+
+/// Position, and the whole sentence, of the SubDevice that is told.
+fn told(refusal: &Refusal) -> (Option<usize>, String) {
+    match refusal {
+        Refusal::Ring(error) => match error {
+            RingError::Swapped { position, .. } => (Some(usize::from(*position)), error.to_string()),
+            _ => (None, error.to_string()),
+        },
+        Refusal::Bus(error @ BusError::SwappedInRing { position, name }) => {
+            assert_eq!(name, &format!("coupler-{position}"));
+            (Some(usize::from(*position)), error.to_string())
+        }
+        Refusal::Bus(error) => panic!("{error}"),
+    }
+}
+
+/// A closed ring passes one that is the wrong way round without being processed there, and places change with a break: none comes up with
+/// axes by mistake exchanged.
+// feature(redundancy): IN and OUT swapped in a ring, open or closed: told with the SubDevice and its port
+#[test]
+fn one_that_is_the_wrong_way_round_is_told_wherever_the_ring_is_open() {
+    for swapped in 0..COUNT {
+        for cable in std::iter::once(None).chain((0..=COUNT).map(Some)) {
+            let refusal = started(ring(&[swapped], cable)).unwrap_err();
+            let (position, sentence) = told(&refusal);
+            assert!(sentence.contains("swapped"), "{swapped}, cable {cable:?}: {sentence}");
+            if let Some(position) = position {
+                assert_eq!(position, swapped, "cable {cable:?}: {sentence}");
+                assert!(
+                    sentence.contains(&format!("SubDevice {swapped}")) && sentence.contains("its port 0")
+                );
+            } else {
+                // Beside the break: the ring looks like two buses.
+                let beside = cable == Some(swapped) || cable == Some(swapped + 1);
+                assert!(beside, "{swapped}, cable {cable:?}: {sentence}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_several_that_are_the_wrong_way_round_one_is_told() {
+    for (swapped, cable) in
+        [(&[1, 3][..], None), (&[1, 3], Some(2)), (&[0, 4], Some(2)), (&[3, 4], Some(1))]
+    {
+        let refusal = started(ring(swapped, cable)).unwrap_err();
+        let (position, sentence) = told(&refusal);
+        assert!(position.is_none_or(|it| swapped.contains(&it)), "{sentence}");
+    }
+    let all: Vec<_> = (0..COUNT).collect();
+    let refusal = started(ring(&all, None)).unwrap_err();
+    assert!(matches!(refusal, Refusal::Ring(RingError::Reversed { .. })), "{refusal:?}");
+}

@@ -1,0 +1,56 @@
+//! Axes that are stopped with another one.
+
+use super::{AfterOutage, Course, StopReason, Supervisor};
+
+/// Stop of another axis that this one is stopped with, from the least to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OtherAxis {
+    /// It is not stopped.
+    #[default]
+    Free,
+    /// Stopped, and moved on by itself once it is heard of again ([`AfterOutage::Resume`]); so is this one.
+    Resumes,
+    /// Stopped until somebody resets it; so is this one.
+    Stopped,
+}
+
+impl Supervisor {
+    /// Stop of this axis, for those that are stopped with it: by its own supervision, its drive's fault, or its SubDevice's loss. A stale
+    /// command, a missing permission and the end of the cycle say themselves whom they concern.
+    #[must_use]
+    pub fn stop_for_others(&self) -> OtherAxis {
+        match self.stopped() {
+            None
+            | Some(
+                StopReason::Stale | StopReason::NotPermitted | StopReason::Ending | StopReason::OtherAxis,
+            ) => OtherAxis::Free,
+            Some(StopReason::Outage) if self.settings.outage.after == AfterOutage::Resume => {
+                OtherAxis::Resumes
+            }
+            Some(_) => OtherAxis::Stopped,
+        }
+    }
+
+    /// Stops this axis with another one, as long as that is stopped, unless a stop of its own has it; between [`Self::judge`] and
+    /// [`Self::send`] in every cycle. True if that stop has just begun.
+    pub fn stop_with(&mut self, other: OtherAxis) -> bool {
+        self.other = other;
+        let begins = other != OtherAxis::Free
+            && match &mut self.course {
+                Course::Free => {
+                    self.stop(StopReason::OtherAxis, None);
+                    true
+                }
+                // It is on its way to rest; what ends the stop is another thing.
+                Course::Stopped { reason: reason @ StopReason::Stale, .. } => {
+                    *reason = StopReason::OtherAxis;
+                    self.acknowledged = false;
+                    true
+                }
+                // An interlock takes the torque, too, and lets nothing go while it has the axis.
+                Course::Stopped { .. } => false,
+            };
+        self.awaits_reset = other == OtherAxis::Stopped || self.awaits_reset && !begins;
+        begins
+    }
+}

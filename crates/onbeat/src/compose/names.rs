@@ -1,0 +1,16 @@
+//! Names of a robot's parts, for the sentences of events.
+
+use control::bus::PartNames;
+use robot::RobotConfig;
+
+/// Names of the parts of a robot at this network interface, if it is on one.
+#[must_use]
+pub fn part_names(robot: &RobotConfig, interface: Option<String>) -> PartNames {
+    PartNames {
+        sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
+        axes: robot.axes.iter().map(|it| it.name.clone()).collect(),
+        interlocks: robot.interlocks.clone(),
+        interface,
+        period: robot.cycle.period,
+    }
+}
