@@ -43,7 +43,7 @@ impl Report {
     pub(crate) fn record(&mut self, name: &str, took: Duration, outcome: Outcome) {
         match &outcome {
             Outcome::Passed => {}
-            Outcome::Failed(why) => println!("{name} FAILED: {why}"),
+            Outcome::Failed(why) => println!("error: {name} FAILED: {why}"),
             Outcome::Skipped(why) => println!("{name} skipped: {why}"),
         }
         self.steps.push((name.to_owned(), took, outcome));

@@ -22,7 +22,7 @@ const TOLD: usize = 10;
 pub(crate) fn all(root: &Path, report: &mut Report, ahead: &mut Ahead) {
     let mut first = Failures::default();
     report.step("cargo test", || {
-        first = run(&mut cargo_test(root, &[]));
+        first = run(&mut cargo_test(root, &[]), not_final);
         if first.may_be_noise() { Outcome::Passed } else { first.outcome() }
     });
     if !first.may_be_noise() || first.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn all(root: &Path, report: &mut Report, ahead: &mut Ahead) {
             let mut arguments: Vec<&str> = ["--workspace"].into_iter().chain(program).collect();
             arguments.extend(["--", "--exact"]);
             arguments.extend(first.tests.iter().map(String::as_str));
-            again.add(run(&mut cargo_test(root, &arguments)));
+            again.add(run(&mut cargo_test(root, &arguments), |line| eprintln!("{line}")));
         }
         again.outcome()
     });
@@ -62,13 +62,22 @@ fn cargo_test(root: &Path, arguments: &[&str]) -> Command {
     tests
 }
 
+/// Shows a line of a run whose failures are tried once more: none begins with `error:`, which is what readers
+/// of a long log look for.
+fn not_final(line: &str) {
+    match line.strip_prefix("error: ") {
+        Some(told) => eprintln!("cargo test: {told}"),
+        None => eprintln!("{line}"),
+    }
+}
+
 /// Runs `cargo test` with its output shown.
-fn run(tests: &mut Command) -> Failures {
+fn run(tests: &mut Command, show_error: fn(&str)) -> Failures {
     println!("$ {}", command::words(tests));
     let child = tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let ended = child.and_then(|mut child| {
         let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let errors = thread::spawn(move || Failures::of(errors, |line| eprintln!("{line}")));
+        let errors = thread::spawn(move || Failures::of(errors, show_error));
         let mut failures = Failures::of(output, |line| println!("{line}"));
         failures.add(errors.join().unwrap_or_default());
         Ok((child.wait()?, failures))
