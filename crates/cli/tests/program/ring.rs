@@ -21,12 +21,23 @@ const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and 
 
 /// A break and its end are told, and nobody is missed for longer than the frames that were under way.
 fn is_healed(ran: &Ran) {
-    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{}", worst_first(ran));
     let told = |words: &str| ran.stderr.find(words).unwrap_or_else(|| panic!("{words}: {}", ran.stderr));
     assert!(told(OPEN) < told("the ring is closed again after "), "{}", ran.stderr);
-    for lost in ["no process data", "does not answer", "held"] {
-        assert!(!ran.stderr.contains(lost), "{lost}: {}", ran.stderr);
+    for lost in LOST {
+        assert!(!ran.stderr.contains(lost), "{lost}: {}", worst_first(ran));
     }
+}
+
+/// Words of a SubDevice or an axis that was missed.
+const LOST: [&str; 4] = ["no process data", "not answer", "is held", "are held"];
+
+/// Text of a failure: the summary of a long test run keeps its first line.
+fn worst_first(ran: &Ran) -> String {
+    let is_bad = |line: &&str| LOST.iter().any(|it| line.contains(it));
+    let bad: Vec<&str> = ran.stderr.lines().filter(is_bad).take(4).collect();
+    let last = ran.stderr.trim_end().lines().next_back().unwrap_or_default();
+    format!("{} | {last}\n{}{}", bad.join(" | "), ran.stdout, ran.stderr)
 }
 
 /// A run during which the machine did not stand still for so long that its axes were stopped, as they must be.
@@ -238,7 +249,7 @@ fn a_ring_goes_on_without_either_of_its_interfaces() {
         }
         running.finish()
     });
-    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{}", worst_first(&ran));
     for told in [
         "the ring is open between SubDevice 5 \"drive-6\" port 1 and the second interface; it goes on from both ends",
         "the ring is open between the first interface and SubDevice 0 \"drive-1\" port 0; it goes on from both ends",
