@@ -1,7 +1,7 @@
 //! Builds of later steps, made while the tests run.
 //!
-//! Most tests of whole robots wait more than they compute. The builds take what they leave: the policy
-//! `SCHED_IDLE` of Linux (sched(7)), which any ordinary thread preempts. A step whose build failed, or was
+//! Most tests of whole robots wait more than they compute. The builds take what they leave, once the tests are
+//! built: the policy `SCHED_IDLE` of Linux (sched(7)), which any ordinary thread preempts. A step whose build failed, or was
 //! not made ahead, builds by itself and tells the failure.
 
 use std::path::Path;
@@ -22,6 +22,8 @@ impl Ahead {
         let Ok(this) = std::env::current_exe() else { return Self(None) };
         let mut builds = Command::new("chrt");
         builds.args(["--idle", "0"]).arg(this).arg(WORD).current_dir(root);
+        // One at a time: no scheduler leaves a CPU to the tests where two builds have them all.
+        builds.env("CARGO_BUILD_JOBS", "1");
         builds.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         println!("beside the tests: {}", command::words(&builds));
         Self(builds.spawn().ok())
@@ -29,7 +31,7 @@ impl Ahead {
 
     /// Returns when the builds have ended.
     pub(crate) fn wait(&mut self) {
-        if let Some(mut builds) = self.0.take() {
+        if let Some(builds) = &mut self.0 {
             let _ = builds.wait();
         }
     }
@@ -37,7 +39,7 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        if let Some(mut builds) = self.0.take() {
+        if let Some(builds) = &mut self.0 {
             let _ = builds.kill();
             let _ = builds.wait();
         }

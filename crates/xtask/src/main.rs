@@ -100,9 +100,7 @@ fn test(root: &Path, report: &mut Report) {
     check::format(root, report);
     check::clippy(root, report);
     check::bare_target(root, report);
-    let mut ahead = Ahead::start(root);
-    tests::all(root, report, &mut ahead);
-    ahead.wait();
+    tests::all(root, report);
     std::thread::scope(|scope| {
         let virtual_time = scope.spawn(|| rt::virtual_time(root));
         proofs::all(root, report);

@@ -17,19 +17,22 @@ const TRIED_AGAIN: usize = 6;
 /// Failures told in the summary; the output has all.
 const TOLD: usize = 10;
 
-/// Runs every test of the workspace. A few failed ones are tried once more, each program by itself; the
-/// summary names them as well when they pass then. The second try has the machine to itself.
-pub(crate) fn all(root: &Path, report: &mut Report, ahead: &mut Ahead) {
+/// Builds every test of the workspace, and runs them while later steps are built. A few failed ones are tried
+/// once more, each program by itself; the summary names them as well when they pass then. The second try has the
+/// machine to itself.
+pub(crate) fn all(root: &Path, report: &mut Report) {
+    report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
+    let mut ahead = Ahead::start(root);
     let mut first = Failures::default();
     report.step("cargo test", || {
         first = run(&mut cargo_test(root, &[]), not_final);
         if first.may_be_noise() { Outcome::Passed } else { first.outcome() }
     });
+    ahead.wait();
     if !first.may_be_noise() || first.is_empty() {
         return;
     }
     println!("failed, and tried once more:{first}");
-    ahead.wait();
     let name = format!("cargo test: a second try of {}", first.tests.join(", "));
     report.step(&name, || {
         let mut again = Failures::default();
