@@ -12,7 +12,7 @@ use onbeat::fault::FrameFaults;
 use crate::failure::Failure;
 
 /// Parses one of these values, each with its name and help.
-pub(crate) fn named<T, const N: usize>(
+pub fn named<T, const N: usize>(
     values: [(T, &'static str, &'static str); N],
 ) -> impl TypedValueParser<Value = T>
 where

@@ -14,7 +14,7 @@
 // `output` writes: it survives what is closed or full.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-mod arguments;
+pub mod arguments;
 mod bus;
 mod commands;
 pub mod failure;
@@ -23,7 +23,7 @@ mod object_address;
 pub mod output;
 pub mod stop;
 mod usage;
-mod words;
+pub mod words;
 
 use std::process::ExitCode;
 

@@ -29,7 +29,7 @@
 //! | `source` | the file's tables, and the places of their values |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
-//! | [`task_set`] | task sets, for analysis |
+//! | `task_set` | task sets, for analysis (feature `task-set`) |
 //! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
@@ -41,6 +41,7 @@ mod field;
 pub mod model;
 mod nearest;
 mod source;
+#[cfg(feature = "task-set")]
 pub mod task_set;
 mod value;
 

@@ -100,8 +100,6 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-ethercat-linux",
             "onbeat-motion",
             "onbeat-record",
-            "onbeat-schedulability",
-            "onbeat-report",
             "onbeat-machine",
             "onbeat-diagnose",
             "onbeat-ipc",

@@ -1,4 +1,4 @@
-//! `onbeat measure`: starts `onbeat-measure`, the program of the experiments.
+//! `onbeat measure`, `report` and `analyse`: start `onbeat-measure`, the program of the experiments.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,22 +18,22 @@ const PACKAGE: &str = "onbeat-experiments";
 
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
-pub(crate) struct Measure {
-    /// Experiment and its options
+pub(crate) struct Elsewhere {
+    /// Arguments of the program onbeat-measure
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
 
-impl Measure {
-    /// Becomes the other program: signals and the exit code are its own.
-    pub(crate) fn execute(self) -> Result<(), Failure> {
+impl Elsewhere {
+    /// Becomes the other program, with the name of a command that is no experiment: signals and the exit code are its own.
+    pub(crate) fn execute(self, command: Option<&str>) -> Result<(), Failure> {
         let program = env::current_exe()?.with_file_name(PROGRAM);
-        let error = Command::new(&program).args(self.arguments).exec();
+        let error = Command::new(&program).args(command).args(self.arguments).exec();
         let path = program.display();
         Err(Failure::new(match error.kind() {
             ErrorKind::NotFound => format!(
-                "{path} is not there, and the experiments are in it: build it with `cargo build --release --package \
-                 {PACKAGE}` (without --release where onbeat is a debug build)"
+                "{path} is not there, and the commands measure, report and analyse are in it: build it with `cargo build --release \
+                 --package {PACKAGE}` (without --release where onbeat is a debug build)"
             ),
             _ => format!("{path} cannot be started ({error}): expected the program of the experiments"),
         }))

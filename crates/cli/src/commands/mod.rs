@@ -1,6 +1,5 @@
 //! The commands, one file each.
 
-mod analyse;
 mod control;
 mod diag;
 mod doctor;
@@ -8,7 +7,6 @@ mod events;
 mod fault;
 mod io;
 mod measure;
-mod report;
 pub(crate) mod run;
 mod scan;
 mod sdo;
@@ -49,12 +47,12 @@ pub(crate) enum Command {
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
-    /// Show tables and plots of a recorded run or an experiment
-    Report(report::Report),
-    /// Prove from their times whether tasks meet their deadlines, and how far off they are
-    Analyse(analyse::Analyse),
+    /// Show tables and plots of a recorded run or an experiment (the program onbeat-measure)
+    Report(measure::Elsewhere),
+    /// Prove from their times whether tasks meet their deadlines, and how far off they are (the program onbeat-measure)
+    Analyse(measure::Elsewhere),
     /// Make a measurement as a paper made it, with its tables and plots (the program onbeat-measure)
-    Measure(measure::Measure),
+    Measure(measure::Elsewhere),
 }
 
 impl Command {
@@ -71,9 +69,9 @@ impl Command {
             Self::Scan(scan) => scan.execute(),
             Self::Diag(diag) => diag.execute(),
             Self::Sdo(sdo) => sdo.execute(),
-            Self::Report(report) => report.execute(),
-            Self::Analyse(analyse) => analyse.execute(),
-            Self::Measure(measure) => measure.execute(),
+            Self::Report(it) => it.execute(Some("report")),
+            Self::Analyse(it) => it.execute(Some("analyse")),
+            Self::Measure(it) => it.execute(None),
         }
     }
 }

@@ -13,7 +13,8 @@ pub(crate) mod sub_devices;
 pub(crate) mod tree;
 
 /// "1 SubDevice", "6 SubDevices".
-pub(crate) fn sub_device_count(count: usize) -> String {
+#[must_use]
+pub fn sub_device_count(count: usize) -> String {
     if count == 1 { "1 SubDevice".to_owned() } else { format!("{count} SubDevices") }
 }
 

@@ -49,6 +49,14 @@ pub(crate) fn onbeat() -> Command {
 
 /// `onbeat measure`, with the program of the experiments beside it.
 pub(crate) fn measure() -> Command {
+    experiments_built();
+    let mut command = onbeat();
+    command.arg("measure");
+    command
+}
+
+/// Builds the program of the experiments, which has the commands `measure`, `report` and `analyse`.
+fn experiments_built() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         // `cargo xtask test` has built it with all others, and with their features.
@@ -62,9 +70,6 @@ pub(crate) fn measure() -> Command {
         build.args(optimised.then_some("--release")).current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(build.status().expect("cargo").success(), "the experiments are not built");
     });
-    let mut command = onbeat();
-    command.arg("measure");
-    command
 }
 
 /// One bus at a time: a cycle in real time beside another one is late through no fault of its own. Whoever
@@ -78,6 +83,9 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 /// Runs the program with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Ran {
     let _alone = alone();
+    if matches!(arguments, ["report" | "analyse", ..]) {
+        experiments_built();
+    }
     let mut command = onbeat();
     command.args(arguments);
     finished(command)

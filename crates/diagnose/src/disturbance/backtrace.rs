@@ -13,7 +13,8 @@ use framehop::{
     CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder,
     UnwinderNative,
 };
-use object::{Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
+use object::read::elf::ElfFile;
+use object::{NativeEndian, Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags, elf};
 
 use super::classify::Stack;
 use super::report::Frame;
@@ -44,6 +45,12 @@ impl Regions {
         }
     }
 }
+
+/// A file with code of this machine.
+#[cfg(target_pointer_width = "64")]
+type NativeElf<'data> = ElfFile<'data, elf::FileHeader64<NativeEndian>, &'data ReadCache<File>>;
+#[cfg(not(target_pointer_width = "64"))]
+type NativeElf<'data> = ElfFile<'data, elf::FileHeader32<NativeEndian>, &'data ReadCache<File>>;
 
 /// A line of /proc/self/maps.
 #[derive(Debug)]
@@ -89,12 +96,12 @@ fn modules() -> Vec<Loaded> {
     let code = maps.iter().filter(|map| map.executable && map.path.is_absolute());
     code.filter_map(|map| {
         let cache = ReadCache::new(File::open(&map.path).ok()?);
-        let file = object::File::parse(&cache).ok()?;
+        let file = NativeElf::parse(&cache).ok()?;
         // The mapping begins with the page that the segment begins in.
         let mut segments = file.segments().filter(|segment| {
             let (offset, size) = segment.file_range();
             let executable =
-                matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0);
+                matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0);
             executable && offset < map.offset + (map.end - map.start) && map.offset < offset + size
         });
         let segment = segments.next()?;
@@ -147,7 +154,7 @@ fn registers(stack: &Stack) -> Option<(u64, UnwindRegsNative, u64)> {
 
 fn unwind_tables(loaded: &Loaded) -> Option<Module<Vec<u8>>> {
     let cache = ReadCache::new(File::open(&loaded.path).ok()?);
-    let file = object::File::parse(&cache).ok()?;
+    let file = NativeElf::parse(&cache).ok()?;
     let range = |name| {
         let section = file.section_by_name(name)?;
         Some(section.address()..section.address() + section.size())

@@ -1,5 +1,6 @@
 //! The experiments' command line, one file each.
 
+pub(crate) mod analyse;
 mod cost;
 mod culprit;
 mod devices;
@@ -11,6 +12,7 @@ mod load;
 mod navigation;
 mod omni;
 mod pilot;
+pub(crate) mod report;
 mod servo;
 mod tasks;
 mod tuning;
@@ -21,7 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use onbeat_experiments::{Context, Error, Programs};
-use report::Report;
+use ::report::Report;
 
 use cli::failure::Failure;
 use cli::output;
@@ -121,7 +123,7 @@ impl Common {
         if context.stopped() {
             report.warn("stopped before its end: the numbers are of what had run by then");
         }
-        report::save(&report, &directory)?;
+        ::report::save(&report, &directory)?;
         let printed = output::print(if self.json { report.json() + "\n" } else { report.text() });
         output::say(format_args!("raw data and report in {}", directory.display()));
         printed

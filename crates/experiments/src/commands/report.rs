@@ -8,8 +8,8 @@ use clap::Args;
 use record::Recording;
 use report::{Report as Found, Section};
 
-use crate::failure::Failure;
-use crate::output;
+use cli::failure::Failure;
+use cli::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Report {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Found;
 use crate::commands::analyse::time;
-use crate::words::sub_device_count;
+use cli::words::sub_device_count;
 
 /// Numbers, table, verdict.
 pub(super) fn text(file: &str, found: &Found) -> String {

@@ -9,7 +9,7 @@ use robot::task_set;
 use schedulability::{Policy, Task, TaskSet};
 
 use super::time;
-use crate::failure::Failure;
+use cli::failure::Failure;
 
 /// Tasks, and what a reader must know of them.
 pub(super) struct Source {

@@ -14,9 +14,9 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use schedulability::{Effort, Policy, TaskSet, analyse, assignment, timeline::Timeline};
 
-use crate::arguments::named;
-use crate::failure::Failure;
-use crate::output;
+use cli::arguments::named;
+use cli::failure::Failure;
+use cli::output;
 
 /// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be analysed.
 #[derive(Args, Debug)]

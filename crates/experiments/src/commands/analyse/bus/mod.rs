@@ -12,9 +12,9 @@ use schedulability::bus::{LinkRate, Network, Order, Sampling, Way};
 use types::time::nanoseconds;
 
 use super::NOT_SCHEDULABLE;
-use crate::arguments;
-use crate::failure::Failure;
-use crate::output;
+use crate::commands::time;
+use cli::failure::Failure;
+use cli::output;
 
 /// Heading the help lists them under.
 const BUS: &str = "The bus of a robot file";
@@ -31,15 +31,15 @@ pub(super) struct Options {
     link: Link,
 
     /// Delay of a frame in one SubDevice, there and back together
-    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "1us")]
+    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = time, default_value = "1us")]
     forward: Duration,
 
     /// Delay of all cables, there and back: some 5 ns a metre
-    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "0s")]
+    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = time, default_value = "0s")]
     cables: Duration,
 
     /// Computing time of the MainDevice in a cycle: the longest execution time measured
-    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "100us")]
+    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = time, default_value = "100us")]
     computing: Duration,
 }
 
