@@ -24,7 +24,7 @@ impl Ahead {
         builds.args(["--idle", "0"]).arg(this).arg(WORD).current_dir(root);
         builds.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         println!("beside the tests: {}", command::words(&builds));
-        Self(builds.spawn().ok())
+        Self(testkit::end_with_parent(&mut builds).spawn().ok())
     }
 
     /// Returns when the builds have ended.
