@@ -138,6 +138,13 @@ impl Record {
     }
 }
 
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A child that another thread is just starting holds the file, too, until it runs its program.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// Writes a file that becomes visible at `path` at once: whole, and locked.
 fn write_locked(path: &Path, text: &[u8]) -> io::Result<File> {
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else {

@@ -151,6 +151,10 @@ pub(crate) fn claimed(cpu: usize) -> Option<u32> {
 fn read_if(path: &Path, living: bool) -> Option<(Header, Vec<Change>)> {
     let file = record::open(path).ok()?;
     let dead = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    if dead {
+        // At once: whoever undoes it meanwhile must not take this look for a living process.
+        let _ = flock(&file, FlockOperation::Unlock);
+    }
     if dead == living { None } else { record::read(&file, path).ok() }
 }
 
