@@ -18,6 +18,7 @@ pub mod arguments;
 mod bus;
 mod commands;
 pub mod failure;
+mod left_behind;
 mod limits;
 mod object_address;
 pub mod output;

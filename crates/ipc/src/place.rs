@@ -5,7 +5,7 @@
 //! group. A socket is named after its interface, with the suffix `.sock`; those of other programs ([`crate::text`]) have
 //! other suffixes. A socket that no process answers
 //! on is left over from a dead cycle: clients skip it, and the next cycle of that name removes it; in these
-//! folders the next cycle of any name does.
+//! folders the next program of any name and suffix does.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -156,7 +156,7 @@ pub(crate) fn listen_at(
     make_room(&unborn)?;
     // These folders hold nothing but sockets of cycles.
     if [own(None), own(group), temporary()].iter().any(|it| it == folder) {
-        sweep(folder, suffix);
+        sweep(folder);
     }
     let socket_error = |error| PlaceError::Socket { path: path.clone(), error };
     let made = || {
@@ -202,9 +202,10 @@ fn make_room(path: &Path) -> Result<(), PlaceError> {
     }
 }
 
-/// Removes the sockets of dead cycles of this user in a folder of ours.
-fn sweep(folder: &Path, suffix: &str) {
-    for path in sockets(folder, suffix) {
+/// Removes the sockets that dead programs of this user left in a folder of ours, of whatever kind they were,
+/// half-made ones too: none is made while the folder is locked.
+fn sweep(folder: &Path) {
+    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::Nobody) {
             let _ = fs::remove_file(&path);
         }

@@ -160,6 +160,34 @@ fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_f
     drop(second);
 }
 
+/// A simulator that was killed leaves a socket that no cycle asks for, and one killed while it made its socket
+/// leaves a hidden one.
+// feature(ipc): sockets that killed programs left behind are removed by the next program of any kind
+#[test]
+fn whatever_opens_next_removes_what_killed_programs_of_other_kinds_left_behind() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group] = [11, 12].map(number);
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let name = format!("robot-{user}");
+    let (_ends, first) = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
+    let bind_here = |name: &str| {
+        let path = folder.0.join(name);
+        let socket = as_user(user, &[group], || bound(&path, SocketType::SEQPACKET));
+        (path, socket)
+    };
+    let dead: Vec<PathBuf> =
+        ["dead.sock", "dead.faults", ".77.faults", ".77.sock"].map(|name| bind_here(name).0).into();
+    let (living, _socket) = bind_here("living.faults");
+    let foreign = folder.0.join("foreign.faults");
+    drop(bound(&foreign, SocketType::SEQPACKET));
+    let second = as_user(user, &[group], || open(&format!("{name}-2"), Some(group), None)).unwrap();
+    assert_eq!(dead.iter().filter(|path| path.exists()).collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+    assert!(living.exists() && foreign.exists() && first.path().exists());
+    drop(second);
+}
+
 /// In a folder chosen by the user.
 #[test]
 fn a_folder_that_is_made_for_an_ipc_lets_its_group_in_and_one_that_was_there_stays_as_it_is() {

@@ -20,6 +20,7 @@ pub mod conditions;
 pub mod cpus;
 pub mod ethtool;
 pub mod journal;
+mod mounts;
 pub mod root;
 pub mod shield;
 mod sys;

@@ -19,7 +19,7 @@
 //! # let _ = (child.kill(), carrier);
 //! ```
 //!
-//! A [`CountingAllocator`] counts allocations, [`allocations`] counts them by thread, and [`strace`] counts
+//! Programs end with the test that started them ([`end_with_parent`]), also when it is killed. A [`CountingAllocator`] counts allocations, [`allocations`] counts them by thread, and [`strace`] counts
 //! the system calls of a thread.
 pub mod allocations;
 pub mod strace;
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-pub use sys::CountingAllocator;
+pub use sys::{CountingAllocator, end_with_parent};
 pub use turn::{Turn, alone};
 
 /// An end of the cable.
@@ -102,7 +102,8 @@ impl Testbed {
 
     /// Returns the same command, to be started inside a side's namespace. Arguments, environment and
     /// working directory are kept; set standard input and output on the returned command. The started
-    /// process *is* the program, without a wrapper, so its process id and signals are the program's own.
+    /// process *is* the program, without a wrapper, so its process id and signals are the program's own; it
+    /// ends with the thread that starts it ([`end_with_parent`]).
     #[must_use]
     pub fn run_in(&self, side: Side, command: Command) -> Command {
         let mut inside = Command::new("ip");
@@ -117,6 +118,7 @@ impl Testbed {
         if let Some(directory) = command.get_current_dir() {
             inside.current_dir(directory);
         }
+        end_with_parent(&mut inside);
         inside
     }
 

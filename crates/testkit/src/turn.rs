@@ -1,14 +1,17 @@
 //! Mutual exclusion of tests that change the whole machine.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::process::{Command, Output, Stdio};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
 
 use crate::Skip;
 
@@ -36,9 +39,16 @@ impl Turn {
 /// move are its own. Interrupts and control groups belong to the whole machine, so no other shield may be
 /// active meanwhile: an active one is waited for, and a command that fails beside one is run again.
 ///
+/// The command has a `/run` of its own. `put_back` undoes the journals in a folder: those that the command, or
+/// one of a test that was killed, has left there.
+///
 /// # Errors
 /// Reason for which the test cannot run here.
-pub fn alone(arguments: &[&OsStr], environment: (&str, &str)) -> Result<Output, Skip> {
+pub fn alone(
+    arguments: &[&OsStr],
+    environment: (&str, &str),
+    mut put_back: impl FnMut(&Path),
+) -> Result<Output, Skip> {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let mut able = Command::new("unshare");
     able.args(["--pid", "--mount", "--fork", "true"]).stderr(Stdio::null());
@@ -46,17 +56,54 @@ pub fn alone(arguments: &[&OsStr], environment: (&str, &str)) -> Result<Output, 
         return Err(Skip("a shield needs two CPUs, root and unshare (Debian: util-linux)".into()));
     }
     let _turn = Turn::take().map_err(|error| Skip(format!("no turn: {error}")))?;
+    OwnRun::of_dead_tests().for_each(|mut left| left.clear(&mut put_back));
     for _ in 0..ATTEMPTS {
         wait_until_free()?;
+        let mut run = OwnRun::new().map_err(|error| Skip(format!("no folder for its /run: {error}")))?;
         let mut command = Command::new("unshare");
-        command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]).args(arguments);
+        command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]);
+        command.args(["sh", "-c", "mount --bind \"$0\" /run && exec \"$@\""]).arg(&run.0).args(arguments);
         command.env(environment.0, environment.1).stdin(Stdio::null());
         let (output, disturbed) = watched(&mut command);
+        run.clear(&mut put_back);
         if output.status.success() || !disturbed {
             return Ok(output);
         }
     }
     Err(Skip("somebody raises shields on this machine again and again".into()))
+}
+
+/// Folder that a command has as `/run`. It lies outside the command's namespaces: what is written there of
+/// changes to the machine can be undone when they are gone.
+struct OwnRun(PathBuf);
+
+impl OwnRun {
+    fn new() -> io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("{OWN_RUN}{}", process::id()));
+        DirBuilder::new().recursive(true).mode(0o755).create(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Those of tests that were killed.
+    fn of_dead_tests() -> impl Iterator<Item = Self> {
+        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            let process: u32 = entry.file_name().to_str()?.strip_prefix(OWN_RUN)?.parse().ok()?;
+            let ours = entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw());
+            let lives = Path::new(&format!("/proc/{process}")).exists() && process != process::id();
+            (ours && !lives).then(|| Self(entry.path()))
+        })
+    }
+
+    /// Removes it, unless a journal stays: that of a process which still lives.
+    fn clear(&mut self, put_back: &mut impl FnMut(&Path)) {
+        let journals = self.0.join("onbeat");
+        put_back(&journals);
+        let mut left = fs::read_dir(&journals).into_iter().flatten().flatten();
+        if !left.any(|entry| entry.path().extension().is_some_and(|it| it == "journal")) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
 }
 
 /// Output of a command, and `true` if another shield was active while it ran.
@@ -97,6 +144,9 @@ fn shield_stands() -> bool {
 }
 
 const ATTEMPTS: usize = 5;
+
+/// Name of the folder of a command's `/run`, before the number of the test's process.
+const OWN_RUN: &str = "onbeat-run-";
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,7 @@ impl Ahead {
         builds.env("CARGO_BUILD_JOBS", "1");
         builds.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         println!("beside the tests: {}", command::words(&builds));
-        Self(builds.spawn().ok())
+        Self(testkit::end_with_parent(&mut builds).spawn().ok())
     }
 
     /// Returns when the builds have ended.

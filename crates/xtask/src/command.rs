@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// `cargo` with `arguments`, run in `directory`.
+/// `cargo` with `arguments`, run in `directory`. It ends with this process, and the tests that it runs with it.
 pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-    command.args(arguments).current_dir(directory);
+    testkit::end_with_parent(&mut command).args(arguments).current_dir(directory);
     // This process runs under `cargo run`, whose variables would make every build script look changed.
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();

@@ -40,9 +40,10 @@ impl Ran {
 /// Begins the line of a command on a bus that is simulated for it alone.
 pub(crate) const SIMULATED: &str = "on a simulated bus of its own";
 
-/// The program, ready for arguments.
+/// The program, ready for arguments. It ends with the test.
 pub(crate) fn onbeat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+    testkit::end_with_parent(&mut command);
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).stdin(Stdio::null());
     command
 }

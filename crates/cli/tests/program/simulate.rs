@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{self, Command};
 use std::time::{Duration, Instant};
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use testkit::{Side, Testbed};
 
@@ -61,6 +61,35 @@ fn it_ends_with_its_interface() {
     let ran = simulate.finish_within(Duration::from_secs(20));
     let sentence = "onbeat: interface far: it was removed while SubDevices answered on it; make it anew and start again\n";
     assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
+}
+
+/// A simulator that was killed leaves its socket behind.
+// feature(program): the control socket of a killed simulator keeps no other out, and is removed by the next one of any name
+#[test]
+fn what_a_killed_simulator_left_behind_keeps_nobody_out_and_is_removed() {
+    let Some(testbed) = testbed() else { return };
+    let simulate = |name: &str, more: &[&str]| {
+        let mut command = onbeat();
+        command.args(["simulate", "examples/io-station.toml", "--iface", "far", "--control", name]);
+        command.args(more);
+        Running::start(testbed.run_in(Side::Far, command))
+    };
+    let name = format!("killed-{}", process::id());
+    let other = format!("{name}-other");
+    let socket = Path::new("/run/onbeat").join(format!("{name}.faults"));
+    for next in [&name, &other] {
+        let mut killed = simulate(&name, &[]);
+        let begin = Instant::now();
+        while !socket.exists() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "it does not open its socket");
+            thread::sleep(Duration::from_millis(5));
+        }
+        killed.kill();
+        assert!(socket.exists());
+        let ran = simulate(next, &["--for", "10ms"]).finish();
+        assert_eq!(ran.code, Some(0), "{next}: {}", ran.stderr);
+        assert!(!socket.exists(), "{next}");
+    }
 }
 
 // feature(program): how a thread is really scheduled, read back; a policy from outside is told

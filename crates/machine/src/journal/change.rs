@@ -6,12 +6,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::group;
 use crate::cpus::Cpus;
+use crate::mounts;
 use crate::task::{self, Task};
 
 /// Change with everything needed to undo it.
@@ -78,11 +78,16 @@ pub struct Failure {
     pub what: String,
     /// Reason for the failure.
     pub why: String,
+    /// True if it stays in the journal, to be tried again; false if it is let go, because no later try
+    /// could do better.
+    pub kept: bool,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} could not be put back: {}", self.what, self.why)
+        let Self { what, why, kept } = self;
+        let could = if *kept { "could not" } else { "can never" };
+        write!(f, "{what} {could} be put back: {why}")
     }
 }
 
@@ -100,8 +105,10 @@ impl Change {
     pub(crate) fn undo(&self, all: &[Self]) -> Result<(), Failure> {
         match self.try_undo(all) {
             Ok(()) => Ok(()),
-            Err(error) if gone(&error) => Ok(()),
-            Err(error) => Err(Failure { what: self.to_string(), why: error.to_string() }),
+            Err(error) if self.is_gone(&error) => Ok(()),
+            Err(error) => {
+                Err(Failure { what: self.to_string(), why: error.to_string(), kept: may_pass(&error) })
+            }
         }
     }
 
@@ -111,20 +118,23 @@ impl Change {
             Self::File { path, before: Some(before) } => fs::write(path, before),
             Self::Cpus { path, format, before, after } => {
                 let now = format.read(path)?;
-                let then = given_back(&now, before, after)?;
-                if then == now { Ok(()) } else { fs::write(path, format.write(&then)) }
+                put(&now, &given_back(&now, before, after)?, |cpus| fs::write(path, format.write(cpus)))
             }
             Self::Affinity { tid, started, before, after } => {
-                if !Task::lives(*tid, *started) {
+                let Some(task) = Task::read(*tid).filter(|task| task.started == *started) else {
                     return Ok(());
-                }
+                };
                 let now = task::affinity(*tid)?;
                 let then = given_back(&now, before, after)?;
-                if then == now { Ok(()) } else { task::set_affinity(*tid, &then) }
+                put(&now, &then, |cpus| task::set_affinity(*tid, cpus))
+                    .map_err(|error| refused_affinity(&task, &then, error))
             }
-            Self::Descendants { known } => Families::of(all).restore(known),
-            Self::Directory { path } => remove_group(path),
-            Self::Moved { from, to } => move_all(to, from),
+            Self::Descendants { known } => {
+                Families::of(all).restore(known);
+                Ok(())
+            }
+            Self::Directory { path } => group::remove(path),
+            Self::Moved { from, to } => group::return_all(to, from),
             Self::Attached { id, started, from } => match Task::lives(*id, *started) {
                 true => fs::write(from, id.to_string()),
                 false => Ok(()),
@@ -135,6 +145,63 @@ impl Change {
                 None => Ok(()),
             },
         }
+    }
+
+    /// True if the error means that the changed object no longer exists.
+    fn is_gone(&self, error: &io::Error) -> bool {
+        // The program that would undo it is not what was changed.
+        !matches!(self, Self::Command { .. })
+            && (error.kind() == io::ErrorKind::NotFound
+                || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)))
+    }
+}
+
+/// True if a later try may succeed: somebody is in the way, or this process has not the right. False if the
+/// kernel does not take the value, whoever writes it.
+fn may_pass(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::EIO | libc::ERANGE | libc::EOPNOTSUPP) => false,
+        Some(libc::EPERM) => !rustix::process::geteuid().is_root(),
+        _ => !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput),
+    }
+}
+
+/// Sets `then` in place of `now`; where the kernel does not take CPUs that are offline, the others.
+fn put(now: &Cpus, then: &Cpus, set: impl Fn(&Cpus) -> io::Result<()>) -> io::Result<()> {
+    if then == now {
+        return Ok(());
+    }
+    set(then).or_else(|error| {
+        let offline = then.without(&Cpus::online());
+        let rest = then.without(&offline);
+        match error.raw_os_error() {
+            Some(libc::EINVAL) if !offline.is_empty() && !rest.is_empty() => set(&rest),
+            _ => Err(error),
+        }
+    })
+}
+
+/// Reason for which a thread is not let onto the CPUs `then`.
+fn refused_affinity(task: &Task, then: &Cpus, error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        return error;
+    }
+    let name = &task.name;
+    let never = |why| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}"));
+    if Task::read(task.tid).is_some_and(|task| task.bound) {
+        return never("the kernel has bound it to its CPUs".to_owned());
+    }
+    if then.without(&Cpus::online()) == *then {
+        return never(format!("no CPU of {then} is online"));
+    }
+    match mounts::of(task.tid, Some("cpuset")).or_else(|| mounts::of(task.tid, None)) {
+        // That of another shield is lowered some day.
+        Some(group) if group.contains("/onbeat-") => io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!("{name}: its control group {group} has none of CPUs {then}"),
+        ),
+        Some(group) if group != "/" => never(format!("its control group {group} has none of CPUs {then}")),
+        _ => never(error.to_string()),
     }
 }
 
@@ -168,16 +235,24 @@ fn given_back(now: &Cpus, before: &str, after: &str) -> io::Result<Cpus> {
 
 /// Changed affinities by thread, which threads started meanwhile have inherited.
 struct Families {
-    changed: BTreeMap<i32, (Cpus, Cpus)>,
+    changed: BTreeMap<i32, Inherited>,
+}
+
+/// Affinity of a thread that was changed.
+struct Inherited {
+    /// Start of the thread: its id may have been given to another since.
+    started: u64,
+    before: Cpus,
+    after: Cpus,
 }
 
 impl Families {
     fn of(changes: &[Change]) -> Self {
         let mut changed = BTreeMap::new();
         for change in changes {
-            if let Change::Affinity { tid, before, after, .. } = change {
+            if let Change::Affinity { tid, started, before, after } = change {
                 if let (Ok(before), Ok(after)) = (before.parse(), after.parse()) {
-                    changed.insert(*tid, (before, after));
+                    changed.insert(*tid, Inherited { started: *started, before, after });
                 }
             }
         }
@@ -186,66 +261,38 @@ impl Families {
 
     /// Restores threads that were not changed themselves but still have the affinity given to their process
     /// or nearest ancestor.
-    fn restore(&self, known: &[(i32, u64)]) -> io::Result<()> {
+    fn restore(&self, known: &[(i32, u64)]) {
         for task in Task::all() {
             let known = known.contains(&(task.tid, task.started));
-            if known || self.changed.contains_key(&task.tid) || task.bound {
+            if known || self.changed(&task).is_some() || task.bound {
                 continue;
             }
-            let Some((before, after)) = self.inherited(&task) else { continue };
+            let Some(Inherited { before, after, .. }) = self.inherited(&task) else { continue };
             // A thread may end in between.
             if task::affinity(task.tid).is_ok_and(|now| now == *after) {
                 let _ = task::set_affinity(task.tid, before);
             }
         }
-        Ok(())
     }
 
-    fn inherited(&self, task: &Task) -> Option<&(Cpus, Cpus)> {
-        let mut pid = task.pid;
+    fn inherited(&self, task: &Task) -> Option<&Inherited> {
+        let mut process = Task::read(task.pid)?;
         for _ in 0..LONGEST_LINE {
-            if let Some(found) = self.changed.get(&pid) {
+            if let Some(found) = self.changed(&process) {
                 return Some(found);
             }
-            pid = Task::read(pid).map(|task| task.parent).filter(|&parent| parent > 0)?;
+            process = Task::read(process.parent)?;
         }
         None
+    }
+
+    fn changed(&self, task: &Task) -> Option<&Inherited> {
+        self.changed.get(&task.tid).filter(|changed| changed.started == task.started)
     }
 }
 
 /// Most generations searched.
 const LONGEST_LINE: usize = 64;
-
-/// Moves every thread listed in `from` to `to`, until none is left that can be moved.
-pub(crate) fn move_all(from: &Path, to: &Path) -> io::Result<()> {
-    for _ in 0..PASSES {
-        let listed = fs::read_to_string(from)?;
-        let mut moved = false;
-        for id in listed.lines() {
-            moved |= fs::write(to, id).is_ok();
-        }
-        if !moved {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Threads may start others while they are moved.
-const PASSES: usize = 8;
-
-/// Removes a control group, which can be busy a moment longer with threads that are just ending.
-fn remove_group(path: &Path) -> io::Result<()> {
-    for _ in 0..PASSES {
-        match fs::remove_dir(path) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                thread::sleep(Duration::from_millis(10));
-            }
-            done => return done,
-        }
-    }
-    fs::remove_dir(path)
-}
 
 /// Selected word of `always [madvise] never` or `none (full) lazy`; any other text without its line end.
 pub(crate) fn chosen(text: &str) -> &str {
@@ -265,12 +312,6 @@ pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.lines().next().unwrap_or_default();
     Err(io::Error::other(format!("{:?}: {}: {said}", command.get_program(), output.status)))
-}
-
-/// True if the error means that the changed object no longer exists.
-fn gone(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound
-        || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV))
 }
 
 #[cfg(test)]

@@ -20,10 +20,14 @@
 //! | module | contents |
 //! |---|---|
 //! | `change` | a change, and its undoing |
+//! | `group` | emptying and removal of control groups |
+//! | `orphans` | control groups of dead shields that no journal remembers |
 //! | `record` | the file: header, changes, lock |
 //! | `restore` | undoing the journals of dead processes |
 
 mod change;
+mod group;
+mod orphans;
 mod record;
 mod restore;
 
@@ -33,10 +37,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use change::{Change, move_all};
+pub(crate) use change::Change;
 pub use change::{CpuFormat, Failure};
+pub(crate) use group::move_all;
 pub(crate) use restore::claimed;
-pub use restore::{Restoration, Restored, restore, restore_crashed, restore_in};
+pub use restore::{LeftBehind, Restoration, Restored, left_behind, restore, restore_crashed, restore_in};
 
 use crate::cpus::Cpus;
 use crate::task::{self, Task};
@@ -200,8 +205,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Undoes all changes, the last one first, and returns those that could not be undone. These stay in
-    /// the file, for [`restore()`] to retry.
+    /// Undoes all changes, the last one first, and returns those that could not be undone. Those that may
+    /// be undone later stay in the file, for [`restore()`] to retry.
     #[must_use]
     pub fn undo(mut self) -> Vec<Failure> {
         self.undo_all()
@@ -227,7 +232,7 @@ impl Drop for Journal {
 /// the changes that could not be undone.
 pub fn undo_own() -> Vec<Failure> {
     let paths = std::mem::take(&mut *own());
-    paths.iter().flat_map(|path| restore::undo_file(path)).collect()
+    paths.iter().flat_map(|path| Record::undo_own(path)).collect()
 }
 
 /// Journals of this process to be undone at its end.

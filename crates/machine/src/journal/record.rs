@@ -45,18 +45,10 @@ impl Record {
         let started = Task::read(pid as i32).map_or(0, |task| task.started);
         let folder = |error: io::Error| place(directory, &error);
         DirBuilder::new().recursive(true).mode(0o755).create(directory).map_err(folder)?;
-        let name = format!("{pid}-{started}-{number}");
-        let (hidden, path) =
-            (directory.join(format!(".{name}")), directory.join(format!("{name}.{EXTENSION}")));
-        let mut open = OpenOptions::new();
-        let file = open.read(true).write(true).create(true).truncate(true).mode(0o600).open(&hidden);
-        let mut file = file.map_err(folder)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let path = directory.join(format!("{pid}-{started}-{number}.{EXTENSION}"));
         let header = Header { what: what.to_owned(), pid, persistent, boot: boot() };
         let line = line(&header)?;
-        file.write_all(&line)?;
-        file.sync_data()?;
-        fs::rename(&hidden, &path)?;
+        let file = write_locked(&path, &line)?;
         Ok(Self { file, path, header, last: line.len() as u64 })
     }
 
@@ -78,6 +70,13 @@ impl Record {
         Ok(Some((Self { file, path: path.to_owned(), header, last: 0 }, changes)))
     }
 
+    /// Undoes a journal of this process, whatever else of the process still uses it.
+    pub(super) fn undo_own(path: &Path) -> Vec<Failure> {
+        let opened = open(path).and_then(|file| read(&file, path).map(|read| (file, read)));
+        let Ok((file, (header, changes))) = opened else { return Vec::new() };
+        Self { file, path: path.to_owned(), header, last: 0 }.undo(&changes)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -86,11 +85,14 @@ impl Record {
         &self.header
     }
 
-    /// Appends a change, and returns once it is on the file.
+    /// Appends a change, and returns once it is on the file. A part of a line does not stay there.
     pub(super) fn append(&mut self, change: &Change) -> io::Result<()> {
         self.last = self.file.seek(SeekFrom::End(0))?;
-        self.file.write_all(&line(change)?)?;
-        self.file.sync_data()
+        let written = self.file.write_all(&line(change)?).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            let _ = self.forget_last();
+        }
+        written
     }
 
     /// Removes the last change.
@@ -98,22 +100,24 @@ impl Record {
         self.file.set_len(self.last)
     }
 
-    /// Undoes `changes`, the last one first. The file is removed, or keeps the changes that could not be
-    /// undone.
+    /// Undoes `changes`, the last one first, each whatever becomes of the others. The file is removed, or
+    /// keeps the changes that may be undone later.
     pub(super) fn undo(&mut self, changes: &[Change]) -> Vec<Failure> {
         let mut failures = Vec::new();
         let mut left = Vec::new();
         for change in changes.iter().rev() {
             if let Err(failure) = change.undo(changes) {
+                left.extend(failure.kept.then(|| change.clone()));
                 failures.push(failure);
-                left.push(change.clone());
             }
         }
         left.reverse();
-        if failures.is_empty() {
+        if left.is_empty() {
             self.remove();
         } else if let Err(error) = self.keep_only(&left) {
-            failures.push(Failure { what: self.path.display().to_string(), why: error.to_string() });
+            // The file stays as it was, and all of it is undone once more.
+            let (what, why) = (self.path.display().to_string(), error.to_string());
+            failures.push(Failure { what, why, kept: true });
         }
         failures
     }
@@ -123,16 +127,44 @@ impl Record {
         let _ = fs::remove_file(&self.path);
     }
 
+    /// Replaces the file as a whole: a process that is killed meanwhile leaves the old one or the new one.
     fn keep_only(&mut self, changes: &[Change]) -> io::Result<()> {
         let mut text = line(&self.header)?;
         for change in changes {
             text.extend(line(change)?);
         }
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&text)?;
-        self.file.sync_data()
+        self.file = write_locked(&self.path, &text)?;
+        Ok(())
     }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A child that another thread is just starting holds the file, too, until it runs its program.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+/// Writes a file that becomes visible at `path` at once: whole, and locked.
+fn write_locked(path: &Path, text: &[u8]) -> io::Result<File> {
+    let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let hidden = directory.join(format!(".{}", stem.to_string_lossy()));
+    let written = write_hidden(&hidden, text).and_then(|file| fs::rename(&hidden, path).map(|()| file));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&hidden);
+        place(directory, &error)
+    })
+}
+
+fn write_hidden(path: &Path, text: &[u8]) -> io::Result<File> {
+    let mut open = OpenOptions::new();
+    let mut file = open.read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    file.write_all(text)?;
+    file.sync_data()?;
+    Ok(file)
 }
 
 /// Opens a journal. Its changes are undone with this user's rights, so only this user may have written it

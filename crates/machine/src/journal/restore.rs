@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::DIRECTORY;
 use super::change::{Change, Failure};
-use super::record::{self, EXTENSION, Record};
+use super::record::{self, EXTENSION, Header, Record};
+use super::{DIRECTORY, orphans};
 
 /// Journal that was undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +45,47 @@ pub struct Restoration {
     pub refused: Vec<io::Error>,
 }
 
+/// Journal of a killed process whose changes are not undone yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftBehind {
+    /// Purpose of its changes.
+    pub what: String,
+    /// Id of the process that made them.
+    pub pid: u32,
+    /// Number of changes.
+    pub changes: usize,
+}
+
+impl fmt::Display for LeftBehind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, pid, changes } = self;
+        write!(f, "{what}, left behind by process {pid}, which was killed: {changes} changes stand")
+    }
+}
+
+/// Changes that [`restore_crashed`] would undo.
+///
+/// # Errors
+/// Those of [`restore`].
+pub fn left_behind() -> io::Result<Vec<LeftBehind>> {
+    left_behind_in(Path::new(DIRECTORY))
+}
+
+pub(super) fn left_behind_in(directory: &Path) -> io::Result<Vec<LeftBehind>> {
+    let look = |path: PathBuf| {
+        let (header, changes) = read_if(&path, false)?;
+        let stands = !header.persistent && header.boot == record::boot();
+        stands.then_some(LeftBehind { what: header.what, pid: header.pid, changes: changes.len() })
+    };
+    Ok(journals(directory)?.into_iter().filter_map(look).collect())
+}
+
 /// Undoes the changes left by dead processes, and those made to outlive their process.
 ///
 /// # Errors
 /// The folder of the journals cannot be read, or others may write to it.
 pub fn restore() -> io::Result<Restoration> {
-    restore_in(Path::new(DIRECTORY), true)
+    restore_all(true)
 }
 
 /// Undoes the changes left by killed processes; those made to outlive their process stay.
@@ -58,7 +93,17 @@ pub fn restore() -> io::Result<Restoration> {
 /// # Errors
 /// Those of [`restore`].
 pub fn restore_crashed() -> io::Result<Restoration> {
-    restore_in(Path::new(DIRECTORY), false)
+    restore_all(false)
+}
+
+/// Removes groups of dead shields first: a thread in one of them cannot have its CPUs back.
+fn restore_all(persistent: bool) -> io::Result<Restoration> {
+    let directory = Path::new(DIRECTORY);
+    let mut removed = orphans::remove_all(directory);
+    let mut restoration = restore_in(directory, persistent)?;
+    removed.append(&mut restoration.restored);
+    restoration.restored = removed;
+    Ok(restoration)
 }
 
 /// Does the work of [`restore`] (`persistent`) or [`restore_crashed`] in another folder.
@@ -93,28 +138,24 @@ pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Restoration>
     Ok(restoration)
 }
 
-/// Undoes one journal of this process.
-pub(super) fn undo_file(path: &Path) -> Vec<Failure> {
-    let Ok((_, changes)) = record::open(path).and_then(|file| record::read(&file, path)) else {
-        return Vec::new();
-    };
-    let failures: Vec<_> = changes.iter().rev().filter_map(|change| change.undo(&changes).err()).collect();
-    if failures.is_empty() {
-        let _ = fs::remove_file(path);
-    }
-    failures
-}
-
 /// Id of the living process that has claimed `cpu`, if there is one.
 pub(crate) fn claimed(cpu: usize) -> Option<u32> {
     journals(Path::new(DIRECTORY)).ok()?.into_iter().find_map(|path| {
-        let file = record::open(&path).ok()?;
-        if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-            return None;
-        }
-        let (header, changes) = record::read(&file, &path).ok()?;
+        let (header, changes) = read_if(&path, true)?;
         changes.contains(&Change::Claim { cpu }).then_some(header.pid)
     })
+}
+
+/// Reads the journal of a process that is `living`, or of one that is not; `None` of others, and of files that
+/// are none.
+fn read_if(path: &Path, living: bool) -> Option<(Header, Vec<Change>)> {
+    let file = record::open(path).ok()?;
+    let dead = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    if dead {
+        // At once: whoever undoes it meanwhile must not take this look for a living process.
+        let _ = flock(&file, FlockOperation::Unlock);
+    }
+    if dead == living { None } else { record::read(&file, path).ok() }
 }
 
 /// Journals in a folder. They are undone with root's rights, so no other user may have written to the

@@ -8,9 +8,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{masks, mounts};
+use super::masks;
 use crate::cpus::Cpus;
 use crate::journal::{Change, CpuFormat, Journal, move_all};
+use crate::mounts;
 use crate::task;
 
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
@@ -38,7 +39,8 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     }
     // Recorded first, so that the threads move back before the folders are removed.
     journal.remember(Change::Moved { from: tasks.clone(), to: rest.join("tasks") })?;
-    move_all(&tasks, &rest.join("tasks"))?;
+    // The kernel does not let go all of its own.
+    let _ = move_all(&tasks, &rest.join("tasks"))?;
     let before = root.join(mounts::own(Some("cpuset")).unwrap_or_default().trim_start_matches('/'));
     journal.remember(Change::Moved { from: before.join("tasks"), to: own.join("tasks") })?;
     fs::write(own.join("tasks"), here.to_string())?;

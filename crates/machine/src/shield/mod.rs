@@ -16,7 +16,6 @@
 mod cpuset;
 mod interrupts;
 mod masks;
-mod mounts;
 mod partition;
 
 use std::fmt;
@@ -108,7 +107,7 @@ pub enum ShieldError {
 
 impl Shield {
     /// Moves everything else away from `cpu` and the calling thread there. Other threads of this process
-    /// are moved away like all others.
+    /// are moved away like all others. What killed processes left behind is put back first.
     ///
     /// # Errors
     /// The machine has no such CPU or no other one, another process has shielded it, or this one has not
@@ -124,6 +123,9 @@ impl Shield {
         if let Some(pid) = journal::claimed(cpu) {
             return Err(ShieldError::Taken { cpu, pid });
         }
+        // What a killed process left behind is no state to come back to. Failures are told by whoever
+        // restores for people; the shield stands beside what they leave.
+        let _ = journal::restore_crashed();
         let before = masks::on(cpu);
         let (mut journal, method) = keep_threads_away(cpu, &online)?;
         let interrupts = interrupts::move_away(&mut journal, cpu);

@@ -8,9 +8,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{masks, mounts};
+use super::masks;
 use crate::cpus::Cpus;
 use crate::journal::{Change, Journal};
+use crate::mounts;
 use crate::task::{self, Task};
 
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {

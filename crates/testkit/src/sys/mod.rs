@@ -1,5 +1,7 @@
 //! The only unsafe code of the testbed.
 
 mod counting;
+mod parent;
 
 pub use counting::CountingAllocator;
+pub use parent::end_with_parent;

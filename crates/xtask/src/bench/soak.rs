@@ -130,8 +130,8 @@ struct Sample {
 fn watch(run: &mut Command) -> Result<(Vec<Sample>, String), String> {
     println!("$ {}", command::words(run));
     let start = Instant::now();
-    let mut child =
-        run.spawn().map_err(|error| format!("`{}` does not start: {error}", command::words(run)))?;
+    let child = testkit::end_with_parent(run).spawn();
+    let mut child = child.map_err(|error| format!("`{}` does not start: {error}", command::words(run)))?;
     let mut samples = Vec::new();
     loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {

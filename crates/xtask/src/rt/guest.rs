@@ -177,7 +177,7 @@ fn run_until(
     look: &mut dyn FnMut() -> Result<(), String>,
 ) -> Result<(), String> {
     println!("$ {}", crate::command::words(qemu));
-    let child = qemu.stdin(Stdio::null()).spawn();
+    let child = testkit::end_with_parent(qemu).stdin(Stdio::null()).spawn();
     let mut child = Machine(child.map_err(|error| format!("{QEMU} does not start: {error}"))?);
     let deadline = Instant::now() + longest;
     loop {

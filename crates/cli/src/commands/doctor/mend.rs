@@ -73,6 +73,6 @@ pub(super) fn restore(json: bool) -> Result<(), Failure> {
 fn object(restored: &Restored) -> serde_json::Value {
     let Restored { what, pid, persistent, changes, failures } = restored;
     let failures: Vec<_> =
-        failures.iter().map(|failure| json!({ "what": failure.what, "why": failure.why })).collect();
+        failures.iter().map(|it| json!({ "what": it.what, "why": it.why, "kept": it.kept })).collect();
     json!({ "what": what, "pid": pid, "persistent": persistent, "changes": changes, "failures": failures })
 }

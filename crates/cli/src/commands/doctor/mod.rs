@@ -22,6 +22,7 @@ use self::probe::Probed;
 use self::verdict::Verdict;
 use crate::arguments::time;
 use crate::failure::Failure;
+use crate::left_behind;
 use crate::output;
 
 /// The machine is looked at, not touched, but with `--fix`.
@@ -77,6 +78,11 @@ impl Doctor {
     fn consult(self) -> Result<(), Failure> {
         if self.restore {
             return mend::restore(self.json);
+        }
+        // What is changed from here on is undone to the state before.
+        match self.fix || (self.period.is_some() && self.profile.shield) {
+            true => left_behind::put_back(|line| output::say(line)),
+            false => left_behind::tell(|line| output::say(line)),
         }
         let subject = || self.subject();
         let mut findings = check::all(&subject()?);

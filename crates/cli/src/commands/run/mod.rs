@@ -22,6 +22,7 @@ use robot::{FrameOrder, Overrides, RobotConfig};
 use crate::arguments::{Wire, lasting, named, time};
 use crate::bus::or_take_over;
 use crate::failure::Failure;
+use crate::left_behind;
 use crate::output;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
@@ -174,7 +175,7 @@ impl Run {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
         let robot = self.robot()?;
-        options::restore_crashed(live);
+        left_behind::put_back(|line| live.say(line));
         self.explain.make_folder()?;
         let stop = Stop::listen_for_a_run(live.voice())?;
         let mut reporter = RunReporter::new(&robot, self.wire.iface.clone(), live);

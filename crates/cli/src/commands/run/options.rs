@@ -1,20 +1,17 @@
 //! Options of the cycle, which stand over the robot file's `[cycle]`.
 
 use std::fmt;
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
 use control::pacer::Overruns;
 use control::profile::Grants;
-use machine::journal::{self, Restoration};
 use machine::shield::Left;
 use robot::{Overrides, OverrunPolicy, Profile};
 use serde::Serialize;
 
 use crate::arguments::{named, time};
-use crate::words::live_line::LiveLine;
 
 /// Heading the help lists them under.
 const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
@@ -153,22 +150,5 @@ impl ProfileOutcome {
             spin_margin_ns: types::time::nanoseconds(granted.spin_margin()),
             shield,
         }
-    }
-}
-
-/// Puts back what a run has left behind that was killed, and says so.
-pub(super) fn restore_crashed(live: &LiveLine) {
-    match journal::restore_crashed() {
-        Ok(Restoration { restored, refused }) => {
-            for journal in restored {
-                live.say(&format!("put back first: {journal}"));
-                journal.failures.iter().for_each(|failure| live.say(&failure.to_string()));
-            }
-            refused.iter().for_each(|error| live.say(&format!("an earlier run's changes stay: {error}")));
-        }
-        // Without the privilege to look there is none to put anything back; such a run changes nothing either.
-        Err(error)
-            if error.kind() == ErrorKind::PermissionDenied && !rustix::process::geteuid().is_root() => {}
-        Err(error) => live.say(&format!("what earlier runs left behind cannot be put back: {error}")),
     }
 }

@@ -1,10 +1,10 @@
-//! Mount points of the control groups.
+//! Control groups: where their hierarchies are mounted, and those of a thread.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Mount point of the cgroup v1 hierarchy with this controller; `None` asks for cgroup v2.
-pub(super) fn mount(controller: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn mount(controller: Option<&str>) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     mounts.lines().find_map(|line| {
         let mut fields = line.split(' ');
@@ -17,9 +17,18 @@ pub(super) fn mount(controller: Option<&str>) -> Option<PathBuf> {
     })
 }
 
-/// Control group of this process in a hierarchy, from `/proc/self/cgroup`.
-pub(super) fn own(controller: Option<&str>) -> Option<String> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+/// Control group of this process in a hierarchy; `controller` as for [`mount`].
+pub(crate) fn own(controller: Option<&str>) -> Option<String> {
+    find(Path::new("/proc/self/cgroup"), controller)
+}
+
+/// Control group of a thread.
+pub(crate) fn of(tid: i32, controller: Option<&str>) -> Option<String> {
+    find(Path::new(&format!("/proc/{tid}/cgroup")), controller)
+}
+
+fn find(path: &Path, controller: Option<&str>) -> Option<String> {
+    let groups = fs::read_to_string(path).ok()?;
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);

@@ -1,0 +1,55 @@
+//! A program that a test started ends with the test, and a test with its `cargo`.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use testkit::end_with_parent;
+
+/// A killed `cargo test` can clean up no more than a killed test: programs under SCHED_FIFO would run on.
+#[test]
+fn whatever_a_test_started_ends_with_the_cargo_that_ran_the_test() {
+    let mut cargo = in_a_role("as_cargo");
+    let said = BufReader::new(cargo.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let processes = said.filter_map(|line| line.split_once("process ")?.1.parse().ok()).take(2);
+    let processes: Vec<u32> = processes.collect();
+    assert_eq!(processes.len(), 2, "the test, and the program it started");
+    assert!(processes.iter().all(|&process| runs(process)));
+    cargo.kill().expect("SIGKILL");
+    cargo.wait().expect("its end");
+    let killed = Instant::now();
+    while processes.iter().any(|&process| runs(process)) {
+        assert!(killed.elapsed() < Duration::from_secs(30), "{processes:?} run on");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+#[ignore = "a part of the test above: the process that is killed"]
+fn as_cargo() {
+    std::fs::write("/proc/self/comm", "cargo").expect("a name");
+    let _ = in_a_role("as_test").wait();
+}
+
+#[test]
+#[ignore = "a part of the test above: the test that `cargo` runs"]
+fn as_test() {
+    let mut sleeper = Command::new("sleep");
+    let mut sleeper = end_with_parent(sleeper.arg("60")).spawn().expect("sleep");
+    println!("process {}\nprocess {}", std::process::id(), sleeper.id());
+    let _ = sleeper.wait();
+}
+
+fn in_a_role(role: &str) -> Child {
+    let mut this = Command::new(std::env::current_exe().expect("this program"));
+    this.args(["--exact", role, "--ignored", "--nocapture"]);
+    let piped = if role == "as_cargo" { Stdio::piped() } else { Stdio::inherit() };
+    this.stdin(Stdio::null()).stdout(piped).spawn().expect("this program once more")
+}
+
+/// True if the process runs: one that has ended may stay for a while, for its parent to ask for its exit code.
+fn runs(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
