@@ -46,6 +46,37 @@ fn the_table_has_the_papers_rows_and_the_conditions() {
     }
 }
 
+/// A torque that the drive does not map is `-` in the table and null in JSON, in `top`, too.
+// feature(program): `run` and `top` tell no torque of a drive that does not map it
+#[test]
+fn a_torque_that_is_not_mapped_is_not_told_as_zero() {
+    let mapped = "        { index = 0x6077, bits = 16, name = \"torque actual value\" },\n";
+    let text = include_str!("../../../../examples/six-axis.toml");
+    assert!(text.contains(mapped), "the drives of the example");
+    let robot = file("no-torque.toml", &text.replace(mapped, ""));
+    let robot = robot.to_str().expect("UTF-8");
+    let _alone = alone();
+    let name = format!("no-torque-{}", std::process::id());
+    let mut command = onbeat();
+    command.args(["run", robot, "--cycles", "3000", "--ipc", &name, "--json"]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 1000);
+    let seen = run(&["top", &name, "--json"]).json();
+    let pictured = run(&["top", &name, "--once"]).stdout;
+    let end = running.finish().json();
+    for axes in [&seen["axes"], &end["axes"]] {
+        assert_eq!(axes.as_array().map(Vec::len), Some(6), "{axes}");
+    }
+    assert!((0..6).all(|axis| seen["axes"][axis]["effort"].is_null()), "{}", seen["axes"]);
+    assert!((0..6).all(|axis| end["axes"][axis]["torque"].is_null()), "{}", end["axes"]);
+    assert!(end["axes"][0]["velocity"].is_number(), "{}", end["axes"]);
+    let row = pictured.lines().find(|line| line.starts_with("axis-1 ")).expect("a row");
+    assert!(row.split_whitespace().any(|word| word == "-"), "{pictured}");
+    let table = run(&["run", robot, "--cycles", "50", "--no-ipc"]).stdout;
+    let row = table.lines().find(|line| line.starts_with("axis-1 ")).expect("a row");
+    assert!(row.ends_with(" -"), "{table}");
+}
+
 #[test]
 fn an_input_output_station_runs_beside_its_drive() {
     let end = undisturbed(|| run(&["run", "examples/io-station.toml", "--cycles", "300", "--json"]));
