@@ -1,7 +1,7 @@
 //! `onbeat run`: six axes in Operation enabled, and the numbers at the end.
 
 use crate::common::{
-    Running, alone, await_cycles, file, onbeat, run, undisturbed, undisturbed_with_losses,
+    Running, alone, await_cycles, file, finished, onbeat, run, undisturbed, undisturbed_with_losses,
 };
 
 // feature(program): `run`: six axes, JSON, table
@@ -55,15 +55,21 @@ fn a_torque_that_is_not_mapped_is_not_told_as_zero() {
     assert!(text.contains(mapped), "the drives of the example");
     let robot = file("no-torque.toml", &text.replace(mapped, ""));
     let robot = robot.to_str().expect("UTF-8");
-    let _alone = alone();
     let name = format!("no-torque-{}", std::process::id());
+    let only = alone();
+    let asked = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.args(arguments);
+        finished(command)
+    };
     let mut command = onbeat();
     command.args(["run", robot, "--cycles", "3000", "--ipc", &name, "--json"]);
     let running = Running::start(command);
     await_cycles(running.id(), 1000);
-    let seen = run(&["top", &name, "--json"]).json();
-    let pictured = run(&["top", &name, "--once"]).stdout;
+    let seen = asked(&["top", &name, "--json"]).json();
+    let pictured = asked(&["top", &name, "--once"]).stdout;
     let end = running.finish().json();
+    drop(only);
     for axes in [&seen["axes"], &end["axes"]] {
         assert_eq!(axes.as_array().map(Vec::len), Some(6), "{axes}");
     }
