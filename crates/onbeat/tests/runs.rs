@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use onbeat::ipc::client::ControllerError;
 use onbeat::{
     BringUpError, Control, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening,
     KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
@@ -143,7 +144,7 @@ fn a_main_that_returns_an_error_prints_its_sentence() {
     let sentence = "no-such-robot.toml: cannot be read";
     assert!(error.to_string().starts_with(sentence), "{error}");
     assert_eq!(format!("{error:?}"), error.to_string());
-    let error = onbeat::external::Error::from(onbeat::ipc::client::ControllerError::Taken { process: 17 });
+    let error = onbeat::external::Error::from(ControllerError::Taken { process: 17 });
     assert_eq!(format!("{error:?}"), "process 17 is the controller: end it first");
 }
 
