@@ -21,6 +21,7 @@ pub fn builder(name: &str, axes: usize, signals: Vec<SignalDescription>) -> Buil
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,
+        measures_effort: true,
     };
     let description = Description { axes: vec![axis; axes], signals, ..Description::default() };
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));

@@ -20,6 +20,8 @@ class AxisDescription:
     """rad/s either way."""
     effort_limit: float
     """N m either way, at the axis."""
+    measures_effort: bool = True
+    """The drive tells its torque in its process data; else the effort in a state is 0."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,8 @@ def _signal(it: dict[str, Any]) -> SignalDescription:
 
 
 def _known(kind: Any, it: dict[str, Any]) -> dict[str, Any]:
-    """Without what a newer cycle tells besides."""
-    return {name: it[name] for name in kind.__dataclass_fields__}
+    """Without what a newer cycle tells besides, and what an older one does not."""
+    return {name: it[name] for name in kind.__dataclass_fields__ if name in it}
 
 
 def _none(what: str, name: str, known: list[str]) -> str:

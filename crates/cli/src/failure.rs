@@ -35,7 +35,7 @@ impl Failure {
         let code = self.code().max(other.code());
         let sentences: Vec<String> =
             [self.sentence, other.sentence].into_iter().filter(|it| !it.is_empty()).collect();
-        Self { sentence: sentences.join("\nonbeat: "), code: Some(code) }
+        Self { sentence: sentences.join("\n"), code: Some(code) }
     }
 
     /// Both, where both failed.
@@ -44,6 +44,14 @@ impl Failure {
             (Err(one), Err(other)) => Err(one.and(other)),
             (one, other) => one.and(other),
         }
+    }
+
+    /// Lines for standard error: the name of the program stands before each sentence; what is indented belongs to the one before.
+    #[must_use]
+    pub fn lines(&self) -> String {
+        let named =
+            |line: &str| if line.starts_with(' ') { line.to_owned() } else { format!("onbeat: {line}") };
+        self.sentence.lines().map(named).collect::<Vec<_>>().join("\n")
     }
 
     /// True if there is nothing to say.
@@ -82,9 +90,18 @@ mod tests {
     fn of_several_failures_each_is_said_and_the_highest_code_counts() {
         let failure = |sentence, code| Err(Failure::new(sentence).or_code(code));
         let both = Failure::both(failure("the bus", 4), failure("the file", 1)).unwrap_err();
-        assert_eq!((both.to_string().as_str(), both.code()), ("the bus\nonbeat: the file", 4));
+        assert_eq!((both.lines().as_str(), both.code()), ("onbeat: the bus\nonbeat: the file", 4));
         let both = Failure::both(Ok(()), failure("the axis", 3)).unwrap_err();
         assert_eq!((both.to_string().as_str(), both.code()), ("the axis", 3));
         assert!(Failure::both(Ok(()), Ok(())).is_ok());
+    }
+
+    /// Each of several sentences begins with the name of the program; the lines of a list do not.
+    // feature(program): every sentence of an error has the name of the program before it, each of several, too
+    #[test]
+    fn each_sentence_has_the_name_of_the_program() {
+        let lines = |text: &str| Failure::new(text).lines();
+        assert_eq!(lines("a:1: one\na:3: two"), "onbeat: a:1: one\nonbeat: a:3: two");
+        assert_eq!(lines("several run:\n  one\n  two"), "onbeat: several run:\n  one\n  two");
     }
 }

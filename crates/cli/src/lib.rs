@@ -76,7 +76,7 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
 
 fn ended(failure: &Failure) -> ExitCode {
     if !failure.is_silent() {
-        output::say_or_give_up(format!("onbeat: {failure}"));
+        output::say_or_give_up(failure.lines());
     }
     failure.exit_code()
 }

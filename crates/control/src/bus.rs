@@ -15,8 +15,9 @@ mod working_counters;
 pub use backend::{BusBackend, latch_inputs, sub_device_status};
 pub use events::{error_code, event, is_alike, other_main_device, place, ring_end, sentence, stop_reason};
 pub use guard::Guard;
-pub use names::{MOST_NAMED, PartNames, span, sub_device};
+pub use names::{MOST_NAMED, PartNames, sub_device};
 pub use queue::BusRequests;
+pub use types::time::span;
 
 use ethercat::main_device::MainDevice;
 use rtrb::RingBuffer;

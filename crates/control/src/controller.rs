@@ -109,6 +109,8 @@ pub struct AxisReport {
     /// Its position and motion. The velocity is the drive's own, or else made from the positions; the
     /// torque is 0 where the drive does not map it.
     pub feedback: AxisFeedback,
+    /// Its drive maps its torque (0x6077).
+    pub measures_torque: bool,
     /// It knows its absolute position.
     pub homed: bool,
     /// Its drive is looking for its home: it has the axis, set-points are not heard, and the phase is

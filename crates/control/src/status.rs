@@ -174,6 +174,7 @@ mod tests {
                 phase: phases[number as usize % 3],
                 fresh: number % 2 == 0,
             },
+            measures_torque: number % 11 == 0,
             homed: number % 5 == 0,
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),

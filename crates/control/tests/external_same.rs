@@ -114,6 +114,7 @@ fn description() -> Description {
         position_limits: None,
         velocity_limit: 10.0,
         effort_limit: 10.0,
+        measures_effort: true,
     };
     let signal = |signal: &Signal| SignalDescription {
         name: signal.name.clone(),

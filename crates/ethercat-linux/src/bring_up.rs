@@ -189,7 +189,7 @@ pub(crate) const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reason that a bus did not come up.
 #[non_exhaustive]
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum BringUpError {
     /// The fault of the bus.
     #[error(transparent)]
@@ -213,7 +213,7 @@ pub enum BringUpError {
     Link(#[from] io::Error),
     /// It took too long.
     #[error(
-        "the bus did not come up within {patience:?}: it stopped at {phase:?}{}; check cables and power",
+        "the bus did not come up within {patience:?}: it stopped at {phase}{}; check cables and power",
         list(awaited)
     )]
     TimedOut {
@@ -228,6 +228,8 @@ pub enum BringUpError {
     #[error("stopped on request")]
     Stopped,
 }
+
+ethercat::debug_is_sentence!(BringUpError);
 
 /// As many as are worth reading.
 fn list(awaited: &[String]) -> String {

@@ -52,6 +52,17 @@ impl Drop for End<'_> {
     }
 }
 
+/// `Debug` of an error, which a `main` prints that returns it, is its sentence.
+// feature(bus): a `main` that returns an error prints its sentence
+#[test]
+fn a_main_that_returns_an_error_prints_its_sentence() {
+    let error = digital_io::digital_io(&mut Bus::simulated(segment(vec![servo().0]))).unwrap_err();
+    assert_eq!(error.to_string(), "no SubDevice at position 1, the bus has 1");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let error = Bus::open("no-such-nic").unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
+}
+
 // feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
 fn scan_lists_the_subdevices_and_their_process_data() {

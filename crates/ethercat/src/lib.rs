@@ -129,4 +129,6 @@ pub mod sii;
 mod table;
 pub mod wire;
 
+#[doc(hidden)]
+pub use types::debug_is_sentence;
 pub use types::time;

@@ -204,7 +204,7 @@ impl Writer {
 }
 
 /// Reason for a command that was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
     /// The process that ran the cycle is gone, or has closed the interface.
@@ -229,6 +229,8 @@ pub enum SendError {
         found: usize,
     },
 }
+
+types::debug_is_sentence!(SendError);
 
 /// Current time of CLOCK_MONOTONIC, ns.
 pub(crate) fn now_ns() -> u64 {

@@ -54,6 +54,14 @@ pub struct AxisDescription {
     pub velocity_limit: f64,
     /// Highest torque in either direction at the axis, N m.
     pub effort_limit: f64,
+    /// True if its drive tells the torque in its process data; else the torque in a state is 0.
+    #[serde(default = "told")]
+    pub measures_effort: bool,
+}
+
+/// Effort of a cycle that says nothing about it.
+fn told() -> bool {
+    true
 }
 
 /// Description of a signal.

@@ -199,7 +199,7 @@ fn read_only(text: &str) -> io::Result<OwnedFd> {
 }
 
 /// Reason for a port that was not created.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("port `{name}` ({kind:?}): expected {expected}")]
 pub struct CreateError {
     /// Name of the port.
@@ -211,7 +211,7 @@ pub struct CreateError {
 }
 
 /// Reason for an interface that was not opened.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The name cannot be a file name.
@@ -227,3 +227,5 @@ pub enum OpenError {
     #[error("the IPC cannot be opened: {0}")]
     System(#[from] io::Error),
 }
+
+types::debug_is_sentence!(CreateError, OpenError);

@@ -15,6 +15,17 @@ use onbeat_ipc::units::RadiansPerSecond;
 use support::{Folder, description, eventually, state};
 use types::Value;
 
+/// `Debug` of an error, which a `main` prints that returns it, is its sentence.
+// feature(ipc): a `main` that returns an error prints its sentence
+#[test]
+fn a_main_that_returns_an_error_prints_its_sentence() {
+    let folder = Folder::new();
+    let error: Box<dyn std::error::Error> = Client::open(&folder.socket("nobody")).unwrap_err().into();
+    assert!(error.to_string().starts_with("no cycle answers at "), "{error}");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    assert_eq!(format!("{:?}", ReadError::Nothing), ReadError::Nothing.to_string());
+}
+
 // feature(ipc): state, commands, description and diagnostics cross to other processes
 #[test]
 fn state_commands_description_and_diagnostics_cross() {

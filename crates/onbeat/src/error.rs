@@ -14,7 +14,7 @@ use control::link::{OpenError, RingError};
 use control::signal::{SignalError, SignalsError};
 #[cfg(feature = "devices")]
 use devices::StartError;
-use ethercat::main_device::ConfigurationError;
+use ethercat::main_device::{BusError, ConfigurationError};
 use ipc::server::OpenError as IpcError;
 use robot::FileError;
 use thiserror::Error;
@@ -28,8 +28,8 @@ use crate::fault::ScriptErrors;
 use crate::fault::socket::ControlError;
 
 /// Reason for a run that could not be. Each displays as one sentence: the place, the content expected, the content found,
-/// and the remedy.
-#[derive(Debug, Error)]
+/// and the remedy. `Debug` is the same sentence: a `main` that returns an error prints that.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Robot file that cannot be read, or is not as expected.
@@ -122,8 +122,15 @@ pub enum Error {
     #[error("the cycle's thread panicked")]
     Panicked,
     /// Bus that failed before its first cycle in Op; the summary has its findings.
-    #[error("the bus did not come to Op")]
+    #[error("the bus did not come to Op{}", reason(&.0.failure))]
     NotInOp(Box<Summary>),
+}
+
+types::debug_is_sentence!(Error);
+
+/// Failure of the bus, behind a sentence.
+fn reason(failure: &Option<BusError>) -> String {
+    failure.as_ref().map_or_else(String::new, |error| format!(": {error}"))
 }
 
 impl From<SignalsError> for Error {

@@ -36,7 +36,7 @@ use crate::{Controller, StopHandle};
 pub use control::external::ProcessError;
 
 /// Reason for which a controller does not become that of a running cycle.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The controller does not find its signals, or the cycle is of another version.
@@ -46,6 +46,8 @@ pub enum Error {
     #[error(transparent)]
     Role(#[from] ControllerError),
 }
+
+types::debug_is_sentence!(Error);
 
 /// Cycles that a controller process served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use onbeat::ipc::client::ControllerError;
 use onbeat::{
     BringUpError, Control, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening,
     KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
@@ -133,6 +134,32 @@ fn a_bus_that_loses_everything_does_not_come_up_and_says_so() {
     let robot = six_axis().faults(Faults { requests: all, replies: all, seed: 1 });
     let error = robot.run(Still).unwrap_err();
     assert!(matches!(error, Error::BringUp(_)), "{error:?}");
+}
+
+/// `Debug` of an error, which a `main` prints that returns it, is its sentence.
+// feature(library): a `main` that returns an error prints its sentence; a bus that does not come to Op has its reason in it
+#[test]
+fn a_main_that_returns_an_error_prints_its_sentence() {
+    let error = Robot::load("no-such-robot.toml").unwrap_err();
+    let sentence = "no-such-robot.toml: cannot be read";
+    assert!(error.to_string().starts_with(sentence), "{error}");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let error = onbeat::external::Error::from(ControllerError::Taken { process: 17 });
+    assert_eq!(format!("{error:?}"), "process 17 is the controller: end it first");
+}
+
+/// A bus that fails on the way to Op names the SubDevice and its reason, not only that there is no Op.
+// feature(library): a `main` that returns an error prints its sentence; a bus that does not come to Op has its reason in it
+#[test]
+fn a_bus_that_does_not_come_to_op_says_why() {
+    let script = std::env::temp_dir().join(format!("onbeat-runs-{}-refuses", std::process::id()));
+    std::fs::write(&script, "0s state refuse drive-3 Op 0x8001\n").unwrap();
+    let wire = onbeat::compose::link::Wire { script: Some(script.clone()), ..Default::default() };
+    let error = six_axis().wire(wire).cycles(10).run(Still).unwrap_err();
+    drop(std::fs::remove_file(script));
+    assert!(matches!(error, Error::NotInOp(_)), "{error:?}");
+    let sentence = "the bus did not come to Op: SubDevice 2 \"drive-3\" refuses Op and stays in SafeOp";
+    assert!(format!("{error:?}").starts_with(sentence), "{error}");
 }
 
 // feature(library): results and notices as values

@@ -246,6 +246,7 @@ mod tests {
             position_limits,
             velocity_limit: 2.0,
             effort_limit: 5.0,
+            measures_effort: true,
         };
         Description { axes: vec![axis("a", Some((-1.0, 1.0))), axis("b", None)], ..Description::default() }
     }

@@ -76,7 +76,8 @@ fn generic(description: &SiiDescription) -> SubDevice {
 fn nobody_there() {
     assert_eq!(
         failure_of(to_op(), Vec::new()),
-        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface"
+        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface; of a closed ring none answers \
+         at one end alone: name its second interface, too (--second-iface)"
     );
 }
 

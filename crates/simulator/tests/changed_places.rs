@@ -43,10 +43,13 @@ fn changed(devices: Vec<SubDevice>, places: [usize; 2]) -> Rig {
     rig
 }
 
-/// Strangers that were named: their places, and the SubDevices they are.
+/// Strangers that were named: their places, and the SubDevices they are. Those whose places these are are expected there.
 fn named(rig: &Rig) -> Vec<(u16, Option<u16>)> {
     let stranger = |event: &Event| match event {
-        Event::Stranger { place, known, .. } => Some((*place, *known)),
+        Event::Stranger { place, known, expected, .. } => {
+            assert_eq!(*expected, Some(*place));
+            Some((*place, *known))
+        }
         _ => None,
     };
     rig.events.iter().filter_map(stranger).collect()

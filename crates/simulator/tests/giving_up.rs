@@ -123,7 +123,22 @@ fn pulses_that_wait_for_the_time_of_the_reference_clock() {
         true
     });
     let failure = failure(rig);
-    assert!(matches!(failure, BusError::IncompleteProcessData { .. }), "{failure}");
+    assert!(matches!(failure, BusError::NoReferenceTime { .. }), "{failure}");
+    let told = "the time of the reference clock has not come back for 9.0 s on the way to Op";
+    assert!(failure.to_string().starts_with(told), "{failure}");
+}
+
+/// Frames that do not come back are told as such, with a time that people read.
+// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
+#[test]
+fn process_data_that_does_not_come_back() {
+    let mut rig = Rig::new(to_op(), drives(1));
+    rig.pump_to(BringUpPhase::PreOp);
+    rig.tamper = change(|command, _, _| command != Command::Lrw);
+    let failure = failure(rig);
+    assert!(matches!(failure, BusError::IncompleteProcessData { received: None, .. }), "{failure}");
+    let told = "process data has not been whole for 9.0 s on the way to Op: the frame with datagram 0 did not come back; check";
+    assert!(failure.to_string().starts_with(told), "{failure}");
 }
 
 // feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what

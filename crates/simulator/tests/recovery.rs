@@ -194,11 +194,11 @@ fn another_identity_in_its_place_stays_out_and_is_named() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Stranger { place, identity, .. } => Some((*place, *identity)),
+            Event::Stranger { place, identity, expected, .. } => Some((*place, *identity, *expected)),
             _ => None,
         })
         .collect();
-    assert_eq!(strangers, [(3, other)], "told once: {:?}", rig.events);
+    assert_eq!(strangers, [(3, other, Some(3))], "told once: {:?}", rig.events);
     assert_eq!(rig.segment.sub_devices()[3].al_status(), AlStatus::in_state(AlState::Init));
     assert_eq!(recovered(&rig), []);
 }
@@ -227,10 +227,9 @@ fn another_device_that_brings_the_address_of_a_missing_one_along_stays_out() {
         assert!(cycle == 0 || (0..3).all(|it| rig.main_device.exchanged(it)));
         assert!(!rig.main_device.exchanged(3));
     }
-    let strangers = rig
-        .events
-        .iter()
-        .filter(|it| matches!(it, Event::Stranger { place: 3, identity, .. } if *identity == other));
+    let strangers = rig.events.iter().filter(
+        |it| matches!(it, Event::Stranger { place: 3, identity, expected: Some(3), .. } if *identity == other),
+    );
     assert_eq!(strangers.count(), 1, "{:?}", rig.events);
     assert_eq!(recovered(&rig), []);
 }

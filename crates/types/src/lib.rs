@@ -29,6 +29,7 @@ mod named;
 pub mod object;
 pub mod profile;
 pub mod schedule;
+mod sentence;
 pub mod signal;
 pub mod state;
 pub mod time;

@@ -1,5 +1,7 @@
 //! Instants as the protocol sees them: handed in by the caller, never read from a clock.
 
+use alloc::format;
+use alloc::string::String;
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
@@ -40,6 +42,16 @@ pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Time that something took, as exact as people want to know.
+#[must_use]
+pub fn span(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds < 1e-3 => format!("{:.0} us", seconds * 1e6),
+        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        seconds => format!("{seconds:.1} s"),
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
 
@@ -53,5 +65,18 @@ impl Sub for Instant {
 
     fn sub(self, earlier: Self) -> Duration {
         self.since(earlier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times below a millisecond are in microseconds, below a second in milliseconds, others in seconds.
+    #[test]
+    fn a_span_is_as_exact_as_people_want_to_know() {
+        let spans = [250_000, 1_500_000, 61_040_000_000, 9_000_018_816];
+        let words = spans.map(|nanoseconds| span(Duration::from_nanos(nanoseconds)));
+        assert_eq!(words, ["250 us", "2 ms", "61.0 s", "9.0 s"]);
     }
 }

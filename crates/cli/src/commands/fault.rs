@@ -31,7 +31,8 @@ pub(crate) fn forms() -> String {
 }
 
 impl Fault {
-    pub(crate) fn execute(self) -> Result<(), Failure> {
+    pub(crate) fn execute(mut self) -> Result<(), Failure> {
+        self.take_name()?;
         let line = self.words.join(" ");
         let lists = line.trim() == LIST;
         if lists {
@@ -48,6 +49,29 @@ impl Fault {
         let answer = client.ask(&line)?;
         let answer = answer.map_err(|refusal| Failure::new(format!("fault \"{line}\": {refusal}")))?;
         output::print(answer + "\n")
+    }
+
+    /// Takes `--of NAME` from behind the fault, or from its middle: no fault has such a word.
+    fn take_name(&mut self) -> Result<(), Failure> {
+        const OF: &str = "--of";
+        let behind =
+            |word: &String| word.strip_prefix(OF).is_some_and(|it| it.is_empty() || it.starts_with('='));
+        while let Some(place) = self.words.iter().position(behind) {
+            let word = self.words.remove(place);
+            let name = match word.split_once('=') {
+                Some((_, name)) => Some(name.to_owned()),
+                None => (place < self.words.len()).then(|| self.words.remove(place)),
+            };
+            let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
+                Failure::new(format!(
+                    "{OF} without a name, expected the name of the simulator, or the path of its socket"
+                ))
+            })?;
+            if self.of.replace(name).is_some() {
+                return Err(Failure::new(format!("{OF} twice, expected one simulator: leave one out")));
+            }
+        }
+        Ok(())
     }
 
     fn find(&self) -> Result<Client, AskError> {

@@ -65,6 +65,10 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "TIME", value_parser = time)]
     every: Option<Duration>,
 
+    /// Print a line only where a value changes, not where it only becomes old, or fresh again
+    #[arg(long)]
+    values: bool,
+
     #[command(flatten)]
     shown: Shown,
 }
@@ -126,9 +130,7 @@ impl Io {
                 let text = if shown.json { cycle.array(&state)? } else { lines() };
                 output::print_until_stop(text, &stop)
             }
-            Self::Watch(Watch { names, every, shown }) => {
-                Cycle::attach(&shown.of, &names)?.watch(every, shown.json, &stop)
-            }
+            Self::Watch(watch) => Cycle::attach(&watch.shown.of, &watch.names)?.watch(&watch, &stop),
             Self::Set(set) => set.execute(&stop),
             Self::Force(force) => force.execute(&stop),
             Self::Release(release) => release.execute(&stop),
@@ -213,8 +215,8 @@ impl Cycle {
     }
 
     /// Every wanted signal once, then those that change, until the cycle or the user ends it.
-    fn watch(&self, every: Option<Duration>, json: bool, stop: &Stop) -> Result<(), Failure> {
-        let every = every.unwrap_or(EVERY.max(self.period()));
+    fn watch(&self, asked: &Watch, stop: &Stop) -> Result<(), Failure> {
+        let every = asked.every.unwrap_or(EVERY.max(self.period()));
         a_period_at_least("--every", every, self.period())?;
         let Some(mut state) = self.first(stop)? else { return Ok(()) };
         let reader = self.attached.state();
@@ -224,10 +226,14 @@ impl Cycle {
         loop {
             let mut text = String::new();
             for ((it, signal), before) in self.of(&state).zip(&mut before) {
-                if before.replace(*signal) == Some(*signal) {
+                let is_same = |before: Signal| {
+                    let freshness = if asked.values { signal.fresh } else { before.fresh };
+                    Signal { fresh: freshness, ..before } == *signal
+                };
+                if before.replace(*signal).is_some_and(is_same) {
                     continue;
                 }
-                if json {
+                if asked.shown.json {
                     let mut object = signals::object(it, signal);
                     object["cycle"] = state.cycle.into();
                     text += &(object.to_string() + "\n");

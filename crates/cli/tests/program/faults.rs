@@ -150,6 +150,14 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         "{told}"
     );
     assert_eq!(run(&["fault"]).code, Some(2));
+    // The name may stand behind the fault, too.
+    for arguments in [&["clear", "--of", "no-such-simulator"][..], &["clear", "--of=no-such-simulator"]] {
+        let ran = run(&[&["fault"], arguments].concat());
+        assert!(ran.sentence().contains("no simulator called `no-such-simulator` runs"), "{}", ran.stderr);
+    }
+    assert!(run(&["fault", "clear", "--of"]).sentence().contains("--of without a name"));
+    let twice = run(&["fault", "--of", "one", "clear", "--of", "other"]);
+    assert!(twice.sentence().contains("--of twice"), "{}", twice.stderr);
     let Some(simulator) = Simulator::of("refused") else { return };
     for (line, told) in [
         (
@@ -209,10 +217,16 @@ fn a_script_with_errors_is_refused_whole() {
     let run_ = run(&["run", SIX_AXIS, "--cycles", "10", "--faults", script]);
     for ran in [simulate, run_] {
         let lines: Vec<&str> = ran.stderr.lines().collect();
-        let told = [":1:14: found \"drive-9\"", ":3:13: found \"loose\"", ":5:1: the time goes back to 1s"];
+        let told = [
+            ":1:14: found \"drive-9\"",
+            ":3:1: the time goes back to 500ms, expected at least 1s, the time of line 1",
+            ":3:13: found \"loose\"",
+            ":5:1: the time goes back to 1s",
+        ];
         assert_eq!((ran.code, lines.len()), (Some(1), told.len()), "{}", ran.stderr);
         for (line, told) in lines.iter().zip(told) {
-            assert!(line.contains("wrong-faults.txt") && line.contains(told), "{line}");
+            let (place, _) = line.split_once(told).unwrap_or_else(|| panic!("{told}: {line}"));
+            assert!(place.starts_with("onbeat: ") && place.ends_with("wrong-faults.txt"), "{line}");
         }
     }
     let missing = run(&["run", SIX_AXIS, "--cycles", "10", "--faults", "/no/such/script"]);

@@ -193,6 +193,9 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
     let twice = ["--iface", Side::Near.interface(), "--second-iface", Side::Near.interface()];
     let said = ring.finished(&["scan"], &twice);
     assert!(said.sentence().contains("named as both ends of the ring"), "{}", said.stderr);
+    // A closed ring at one end alone: frames leave at the other.
+    let said = ring.finished(&["scan"], &BOTH[..2]);
+    assert!(said.sentence().contains("name its second interface, too (--second-iface)"), "{}", said.stderr);
     ring.fault("cable pull drive-2:1");
     // Open at the start it comes up from both ends, and says where.
     let said = ring.finished(&["run", SIX_AXIS, "--cycles", "10"], &BOTH);

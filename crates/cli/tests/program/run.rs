@@ -1,7 +1,7 @@
 //! `onbeat run`: six axes in Operation enabled, and the numbers at the end.
 
 use crate::common::{
-    Running, alone, await_cycles, file, onbeat, run, undisturbed, undisturbed_with_losses,
+    Running, alone, await_cycles, file, finished, onbeat, run, undisturbed, undisturbed_with_losses,
 };
 
 // feature(program): `run`: six axes, JSON, table
@@ -44,6 +44,43 @@ fn the_table_has_the_papers_rows_and_the_conditions() {
     for expected in ["T_period", "T_jitter", "T_exec", "average", "maximum", "Operation enabled"] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
+}
+
+/// A torque that the drive does not map is `-` in the table and null in JSON, in `top`, too.
+// feature(program): `run` and `top` tell no torque of a drive that does not map it
+#[test]
+fn a_torque_that_is_not_mapped_is_not_told_as_zero() {
+    let mapped = "        { index = 0x6077, bits = 16, name = \"torque actual value\" },\n";
+    let text = include_str!("../../../../examples/six-axis.toml");
+    assert!(text.contains(mapped), "the drives of the example");
+    let robot = file("no-torque.toml", &text.replace(mapped, ""));
+    let robot = robot.to_str().expect("UTF-8");
+    let name = format!("no-torque-{}", std::process::id());
+    let only = alone();
+    let asked = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.args(arguments);
+        finished(command)
+    };
+    let mut command = onbeat();
+    command.args(["run", robot, "--cycles", "3000", "--ipc", &name, "--json"]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 1000);
+    let seen = asked(&["top", &name, "--json"]).json();
+    let pictured = asked(&["top", &name, "--once"]).stdout;
+    let end = running.finish().json();
+    drop(only);
+    for axes in [&seen["axes"], &end["axes"]] {
+        assert_eq!(axes.as_array().map(Vec::len), Some(6), "{axes}");
+    }
+    assert!((0..6).all(|axis| seen["axes"][axis]["effort"].is_null()), "{}", seen["axes"]);
+    assert!((0..6).all(|axis| end["axes"][axis]["torque"].is_null()), "{}", end["axes"]);
+    assert!(end["axes"][0]["velocity"].is_number(), "{}", end["axes"]);
+    let row = pictured.lines().find(|line| line.starts_with("axis-1 ")).expect("a row");
+    assert!(row.split_whitespace().any(|word| word == "-"), "{pictured}");
+    let table = run(&["run", robot, "--cycles", "50", "--no-ipc"]).stdout;
+    let row = table.lines().find(|line| line.starts_with("axis-1 ")).expect("a row");
+    assert!(row.ends_with(" -"), "{table}");
 }
 
 #[test]

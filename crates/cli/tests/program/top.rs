@@ -28,6 +28,7 @@ impl Played {
             position_limits: None,
             velocity_limit: 1.0,
             effort_limit: 1.0,
+            measures_effort: true,
         };
         let description = Description {
             robot: "played".into(),

@@ -6,6 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ipc::description::{Description, SignalDescription};
+use ipc::server::Builder;
+use ipc::state::{Signal, State};
 use rustix::fs::OFlags;
 
 use crate::common::{Running, alone, onbeat};
@@ -61,6 +64,43 @@ fn watching_hears_a_stop_and_the_end_of_the_cycle_however_seldom_it_looks() {
     );
     interrupt(station.cycle);
     assert_eq!(left.finish().code, Some(0));
+}
+
+/// Inputs that only become old, and fresh again, are no line with `--values`.
+// feature(signals): `io watch --values` prints changes of values, and none of freshness alone
+#[test]
+fn watching_values_is_silent_about_freshness() {
+    let folder = std::env::temp_dir().join(format!("onbeat-watch-values-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let door = SignalDescription { name: "door".into(), ..SignalDescription::default() };
+    let description = Description { robot: "played".into(), signals: vec![door], ..Description::default() };
+    let mut ipc = Builder::new("played", &description);
+    ipc.folder(&folder);
+    let (mut ends, server) = ipc.open().expect("an IPC");
+    let mut state =
+        State { signals: vec![Signal { word: 1, fresh: true, forced: false }], ..State::default() };
+    let mut play = |word, fresh| {
+        state.cycle += 1;
+        state.signals[0] = Signal { word, fresh, forced: false };
+        ends.state.publish(&state);
+    };
+    play(1, true);
+    let mut command = onbeat();
+    command.args(["io", "watch", "--values", "--every", "1ms", "--cycle"]).arg(server.path());
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program");
+    let mut lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    assert_eq!(next(), "door  true");
+    for fresh in [false, true, false] {
+        play(1, fresh);
+        // Time to see it, however busy the machine is: a line of it would be the next.
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    play(0, false);
+    assert_eq!(next(), "door  false (old)");
+    drop(server);
+    assert_eq!(end_of(child), Some(0));
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader

@@ -12,7 +12,7 @@ use motion::homing::Home;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, OtherAxis, Seen, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
-use super::fields::{Fields, InputFields, Lacking, OutputFields};
+use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
@@ -70,10 +70,9 @@ impl Axis {
             position: *position,
             found: sub_devices.len(),
         })?;
-        let (mapping, inputs, outputs) =
-            (&sub_device.mapping, sub_device.input_bytes(), sub_device.output_bytes());
+        let (mapping, outputs) = (&sub_device.mapping, sub_device.output_bytes());
         let own = |index| of_axis(index, *drive_axis);
-        let input = |index| mapping.input(own(index), 0).and_then(|field| field.within(32, inputs));
+        let input = |index| fields::input(sub_device, *drive_axis, index);
         let output = |index| mapping.output(own(index), 0).and_then(|field| field.within(32, outputs));
         let missing = |Lacking { object: (index, object), direction }| AxisError::NotMapped {
             axis: name.clone(),
@@ -118,6 +117,7 @@ impl Axis {
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
         let sub_device = main_device.sub_devices().get(self.sub_device);
         report.absent = sub_device.is_some_and(SubDevice::is_absent);
+        report.measures_torque = self.inputs.torque.is_some();
         report.homed = self.home.is_homed();
         report.homing = self.drive.is_homing() || self.searching.is_some();
         self.unheard = self.unheard.saturating_add(moment.elapsed);

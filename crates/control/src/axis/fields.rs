@@ -4,9 +4,21 @@ use ethercat::cia402::CyclicMode;
 use ethercat::cia402::object::{
     CONTROLWORD, ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY,
     POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY,
-    TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
+    TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE, of_axis,
 };
+use ethercat::main_device::SubDevice;
 use ethercat::pdo::PdoField;
+
+/// Place of an object of a drive in its inputs: `index` for its axis at `drive_axis`.
+pub(super) fn input(drive: &SubDevice, drive_axis: u8, index: u16) -> Option<PdoField> {
+    let field = drive.mapping.input(of_axis(index, drive_axis), 0);
+    field.and_then(|field| field.within(32, drive.input_bytes()))
+}
+
+/// True if a drive maps the torque of its axis at `drive_axis`.
+pub(super) fn measures_torque(drive: &SubDevice, drive_axis: u8) -> bool {
+    input(drive, drive_axis, TORQUE_ACTUAL_VALUE).is_some()
+}
 
 /// All of them.
 #[derive(Debug)]

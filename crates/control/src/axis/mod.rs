@@ -92,6 +92,14 @@ pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> 
     Axes::bind(configurations, main_device, Duration::from_millis(1)).map(drop)
 }
 
+/// True for each axis whose drive tells its torque (0x6077) in its process data.
+#[must_use]
+pub fn measure_torque(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Vec<bool> {
+    let drive = |it: &AxisConfiguration| main_device.sub_devices().get(it.sub_device);
+    let measures = |it| drive(it).is_some_and(|drive| fields::measures_torque(drive, it.drive_axis));
+    configurations.iter().map(measures).collect()
+}
+
 /// All axes of a robot, bound to the process image.
 #[derive(Debug)]
 pub(crate) struct Axes {

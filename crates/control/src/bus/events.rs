@@ -6,9 +6,10 @@ use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, Event, Happening as Reported, RingEnd, Severity};
 use types::state::StopReason;
+use types::time::span;
 use types::{InterlockKind, LockState};
 
-use super::names::{PartNames, span};
+use super::names::PartNames;
 use crate::observer::{CycleEvent, Happening};
 
 /// An event for other programs; `None` for one that is nobody else's concern.
@@ -216,19 +217,21 @@ fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames
             let again_in_ns = again_in.map(types::time::nanoseconds);
             (Reported::NotRecovered { position: position.into(), text, again_in_ns }, Error, sentence)
         }
-        BusEvent::Stranger { place, ref identity, known } => {
+        BusEvent::Stranger { place, ref identity, expected, known } => {
             let found = format!("{identity} serial {}", identity.serial);
+            let its = expected.map_or_else(String::new, |it| format!(", where {} is expected", who(it)));
             let sentence = match known {
                 Some(position) => format!(
-                    "{} stands at place {place} of the bus, and not in its own: it is left in Init; put it back: {found}",
+                    "{} stands at place {place} of the bus{its}, and not in its own: it is left in Init; put it back: {found}",
                     who(position)
                 ),
                 None => format!(
-                    "a SubDevice that is none of those missing stands at place {place} of the bus, and is left in Init: {found}"
+                    "a SubDevice that is none of those missing stands at place {place} of the bus{its}, and is left in Init: {found}"
                 ),
             };
             let what = Reported::Stranger {
                 place: place.into(),
+                expected: expected.map(usize::from),
                 known: known.map(usize::from),
                 vendor_id: identity.vendor_id,
                 product_code: identity.product_code,
@@ -301,6 +304,7 @@ mod tests {
     use std::time::Duration;
 
     use ethercat::main_device::BringUpPhase;
+    use ethercat::sii::Identity;
     use ethercat::time::Instant;
     use motion::supervision::StopReason;
 
@@ -349,6 +353,25 @@ mod tests {
         let told = of(Happening::DriveFault { axis: 0, position: 0, code: 0x2310 });
         let start = "axis \"drive-1\" at SubDevice 0 \"drive-1\" is in fault: 0x2310: ";
         assert!(told.sentence.starts_with(start), "{}", told.sentence);
+    }
+
+    /// Somebody who is none of those missing is told with the SubDevice whose place that is.
+    // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
+    #[test]
+    fn a_stranger_is_told_with_the_one_who_is_expected_in_its_place() {
+        let told = |expected, known| {
+            let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };
+            of(Happening::Bus(BusEvent::Stranger { place: 1, identity, expected, known })).sentence
+        };
+        let start = "a SubDevice that is none of those missing stands at place 1 of the bus, where SubDevice 1 \"drive-2\" is \
+                     expected, and is left in Init: ";
+        assert!(told(Some(1), None).starts_with(start), "{}", told(Some(1), None));
+        let start =
+            "a SubDevice that is none of those missing stands at place 1 of the bus, and is left in Init: ";
+        assert!(told(None, None).starts_with(start), "{}", told(None, None));
+        let start = "SubDevice 2 \"drive-3\" stands at place 1 of the bus, where SubDevice 1 \"drive-2\" is expected, and not in its \
+                     own: it is left in Init; put it back: ";
+        assert!(told(Some(1), Some(2)).starts_with(start), "{}", told(Some(1), Some(2)));
     }
 
     /// Events that differ in their axis alone are one sentence.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ipc::bus::RingEnd;
 use types::Interlock;
+use types::time::span;
 
 /// Parts of a kind named one by one; of more the first and their number.
 pub const MOST_NAMED: usize = 3;
@@ -90,27 +91,9 @@ pub fn sub_device(position: usize, name: &str) -> String {
     format!("SubDevice {position} \"{name}\"")
 }
 
-/// Time something took, as exact as people want to know.
-#[must_use]
-pub fn span(time: Duration) -> String {
-    match time.as_secs_f64() {
-        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
-        seconds => format!("{seconds:.1} s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Times below a second are in milliseconds, others in seconds.
-    #[test]
-    fn a_span_is_as_exact_as_people_want_to_know() {
-        assert_eq!(
-            [span(Duration::from_micros(1_500)), span(Duration::from_millis(61_040))],
-            ["2 ms", "61.0 s"]
-        );
-    }
 
     /// Parts are named one by one up to three; of more the first, or that it is all of them.
     #[test]

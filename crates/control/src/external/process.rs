@@ -52,7 +52,11 @@ impl<C: Controller> ControllerProcess<C> {
             controller,
             signals,
             modes,
-            reports: vec![AxisReport::default(); axes],
+            reports: description
+                .axes
+                .iter()
+                .map(|it| AxisReport { measures_torque: it.measures_effort, ..AxisReport::default() })
+                .collect(),
             commands: vec![AxisCommand::default(); axes],
         })
     }
@@ -64,7 +68,7 @@ impl<C: Controller> ControllerProcess<C> {
         let Self { controller, signals, modes, reports, commands } = self;
         signals.show(&request.signals, request.command.freshness);
         for ((shown, axis), drive) in reports.iter_mut().zip(&request.axes).zip(&request.drives) {
-            *shown = report(axis, drive);
+            *shown = AxisReport { measures_torque: shown.measures_torque, ..report(axis, drive) };
         }
         controller.command(&request.command);
         controller.update(info(request, stopping), &mut Io::new(signals, reports, commands));

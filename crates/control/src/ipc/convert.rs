@@ -29,7 +29,7 @@ pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
     }
 }
 
-/// Report of an axis that is shown to a controller process.
+/// Report of an axis that is shown to a controller process, as of one whose drive tells its torque.
 pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
     let Drive { statusword, error_code, homing, was_enabled, missed, waits, counts } = *drive;
     AxisReport {
@@ -49,6 +49,7 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         homing,
         stop: StopReason::from_code(axis.stop),
         stopped_with: axis.stopped_with.map(usize::from),
+        measures_torque: true,
         statusword: Statusword(statusword),
         error_code,
         missed,

@@ -43,6 +43,7 @@ impl Bench {
             position_limits: None,
             velocity_limit: 1.0,
             effort_limit: 1.0,
+            measures_effort: true,
         };
         let description = Description { axes: vec![axis], ..Description::default() };
         let mut builder = Builder::new("robot", &description);

@@ -21,6 +21,7 @@ pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) 
         position_limits: None,
         velocity_limit: 10.0,
         effort_limit: 10.0,
+        measures_effort: true,
     };
     let axes = (0..drives).map(axis).collect();
     let mut builder = Builder::new("robot", &Description { axes, ..Description::default() });

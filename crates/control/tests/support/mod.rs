@@ -189,6 +189,7 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,
+        measures_effort: true,
     };
     let axes = (0..rules.axes.len()).map(axis).collect();
     let described = |signal: &types::Signal| SignalDescription {

@@ -4,17 +4,20 @@ use std::io;
 use std::time::Duration;
 
 use ethercat::al_status_code::AlStatusCode;
+use ethercat::debug_is_sentence;
 use ethercat::main_device::{BusError, ConfigurationError, MailboxError, SubDeviceError};
 use ethercat::pdo::FieldError;
 use ethercat::sdo::SdoValueError;
+use ethercat::time::span;
 use thiserror::Error;
 
 use crate::bring_up::BringUpError;
 use crate::link::{OpenError, RingError};
 
-/// Reason that a bus does not do as asked; [`Error::sub_device`] and [`Error::al_status_code`] look into it.
+/// Reason that a bus does not do as asked; [`Error::sub_device`] and [`Error::al_status_code`] look into it. `Debug` is its sentence, as
+/// `Display` is: a `main` that returns it prints that.
 #[non_exhaustive]
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum Error {
     /// The interface cannot be opened.
     #[error(transparent)]
@@ -35,7 +38,7 @@ pub enum Error {
     #[error(transparent)]
     BringUp(BringUpError),
     /// No SubDevice answers any more.
-    #[error("no SubDevice has answered for {after:?}: check cables and power")]
+    #[error("no SubDevice has answered for {}: check cables and power", span(*after))]
     Lost {
         /// Time without any reply.
         after: Duration,
@@ -79,7 +82,7 @@ pub enum Error {
 
 /// Reason that an SDO cannot be read or written.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[derive(Clone, Copy, PartialEq, Error)]
 pub enum SdoError {
     /// The transfer failed.
     #[error(transparent)]
@@ -88,6 +91,8 @@ pub enum SdoError {
     #[error(transparent)]
     Value(#[from] SdoValueError),
 }
+
+debug_is_sentence!(Error, SdoError);
 
 impl Error {
     /// Place of the SubDevice that it is about, if it is about one.

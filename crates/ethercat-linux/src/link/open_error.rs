@@ -8,7 +8,7 @@ use super::lock::Owner;
 
 /// Reason that an interface could not be opened.
 #[non_exhaustive]
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum OpenError {
     /// No interface has this name.
     #[error("interface {interface}: there is none of this name; name one of: {present}")]
@@ -163,6 +163,8 @@ pub enum OpenError {
         source: io::Error,
     },
 }
+
+ethercat::debug_is_sentence!(OpenError);
 
 #[cfg(test)]
 mod tests {

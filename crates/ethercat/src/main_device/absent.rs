@@ -51,8 +51,8 @@ impl MainDevice {
             }
         }
         for number in 0..self.strangers.len() {
-            let (place, identity) = self.strangers[number];
-            self.tell(Event::Stranger { place, identity, known: None });
+            let presence::Stranger { place, identity, expected } = self.strangers[number];
+            self.tell(Event::Stranger { place, identity, expected, known: None });
         }
     }
 

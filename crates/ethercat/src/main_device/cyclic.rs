@@ -59,6 +59,8 @@ pub(super) struct Cyclic {
     services_on_the_way: u16,
     /// Cycles in a row, of one layout, with every working counter right.
     whole_cycles: u32,
+    /// The first datagram of the last cycle in which somebody's part was missing.
+    pub(super) short: Option<(usize, WorkingCounter)>,
     /// Members that are not counted.
     absent: usize,
     /// Somebody who is not counted yet is about to take part: others share no datagram with it meanwhile.
@@ -270,6 +272,9 @@ impl Cyclic {
         let all = is_whole || self.end_of_each(report);
         report.all_fresh = all && report.frames_lost == 0;
         self.whole_cycles = if report.all_fresh { self.whole_cycles.saturating_add(1) } else { 0 };
+        let is_short = |(_, it): &(usize, WorkingCounter)| !it.is_complete();
+        self.short =
+            if report.all_fresh { None } else { self.working_counters().enumerate().find(is_short) };
         self.spread_next = match self.spread {
             true => self.joining || self.whole_cycles < WHOLE_AGAIN,
             false => may_spread && (self.joining || report.working_counter_errors > 0),

@@ -5,14 +5,15 @@ mod sub_device;
 pub use sub_device::SubDeviceError;
 
 use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::string::String;
-use alloc::string::ToString;
 use core::time::Duration;
 
 use thiserror::Error;
 
 use crate::al::AlState;
 use crate::sii::Identity;
+use crate::time::span;
 use crate::wire::MacAddress;
 
 /// A bring-up that failed.
@@ -20,7 +21,10 @@ use crate::wire::MacAddress;
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BusError {
     /// No SubDevice answers.
-    #[error("no SubDevice answers: check the cable, the power of the first SubDevice and the interface")]
+    #[error(
+        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface; of a closed ring none answers at \
+         one end alone: name its second interface, too (--second-iface)"
+    )]
     Empty,
     /// Replies come back with our own source address.
     #[error(
@@ -199,8 +203,9 @@ pub enum BusError {
     },
     /// Broadcasts are answered, and their end does not come.
     #[error(
-        "the bus does not settle: register {register:#06x} of all SubDevices was asked for {after:?}, and the last count \
-         was {found}; check cables and power"
+        "the bus does not settle: register {register:#06x} of all SubDevices was asked for {}, and the last count \
+         was {found}; check cables and power",
+        span(*after)
     )]
     Unsettled {
         /// The one not through yet.
@@ -220,9 +225,9 @@ pub enum BusError {
     },
     /// Working counters never became whole in SafeOp.
     #[error(
-        "process data has not been whole for {after:?} on the way to Op: datagram {datagram} came back with working \
-         counter {}, expected {expected}; check that the SubDevices answer within the period",
-        received.map_or("none".to_owned(), |it| it.to_string())
+        "process data has not been whole for {} on the way to Op: {}; check that the SubDevices answer within the period",
+        span(*after),
+        not_whole(*datagram, *expected, *received)
     )]
     IncompleteProcessData {
         /// Time waited.
@@ -231,9 +236,33 @@ pub enum BusError {
         datagram: usize,
         /// Value expected.
         expected: u16,
-        /// Value found.
+        /// Value found; `None` where its frame did not come back. The expected one where all were right in the last cycle, and too seldom
+        /// before.
         received: Option<u16>,
     },
+    /// The reference clock's time, which SYNC0 waits for, never came in SafeOp.
+    #[error(
+        "the time of the reference clock has not come back for {} on the way to Op, though frames have: check the cables and the \
+         SubDevice with the reference clock",
+        span(*after)
+    )]
+    NoReferenceTime {
+        /// Time waited.
+        after: Duration,
+    },
+}
+
+/// Datagram of process data that is not whole.
+fn not_whole(datagram: usize, expected: u16, received: Option<u16>) -> String {
+    match received {
+        Some(received) if received == expected => {
+            "it was in the last cycle, but not in enough in a row".to_owned()
+        }
+        Some(received) => {
+            format!("datagram {datagram} came back with working counter {received}, expected {expected}")
+        }
+        None => format!("the frame with datagram {datagram} did not come back"),
+    }
 }
 
 /// The word for `count` of them.

@@ -72,7 +72,6 @@ use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
 use crate::redundancy::Ring;
-use crate::sii::Identity;
 use crate::time::Instant;
 use crate::wire::frame;
 
@@ -127,7 +126,7 @@ pub struct MainDevice {
     /// Positions of those found, until they have their addresses; `None` for strangers.
     assigned: Vec<Option<u16>>,
     /// Strangers found on the way up, by their places in the order of processing.
-    strangers: Vec<(u16, Identity)>,
+    strangers: Vec<presence::Stranger>,
     workers: Workers,
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.

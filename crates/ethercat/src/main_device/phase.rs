@@ -17,7 +17,7 @@ use super::limits::{self, Limits};
 use super::open_ring::{self, OpenRing};
 use super::plan::{self, Action};
 use super::presence;
-use super::report::{BringUpPhase, Event};
+use super::report::{BringUpPhase, Event, WorkingCounter};
 use super::sub_device::SubDevice;
 use super::worker::{Worker, Workers};
 
@@ -375,10 +375,15 @@ impl MainDevice {
     }
 
     fn incomplete_process_data(&self, now: Instant) -> BusError {
-        let mut counters = self.cycle.working_counters().enumerate();
-        let wrong = counters.find(|(_, it)| !it.is_complete());
-        let (datagram, it) = wrong.unwrap_or_default();
+        let short = self.cycle.short;
         let after = now.since(self.phase_since);
+        let comes_back = short.is_none_or(|(_, it)| it.received.is_some());
+        // Before SYNC0 starts, some are not asked to take part.
+        if comes_back && self.reference.is_some() && self.reference_time.is_none() {
+            return BusError::NoReferenceTime { after };
+        }
+        let whole = WorkingCounter { expected: 0, received: Some(0) };
+        let (datagram, it) = short.unwrap_or((0, whole));
         BusError::IncompleteProcessData { after, datagram, expected: it.expected, received: it.received }
     }
 

@@ -2,6 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::sii::Identity;
 
@@ -297,19 +298,66 @@ impl<'a> Alignment<'a> {
     }
 }
 
-/// The SubDevices of a bus by the positions described: those found, each in its place, and those absent. The second list is of
-/// strangers: their places in the order of processing, and who they are.
+/// A place between two SubDevices that are known, at which somebody stands who is not.
+pub(super) struct Gap {
+    /// Ranks between the two in the order of processing.
+    pub(super) ranks: Range<usize>,
+    /// Others who are not known, between the first of the two and the place.
+    pub(super) earlier: usize,
+    /// All who are not known between the two, the one at the place included.
+    pub(super) there: usize,
+}
+
+impl Gap {
+    /// The gap around `place` of `count`; `rank`: that of who stands at a place in the order of processing, which has `all`.
+    pub(super) fn around(
+        place: usize,
+        count: usize,
+        all: usize,
+        rank: impl Fn(usize) -> Option<usize>,
+    ) -> Self {
+        let place = place.min(count);
+        let first = (0..place).rev().find_map(&rank).map_or(0, |it| it + 1);
+        let end = (place..count).find_map(&rank).unwrap_or(all);
+        let earlier = (0..place).rev().take_while(|&it| rank(it).is_none()).count();
+        let there = earlier + (place..count).take_while(|&it| rank(it).is_none()).count();
+        Self { ranks: first..end, earlier, there }
+    }
+
+    /// Those of `order` between the two who are missing.
+    pub(super) fn missing<'a, M: Fn(u16) -> bool>(
+        &self,
+        order: &'a [u16],
+        is_missing: M,
+    ) -> impl Iterator<Item = u16> + use<'a, M> {
+        let between = order.get(self.ranks.clone()).unwrap_or(&[]);
+        between.iter().copied().filter(move |&it| is_missing(it))
+    }
+}
+
+/// Somebody on the bus who is not described.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stranger {
+    /// Place in the order of processing.
+    pub(super) place: u16,
+    pub(super) identity: Identity,
+    /// Position of the absent one who has that place.
+    pub(super) expected: Option<u16>,
+}
+
+/// The SubDevices of a bus by the positions described: those found, each in its place, and those absent; and strangers.
 pub(super) fn merge(
     found: Vec<SubDevice>,
     assigned: &[Option<u16>],
     described: &[SubDeviceConfiguration],
-) -> (Vec<SubDevice>, Vec<(u16, Identity)>) {
+) -> (Vec<SubDevice>, Vec<Stranger>) {
+    let count = found.len();
     let parents: Vec<_> = found.iter().map(|it| it.upstream).collect();
     let mut processed: Vec<(u16, u16)> = Vec::new();
     let (mut there, mut strangers) = (vec![None; described.len()], Vec::new());
     for (it, position) in found.into_iter().zip(assigned) {
         let Some(position) = *position else {
-            strangers.push((it.processed, it.identity));
+            strangers.push(Stranger { place: it.processed, identity: it.identity, expected: None });
             continue;
         };
         // Strangers on the way there count as cable.
@@ -323,7 +371,7 @@ pub(super) fn merge(
         there[usize::from(position)] = Some(SubDevice { position, upstream, ..it });
     }
     processed.sort_unstable();
-    let mut order: Vec<u16> = processed.into_iter().map(|(_, position)| position).collect();
+    let mut order: Vec<u16> = processed.iter().map(|&(_, position)| position).collect();
     let mut all = Vec::with_capacity(described.len());
     for (position, (it, configuration)) in (0..).zip(there.into_iter().zip(described)) {
         let is_there = it.is_some();
@@ -340,6 +388,18 @@ pub(super) fn merge(
     }
     for (place, &position) in (0..).zip(&order) {
         all[usize::from(position)].processed = place;
+    }
+    let rank = |place: usize| {
+        let at = processed.iter().find(|(it, _)| usize::from(*it) == place);
+        at.map(|&(_, position)| usize::from(all[usize::from(position)].processed))
+    };
+    let stays_away = |position: u16| {
+        let it = &all[usize::from(position)];
+        it.is_absent && it.mark.presence != Presence::HotConnect
+    };
+    for it in &mut strangers {
+        let gap = Gap::around(it.place.into(), count, order.len(), rank);
+        it.expected = gap.missing(&order, stays_away).nth(gap.earlier);
     }
     (all, strangers)
 }

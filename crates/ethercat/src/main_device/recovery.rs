@@ -29,6 +29,7 @@ use super::configuration::Presence;
 use super::error::SubDeviceError;
 use super::others;
 use super::phase::Phase;
+use super::presence;
 use super::report::Event;
 use super::sub_device::SubDevice;
 
@@ -142,11 +143,12 @@ pub(super) struct Recovery {
 
 impl Recovery {
     /// Room for these, of whom some may be absent, beside the strangers that stand on the bus already.
-    pub(super) fn new(sub_devices: &[SubDevice], there: &[(u16, Identity)]) -> Self {
+    pub(super) fn new(sub_devices: &[SubDevice], there: &[presence::Stranger]) -> Self {
         let mut order: Vec<u16> = (0..sub_devices.len() as u16).collect();
         order.sort_by_key(|&position| sub_devices[usize::from(position)].processed);
         let mut strangers = Vec::with_capacity(STRANGERS);
-        let told = |&(place, identity)| Stranger { place, identity, is_told: true };
+        let told =
+            |it: &presence::Stranger| Stranger { place: it.place, identity: it.identity, is_told: true };
         strangers.extend(there.iter().take(STRANGERS).map(told));
         let member = |it: &SubDevice| {
             let may_leave = it.mark.presence != Presence::Required;

@@ -175,6 +175,8 @@ pub enum Event {
         place: u16,
         /// Its identity.
         identity: Identity,
+        /// Position of the SubDevice that is missing and has its place there, where there is one.
+        expected: Option<u16>,
         /// Position of the one SubDevice missing that has this identity, where it is not in its place: two may have changed places.
         known: Option<u16>,
     },

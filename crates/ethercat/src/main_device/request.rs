@@ -6,6 +6,7 @@ use core::time::Duration;
 use thiserror::Error;
 
 use crate::sdo_abort::AbortCode;
+use crate::time::span;
 use crate::wire::coe::{CoeFormatError, ListType, ValueInfo};
 use crate::wire::mailbox::{self, MailboxFormatError};
 
@@ -92,7 +93,8 @@ pub enum MailboxError {
     Timeout(Duration),
     /// Answers came, but the transfer was not over in time.
     #[error(
-        "not over after {after:?}: {bytes} bytes in {answers} answers; the SubDevice is stuck, restart it"
+        "not over after {}: {bytes} bytes in {answers} answers; the SubDevice is stuck, restart it",
+        span(*after)
     )]
     Unfinished {
         /// Time given to it.

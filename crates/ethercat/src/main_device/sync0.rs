@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use types::time::nanoseconds;
+use types::time::{nanoseconds, span};
 
 use crate::register::dc;
 use crate::wire::{read_u32, read_u64};
@@ -105,7 +105,7 @@ pub enum SyncMiss {
 impl core::fmt::Display for SyncMiss {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Late(by) => write!(f, "its start time had passed when it was activated, {by:?} before it was read back"),
+            Self::Late(by) => write!(f, "its start time had passed when it was activated, {} before it was read back", span(*by)),
             Self::NotTaken => f.write_str(
                 "its ESC does not take the activation, register 0x0981: its application may keep the SYNC unit, register 0x0980",
             ),

@@ -178,6 +178,7 @@ pub(super) fn builder(
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,
+        measures_effort: true,
     };
     let description =
         Description { axes: (0..axes).map(axis).collect(), signals, ..Description::default() };

@@ -20,7 +20,7 @@ pub struct BusClient {
 }
 
 /// Reason for a request without its answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BusError {
     /// The server, the cycle or the SubDevice refused; with the SDO abort code, if there is one.
@@ -38,6 +38,8 @@ pub enum BusError {
     #[error("the connection to the bus failed: {0}")]
     Failed(#[from] std::io::Error),
 }
+
+types::debug_is_sentence!(BusError);
 
 impl BusClient {
     pub(crate) fn new(socket: OwnedFd) -> Self {

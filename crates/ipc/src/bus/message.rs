@@ -394,10 +394,12 @@ pub enum Happening {
     Recovered { position: usize, anew: bool },
     /// A try to bring it back failed; none: it is left alone until it vanishes and comes again.
     NotRecovered { position: usize, text: String, again_in_ns: Option<u64> },
-    /// A SubDevice stands on the bus that is none of those it was brought up with; `place`: in the order of frames. `known`: it is the missing one
-    /// of this position by its identity, and not in its place.
+    /// A SubDevice stands on the bus that is none of those it was brought up with; `place`: in the order of frames. `expected`: position of the
+    /// missing one that has this place. `known`: it is the missing one of this position by its identity, and not in its place.
     Stranger {
         place: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<usize>,
         known: Option<usize>,
         vendor_id: u32,
         product_code: u32,

@@ -141,6 +141,7 @@ fn next_event(event: &Happening) -> Option<Happening> {
         Recovered { .. } => NotRecovered { position, text, again_in_ns: None },
         NotRecovered { .. } => Stranger {
             place: 3,
+            expected: Some(3),
             known: Some(position),
             vendor_id: 1,
             product_code: 2,

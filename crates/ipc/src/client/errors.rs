@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;
 
+use types::debug_is_sentence;
+
 use crate::region::RegionError;
 use crate::service::protocol::{Reply, Status};
 
 /// Reason for a failed attach.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
     /// There is no socket, or it is left over from a dead cycle.
@@ -64,7 +66,7 @@ pub enum AttachError {
 }
 
 /// Reason for a refusal. Where there is a text, it is the server's.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// Another process has it.
@@ -103,7 +105,7 @@ pub enum Refusal {
 }
 
 /// Reason for not finding the one running cycle.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
     /// No cycle runs.
@@ -166,7 +168,7 @@ fn list(found: &[Running]) -> String {
 }
 
 /// Reason for a refused command lease.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
     /// Another process holds it.
@@ -193,7 +195,7 @@ pub enum LeaseError {
 }
 
 /// Reason for a signal that was not forced or released.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ForceError {
     /// This user may not command, or the robot file lets nobody force.
@@ -212,7 +214,7 @@ pub enum ForceError {
 
 /// Reason for a process that did not become the controller.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ControllerError {
     /// Another process is it.
     #[error("process {process} is the controller: end it first")]
@@ -238,7 +240,7 @@ pub enum ControllerError {
 }
 
 /// Reason for a port that was not opened.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PortError {
     /// There is no such port.
@@ -277,3 +279,5 @@ pub enum PortError {
     #[error(transparent)]
     Attach(AttachError),
 }
+
+debug_is_sentence!(AttachError, Refusal, FindError, LeaseError, ForceError, ControllerError, PortError);

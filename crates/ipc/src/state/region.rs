@@ -117,7 +117,7 @@ impl Reader {
 }
 
 /// Reason for a missing state or missing diagnostics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// Nothing was published yet.
@@ -129,6 +129,8 @@ pub enum ReadError {
     )]
     Torn,
 }
+
+types::debug_is_sentence!(ReadError);
 
 /// Attempts of one read. The writer laps a reader only once in as many cycles as there are slots, less one.
 pub(super) const ATTEMPTS: u32 = 64;

@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 /// Reason for an answer that did not come.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
     /// No such program runs.
@@ -66,6 +66,8 @@ pub enum AskError {
         error: io::Error,
     },
 }
+
+types::debug_is_sentence!(AskError);
 
 impl Client {
     /// Connects to the program of this kind and name, of this user or of root; without a name to the only one.

@@ -77,6 +77,7 @@ pub(crate) fn description() -> Description {
         position_limits: None,
         velocity_limit: 1.0,
         effort_limit: 1.0,
+        measures_effort: true,
     };
     Description {
         robot: "two axes".into(),

@@ -46,6 +46,14 @@ impl Ports {
     }
 }
 
+/// Process data of a robot, as its bus in PreOp tells it.
+#[derive(Debug)]
+pub(crate) struct InPreOp {
+    pub(crate) signals: Vec<Signal>,
+    /// For each axis, whether its drive tells its torque.
+    pub(crate) measures_torque: Vec<bool>,
+}
+
 /// Holder of the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MovedBy {
@@ -60,10 +68,13 @@ pub(crate) fn interface(
     robot: &RobotConfig,
     name: &str,
     moved_by: MovedBy,
-    signals: &[Signal],
+    InPreOp { signals, measures_torque }: &InPreOp,
 ) -> Result<Interface, Error> {
     let (sensors, described) = (signals::sensors(robot, signals), signals::described(robot, signals));
-    let described = Description { signals: described, sensors, ..description(robot, moved_by)? };
+    let mut described = Description { signals: described, sensors, ..description(robot, moved_by)? };
+    for (axis, &measures) in described.axes.iter_mut().zip(measures_torque) {
+        axis.measures_effort = measures;
+    }
     let mut builder = Builder::new(name, &described);
     if robot.ipc.force {
         builder.forces(signals);
@@ -148,6 +159,7 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         position_limits: axis.limits.position.map(|(lowest, highest)| (lowest.0, highest.0)),
         velocity_limit: axis.limits.velocity.0,
         effort_limit: axis.limits.torque.0,
+        measures_effort: true,
     }
 }
 

@@ -77,18 +77,6 @@ impl Timed {
     }
 }
 
-/// Reads a line of a script: a time since the start, and a fault. `None` for an empty line.
-pub(super) fn scripted(line: &str, targets: &Targets) -> Result<Option<(Duration, Timed)>, FaultError> {
-    let line = line.split_once('#').map_or(line, |(before, _)| before);
-    if line.trim().is_empty() {
-        return Ok(None);
-    }
-    let mut words = Words::of(line, targets);
-    let at = words.time("a time since the start")?;
-    let timed = words.timed()?;
-    words.end().map(|()| Some((at, timed)))
-}
-
 /// One word and its column.
 #[derive(Clone, Copy, Debug)]
 struct Word<'t> {
@@ -97,7 +85,7 @@ struct Word<'t> {
 }
 
 /// Words of a line, taken from the left.
-struct Words<'t> {
+pub(super) struct Words<'t> {
     words: Vec<Word<'t>>,
     next: usize,
     /// Column behind the last.
@@ -313,7 +301,7 @@ const SHARE_OR_COUNT: &str = "a share of the frames, as 2.5%, or a number of the
 const SUB_DEVICE_AND_PORT: &str = "a SubDevice and its port, as 2:1";
 
 impl<'t> Words<'t> {
-    fn of(line: &'t str, targets: &'t Targets) -> Self {
+    pub(super) fn of(line: &'t str, targets: &'t Targets) -> Self {
         let mut words = Vec::new();
         let mut behind = 1;
         for text in line.split_whitespace() {
@@ -326,7 +314,7 @@ impl<'t> Words<'t> {
         Self { words, next: 0, behind, targets }
     }
 
-    fn timed(&mut self) -> Found<Timed> {
+    pub(super) fn timed(&mut self) -> Found<Timed> {
         let subjects = Self::SUBJECTS.map(|(name, read)| (name, Some(read)));
         let fault = match self.choice(&[&subjects[..], &[("clear", None)]].concat())? {
             Some(read) => read(self)?,
@@ -343,7 +331,7 @@ impl<'t> Words<'t> {
         Ok(Timed { fault, lasting: Some(lasting) })
     }
 
-    fn end(&self) -> Found<()> {
+    pub(super) fn end(&self) -> Found<()> {
         let more = self.words.get(self.next);
         more.map_or(Ok(()), |word| Err(word.is_not("the end of the line", "leave it out")))
     }
@@ -452,7 +440,7 @@ impl<'t> Words<'t> {
         port.map(|port| Port { position, port }).ok_or_else(|| word.is_not(&there(), "correct the port"))
     }
 
-    fn time(&mut self, expected: &str) -> Found<Duration> {
+    pub(super) fn time(&mut self, expected: &str) -> Found<Duration> {
         let expected = format!("{expected}, as 500us or 1.5s");
         let word = self.take(&expected)?;
         duration::parse(word.text).map_err(|_| word.is_not(&expected, "correct it"))

@@ -14,7 +14,7 @@ use std::time::Duration;
 use robot::{FileError, duration};
 use thiserror::Error;
 
-use super::grammar::{FaultError, scripted};
+use super::grammar::{FaultError, Words};
 use super::{Targets, Timed};
 
 /// Faults with their times since the start, in their order.
@@ -26,7 +26,7 @@ pub struct Script {
 /// Everything that is wrong with a script, at least one thing; those beyond the first [`MOST_SHOWN`] are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ScriptErrors {
-    /// In the order of lines.
+    /// In the order of lines, each with its file and line.
     pub errors: Vec<FileError>,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for ScriptErrors {
         f.write_str(&shown.join("\n"))?;
         match self.errors.len().saturating_sub(MOST_SHOWN) {
             0 => Ok(()),
-            more => write!(f, "\n{more} more lines are wrong"),
+            more => write!(f, "\n{more} more errors"),
         }
     }
 }
@@ -63,15 +63,14 @@ impl Script {
         let (mut steps, mut errors) = (Vec::<(Duration, Timed)>::new(), Vec::new());
         let mut latest = (Duration::ZERO, 0);
         for (line, content) in (1..).zip(text.lines()) {
-            match scripted(content, targets) {
-                Ok(None) => {}
-                Ok(Some((at, _))) if at < latest.0 => {
-                    errors.push(goes_back(content, at, latest).at(file, line))
-                }
-                Ok(Some(step)) => {
-                    latest = (step.0, line);
-                    steps.push(step);
-                }
+            let Some(Scripted { at, fault }) = scripted(content, targets) else { continue };
+            match at {
+                Some(at) if at < latest.0 => errors.push(goes_back(content, at, latest).at(file, line)),
+                Some(at) => latest = (at, line),
+                None => {}
+            }
+            match fault {
+                Ok(timed) => steps.extend(at.map(|at| (at, timed))),
                 Err(error) => errors.push(error.at(file, line)),
             }
         }
@@ -91,6 +90,29 @@ impl Script {
             self.steps.iter().map(|(at, timed)| at.saturating_add(timed.lasting.unwrap_or_default()));
         ends.max().unwrap_or_default()
     }
+}
+
+/// Line of a script that is not empty.
+#[derive(Debug)]
+struct Scripted {
+    /// Time since the start, where it can be read.
+    at: Option<Duration>,
+    fault: Result<Timed, FaultError>,
+}
+
+/// Reads a line of a script: a time since the start, and a fault. `None` for an empty line.
+fn scripted(line: &str, targets: &Targets) -> Option<Scripted> {
+    let line = line.split_once('#').map_or(line, |(before, _)| before);
+    if line.trim().is_empty() {
+        return None;
+    }
+    let mut words = Words::of(line, targets);
+    let at = words.time("a time since the start");
+    let fault = at.clone().and_then(|_| {
+        let timed = words.timed()?;
+        words.end().map(|()| timed)
+    });
+    Some(Scripted { at: at.ok(), fault })
 }
 
 impl FaultError {

@@ -269,6 +269,8 @@ fn of_a_script_every_wrong_line_is_told() {
         "faults.txt:5:4: found \"powr\", expected power, ",
         "faults.txt:6:1: found \"3\", expected a time since the start, as 500us or 1.5s: correct it",
         "faults.txt:7:3: the line ends, expected power, ",
+        "faults.txt:8:3: the time goes back to 2500ms, expected at least 3s, the time of line 7: put the lines",
+        "faults.txt:9:1: the time goes back to 2s, expected at least 3s, the time of line 7: put the lines",
         "faults.txt:9:11: found \"2\", expected the end of the line: leave it out",
         "faults.txt:10:15: found \"9:1\", expected a SubDevice",
     ];
@@ -278,7 +280,7 @@ fn of_a_script_every_wrong_line_is_told() {
     }
     let many = "x\n".repeat(1000);
     let told = Script::parse(&many, "many", &targets()).unwrap_err().to_string();
-    assert!(told.lines().count() == 21 && told.ends_with("980 more lines are wrong"), "{told}");
+    assert!(told.lines().count() == 21 && told.ends_with("980 more errors"), "{told}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::{IpcPlace, Settings, explain};
 use crate::compose::configuration::cycle;
-use crate::compose::ipc::MovedBy;
+use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{axes, controller, signals};
 use crate::robot::Parts;
@@ -62,8 +62,8 @@ impl Settings {
         }
         self.bring_up(robot, &mut main_device, &mut link, reporter)?;
         // The signals of an IPC are known in PreOp.
-        let signals = self.signals(robot, &mut main_device, &mut link);
-        let around = match signals.and_then(|signals| self.around(robot, control, signals)) {
+        let in_pre_op = self.in_pre_op(robot, &mut main_device, &mut link);
+        let around = match in_pre_op.and_then(|in_pre_op| self.around(robot, control, in_pre_op)) {
             Ok(around) => around,
             Err(error) => {
                 self.take_down(&mut main_device, &mut link)?;
@@ -126,25 +126,27 @@ impl Settings {
         checked
     }
 
-    /// Signals of a bus in PreOp.
-    fn signals(
+    /// Process data of a bus in PreOp.
+    fn in_pre_op(
         &self,
         robot: &RobotConfig,
         main_device: &mut MainDevice,
         link: &mut RobotLink,
-    ) -> Result<Vec<Signal>, Error> {
+    ) -> Result<InPreOp, Error> {
+        let measures_torque = axis::measure_torque(&axes::axes(robot), main_device);
         let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
-        signals::signals(robot, &typed_mappings(&mut pump)?)
+        let signals = signals::signals(robot, &typed_mappings(&mut pump)?)?;
+        Ok(InPreOp { signals, measures_torque })
     }
 
-    /// IPC and controller of a robot with these signals.
+    /// IPC and controller of a robot with this process data.
     fn around(
         &self,
         robot: &RobotConfig,
         control: Control<'_>,
-        signals: Vec<Signal>,
+        in_pre_op: InPreOp,
     ) -> Result<Around, Error> {
-        let (ipc, server, ports, devices, guests) = match self.open_ipc(robot, &control, &signals)? {
+        let (ipc, server, ports, devices, guests) = match self.open_ipc(robot, &control, &in_pre_op)? {
             Opened::Open(open) => {
                 let Open { ipc, server, ports, devices, guests } = *open;
                 (Some(ipc), Ok(server), Some(ports), Some(devices), Some(guests))
@@ -157,7 +159,7 @@ impl Settings {
             Control::Own(make) => make(&mut Parts { ports }),
             Control::AsDescribed => Box::new(controller::controllers(robot, ports)?),
         };
-        Ok(Around { ipc, server, devices, guests, external, controller, signals })
+        Ok(Around { ipc, server, devices, guests, external, controller, signals: in_pre_op.signals })
     }
 
     /// Opens the IPC, unless there is to be none.
@@ -165,7 +167,7 @@ impl Settings {
         &self,
         robot: &RobotConfig,
         control: &Control<'_>,
-        signals: &[Signal],
+        in_pre_op: &InPreOp,
     ) -> Result<Opened, Error> {
         let name = match &self.ipc {
             IpcPlace::Nowhere => return Ok(Opened::Closed(None)),
@@ -176,7 +178,7 @@ impl Settings {
             Control::Own(_) => MovedBy::Own,
             Control::AsDescribed => MovedBy::Controllers,
         };
-        let opened = server::open(robot, name, moved_by, signals, self.wire.interface.is_none())?;
+        let opened = server::open(robot, name, moved_by, in_pre_op, self.wire.interface.is_none())?;
         Ok(opened.map_or_else(|why| Opened::Closed(Some(why)), |open| Opened::Open(Box::new(open))))
     }
 

@@ -4,12 +4,11 @@ use control::ipc::Ipc;
 use ipc::bus::Guests;
 use ipc::server::{OpenError, PlaceError, Server};
 use robot::RobotConfig;
-use types::Signal;
 
 use super::name::name;
 use super::side_tasks::{self, Devices};
 use crate::Error;
-use crate::compose::ipc::{Interface, MovedBy, Ports, interface};
+use crate::compose::ipc::{InPreOp, Interface, MovedBy, Ports, interface};
 
 /// An IPC that is open.
 pub(super) struct Open {
@@ -34,13 +33,13 @@ pub(super) fn open(
     robot: &RobotConfig,
     asked: Option<&str>,
     moved_by: MovedBy,
-    signals: &[Signal],
+    in_pre_op: &InPreOp,
     simulated: bool,
 ) -> Result<Result<Open, String>, Error> {
     let name = name(robot, asked);
     for attempt in 1..=MOST_OF_A_NAME {
         let Some(name) = name.attempt(attempt) else { break };
-        let Interface { mut builder, rules, ports } = interface(robot, &name.name, moved_by, signals)?;
+        let Interface { mut builder, rules, ports } = interface(robot, &name.name, moved_by, in_pre_op)?;
         let devices = side_tasks::devices(robot, simulated, &mut builder)?;
         if let Some(folder) = &name.folder {
             builder.folder(folder);

@@ -55,6 +55,7 @@ fn description() -> Description {
         position_limits: Some((-1.0, 1.0)),
         velocity_limit: 2.0,
         effort_limit: 5.0,
+        measures_effort: true,
     };
     let controller = |name: &str, kind, axes: &[usize]| ControllerDescription {
         name: name.into(),

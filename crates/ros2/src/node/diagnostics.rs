@@ -368,6 +368,7 @@ mod tests {
             position_limits: None,
             velocity_limit: 1.0,
             effort_limit: 1.0,
+            measures_effort: true,
         };
         Description { axes: vec![axis("a"), axis("b")], ..Description::default() }
     }

@@ -187,6 +187,7 @@ mod tests {
             position_limits: Some((-1.0, 1.0)),
             velocity_limit: 2.0,
             effort_limit: 5.0,
+            measures_effort: true,
         };
         let controller = ControllerDescription {
             name: "arm".into(),

@@ -191,6 +191,7 @@ fn description() -> Description {
         position_limits: None,
         velocity_limit: 20.0,
         effort_limit: 5.0,
+        measures_effort: true,
     };
     let signal = |name: &str, sub_device: &str, kind, direction| SignalDescription {
         name: name.into(),

@@ -365,7 +365,10 @@ fn a_stranger_in_between_stays_in_init_and_is_named() {
     let described_as = vec![required("first", 1), optional("second", 2), required("third", 3)];
     let devices = vec![device(1, 0), device(8, 0), device(3, 0)];
     let mut rig = in_op(described(described_as), Segment::new(devices), &[]);
-    let is_it = |it: &Event| matches!(it, Event::Stranger { place: 1, identity: found, .. } if *found == identity(8));
+    let is_it = |it: &Event| {
+        let Event::Stranger { place: 1, identity: found, expected, known: None } = it else { return false };
+        *found == identity(8) && *expected == Some(1)
+    };
     assert_eq!(count(&rig, is_it), 1, "{:?}", rig.events);
     assert_eq!(rig.segment.sub_devices()[1].al_status(), AlStatus::in_state(AlState::Init));
     assert!(rig.main_device.exchanged(0) && rig.main_device.exchanged(2));

@@ -79,8 +79,8 @@ struct AxisOutcome<'a> {
     position: f64,
     /// Rad/s.
     velocity: f64,
-    /// N m.
-    torque: f64,
+    /// N m; none where its drive does not map it.
+    torque: Option<f64>,
 }
 
 /// Lock of the cycle to the reference clock, and that clock against this host's.
@@ -198,7 +198,7 @@ impl<'a> Outcome<'a> {
                 error: in_fault.then(|| control::bus::error_code(report.error_code)),
                 position: report.feedback.position.0,
                 velocity: report.feedback.velocity.0,
-                torque: report.feedback.torque.0,
+                torque: report.measures_torque.then_some(report.feedback.torque.0),
             }
         });
         let sub_devices = robot.bus.sub_devices.iter().zip(&status.sub_devices).enumerate();
@@ -284,9 +284,10 @@ impl<'a> Outcome<'a> {
         }
         for axis in &self.axes {
             let AxisOutcome { name, mode, state, position, velocity, torque, .. } = axis;
+            let torque = torque.map_or_else(|| UNKNOWN.to_owned(), |torque| format!("{torque:.4}"));
             let _ = writeln!(
                 text,
-                "{name:<width$}  {mode:<4}  {state:<states$}{position:>15.4}{velocity:>17.4}{torque:>13.4}"
+                "{name:<width$}  {mode:<4}  {state:<states$}{position:>15.4}{velocity:>17.4}{torque:>13}"
             );
         }
         text
@@ -322,6 +323,9 @@ impl<'a> Outcome<'a> {
     }
 }
 
+/// Number that nobody tells.
+const UNKNOWN: &str = "-";
+
 /// Letters of a line that every terminal has.
 const COLUMNS: usize = 80;
 
@@ -341,7 +345,7 @@ a frame counts as lost when its reply is not there in time: on a simulated bus
 this machine held up the thread that answers; `onbeat doctor` says what to do\n\n";
 
 /// The state of an axis's drive, as CiA 402 spells it.
-pub(super) fn state(axis: &AxisReport) -> String {
+fn state(axis: &AxisReport) -> String {
     axis.state.map_or("no state".to_owned(), |state| state.to_string())
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use control::status::Status;
 use ethercat::main_device::BringUpPhase;
 use onbeat::{CycleEvent, LateCycle, Notice, Phase, Progress, Reporter};
+use record::RunSummary;
 use robot::RobotConfig;
 
 use super::chronicle::Chronicle;
-use super::outcome;
 use crate::words::live_line::LiveLine;
+use crate::words::sub_device_count;
 
 /// Reports a run on standard error.
 pub(super) struct RunReporter<'a> {
@@ -40,7 +41,7 @@ impl Reporter for RunReporter<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         self.chronicle.look(progress.status, progress.at);
         let lost = self.chronicle.lost();
-        self.live.show(|| line(progress, lost));
+        self.live.show(|| line(progress.phase, progress.status, progress.timing, lost));
     }
 
     fn late(&mut self, late: &LateCycle) {
@@ -57,14 +58,13 @@ impl Reporter for RunReporter<'_> {
 }
 
 /// The live line of a run with so many SubDevices lost.
-fn line(progress: &Progress<'_>, lost: usize) -> String {
-    let (status, timing) = (progress.status, progress.timing);
+fn line(phase: Phase, status: &Status, timing: &RunSummary, lost: usize) -> String {
     let states = match lost {
         0 => states(status),
-        lost => format!("{lost} without process data, {}", states(status)),
+        lost => format!("{} without process data, {}", sub_device_count(lost), states(status)),
     };
-    match progress.phase {
-        Phase::Stopping => format!("stopping: {states} ({})", status.phase),
+    match phase {
+        Phase::Stopping => format!("stopping, bus in phase {}: {states}", status.phase),
         Phase::Measuring if status.phase == BringUpPhase::Op => {
             let jitter = timing.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
             // The parts that fit on a narrow terminal come first.
@@ -76,19 +76,53 @@ fn line(progress: &Progress<'_>, lost: usize) -> String {
                 timing.working_counter_errors.count,
             )
         }
-        Phase::BringUp | Phase::Measuring => format!("{states} ({})", status.phase),
+        Phase::BringUp | Phase::Measuring => format!("bus in phase {}: {states}", status.phase),
     }
 }
 
-/// Number of axes in each state.
+/// Number of axes in each state: "5 axes in Operation enabled, 1 in Fault".
 fn states(status: &Status) -> String {
     let mut counts = BTreeMap::new();
     for axis in &status.axes {
-        *counts.entry(outcome::state(axis)).or_insert(0_usize) += 1;
+        let state = axis.state.map_or("without a state".to_owned(), |state| format!("in {state}"));
+        *counts.entry(state).or_insert(0_usize) += 1;
     }
     if counts.is_empty() {
         return "no axes".to_owned();
     }
-    let counts: Vec<String> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
-    counts.join(", ")
+    let noun = |place: usize, count: usize| match (place, count) {
+        (0, 1) => " axis",
+        (0, _) => " axes",
+        _ => "",
+    };
+    let counts = counts.iter().enumerate();
+    let counts = counts.map(|(place, (state, &count))| format!("{count}{} {state}", noun(place, count)));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use ethercat::cia402::State;
+
+    use super::*;
+
+    /// The live line says in which phase the bus is, and how many axes are in which state of CiA 402.
+    // feature(program): the live line of `run` tells the phase of the bus and the states of the axes in words of their own
+    #[test]
+    fn the_line_says_what_is_in_which_state() {
+        let timing = RunSummary::new(1_000_000);
+        let mut status = Status::initial(6, 6);
+        status.phase = BringUpPhase::ToSafeOp;
+        let of = |phase, status: &Status, lost| line(phase, status, &timing, lost);
+        assert_eq!(of(Phase::BringUp, &status, 0), "bus in phase To SafeOp: 6 axes without a state");
+        status.axes.iter_mut().for_each(|it| it.state = Some(State::SwitchOnDisabled));
+        assert_eq!(of(Phase::BringUp, &status, 0), "bus in phase To SafeOp: 6 axes in Switch on disabled");
+        status.phase = BringUpPhase::Op;
+        status.axes[1].state = Some(State::Fault);
+        let states = "1 axis in Fault, 5 in Switch on disabled";
+        let expected = format!("stopping, bus in phase Op: 2 SubDevices without process data, {states}");
+        assert_eq!(of(Phase::Stopping, &status, 2), expected);
+        let expected = format!("0 cycles, 0 lost, 0 overruns, 0 WKC errors | {states} | jitter <= 0 us");
+        assert_eq!(of(Phase::Measuring, &status, 0), expected);
+    }
 }

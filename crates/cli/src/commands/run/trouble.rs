@@ -216,7 +216,7 @@ mod tests {
         let status = Status::initial(6, 6);
         let standing = Standing { robot: &robot, status: &status, link_trouble: None };
         let verdict = standing.verdict(findings).unwrap_err().to_string();
-        verdict.split("\nonbeat: ").map(str::to_owned).collect()
+        verdict.lines().map(str::to_owned).collect()
     }
 
     // feature(program): exit codes, from one verdict for program and fault matrix

@@ -102,10 +102,10 @@ fn axis_object(picture: &Picture, place: usize, it: &Axis) -> Value {
         "stopped_with": words::stopped_with(it, &picture.description),
         "position": it.position,
         "velocity": it.velocity,
-        "effort": it.effort,
+        "effort": picture.effort(place),
         "target_position": it.target_position,
         "target_velocity": it.target_velocity,
         "target_effort": it.target_effort,
-        "error": picture.target_and_error(place).map(|(_, error)| error),
+        "error": picture.target_and_error(place).and_then(|(_, error)| error),
     })
 }

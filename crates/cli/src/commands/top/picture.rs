@@ -48,15 +48,21 @@ impl Picture {
         self.description.axes.get(axis).map_or("?", |axis| &axis.name)
     }
 
-    /// Set-point the axis was sent, and its distance from that: in the unit of its mode.
-    pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, f64)> {
+    /// Torque of an axis; `None` where its drive does not tell it.
+    pub(super) fn effort(&self, axis: usize) -> Option<f64> {
+        let measures = self.description.axes.get(axis).is_none_or(|it| it.measures_effort);
+        self.state.axes.get(axis).map(|it| it.effort).filter(|_| measures)
+    }
+
+    /// Set-point the axis was sent, and its distance from that, where it is known: in the unit of its mode.
+    pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, Option<f64>)> {
         let it = self.state.axes.get(axis)?;
         let (target, actual) = match self.description.axes.get(axis)?.mode {
-            CyclicMode::Position => (it.target_position, it.position),
-            CyclicMode::Velocity => (it.target_velocity, it.velocity),
-            CyclicMode::Torque => (it.target_effort, it.effort),
+            CyclicMode::Position => (it.target_position, Some(it.position)),
+            CyclicMode::Velocity => (it.target_velocity, Some(it.velocity)),
+            CyclicMode::Torque => (it.target_effort, self.effort(axis)),
         };
-        Some((target, target - actual))
+        Some((target, actual.map(|actual| target - actual)))
     }
 
     /// Since the last command taken over; `None` if there was none.

@@ -15,7 +15,7 @@ use rt::clock::Clock;
 
 /// Reason that two interfaces are no ring.
 #[non_exhaustive]
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum RingError {
     /// Both ends are one interface.
     #[error("interface {interface}: it is named as both ends of the ring, expected two interfaces")]
@@ -106,6 +106,8 @@ pub enum RingError {
         source: io::Error,
     },
 }
+
+ethercat::debug_is_sentence!(RingError);
 
 /// Fate of one copy of the frame that looks.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, PdoEntry};
 use crate::sii::{Identity, SiiError};
+use crate::time::span;
 
 use super::super::awaited::Awaited;
 use super::super::configuration::ExpectedIdentity;
@@ -77,7 +78,8 @@ pub enum SubDeviceError {
     },
     /// It answers now and then, and gets no further.
     #[error(
-        "no progress for {after:?}, waiting for {awaited}: check its power, the cable to it and what else is on the wire"
+        "no progress for {}, waiting for {awaited}: check its power, the cable to it and what else is on the wire",
+        span(*after)
     )]
     Stuck {
         /// Action at which it stood.

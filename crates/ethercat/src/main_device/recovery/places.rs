@@ -1,7 +1,7 @@
 //! Places in which SubDevices without an address stand, by a survey.
 
 use crate::main_device::configuration::Presence;
-use crate::main_device::presence;
+use crate::main_device::presence::{self, Gap};
 use crate::main_device::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
 use crate::main_device::worker::Before;
 use crate::register::DlStatus;
@@ -23,21 +23,11 @@ impl Recovery {
             return Some(position).filter(|&it| self.is_lost(it));
         }
         let known = |position: u16| &sub_devices[usize::from(position)];
-        let stays = |it: u16| known(it).mark.presence != Presence::HotConnect;
-        let is_lost = |it: &&u16| self.is_lost(**it) && stays(**it);
         let can_be = |it: u16| known(it).can_be(found, alias);
-        let order_of = |station: &u16| {
-            let position = station.checked_sub(FIRST_STATION_ADDRESS)?;
-            sub_devices.get(usize::from(position)).map(|it| usize::from(it.processed))
-        };
-        let stations = self.survey.stations();
-        let (before, behind) = stations.split_at(usize::from(place).min(stations.len()));
-        let first = before.iter().rev().find_map(order_of).map_or(0, |it| it + 1);
-        let end = behind.iter().find_map(order_of).unwrap_or(self.order.len());
-        let missing = || self.order.get(first..end).unwrap_or(&[]).iter().filter(is_lost);
         // Others without an address, between the same neighbours: each takes one of the missing, in their order.
-        let earlier = before.iter().rev().take_while(|it| order_of(it).is_none()).count();
-        let there = earlier + behind.iter().take_while(|it| order_of(it).is_none()).count();
+        let gap = self.gap(place, sub_devices);
+        let Gap { earlier, there, .. } = gap;
+        let missing = || self.missing(&gap, sub_devices);
         let is_beyond = |far: u16, near: u16| {
             let upstream = |it: u16| known(it).upstream.map(|it| it.position);
             core::iter::successors(upstream(far), |&it| upstream(it)).any(|it| it == near)
@@ -46,31 +36,59 @@ impl Recovery {
         let mut same = sub_devices.iter().filter(|it| found.serial != 0 && it.identity == found);
         if let (Some(same), None) = (same.next(), same.next()) {
             // Where all of the missing are there, each is in its place, or they have changed places.
-            let is_in_place = there != missing().count() || missing().nth(earlier) == Some(&same.position);
+            let is_in_place = there != missing().count() || missing().nth(earlier) == Some(same.position);
             let stays_out = !is_in_place && same.mark.presence == Presence::Required;
-            return missing().find(|it| **it == same.position && !stays_out).copied();
+            return missing().find(|&it| it == same.position && !stays_out);
         }
         // Of those that the bus may lack others may stay away, as long as their kinds differ, and strangers may stand beside it.
-        let mut alike = missing().filter(|it| can_be(**it));
+        let mut alike = missing().filter(|&it| can_be(it));
         let others = self.strangers.iter().filter(|it| !is_alike(it.identity, found)).count();
-        if let (Some(&one), None) = (alike.next(), alike.next()) {
+        if let (Some(one), None) = (alike.next(), alike.next()) {
             let is_the_only_one = there.saturating_sub(others) <= missing().count();
             if self.members[usize::from(one)].may_leave && is_the_only_one {
                 return Some(one);
             }
         }
-        let is_chain = || missing().zip(missing().skip(1)).all(|(&near, &far)| is_beyond(far, near));
+        let is_chain = || missing().zip(missing().skip(1)).all(|(near, far)| is_beyond(far, near));
         // Who is reached from behind one that is not there shows that the cable goes another way now.
         let far = || {
-            behind
+            self.survey
+                .stations()
                 .iter()
+                .skip(place.into())
                 .filter_map(|it| it.checked_sub(FIRST_STATION_ADDRESS))
                 .filter(|it| usize::from(*it) < sub_devices.len())
         };
-        let goes_round = || far().any(|far| missing().any(|&near| is_beyond(far, near)));
+        let goes_round = || far().any(|far| missing().any(|near| is_beyond(far, near)));
         let is_certain =
             there == missing().count() || there < missing().count() && is_chain() && !goes_round();
-        missing().nth(earlier).copied().filter(|&it| is_certain && can_be(it))
+        missing().nth(earlier).filter(|&it| is_certain && can_be(it))
+    }
+
+    /// Position of the SubDevice missing whose place is `place` of the survey, where another stands.
+    pub(super) fn expected_at(&self, place: u16, sub_devices: &[SubDevice]) -> Option<u16> {
+        let gap = self.gap(place, sub_devices);
+        self.missing(&gap, sub_devices).nth(gap.earlier)
+    }
+
+    /// Those without an address around `place` of the survey.
+    fn gap(&self, place: u16, sub_devices: &[SubDevice]) -> Gap {
+        let stations = self.survey.stations();
+        Gap::around(place.into(), stations.len(), self.order.len(), |place| {
+            let position = stations[place].checked_sub(FIRST_STATION_ADDRESS)?;
+            sub_devices.get(usize::from(position)).map(|it| usize::from(it.processed))
+        })
+    }
+
+    /// Lost members that have their places in a gap.
+    fn missing<'a>(
+        &'a self,
+        gap: &Gap,
+        sub_devices: &'a [SubDevice],
+    ) -> impl Iterator<Item = u16> + use<'a> {
+        gap.missing(&self.order, |it| {
+            self.is_lost(it) && sub_devices[usize::from(it)].mark.presence != Presence::HotConnect
+        })
     }
 
     /// Position of the one SubDevice missing that has this identity.

@@ -160,7 +160,8 @@ impl MainDevice {
         self.recovery.visit = None;
         // Those beside it are visited first.
         let in_doubt = self.recovery.may_be_absent(found, alias, &self.sub_devices);
-        self.tell_of_stranger(place, found, in_doubt);
+        let expected = self.recovery.expected_at(place, &self.sub_devices);
+        self.tell_of_stranger(place, found, expected, in_doubt);
     }
 
     /// Somebody of this identity answers to the address of the SubDevice at `position`: it, with its power kept; or another, of another
@@ -174,7 +175,7 @@ impl MainDevice {
         };
         if !is_it {
             self.recovery.set(position, Standing::Lost);
-            return self.tell_of_stranger(place, found, false);
+            return self.tell_of_stranger(place, found, Some(position), false);
         }
         self.sub_devices[usize::from(position)].note_identity(found, alias);
         let lasted = now.since(self.recovery.members[usize::from(position)].lost_since);
@@ -190,8 +191,8 @@ impl MainDevice {
         }
     }
 
-    /// Told once; `in_doubt`: with the second visit.
-    fn tell_of_stranger(&mut self, place: u16, identity: Identity, in_doubt: bool) {
+    /// Told once, with the SubDevice that has this place; `in_doubt`: with the second visit.
+    fn tell_of_stranger(&mut self, place: u16, identity: Identity, expected: Option<u16>, in_doubt: bool) {
         let strangers = &mut self.recovery.strangers;
         let is_full = strangers.len() == STRANGERS;
         let is_told = match strangers.iter_mut().find(|it| (it.place, it.identity) == (place, identity)) {
@@ -204,7 +205,7 @@ impl MainDevice {
         };
         if !is_told {
             let known = self.recovery.known(identity, &self.sub_devices);
-            self.tell(Event::Stranger { place, identity, known });
+            self.tell(Event::Stranger { place, identity, expected, known });
         }
     }
 }

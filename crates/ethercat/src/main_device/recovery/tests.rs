@@ -53,6 +53,20 @@ fn who_comes_back_between_its_neighbours_is_told_by_its_serial_number() {
     assert_eq!(recovery.candidate(2, (other, 0), &five), None);
 }
 
+/// The SubDevice that has a place where another stands, also with others unknown beside it; nobody where nobody is missing.
+// feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
+#[test]
+fn the_one_whose_place_it_is_is_expected_there() {
+    let five = five(true, false);
+    let expected =
+        |place, lost: &[u16], stations: &[u16]| surveyed(lost, stations).expected_at(place, &five);
+    assert_eq!(expected(2, &[2], &[0x1001, 0x1002, 0, 0x1004, 0x1005]), Some(2));
+    assert_eq!(expected(2, &[1, 2], &[0x1001, 0, 0, 0x1004, 0x1005]), Some(2));
+    assert_eq!(expected(1, &[1, 2], &[0x1001, 0, 0x1004, 0x1005]), Some(1));
+    assert_eq!(expected(4, &[2], &[0x1001, 0x1002, 0x1004, 0x1005, 0]), None);
+    assert_eq!(expected(3, &[2], &[0x1001, 0x1002, 0, 0, 0x1004, 0x1005]), None, "one too many");
+}
+
 #[test]
 fn a_serial_number_that_all_have_tells_nobody() {
     let mut five = five(false, false);

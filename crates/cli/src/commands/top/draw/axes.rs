@@ -60,7 +60,7 @@ fn row<'a>(picture: &'a Picture, axis: usize, it: &Axis) -> Row<'a> {
     let mode = picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
     let (target, error) = picture
         .target_and_error(axis)
-        .map_or_else(<(String, String)>::default, |(target, error)| (number(target), number(error)));
+        .map_or_else(<(String, String)>::default, |(target, error)| (number(target), known(error)));
     let text = |text: String| Cell::from(text);
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
     let fault = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
@@ -76,7 +76,7 @@ fn row<'a>(picture: &'a Picture, axis: usize, it: &Axis) -> Row<'a> {
         text(words::drive_state(it.drive_state).into_owned()),
         right(number(it.position)),
         right(number(it.velocity)),
-        right(number(it.effort)),
+        right(known(picture.effort(axis))),
         right(target),
         right(error),
         text(stopped(it, words::stopped_with(it, &picture.description))),
@@ -108,6 +108,11 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         None => return words::stop(axis.stop).unwrap_or_default().into_owned(),
     };
     short.to_owned()
+}
+
+/// A number that not every drive tells.
+fn known(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), number)
 }
 
 /// Seven letters at most, with as many decimals as there is room for.

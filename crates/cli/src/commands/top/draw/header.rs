@@ -76,12 +76,16 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
         (false, 0) => "inputs not all fresh".to_owned(),
         (false, absent) => format!("inputs not all fresh, {absent} absent"),
     };
+    let clocks = if has_clocks(picture) {
+        format!("   clocks within {} us", micros(it.clock_difference_ns))
+    } else {
+        String::new()
+    };
     let first = format!(
-        "{}, {inputs}   WKC errors {} now, {} ever   clocks within {} us",
+        "{}, {inputs}   WKC errors {} now, {} ever{clocks}",
         words::bus_phase(it.phase),
         it.working_counter_errors,
         it.broken_cycles,
-        micros(it.clock_difference_ns),
     );
     let second = format!(
         "frames {} sent, {} taken, {} lost, {} rejected   link errors {}",
@@ -90,6 +94,12 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     let well = it.all_fresh && it.working_counter_errors == 0;
     let style = if well { Style::new() } else { Style::new().fg(Color::Yellow) };
     [row("bus", Span::styled(first, style)), row("", Span::raw(second))]
+}
+
+/// True on a bus with distributed clocks that were heard of.
+fn has_clocks(picture: &Picture) -> bool {
+    let (bus, clock) = (&picture.state.bus, &picture.state.clock);
+    clock.heard || clock.frame_phase_ns != 0 || bus.clock_difference_ns != 0
 }
 
 /// The cycle against the reference clock; `None` where that was never heard of.

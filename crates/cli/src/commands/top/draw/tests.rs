@@ -23,6 +23,7 @@ fn base() -> Picture {
         position_limits: None,
         velocity_limit: 20.0,
         effort_limit: 5.0,
+        measures_effort: true,
     };
     let description = Description {
         version: "0.1.0".into(),
@@ -218,11 +219,33 @@ fn those_absent_are_counted_beside_the_inputs() {
     assert!(found.contains("Op, inputs not all fresh, 2 absent"), "{found}");
 }
 
+/// A torque that the drive does not map is no zero.
+// feature(program): `run` and `top` tell no torque of a drive that does not map it
+#[test]
+fn a_torque_that_nobody_tells_is_a_dash() {
+    let mut picture = base();
+    let of_left = |picture: &Picture| {
+        let found = shown(picture, View::default(), 80, 24);
+        found.lines().find(|line| line.starts_with("left ")).expect("its row").to_owned()
+    };
+    assert!(of_left(&picture).contains("3.951   0.420    3.937  -0.014"), "{}", of_left(&picture));
+    picture.description.axes[0].measures_effort = false;
+    picture.state.axes[0].effort = 0.0;
+    assert!(of_left(&picture).contains("3.951       -    3.937  -0.014"), "{}", of_left(&picture));
+    // Nor is the distance from a torque that is not told known.
+    picture.description.axes[0].mode = CyclicMode::Torque;
+    assert!(of_left(&picture).contains("3.951       -    0.000       -"), "{}", of_left(&picture));
+}
+
 // feature(main-device): lock, difference to the reference clock and phase of the frame against SYNC0 live: `top`, `run --json`, `diag`, Python, ROS 2
 #[test]
 fn the_reference_clock_has_a_line_where_the_bus_has_one() {
     let mut picture = base();
     assert!(!shown(&picture, View::default(), 80, 24).contains("SYNC0"));
+    // Without distributed clocks there is no difference between them.
+    picture.state.bus.clock_difference_ns = 0;
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains("2 ever") && !found.contains("clocks"), "{found}");
     picture.state.clock =
         Clock { heard: true, frame_phase_ns: 512_340, difference_ns: -1_234_560, ..Clock::default() };
     let found = shown(&picture, View::default(), 80, 24);
@@ -230,6 +253,7 @@ fn the_reference_clock_has_a_line_where_the_bus_has_one() {
     for (lock, word) in [(1, "searching"), (2, "locked"), (3, "lost"), (9, "code 9")] {
         picture.state.clock = Clock { lock, phase_error_ns: 340, ..picture.state.clock };
         let found = shown(&picture, View::default(), 80, 24);
+        assert!(found.contains("clocks within 0.0 us"), "{found}");
         assert!(
             found.contains(&format!(" clock   {word}, error +0.3 us   frame 512.3 us behind SYNC0")),
             "{found}"
