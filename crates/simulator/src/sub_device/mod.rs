@@ -361,6 +361,7 @@ impl SubDevice {
             }
         }
         if upwards && matches!(to, AlState::SafeOp | AlState::Op) {
+            self.application.arrange(&setup::lengths_of_each(&self.esc));
             match setup::check_process_data(&self.esc, self.application.process_data_lengths()) {
                 Ok(lengths) => self.lengths = lengths,
                 Err(code) => return self.fall(AlState::PreOp, code),
@@ -421,8 +422,8 @@ impl SubDevice {
             }
         }
         if matches!(self.state, AlState::SafeOp | AlState::Op) {
-            let expected = self.application.process_data_lengths();
-            if let Err(code) = setup::check_process_data(&self.esc, expected) {
+            if let Err(code) = setup::check_process_data(&self.esc, self.application.process_data_lengths())
+            {
                 self.fall(AlState::PreOp, code);
             }
         }
