@@ -170,7 +170,7 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         (|it| it.input_slice::<i16>("levels.first").map(drop), "signal \"levels.first\" has no elements"),
         (
             |it| it.output_slice::<bool>("levels").map(drop),
-            "no output is called \"levels\"; near it: \"lamps[0]\", \"lamps[1]\"",
+            "no output is called \"levels\"; there is \"lamps[0]\", \"lamps[1]\"",
         ),
         (|it| it.inputs::<i16, 3>("levels").map(drop), "signal \"levels\" has 2 elements, expected 3"),
         (

@@ -105,10 +105,10 @@ fn sampled<'a>(
 
 /// Channels in this direction: of an oversampling SubDevice those that are sampled, each by its first sample.
 fn channels(mapping: &PdoMapping, direction: Direction, samples: u8) -> Vec<(&PdoEntry, PdoField)> {
-    let sampled = mapping.sampled_channels(direction, samples);
-    match sampled.is_empty() {
+    let sampled = |direction| mapping.sampled_channels(direction, samples);
+    match [direction, direction.other()].into_iter().all(|it| sampled(it).is_empty()) {
         true => mapping.channels(direction).collect(),
-        false => sampled.iter().filter_map(|channel| channel.first().copied()).collect(),
+        false => sampled(direction).iter().filter_map(|channel| channel.first().copied()).collect(),
     }
 }
 
