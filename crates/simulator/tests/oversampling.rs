@@ -58,7 +58,7 @@ fn instant(rig: &Rig, device: usize, low: u32) -> Instant {
 // feature(simulator): oversampling terminals EL3702 and EL4732: samples at the times of SYNC0, blocks with SYNC1, 1 to 100 in a cycle
 #[test]
 fn samples_are_those_of_the_times_of_sync0() {
-    for samples in [1_u8, 2, 10, 40] {
+    for samples in [1_u8, 2, 10, 40, 100] {
         let shift = Duration::from_micros(130);
         let mut it = configuration(samples);
         it.sync0.iter_mut().for_each(|sync0| sync0.shift = shift.min(sync0.cycle / 2));

@@ -64,7 +64,7 @@ pub struct OversamplingInputs {
     number: usize,
     /// System time of the newest one.
     newest: Option<u64>,
-    /// Blocks handed over; `None` before the first SYNC1, as the block before it has no beginning.
+    /// Number of the block handed over last, 0 for none; `None` before the first SYNC1, as the block before it has no beginning.
     blocks: Option<u16>,
 }
 
@@ -125,19 +125,19 @@ impl Application for OversamplingInputs {
         let begun = usize::from(self.newest == Some(event.system_time)).min(self.number);
         let first = self.taken.get(self.number.wrapping_sub(1)).copied();
         let whole = (self.number - begun).min(MOST_SAMPLES);
-        if let Some(blocks) = self.blocks {
+        let number = self.blocks.map_or(0, |blocks| blocks.wrapping_add(1));
+        if self.blocks.replace(number).is_some() {
             let mut rest = inputs;
             for (channel, count) in self.counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
                 let Some((own, behind)) = rest.split_at_mut_checked(WORD * (1 + count)) else { return };
                 rest = behind;
-                own[..WORD].copy_from_slice(&blocks.to_le_bytes());
-                for (number, sample) in own[WORD..].chunks_exact_mut(WORD).enumerate() {
-                    let value = if number < whole { self.taken[number][channel] } else { 0 };
+                own[..WORD].copy_from_slice(&number.to_le_bytes());
+                for (place, sample) in own[WORD..].chunks_exact_mut(WORD).enumerate() {
+                    let value = if place < whole { self.taken[place][channel] } else { 0 };
                     sample.copy_from_slice(&value.to_le_bytes());
                 }
             }
         }
-        self.blocks = Some(self.blocks.map_or(0, |blocks| blocks.wrapping_add(1)));
         if let Some(first) = first {
             self.taken[0] = first;
         }
@@ -324,8 +324,8 @@ mod tests {
             let expected = match sample {
                 // Nothing before a whole block.
                 ..=7 => [0; 10],
-                8..=11 => [0, 4, 5, 6, 7, 0, -3, -3, -3, -3],
-                _ => [1, 8, 9, 10, 11, 1, -3, -3, -3, -3],
+                8..=11 => [1, 4, 5, 6, 7, 1, -3, -3, -3, -3],
+                _ => [2, 8, 9, 10, 11, 2, -3, -3, -3, -3],
             };
             assert_eq!(words(&inputs), expected, "sample {sample}");
         }
@@ -345,10 +345,10 @@ mod tests {
                 it.sync1(event(sample), None, &mut inputs);
             }
             if sample == 4 {
-                assert_eq!(words(&inputs), [0, 0, 1, 2]);
+                assert_eq!(words(&inputs), [1, 0, 1, 2]);
             }
         }
-        assert_eq!(words(&inputs), [1, 4, 5, 0]);
+        assert_eq!(words(&inputs), [2, 4, 5, 0]);
     }
 
     /// Each SYNC0 drives one sample of the block that SYNC1 took, beginning with the SYNC0 that comes with it.
