@@ -57,8 +57,9 @@ fn samples_of_blocks_in_a_row_are_those_of_one_wave() {
     let twice = 2.0 * (TAU * 120.0 / 10_000.0).cos();
     for (number, three) in samples.windows(3).enumerate() {
         let wrong = three[0] + three[2] - twice * three[1];
-        // Each of the three is rounded to a digit of 0.003, and a clock is steered by some ns; one that was taken twice would be off by up to 2.7.
-        assert!(wrong.abs() < 0.03, "sample {number}: {three:?}");
+        // Each is rounded to a digit of 0.003, and a pulse that falls into the time of a frame on the bus comes with it, some us late; a sample
+        // that is there twice would be off by up to 2.7.
+        assert!(wrong.abs() < 0.1, "sample {number}: {three:?}");
     }
     let highest = samples.iter().fold(0.0_f64, |highest, sample| highest.max(sample.abs()));
     assert!(highest > 1.0 && highest < 36.7, "{highest}");

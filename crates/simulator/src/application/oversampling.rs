@@ -62,8 +62,8 @@ pub struct OversamplingInputs {
     /// Samples since the last SYNC1.
     taken: Box<[[i16; CHANNELS]; MOST_SAMPLES]>,
     number: usize,
-    /// System time of the newest one.
-    newest: Option<u64>,
+    /// The newest one, and its system time.
+    newest: Option<(u64, [i16; CHANNELS])>,
     /// Number of the block handed over last, 0 for none; `None` before the first SYNC1, as the block before it has no beginning.
     blocks: Option<u16>,
 }
@@ -83,13 +83,6 @@ impl OversamplingInputs {
             newest: None,
             blocks: None,
         })
-    }
-
-    fn take(&mut self, now: Instant) {
-        if let Some(sample) = self.taken.get_mut(self.number) {
-            *sample = self.signals.each_ref().map(|signal| signal.at(now).round() as i16);
-        }
-        self.number += 1;
     }
 }
 
@@ -116,15 +109,19 @@ impl Application for OversamplingInputs {
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {}
 
     fn sync0(&mut self, event: Sync0Event, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {
-        self.take(event.now);
-        self.newest = Some(event.system_time);
+        let sample = self.signals.each_ref().map(|signal| signal.at(event.now).round() as i16);
+        if let Some(place) = self.taken.get_mut(self.number) {
+            *place = sample;
+        }
+        self.number += 1;
+        self.newest = Some((event.system_time, sample));
     }
 
     fn sync1(&mut self, event: Sync0Event, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
         // The sample of the SYNC0 that comes with it is the first of the next block.
-        let begun = usize::from(self.newest == Some(event.system_time)).min(self.number);
-        let first = self.taken.get(self.number.wrapping_sub(1)).copied();
-        let whole = (self.number - begun).min(MOST_SAMPLES);
+        let first = self.newest.take().filter(|(time, _)| *time == event.system_time);
+        let begun = usize::from(first.is_some());
+        let whole = self.number.saturating_sub(begun).min(MOST_SAMPLES);
         let number = self.blocks.map_or(0, |blocks| blocks.wrapping_add(1));
         if self.blocks.replace(number).is_some() {
             let mut rest = inputs;
@@ -138,7 +135,7 @@ impl Application for OversamplingInputs {
                 }
             }
         }
-        if let Some(first) = first {
+        if let Some((_, first)) = first {
             self.taken[0] = first;
         }
         self.number = begun;
