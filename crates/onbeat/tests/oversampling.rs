@@ -98,6 +98,7 @@ fn a_wave_that_is_driven_comes_back_sample_by_sample() {
     }
 }
 
+/// The example finds its signals, however many samples the robot file says.
 #[test]
 fn the_example_runs() {
     assert!(include_str!("../examples/vibration.rs").lines().count() < 60);
