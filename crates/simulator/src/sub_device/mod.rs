@@ -1,7 +1,6 @@
 //! SubDevice: an ESC, the state machine behind it, and an application.
 //!
-//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap serves no
-//! protocol.
+//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap serves no protocol.
 
 mod mailbox;
 mod rest;
