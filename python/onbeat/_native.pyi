@@ -251,6 +251,8 @@ class State:
         """In the order of the description."""
     def signal(self, name: str) -> Signal:
         """The signal of this name; KeyError names those there are."""
+    def elements(self, name: str) -> list[Signal]:
+        """The elements of the signal of this name, in their order: the samples of a cycle, or the axes of a sensor."""
     @property
     def signal_counters(self) -> SignalCounters: ...
     @property

@@ -145,6 +145,18 @@ impl State {
         Signal::named(&self.description, &self.it.signals, name)
     }
 
+    /// Elements of the signal of this name, such as the samples of a cycle.
+    fn elements(&self, name: &str) -> PyResult<Vec<Signal>> {
+        let places = self.description.elements(name);
+        if places.is_empty() {
+            // Its own value, or the names there are.
+            return Signal::named(&self.description, &self.it.signals, name).map(|only| vec![only]);
+        }
+        let both = |place: usize| Some((self.it.signals.get(place)?, self.description.signals.get(place)?));
+        let found = places.into_iter().filter_map(both);
+        Ok(found.map(|(it, described)| Signal::new(*it, described.kind)).collect())
+    }
+
     #[getter]
     fn signal_counters(&self) -> SignalCounters {
         let state::SignalCounters { clamped, refused } = self.it.signal_counters;

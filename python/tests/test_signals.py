@@ -38,6 +38,18 @@ def test_signals_are_read_by_name_with_their_types(start: Start) -> None:
         state.signal("lamp rod")
 
 
+def test_samples_of_a_cycle_are_read_by_one_name(start: Start) -> None:
+    """An array of samples is the list of its elements; a signal of one value is a list of one."""
+    run = start("vibration.toml")
+    state = run.until(lambda state: state.signal("block").fresh and state.signal("block").value != 0)
+    samples = [it.value for it in state.elements("vibration")]
+    assert samples == [state.signal(f"vibration[{number}]").value for number in range(10)]
+    assert len(set(samples)) > 1
+    assert [it.value for it in state.elements("block")] == [state.signal("block").value]
+    with pytest.raises(KeyError, match="there is no signal 'vibrations'; there are: shaker"):
+        state.elements("vibrations")
+
+
 def test_an_output_is_commanded_as_long_as_the_command_holds(start: Start) -> None:
     run = start("io-station.toml")
     shows(run, "lamp red", False)

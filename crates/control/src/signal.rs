@@ -331,6 +331,8 @@ impl Signals {
         match self.signals.iter().position(|signal| signal.name == name) {
             Some(place) if is_input(&self.signals[place]) == input => Ok(place),
             Some(_) => Err(SignalError::Direction { name: name.to_owned(), input }),
+            // The whole of an array is no value.
+            None if self.counted(name, input) > 0 => Err(array::count(name, self.counted(name, input), 1)),
             None => {
                 let wanted = self.signals.iter().filter(|signal| is_input(signal) == input);
                 let near = Near::to(name, wanted.map(|signal| signal.name.as_str()));

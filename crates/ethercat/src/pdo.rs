@@ -1,6 +1,7 @@
 //! Process data objects: what is mapped, and where it lies (ETG.1000.6, 5.6.7.4; CiA 301, 7.5.2.35 ff.).
 
 mod field;
+mod oversampling;
 mod value;
 
 use alloc::string::String;

@@ -116,6 +116,14 @@ impl Description {
         places.filter(move |(_, it)| outside(it)).map(|(place, _)| place)
     }
 
+    /// Places of the elements of a named signal that stands for several values, in their order; empty for another name.
+    #[must_use]
+    pub fn elements(&self, name: &str) -> Vec<usize> {
+        let places = self.signals.iter().enumerate();
+        let found = places.filter(|(_, it)| it.named && types::signal::is_element(name, &it.name));
+        found.map(|(place, _)| place).collect()
+    }
+
     /// Rows of a command.
     pub(crate) fn commanded_rows(&self) -> Rows {
         Rows { axes: self.axes.len(), signals: self.commanded().count() }

@@ -70,8 +70,8 @@ fn what_a_model_does_not_leave_open_is_refused() {
             "kind = \"el6022\"",
             "kind = \"el6021\"",
             "unknown value \"el6021\", expected one of coupler, digital_outputs, digital_inputs, analogue_input, \
-             analogue_output, encoder, force_torque_sensor, servo_drive, el1008, el1252, el2004, el3104, el4034, \
-             el5101, el6022: did you mean \"el6022\"?",
+             analogue_output, encoder, force_torque_sensor, servo_drive, el1008, el1252, el2004, el3104, el3702, \
+             el4034, el4732, el5101, el6022: did you mean \"el6022\"?",
         ),
     ] {
         let error = support::spoiled(GOOD, good, bad);

@@ -43,6 +43,7 @@ fn bench() -> Rig {
             TerminalModel::El4034 => Box::new(AnalogueOutputs::new(&device, &levels).unwrap()),
             TerminalModel::El3104 => Box::new(AnalogueInputs::el3104(&device, &measured).unwrap()),
             TerminalModel::El5101 => Box::new(Encoders::el5101(&device, counts.clone()).unwrap()),
+            TerminalModel::El3702 | TerminalModel::El4732 => panic!("they need SYNC1: see oversampling.rs"),
             TerminalModel::El6022 => Box::new(SerialLines::new(&device)),
         };
         SubDevice::new(EscDescription::of(None, Some(&image)), image.emit(), application)

@@ -95,6 +95,7 @@ fn terminal_of(model: TerminalModel, device: &DeviceDescription) -> Box<dyn Appl
         TerminalModel::El4034 => Box::new(AnalogueOutputs::new(device, &levels).unwrap()),
         TerminalModel::El3104 => Box::new(AnalogueInputs::el3104(device, &signals).unwrap()),
         TerminalModel::El5101 => Box::new(Encoders::el5101(device, Signal::Constant(7.0)).unwrap()),
+        TerminalModel::El3702 | TerminalModel::El4732 => panic!("they need SYNC1: see oversampling.rs"),
         TerminalModel::El6022 => Box::new(SerialLines::new(device)),
     }
 }

@@ -154,8 +154,12 @@ named! {
         El2004 = "el2004";
         /// Four analogue inputs, -10 to 10 V.
         El3104 = "el3104";
+        /// Two analogue inputs with oversampling, -10 to 10 V.
+        El3702 = "el3702";
         /// Four analogue outputs, -10 to 10 V.
         El4034 = "el4034";
+        /// Two analogue outputs with oversampling, -10 to 10 V.
+        El4732 = "el4732";
         /// Incremental encoder.
         El5101 = "el5101";
         /// Two serial lines.

@@ -7,6 +7,10 @@ use core::str::FromStr;
 
 use crate::named::named;
 
+mod element;
+
+pub use element::is_element;
+
 named! {
     /// Way of process data, as the MainDevice sees it.
     #[derive(Default)]

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use control::link;
 use control::signal::Near;
 use ipc::client::Client;
-use ipc::description::SignalDescription;
+use ipc::description::{Description, SignalDescription};
 use ipc::state::{ReadError, Signal, SignalCounters, State};
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub(crate) struct List {
 
 #[derive(Args, Debug)]
 pub(crate) struct Get {
-    /// Names of signals
+    /// Names of signals; of one with elements, as of an array of samples, all of them
     #[arg(required = true, value_name = "SIGNAL")]
     names: Vec<String>,
 
@@ -148,19 +148,12 @@ impl Cycle {
     /// All signals, where no name is given.
     fn attach(of: &Of, names: &[String]) -> Result<Self, Failure> {
         let attached = of.find()?;
-        let all = &attached.description().signals;
-        let place = |name: &String| {
-            all.iter().position(|it| it.name == *name).ok_or_else(|| {
-                let near = Near::to(name, all.iter().map(|it| it.name.as_str()));
-                Failure::new(format!(
-                    "no signal is called \"{name}\", expected a signal of robot \"{}\"; {near}",
-                    attached.description().robot
-                ))
-            })
-        };
         let wanted = match names {
-            [] => (0..all.len()).collect(),
-            names => names.iter().map(place).collect::<Result<_, _>>()?,
+            [] => (0..attached.description().signals.len()).collect(),
+            names => {
+                let places = names.iter().map(|name| places(attached.description(), name));
+                places.collect::<Result<Vec<_>, _>>()?.concat()
+            }
         };
         Ok(Self { attached, wanted })
     }
@@ -266,6 +259,23 @@ impl Cycle {
             thread::sleep(left.min(output::LOOK));
         }
     }
+}
+
+/// Places of a signal: one, or those of all its elements.
+fn places(description: &Description, name: &str) -> Result<Vec<usize>, Failure> {
+    let all = &description.signals;
+    if let Some(place) = all.iter().position(|it| it.name == *name) {
+        return Ok(vec![place]);
+    }
+    let elements = description.elements(name);
+    if elements.is_empty() {
+        let near = Near::to(name, all.iter().map(|it| it.name.as_str()));
+        let robot = &description.robot;
+        return Err(Failure::new(format!(
+            "no signal is called \"{name}\", expected a signal of robot \"{robot}\"; {near}"
+        )));
+    }
+    Ok(elements)
 }
 
 /// Time from one look to the next.

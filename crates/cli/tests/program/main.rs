@@ -29,6 +29,7 @@ mod not_enabled;
 mod observer;
 mod one_owner;
 mod outputs;
+mod oversampling;
 mod real_images;
 mod record;
 mod ring;

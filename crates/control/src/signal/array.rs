@@ -1,6 +1,6 @@
 //! Signals of several elements: arrays, byte strings, samples taken several times a cycle.
 
-use types::signal::Flow;
+use types::signal::{Flow, is_element};
 
 use super::{Input, Io, Output, SignalError, SignalValue, Signals};
 
@@ -10,9 +10,18 @@ impl Signals {
     /// # Errors
     /// A name without so many elements, or those of [`Signals::input`].
     pub fn inputs<T: SignalValue, const N: usize>(&self, name: &str) -> Result<[Input<T>; N], SignalError> {
-        let found = self.elements(name, true)?;
-        let handles: Result<Vec<_>, _> = found.iter().map(|element| self.input(element)).collect();
-        handles?.try_into().map_err(|_| count(name, found.len(), N))
+        let handles: Result<Vec<_>, _> = self.elements(name, true)?.map(|it| self.input(it)).collect();
+        handles?.try_into().map_err(|found: Vec<_>| count(name, found.len(), N))
+    }
+
+    /// All elements of this input, however many the robot file says; [`Io::get_slice`] reads them.
+    ///
+    /// # Errors
+    /// A name without elements, or those of [`Signals::input`].
+    pub fn input_slice<T: SignalValue>(&self, name: &str) -> Result<Vec<Input<T>>, SignalError> {
+        let handles: Vec<_> =
+            self.elements(name, true)?.map(|it| self.input(it)).collect::<Result<_, _>>()?;
+        if handles.is_empty() { Err(count(name, 0, 1)) } else { Ok(handles) }
     }
 
     /// All `N` elements of this output, as values of type `T`.
@@ -23,21 +32,42 @@ impl Signals {
         &self,
         name: &str,
     ) -> Result<[Output<T>; N], SignalError> {
-        let found = self.elements(name, false)?;
-        let handles: Result<Vec<_>, _> = found.iter().map(|element| self.output(element)).collect();
-        handles?.try_into().map_err(|_| count(name, found.len(), N))
+        let handles: Result<Vec<_>, _> = self.elements(name, false)?.map(|it| self.output(it)).collect();
+        handles?.try_into().map_err(|found: Vec<_>| count(name, found.len(), N))
     }
 
-    /// Names of the elements, in their order.
-    fn elements(&self, name: &str, input: bool) -> Result<Vec<&str>, SignalError> {
-        let of_it = |element: &str| {
-            let rest = element.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with('[') && rest.ends_with(']'))
-        };
-        let wanted = self.signals.iter().filter(|signal| (signal.flow == Flow::Input) == input);
-        let found: Vec<_> = wanted.map(|signal| signal.name.as_str()).filter(|name| of_it(name)).collect();
+    /// All elements of this output, however many the robot file says; [`Io::set_slice`] sets them.
+    ///
+    /// # Errors
+    /// As [`Signals::input_slice`], and an output that a part of the robot writes.
+    pub fn output_slice<T: SignalValue>(&self, name: &str) -> Result<Vec<Output<T>>, SignalError> {
+        let handles: Vec<_> =
+            self.elements(name, false)?.map(|it| self.output(it)).collect::<Result<_, _>>()?;
+        if handles.is_empty() { Err(count(name, 0, 1)) } else { Ok(handles) }
+    }
+
+    /// Names of the elements, in their order; none of a signal of one value.
+    fn elements<'a>(
+        &'a self,
+        name: &'a str,
+        input: bool,
+    ) -> Result<impl Iterator<Item = &'a str>, SignalError> {
         // A name without elements: the error of one.
-        if found.is_empty() { self.find(name, input).map(|_| found) } else { Ok(found) }
+        if self.counted(name, input) == 0 {
+            self.find(name, input)?;
+        }
+        Ok(self.all(input).filter(move |it| is_element(name, it)))
+    }
+
+    /// Number of elements of this name.
+    pub(super) fn counted(&self, name: &str, input: bool) -> usize {
+        self.all(input).filter(|it| is_element(name, it)).count()
+    }
+
+    /// Names of all inputs, or outputs.
+    fn all(&self, input: bool) -> impl Iterator<Item = &str> {
+        let wanted = self.signals.iter().filter(move |signal| (signal.flow == Flow::Input) == input);
+        wanted.map(|signal| signal.name.as_str())
     }
 }
 
@@ -52,8 +82,19 @@ impl Io<'_> {
     pub fn set_all<T: SignalValue, const N: usize>(&mut self, outputs: [Output<T>; N], values: [T; N]) {
         outputs.into_iter().zip(values).for_each(|(output, value)| self.set(output, value));
     }
+
+    /// Values of so many elements as `values` has room for, the first ones first; returns their number.
+    pub fn get_slice<T: SignalValue>(&self, inputs: &[Input<T>], values: &mut [T]) -> usize {
+        let pairs = values.iter_mut().zip(inputs);
+        pairs.map(|(value, input)| *value = self.get(*input)).count()
+    }
+
+    /// Sets so many elements as there are values, each as [`Io::set`] does; the others stay as they are.
+    pub fn set_slice<T: SignalValue>(&mut self, outputs: &[Output<T>], values: &[T]) {
+        outputs.iter().zip(values).for_each(|(output, value)| self.set(*output, *value));
+    }
 }
 
-fn count(name: &str, found: usize, wanted: usize) -> SignalError {
+pub(super) fn count(name: &str, found: usize, wanted: usize) -> SignalError {
     SignalError::Elements { name: name.to_owned(), found, wanted }
 }

@@ -54,6 +54,40 @@ fn an_array_is_read_and_set_as_one() {
     assert_eq!(*levels.lock().unwrap(), [0, 2, 0]);
 }
 
+/// The same without their number in the program.
+struct Slices {
+    lamps: Vec<Output<bool>>,
+    levels: Vec<Input<i16>>,
+    seen: Sender<(usize, [i16; 3])>,
+}
+
+impl Controller for Slices {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        (self.lamps, self.levels) = (signals.output_slice("lamps")?, signals.input_slice("levels")?);
+        Ok(())
+    }
+
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        // Fewer values than elements, and more room than there are.
+        io.set_slice(&self.lamps[1..], &[true, true]);
+        let mut levels = [7; 3];
+        let number = io.get_slice(&self.levels, &mut levels);
+        self.seen.send((number, levels)).unwrap();
+    }
+}
+
+/// As many handles as the robot file has elements, read and set as a slice.
+// feature(signals): arrays and byte strings: signals of several elements, read and set as one
+#[test]
+fn an_array_is_read_and_set_as_a_slice() {
+    let (seen, told) = channel();
+    let slices = |_, _| -> Box<dyn Controller> { Box::new(Slices { lamps: vec![], levels: vec![], seen }) };
+    let (cycle, levels) = cycle(arrays(), &[], 60, slices);
+    assert_eq!(cycle.unwrap().run(&StopHandle::new()).failure, None);
+    assert_eq!(told.try_iter().last(), Some((2, [100, -2000, 7])));
+    assert_eq!(*levels.lock().unwrap(), [0, 2, 0]);
+}
+
 // feature(signals): outputs with the number of the cycle, for observers outside
 #[test]
 fn an_output_counts_the_cycles() {
@@ -131,7 +165,13 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         let error = cycle.map(drop).unwrap_err().to_string();
         assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
     }
-    let asked: [(Ask, &str); 4] = [
+    let asked: [(Ask, &str); 7] = [
+        (|it| it.input::<i16>("levels").map(drop), "signal \"levels\" has 2 elements, expected 1"),
+        (|it| it.input_slice::<i16>("levels.first").map(drop), "signal \"levels.first\" has no elements"),
+        (
+            |it| it.output_slice::<bool>("levels").map(drop),
+            "no output is called \"levels\"; there is \"lamps[0]\", \"lamps[1]\"",
+        ),
         (|it| it.inputs::<i16, 3>("levels").map(drop), "signal \"levels\" has 2 elements, expected 3"),
         (
             |it| it.inputs::<i16, 2>("level").map(drop),

@@ -10,7 +10,8 @@ use crate::wire::{Address, Command};
 use super::clock::{self, ClockNode};
 use super::coe_mapping::Directions;
 use super::configuration::{
-    ExpectedIdentity, MAXIMUM_SUB_DEVICES, Presence, ProcessDataSource, SubDeviceConfiguration,
+    ExpectedIdentity, MAXIMUM_SUB_DEVICES, Oversampling, Presence, ProcessDataSource,
+    SubDeviceConfiguration,
 };
 use super::error::{BusError, SubDeviceError};
 use super::exchange::{Outgoing, Owner};
@@ -350,6 +351,30 @@ pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfi
             sub_device.sii.as_ref().map(|sii| sii.default_mapping()).unwrap_or_default()
         }
     };
+}
+
+/// Takes as many samples of each channel as the configuration says into the mapping of the SII.
+pub(super) fn oversample(
+    sub_device: &mut SubDevice,
+    configuration: &SubDeviceConfiguration,
+) -> Result<(), SubDeviceError> {
+    let Some(Oversampling { samples, pdos }) = &configuration.oversampling else { return Ok(()) };
+    if configuration.process_data != ProcessDataSource::Sii {
+        return Ok(());
+    }
+    if sub_device.mailbox.is_some_and(|mailbox| mailbox.coe) {
+        return Err(SubDeviceError::SamplesByCoe);
+    }
+    let marked = sub_device.sii.as_ref().map(sii::Image::samples).unwrap_or_default();
+    let wanted = if pdos.is_empty() { &marked } else { pdos };
+    let mapping = &sub_device.mapping;
+    let assigned: Vec<u16> = mapping.outputs.iter().chain(&mapping.inputs).map(|pdo| pdo.index).collect();
+    let missing = pdos.iter().copied().find(|index| !assigned.contains(index));
+    if missing.is_some() || !assigned.iter().any(|index| wanted.contains(index)) {
+        return Err(SubDeviceError::NoSamples { wanted: missing, assigned });
+    }
+    sub_device.mapping = mapping.oversampled(*samples, |pdo| wanted.contains(&pdo.index));
+    Ok(())
 }
 
 /// The directions whose mapping only the SubDevice knows: it has CoE and SyncManagers for process data, and neither its SII

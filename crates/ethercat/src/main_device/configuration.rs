@@ -113,6 +113,9 @@ pub struct SubDeviceConfiguration {
     pub sync0: Option<Sync0>,
     /// Its SYNC1 pulse, which depends on SYNC0; `None`: none is generated.
     pub sync1: Option<Sync1>,
+    /// Samples of a channel in one exchange of its process data; `None`: one. SYNC0, which takes them, and SYNC1, which hands them over, are those
+    /// of the two fields above.
+    pub oversampling: Option<Oversampling>,
     /// Edges that its two latch inputs hold; `None` leaves them as they are, which after power-on is the newest edge of each.
     pub latches: Option<[LatchMode; LATCH_INPUTS]>,
     /// Cycles from one exchange of its process data to the next; 0 and 1: in every cycle. In the cycles between its inputs are fresh if those of
@@ -143,6 +146,7 @@ impl Default for SubDeviceConfiguration {
             startup: Vec::new(),
             sync0: None,
             sync1: None,
+            oversampling: None,
             latches: None,
             every: 1,
             lrw: true,
@@ -225,6 +229,16 @@ pub enum ProcessDataSource {
     Sii,
     /// This mapping, written to 0x1C12, 0x1C13 and the mapping objects by SDO.
     Explicit(PdoMapping),
+}
+
+/// Several samples of a channel in one exchange of process data, of a SubDevice without CoE whose PDOs its SII tells; an explicit mapping has all
+/// samples itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oversampling {
+    /// Samples of a channel; 0 and 1: one.
+    pub samples: u8,
+    /// PDOs that hold a sample, by their indices; empty: those that its SII marks ([`crate::sii::SiiPdo::FLAG_SAMPLE`]).
+    pub pdos: Vec<u16>,
 }
 
 /// One SDO download at start-up.

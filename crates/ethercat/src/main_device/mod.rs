@@ -87,7 +87,8 @@ pub use awaited::{Awaited, AwaitedAction};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
     Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, LatchMode, MAXIMUM_SUB_DEVICES,
-    Presence, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Sync1, Watchdog,
+    Oversampling, Presence, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Sync1,
+    Watchdog,
 };
 pub use diagnosis::{Examined, Fault, Finding, FindingEnd, judge, ring_break};
 pub use error::{BusError, SubDeviceError};

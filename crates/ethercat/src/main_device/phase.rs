@@ -348,6 +348,9 @@ impl MainDevice {
                     return fail(sub_device, error);
                 }
             }
+            if let Err(error) = bring_up::oversample(sub_device, configuration) {
+                return fail(sub_device, error);
+            }
             if configuration.sync0.is_some() && sub_device.clock.is_none() {
                 return fail(sub_device, SubDeviceError::NoClock);
             }

@@ -436,7 +436,12 @@ pub(super) fn take_mappings(
             continue;
         }
         let kind = Mark { alias: None, ..it.mark };
-        let is_twin = |one: &&SubDevice| !one.is_absent && kind.fits(one.identity, 0);
+        let samples = &described[position].oversampling;
+        let is_twin = |one: &&SubDevice| {
+            let is_alike =
+                described.get(usize::from(one.position)).is_some_and(|it| it.oversampling == *samples);
+            !one.is_absent && is_alike && kind.fits(one.identity, 0)
+        };
         let Some(twin) = sub_devices.iter().find(is_twin) else {
             return Err(bring_up::at(it, SubDeviceError::UnknownProcessData));
         };

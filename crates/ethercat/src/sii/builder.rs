@@ -158,6 +158,14 @@ impl Builder {
         self
     }
 
+    /// Marks a PDO that was added before as a sample.
+    #[must_use]
+    pub fn sample(mut self, index: u16) -> Self {
+        let pdos = self.inputs.iter_mut().chain(&mut self.outputs);
+        pdos.filter(|pdo| pdo.index == index).for_each(|pdo| pdo.flags |= SiiPdo::FLAG_SAMPLE);
+        self
+    }
+
     /// The next operation mode of the distributed clock; its string index is set here.
     #[must_use]
     pub fn distributed_clock(mut self, name: &str, mut mode: DistributedClock) -> Self {

@@ -163,6 +163,17 @@ impl Image {
         PdoMapping { outputs: assigned(self.outputs()), inputs: assigned(self.inputs()) }
     }
 
+    /// Indices of the PDOs that it marks as samples, of oversampling terminals.
+    #[must_use]
+    pub fn samples(&self) -> Vec<u16> {
+        let pdos = self.categories.iter().filter_map(|category| match category {
+            Category::TxPdos(pdos) | Category::RxPdos(pdos) => Some(pdos),
+            _ => None,
+        });
+        let marked = pdos.flatten().filter(|pdo| pdo.flags & SiiPdo::FLAG_SAMPLE != 0);
+        marked.map(|pdo| pdo.index).collect()
+    }
+
     fn pdos(&self, select: impl Fn(&Category) -> Option<&Vec<SiiPdo>>) -> Vec<Pdo> {
         let pdos = self.categories.iter().filter_map(select).flatten();
         pdos.map(|pdo| pdo.to_pdo(|index| self.string(index))).collect()

@@ -240,7 +240,7 @@ pub struct SiiPdo {
     pub synchronization: u8,
     /// Index of its name.
     pub name: u8,
-    /// Bit 0: mandatory; bit 4: fixed content; others by ETG.2010.
+    /// Bit 0: mandatory; bit 2: a sample; bit 4: fixed content; others by ETG.2010.
     pub flags: u16,
     /// Its entries, at most 255.
     pub entries: Vec<SiiPdoEntry>,
@@ -252,6 +252,9 @@ impl SiiPdo {
 
     /// Flag: the mapping is fixed.
     pub const FLAG_FIXED: u16 = 0x0010;
+
+    /// Flag: it holds a sample, and is there as often as samples are taken (ETG.2010, Table 14, PdoOversample).
+    pub const FLAG_SAMPLE: u16 = 0x0004;
 
     /// The PDO with names looked up in `string`, which takes an index counted from 1.
     pub(super) fn to_pdo(&self, string: impl Fn(u8) -> String) -> pdo::Pdo {

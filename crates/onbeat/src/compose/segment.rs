@@ -1,5 +1,6 @@
 //! The simulated SubDevices of a robot, and the cables between them.
 
+use std::array;
 use std::collections::HashMap;
 use std::f64::consts::TAU;
 use std::fs;
@@ -20,7 +21,8 @@ use simulator::application::sii::{
     SiiDescription, coupler, digital_inputs, digital_outputs, pdos, with_coe,
 };
 use simulator::application::{
-    self, Level, NoApplication, SerialLines, Signal, TimeStampedInputs, serial, terminal,
+    self, Level, NoApplication, OversamplingInputs, OversamplingOutputs, SerialLines, Signal,
+    TimeStampedInputs, serial, terminal,
 };
 use simulator::coe::DeviceDescription;
 use simulator::segment::{Attachment, TopologyError};
@@ -60,7 +62,12 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
         };
         match simulation.application {
             Application::DigitalOutputs => wires = Wires::new(),
-            Application::AnalogueOutput => levels = Default::default(),
+            Application::AnalogueOutput => {
+                levels = array::from_fn(|_| match simulation.terminal {
+                    Some(TerminalModel::El4732) => Level::with_course(),
+                    _ => Level::default(),
+                });
+            }
             _ => {}
         }
         let mut image = built(it, simulation)?;
@@ -210,10 +217,16 @@ fn application(
         Application::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
         Application::AnalogueInput => {
             let signal = |channel| analogue_signal(channel, simulation, around.levels);
+            if is(TerminalModel::El3702) {
+                return Ok(Box::new(OversamplingInputs::new([0, 1].map(signal))?));
+            }
             if is(TerminalModel::El3104) {
                 return Ok(Box::new(AnalogueInputs::el3104(&device(), &[0, 1, 2, 3].map(signal))?));
             }
             Box::new(AnalogueInputs::new(&device(), &(0..channels).map(signal).collect::<Vec<_>>())?)
+        }
+        Application::AnalogueOutput if is(TerminalModel::El4732) => {
+            Box::new(OversamplingOutputs::new([0, 1].map(|channel: usize| around.levels[channel].clone())))
         }
         Application::AnalogueOutput => {
             let driven = &around.levels[..usize::from(channels).min(around.levels.len())];

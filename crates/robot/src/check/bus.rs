@@ -97,6 +97,11 @@ fn complete(entry: &mut SubDevice, clocks: bool, cycle: &Cycle, place: Place<'_>
         Some((it, sync0)) => clock::sync1(it, sync0, place.key("dc"))?,
         None => None,
     };
+    entry.oversampling = match clock {
+        Some(it) => clock::oversampling(it, place.key("dc"))?,
+        None => None,
+    };
+    simulation::samples(entry, place)?;
     if entry.latches.is_some() {
         clock::kept("latches", clocks, place.key("latches"))?;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::main_device::{Sync0, Sync1};
+use ethercat::main_device::{Oversampling, Sync0, Sync1};
 use types::CycleClock;
 
 use super::Checked;
@@ -29,15 +29,52 @@ pub(super) fn sync0(
     place: Place<'_>,
 ) -> Checked<Sync0> {
     kept("dc", distributed_clocks, place)?;
-    let DistributedClock { sync0, shift, .. } = *clock;
-    let sync0 = sync0.unwrap_or(between);
-    check_sync0(sync0, place.key("sync0"), cycle)?;
+    let DistributedClock { sync0, shift, oversampling, .. } = *clock;
+    let sync0 = match oversampling {
+        Some(samples) => sampled(samples, between, place)?,
+        None => sync0.unwrap_or(between),
+    };
+    if oversampling.is_none() {
+        check_sync0(sync0, place.key("sync0"), cycle)?;
+    }
     if shift >= sync0 {
         let found = format!("shift = {}", duration::format(shift));
         let expected = format!("less than SYNC0's {}", duration::format(sync0));
         return Err(Problem::new(place.key("shift"), found, expected, "shorten the shift"));
     }
     Ok(Sync0 { cycle: sync0, shift })
+}
+
+/// Time from one of `samples` to the next, that of SYNC0: SYNC1 comes once for each exchange of the process data.
+fn sampled(samples: u8, between: Duration, place: Place<'_>) -> Checked<Duration> {
+    if let Some(key) = ["sync0", "sync1"].into_iter().find(|key| place.has(key)) {
+        let found = format!("{key} beside oversampling = {samples}");
+        let expected = "one of the two: oversampling gives SYNC0 and SYNC1 their cycles";
+        return Err(Problem::new(place.key(key), found, expected, format!("remove {key}")));
+    }
+    let sync0 = between / u32::from(samples);
+    if sync0 * u32::from(samples) == between && Sync0::CYCLES.contains(&sync0) {
+        return Ok(sync0);
+    }
+    let found = format!("oversampling = {samples}");
+    let expected = format!(
+        "a factor that divides the {} from one exchange of the process data to the next into times of whole ns, 1us at least",
+        duration::format(between)
+    );
+    Err(Problem::new(place.key("oversampling"), found, expected, "choose another, as 2, 4, 5, 8 or 10"))
+}
+
+/// Samples of a channel in one exchange of the process data, if there are several.
+pub(super) fn oversampling(clock: &DistributedClock, place: Place<'_>) -> Checked<Option<Oversampling>> {
+    let pdos = clock.samples.clone();
+    match clock.oversampling {
+        Some(samples) => Ok(Some(Oversampling { samples, pdos })),
+        None if pdos.is_empty() => Ok(None),
+        None => {
+            let expected = "oversampling, how many samples these PDOs hold";
+            Err(Problem::new(place.key("samples"), "samples without oversampling", expected, "add it"))
+        }
+    }
 }
 
 /// Checks that the bus has its distributed clocks on for `key`.
@@ -52,10 +89,12 @@ pub(super) fn kept(key: &str, distributed_clocks: bool, place: Place<'_>) -> Che
 
 /// SYNC1, if one of its keys is there.
 pub(super) fn sync1(clock: &DistributedClock, sync0: Sync0, place: Place<'_>) -> Checked<Option<Sync1>> {
-    if clock.sync1.is_none() && clock.sync1_delay.is_none() {
+    let block = clock.oversampling.map(|samples| sync0.cycle * u32::from(samples));
+    if clock.sync1.is_none() && clock.sync1_delay.is_none() && block.is_none() {
         return Ok(None);
     }
-    let (cycle, delay) = (clock.sync1.unwrap_or(sync0.cycle), clock.sync1_delay.unwrap_or_default());
+    let cycle = block.or(clock.sync1).unwrap_or(sync0.cycle);
+    let delay = clock.sync1_delay.unwrap_or_default();
     let own = duration::format(sync0.cycle);
     if cycle.is_zero() || cycle.as_nanos() % sync0.cycle.as_nanos() != 0 || !Sync0::CYCLES.contains(&cycle)
     {

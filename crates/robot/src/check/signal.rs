@@ -64,7 +64,8 @@ pub(crate) fn signals<'a>(
         let sub_device = position(entry, &robot.bus)?;
         let Some(mapping) = mapping(sub_device) else { continue };
         let names = names(entry)?;
-        let all = entry::find_all(entry, names.len(), mapping)?;
+        let samples = robot.bus.sub_devices[sub_device].oversampling.as_ref().map_or(1, |it| it.samples);
+        let all = entry::find_all(entry, names.len(), mapping, samples)?;
         for (name, found) in names.into_iter().zip(all) {
             let output = found.direction == Direction::Output;
             let bits = found.field.bit_offset..found.field.bit_offset + found.field.bit_length;

@@ -1,6 +1,11 @@
 //! Checks of the simulation of SubDevices.
 
+use std::time::Duration;
+
+use types::TerminalModel;
+
 use super::{Checked, unknown_name};
+use crate::duration;
 use crate::error::Problem;
 use crate::model::Application::{
     AnalogueInput, AnalogueOutput, Coupler, DigitalInputs, DigitalOutputs, Encoder, ForceTorqueSensor,
@@ -57,6 +62,25 @@ fn built(entry: Place<'_>) -> Checked<()> {
     let Some(key) = ["channels", "sii"].into_iter().find(|key| entry.has(key)) else { return Ok(()) };
     let found = format!("{key} of a terminal whose kind is a model");
     Err(Problem::new(entry.key(key), found, "a terminal as it is built", "remove it"))
+}
+
+/// Shortest time from one sample of a simulated oversampling terminal to the next.
+const SHORTEST_SAMPLE: Duration = Duration::from_micros(10);
+
+/// Checks that a simulated oversampling terminal is told when to sample, and not too often.
+pub(super) fn samples(it: &SubDevice, place: Place<'_>) -> Checked<()> {
+    let model = it.simulation.as_ref().and_then(|simulation| simulation.terminal);
+    let Some(model @ (TerminalModel::El3702 | TerminalModel::El4732)) = model else { return Ok(()) };
+    let (Some(sync0), Some(_)) = (it.sync0, it.sync1) else {
+        let found = format!("a simulated {} without SYNC1", model.name());
+        let expected = "dc = { oversampling = 10 } or the like: SYNC0 samples, SYNC1 hands over";
+        return Err(Problem::new(place.key("simulate"), found, expected, "add dc"));
+    };
+    if sync0.cycle >= SHORTEST_SAMPLE {
+        return Ok(());
+    }
+    let found = format!("a sample every {} of a simulated {}", duration::format(sync0.cycle), model.name());
+    Err(Problem::new(place.key("dc"), found, "10us at least", "lower oversampling"))
 }
 
 fn channels(channels: u8, most: u8, entry: Place<'_>) -> Checked<()> {

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ethercat::main_device::{
-    ExpectedIdentity, LatchMode, MAXIMUM_SUB_DEVICES, Presence, ProcessDataSource, Replies, StartupSdo,
-    SubDeviceConfiguration, Sync0, Sync1, Watchdog,
+    ExpectedIdentity, LatchMode, MAXIMUM_SUB_DEVICES, Oversampling, Presence, ProcessDataSource, Replies,
+    StartupSdo, SubDeviceConfiguration, Sync0, Sync1, Watchdog,
 };
 use ethercat::pdo::PdoMapping;
 use serde::Deserialize;
@@ -50,6 +50,9 @@ fn yes() -> bool {
 fn once() -> u16 {
     1
 }
+
+/// Most samples of a channel in one exchange of process data: those of the terminals known.
+const MOST_SAMPLES: i64 = 100;
 
 /// Largest number of cycles from one exchange to the next.
 const SLOWEST: i64 = 1000;
@@ -123,6 +126,9 @@ pub struct SubDevice {
     /// SYNC1, if it uses that too.
     #[serde(skip)]
     pub sync1: Option<Sync1>,
+    /// Samples of a channel in one exchange of its process data, if there are several.
+    #[serde(skip)]
+    pub oversampling: Option<Oversampling>,
 }
 
 /// Names of [`Presence`].
@@ -182,6 +188,7 @@ impl SubDevice {
             startup: self.startup.clone(),
             sync0: self.sync0,
             sync1: self.sync1,
+            oversampling: self.oversampling.clone(),
             latches: self.latches,
             every: self.every,
             lrw: self.lrw,
@@ -213,8 +220,8 @@ pub struct Parent {
     pub port: u8,
 }
 
-/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// `dc`: SYNC0, by default with the period, and SYNC1 if one of its keys is there; both follow from `oversampling` where that is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DistributedClock {
     #[serde(default, deserialize_with = "time")]
@@ -225,6 +232,10 @@ pub(crate) struct DistributedClock {
     pub(crate) sync1: Option<Duration>,
     #[serde(default, deserialize_with = "time")]
     pub(crate) sync1_delay: Option<Duration>,
+    #[serde(default, deserialize_with = "whole::<_, _, 2, MOST_SAMPLES>")]
+    pub(crate) oversampling: Option<u8>,
+    #[serde(default)]
+    pub(crate) samples: Vec<u16>,
 }
 
 /// `simulate`: simulation of a SubDevice.
@@ -314,7 +325,9 @@ pub(crate) enum Kind {
     El1252,
     El2004,
     El3104,
+    El3702,
     El4034,
+    El4732,
     El5101,
     El6022,
 }
@@ -336,7 +349,9 @@ impl Kind {
             Self::El1252 => (Is::DigitalInputs, Some((TerminalModel::El1252, 2))),
             Self::El2004 => (Is::DigitalOutputs, Some((TerminalModel::El2004, 4))),
             Self::El3104 => (Is::AnalogueInput, Some((TerminalModel::El3104, 4))),
+            Self::El3702 => (Is::AnalogueInput, Some((TerminalModel::El3702, 2))),
             Self::El4034 => (Is::AnalogueOutput, Some((TerminalModel::El4034, 4))),
+            Self::El4732 => (Is::AnalogueOutput, Some((TerminalModel::El4732, 2))),
             Self::El5101 => (Is::Encoder, Some((TerminalModel::El5101, 1))),
             Self::El6022 => (Is::SerialLines, Some((TerminalModel::El6022, 2))),
         }

@@ -11,6 +11,7 @@ pub mod digital;
 pub mod encoder;
 pub mod force_torque;
 pub mod generic;
+pub mod oversampling;
 pub mod serial;
 pub mod servo;
 pub mod signal;
@@ -33,6 +34,7 @@ pub use digital::{DigitalInputs, DigitalOutputs, Wires};
 pub use encoder::Encoders;
 pub use force_torque::ForceTorqueSensor;
 pub use generic::GenericDevice;
+pub use oversampling::{OversamplingInputs, OversamplingOutputs};
 pub use serial::SerialLines;
 pub use servo::{PlantParameters, ServoDescription, ServoDrive};
 pub use signal::{Level, Signal};
@@ -46,6 +48,12 @@ pub use time_stamp::TimeStampedInputs;
 /// [`step`]: Application::step
 /// [`sync0`]: Application::sync0
 pub trait Application: Send {
+    /// Takes the bytes of each SyncManager with process data, by its number, 0 of one without: of an application whose process data
+    /// follows them. Called on PreOp -> SafeOp, before its lengths are read.
+    fn arrange(&mut self, sync_managers: &[usize; SYNC_MANAGERS]) {
+        let _ = sync_managers;
+    }
+
     /// Bytes of process data in the current PDO assignment. Read on PreOp -> SafeOp, before
     /// [`enter`](Application::enter): a SyncManager of another length refuses the change with AL status
     /// code 0x001D (outputs) or 0x001E (inputs).
@@ -135,6 +143,9 @@ pub trait Application: Send {
         let _ = replies;
     }
 }
+
+/// SyncManagers of an ESC at most.
+pub const SYNC_MANAGERS: usize = 16;
 
 /// Bytes of process data, by direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

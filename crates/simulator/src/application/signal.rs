@@ -12,9 +12,52 @@ use super::description::{DescriptionError, not_negative};
 #[derive(Clone, Debug, Default)]
 pub struct Level {
     bits: Arc<AtomicU64>,
+    /// Its newest values with their times, of one that changes between the steps of those who read it.
+    course: Option<Arc<Course>>,
 }
 
+/// Newest values of a level: time in ns and value, the newest before `next`.
+#[derive(Debug)]
+struct Course {
+    values: Vec<[AtomicU64; 2]>,
+    next: AtomicU64,
+}
+
+/// Values that a course keeps: those of more than a catch-up of two milliseconds at the fastest samples.
+const KEPT: usize = 512;
+
 impl Level {
+    /// A level whose newest values can be read at their times, too.
+    #[must_use]
+    pub fn with_course() -> Self {
+        let values = (0..KEPT).map(|_| Default::default()).collect();
+        let course = Arc::new(Course { values, next: AtomicU64::new(0) });
+        Self { course: Some(course), ..Self::default() }
+    }
+
+    /// Sets it from `now` on; times do not go back.
+    pub fn set_at(&self, now: Instant, value: f64) {
+        self.set(value);
+        let Some(course) = &self.course else { return };
+        // Relaxed: one thread steps all SubDevices.
+        let next = course.next.load(Ordering::Relaxed);
+        let [time, bits] = &course.values[next as usize % KEPT];
+        time.store(now.as_nanos(), Ordering::Relaxed);
+        bits.store(value.to_bits(), Ordering::Relaxed);
+        course.next.store(next + 1, Ordering::Relaxed);
+    }
+
+    /// Its value at `now`, as far as it is kept: the present one of a level without a course, 0 before the first.
+    #[must_use]
+    pub fn at(&self, now: Instant) -> f64 {
+        let Some(course) = &self.course else { return self.get() };
+        let next = course.next.load(Ordering::Relaxed);
+        let kept = next.saturating_sub(KEPT as u64)..next;
+        let mut values = kept.rev().map(|number| &course.values[number as usize % KEPT]);
+        let found = values.find(|[time, _]| time.load(Ordering::Relaxed) <= now.as_nanos());
+        found.map_or(0.0, |[_, bits]| f64::from_bits(bits.load(Ordering::Relaxed)))
+    }
+
     /// Its present value; 0 before the first.
     #[must_use]
     pub fn get(&self) -> f64 {
@@ -72,7 +115,7 @@ impl Signal {
                 offset + amplitude * (TAU * (turns(*frequency, now) + phase)).sin()
             }
             Self::Ramp { from, to, frequency } => from + (to - from) * turns(*frequency, now).fract(),
-            Self::Level { level, scale } => scale * level.get(),
+            Self::Level { level, scale } => scale * level.at(now),
         }
     }
 

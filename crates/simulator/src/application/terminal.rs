@@ -13,7 +13,7 @@ use ethercat::sii::{
 use types::TerminalModel;
 
 use super::sii::{ASSIGN_ACTIVATE_SYNC0, digital_pdo};
-use super::{analogue, analogue_output, encoder, serial, time_stamp};
+use super::{analogue, analogue_output, encoder, oversampling, serial, time_stamp};
 
 /// Vendor of all of them.
 const BECKHOFF: u32 = 0x0000_0002;
@@ -33,6 +33,9 @@ const DIGITAL_OUTPUTS: u16 = 0x0F00;
 /// Buffered outputs of digital I/O with watchdog: no events for a microcontroller.
 const CONTROL_DIGITAL_OUTPUTS: u8 = 0x44;
 
+/// DC activation of an oversampling terminal: cyclic operation, SYNC0 and SYNC1 (0x0980; as its public configurations have it).
+const ASSIGN_ACTIVATE_SYNC1: u16 = 0x0730;
+
 const MAILBOX: u16 = 0x1000;
 const MAILBOX_SIZE: u16 = 128;
 const OUTPUTS: u16 = MAILBOX + 2 * MAILBOX_SIZE;
@@ -50,7 +53,9 @@ pub const fn name(model: TerminalModel) -> &'static str {
         TerminalModel::El1252 => "EL1252",
         TerminalModel::El2004 => "EL2004",
         TerminalModel::El3104 => "EL3104",
+        TerminalModel::El3702 => "EL3702",
         TerminalModel::El4034 => "EL4034",
+        TerminalModel::El4732 => "EL4732",
         TerminalModel::El5101 => "EL5101",
         TerminalModel::El6022 => "EL6022",
     }
@@ -64,7 +69,9 @@ pub const fn identity(model: TerminalModel) -> Identity {
         TerminalModel::El1252 => (0x04E4_3052, 0x0012_0000),
         TerminalModel::El2004 => (0x07D4_3052, 0x0012_0000),
         TerminalModel::El3104 => (0x0C20_3052, 0x0014_0000),
+        TerminalModel::El3702 => (0x0E76_3052, 0x0003_0000),
         TerminalModel::El4034 => (0x0FC2_3052, 0x0012_0000),
+        TerminalModel::El4732 => (0x127C_3052, 0x0002_0000),
         TerminalModel::El5101 => (0x13ED_3052, 0x0400_0000),
         TerminalModel::El6022 => (0x1786_3052, 0x0014_0000),
     };
@@ -85,7 +92,9 @@ pub fn mapping(model: TerminalModel) -> PdoMapping {
             inputs: Vec::new(),
         },
         TerminalModel::El3104 => analogue::el3104_mapping(),
+        TerminalModel::El3702 => oversampling::el3702_mapping(),
         TerminalModel::El4034 => analogue_output::mapping(4),
+        TerminalModel::El4732 => oversampling::el4732_mapping(),
         TerminalModel::El5101 => encoder::el5101_mapping(),
         TerminalModel::El6022 => serial::mapping(),
     }
@@ -117,13 +126,41 @@ pub fn image(model: TerminalModel, alias: u16) -> Image {
             ))
         }
         TerminalModel::El3104 => with_mailbox(builder, 0, 16, 0x1180),
+        TerminalModel::El3702 => with_samples(builder, SyncManager::CONTROL_INPUTS, SyncManagerUse::Inputs),
         TerminalModel::El4034 => with_mailbox(builder, 8, 0, 0x1180),
+        TerminalModel::El4732 => {
+            with_samples(builder, SyncManager::CONTROL_OUTPUTS, SyncManagerUse::Outputs)
+        }
         TerminalModel::El5101 => with_mailbox(builder, 6, 10, 0x1180),
         TerminalModel::El6022 => with_mailbox(builder, 48, 48, 0x1220),
     };
     let mapping = mapping(model);
     let builder = mapping.inputs.iter().fold(builder, Builder::input);
-    mapping.outputs.iter().fold(builder, Builder::output).build()
+    let builder = mapping.outputs.iter().fold(builder, Builder::output);
+    let samples: &[u16] = match model {
+        TerminalModel::El3702 => &oversampling::INPUT_SAMPLES,
+        TerminalModel::El4732 => &oversampling::OUTPUT_SAMPLES,
+        _ => &[],
+    };
+    samples.iter().fold(builder, |builder, pdo| builder.sample(*pdo)).build()
+}
+
+/// A terminal with a block of samples for each of two channels, and the time of the next ones in the ESC's registers; without a mailbox.
+fn with_samples(builder: Builder, control: u8, usage: SyncManagerUse) -> Builder {
+    let fmmu = if usage == SyncManagerUse::Outputs { FmmuUse::Outputs } else { FmmuUse::Inputs };
+    let blocks = oversampling::BLOCKS.map(|address| sync_manager(address, 4, control, ENABLE, usage));
+    let mode = DistributedClock {
+        assign_activate: ASSIGN_ACTIVATE_SYNC1,
+        sync0_cycle_factor: 1,
+        sync1_cycle_factor: 1,
+        ..DistributedClock::default()
+    };
+    blocks
+        .into_iter()
+        .fold(builder.pdi(SPI, 0, 0, 0), |builder, block| builder.fmmu(fmmu).sync_manager(block))
+        .fmmu(FmmuUse::Inputs)
+        .sync_manager(sync_manager(oversampling::NEXT_BLOCK, 4, 0x00, VIRTUAL, SyncManagerUse::Inputs))
+        .distributed_clock("DcSync", mode)
 }
 
 /// A terminal with a microcontroller and CoE: mailboxes, and SyncManagers 2 and 3 with so many bytes.

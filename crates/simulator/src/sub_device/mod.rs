@@ -1,7 +1,6 @@
 //! SubDevice: an ESC, the state machine behind it, and an application.
 //!
-//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap serves no
-//! protocol.
+//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap serves no protocol.
 
 mod mailbox;
 mod rest;
@@ -361,6 +360,7 @@ impl SubDevice {
             }
         }
         if upwards && matches!(to, AlState::SafeOp | AlState::Op) {
+            self.application.arrange(&setup::lengths_of_each(&self.esc));
             match setup::check_process_data(&self.esc, self.application.process_data_lengths()) {
                 Ok(lengths) => self.lengths = lengths,
                 Err(code) => return self.fall(AlState::PreOp, code),
@@ -421,8 +421,8 @@ impl SubDevice {
             }
         }
         if matches!(self.state, AlState::SafeOp | AlState::Op) {
-            let expected = self.application.process_data_lengths();
-            if let Err(code) = setup::check_process_data(&self.esc, expected) {
+            if let Err(code) = setup::check_process_data(&self.esc, self.application.process_data_lengths())
+            {
                 self.fall(AlState::PreOp, code);
             }
         }

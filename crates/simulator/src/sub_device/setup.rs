@@ -7,7 +7,7 @@ use ethercat::register::{self, SyncManagerDirection};
 use ethercat::sii;
 
 use super::mailbox;
-use crate::application::ProcessDataLengths;
+use crate::application::{ProcessDataLengths, SYNC_MANAGERS};
 use crate::esc::{Esc, FIRST_SHARED, Kind, SyncManagerUnit};
 
 /// Shortest mailbox: header, CoE header and an expedited SDO.
@@ -75,7 +75,9 @@ pub(super) fn check_process_data(
 }
 
 fn check_places(esc: &Esc) -> Result<(), AlStatusCode> {
-    let active: Vec<_> = esc.sync_managers().iter().filter(|unit| unit.is_active()).collect();
+    // One over registers of the ESC holds nothing of the application.
+    let is_used = |unit: &&SyncManagerUnit| unit.is_active() && unit.start() >= FIRST_SHARED;
+    let active: Vec<_> = esc.sync_managers().iter().filter(is_used).collect();
     for (place, unit) in active.iter().enumerate() {
         let code = match unit.kind() {
             Kind::Buffered(SyncManagerDirection::Write) => AlStatusCode::INVALID_OUTPUT_CONFIGURATION,
@@ -120,6 +122,17 @@ pub(super) fn lengths(esc: &Esc) -> ProcessDataLengths {
         outputs: sum(SyncManagerDirection::Write),
         inputs: sum(SyncManagerDirection::Read),
     }
+}
+
+/// Bytes of each SyncManager that holds process data, by its number.
+pub(super) fn lengths_of_each(esc: &Esc) -> [usize; SYNC_MANAGERS] {
+    let mut lengths = [0; SYNC_MANAGERS];
+    for (length, unit) in lengths.iter_mut().zip(esc.sync_managers()) {
+        let is_used =
+            [SyncManagerDirection::Write, SyncManagerDirection::Read].iter().any(|it| carries(unit, *it));
+        *length = if is_used { unit.length() } else { 0 };
+    }
+    lengths
 }
 
 /// True if the watchdog supervises any outputs.

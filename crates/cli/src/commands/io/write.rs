@@ -22,7 +22,8 @@ use crate::words::signals;
 /// Afterwards they become what the robot file says (`on_stale`).
 #[derive(Args, Debug)]
 pub(crate) struct Set {
-    /// Outputs with `writer = "outside"` in the robot file, each with its value: true or false, or a number
+    /// Outputs with `writer = "outside"` in the robot file, each with its value: true or false, or a number; of one with elements one
+    /// for all, or as many with commas between
     #[arg(required = true, num_args = 2.., value_names = ["SIGNAL", "VALUE"], allow_negative_numbers = true)]
     pairs: Vec<String>,
 
@@ -88,7 +89,8 @@ impl Set {
             )));
         }
         let cycle = Cycle::attach(&self.of, &names)?;
-        let values = values(&cycle, &texts)?;
+        let pairs = names.iter().zip(&texts).map(|(name, text)| each(&cycle, name, text));
+        let values = values(&cycle, &pairs.collect::<Result<Vec<_>, _>>()?.concat())?;
         let Some(before) = cycle.first(stop)? else { return Ok(()) };
         let mut writer = cycle.attached.command().map_err(|error| match error {
             LeaseError::Taken { .. } => {
@@ -137,10 +139,14 @@ impl Set {
 impl Force {
     pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
         let cycle = Cycle::attach(&self.of, std::slice::from_ref(&self.name))?;
-        let [place] = cycle.wanted[..] else { return Ok(()) };
-        let value = value(&cycle.attached.description().signals[place], &self.value)?;
+        let signals = &cycle.attached.description().signals;
+        let pairs = each(&cycle, &self.name, &self.value)?.into_iter();
+        let values = pairs.map(|(place, text)| Ok((place, value(&signals[place], text)?)));
+        let values = values.collect::<Result<Vec<_>, Failure>>()?;
         a_period_at_least("--for", self.lasting, cycle.period())?;
-        cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
+        for (place, value) in values {
+            cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
+        }
         let Some(asked) = cycle.first(stop)? else { return Ok(()) };
         // The cycle takes it when the next one begins; it may have been forced before, at another value.
         let taken = |state: &State| state.cycle >= asked.cycle + 2;
@@ -195,12 +201,25 @@ impl Cycle {
     }
 }
 
+/// Places of a signal, each with its value: of one with elements one for all, or as many with commas between.
+fn each<'a>(cycle: &Cycle, name: &str, text: &'a str) -> Result<Vec<(usize, &'a str)>, Failure> {
+    let places = super::places(cycle.attached.description(), name)?;
+    let texts: Vec<&str> = text.split(',').collect();
+    match (places.len(), texts.len()) {
+        (1, _) | (_, 1) => Ok(places.into_iter().map(|place| (place, text)).collect()),
+        (count, given) if count == given => Ok(places.into_iter().zip(texts).collect()),
+        (count, given) => Err(Failure::new(format!(
+            "{given} values for the signal \"{name}\", expected one for all its elements, or {count} with commas between"
+        ))),
+    }
+}
+
 /// Values of a command, in its order.
-fn values(cycle: &Cycle, texts: &[&str]) -> Result<Vec<Option<Value>>, Failure> {
+fn values(cycle: &Cycle, pairs: &[(usize, &str)]) -> Result<Vec<Option<Value>>, Failure> {
     let description = cycle.attached.description();
     let commanded: Vec<usize> = description.commanded().collect();
     let mut values = vec![None; commanded.len()];
-    for (&place, text) in cycle.wanted.iter().zip(texts) {
+    for &(place, text) in pairs {
         let it = &description.signals[place];
         let index = commanded.iter().position(|&other| other == place).ok_or_else(|| not_commanded(it))?;
         values[index] = Some(value(it, text)?);

@@ -3,6 +3,7 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -190,6 +191,19 @@ pub enum SubDeviceError {
         /// Bits of its SII's default mapping.
         found: usize,
     },
+    /// Samples are asked of a SubDevice whose SII does not tell which PDOs hold them, or has none of the name.
+    #[error("{}", no_samples(*wanted, assigned))]
+    NoSamples {
+        /// PDO that is named and not assigned; `None`: none is marked.
+        wanted: Option<u16>,
+        /// PDOs that its SII assigns.
+        assigned: Vec<u16>,
+    },
+    /// Samples are asked of a SubDevice that is told its PDOs by CoE.
+    #[error(
+        "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples"
+    )]
+    SamplesByCoe,
     /// A mailbox of an impossible size.
     #[error(
         "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"
@@ -317,6 +331,19 @@ fn mapped_differently(index: u16, sub_index: u8, expected: u32, found: u32) -> S
         (_, false) => format!("maps {}, expected {}", object(found), object(expected)),
     };
     format!("{index:#06x}:{sub_index:02x} {what}; correct the pdos it is given")
+}
+
+fn no_samples(wanted: Option<u16>, assigned: &[u16]) -> String {
+    let assigned: Vec<String> = assigned.iter().map(|index| format!("{index:#06x}")).collect();
+    let assigned = if assigned.is_empty() { "none".to_owned() } else { assigned.join(", ") };
+    match wanted {
+        Some(wanted) => {
+            format!("PDO {wanted:#06x} is to hold samples, expected one that its SII assigns: {assigned}")
+        }
+        None => format!(
+            "oversampling is configured, but its SII marks no PDO as a sample; name those that hold one, of {assigned}"
+        ),
+    }
 }
 
 /// A watchdog's time.

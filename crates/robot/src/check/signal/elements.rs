@@ -2,7 +2,7 @@
 
 use super::super::Checked;
 use crate::error::Problem;
-use crate::field::is_unseen;
+use crate::field::{Number, is_unseen};
 use crate::model::NamedSignal;
 
 /// Most elements of a signal.
@@ -27,8 +27,20 @@ pub(crate) fn names(signal: &NamedSignal) -> Checked<Vec<String>> {
         _ => None,
     };
     names.ok_or_else(|| {
-        let found = format!("elements = {} for the signal \"{name}\"", elements.get_ref());
+        let found = format!("elements = {} for the signal \"{name}\"", shown(elements.get_ref()));
         let expected = format!("their number, 1 to {MOST}, or their names, as [\"x\", \"y\", \"z\"]");
         Problem::new(elements.span(), found, expected, "correct elements")
     })
+}
+
+/// A value as the file has it, without the hundreds of digits of a huge number.
+fn shown(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Float(number) => Number(*number).to_string(),
+        toml::Value::Array(values) => {
+            let all: Vec<String> = values.iter().map(shown).collect();
+            format!("[{}]", all.join(", "))
+        }
+        other => other.to_string(),
+    }
 }

@@ -24,8 +24,12 @@ pub(super) fn find_all<'a>(
     signal: &NamedSignal,
     count: usize,
     mapping: &'a PdoMapping,
+    samples: u8,
 ) -> Checked<Vec<Found<'a>>> {
-    let first = find(signal, mapping)?;
+    let first = find(signal, mapping, samples)?;
+    if let Some(found) = sampled(signal, count, &first, mapping, samples)? {
+        return Ok(found);
+    }
     let (place, bits) = (first.field.bit_offset, first.field.bit_length);
     if let Some(joined) = joined(signal, count, &first, mapping)? {
         return Ok(vec![joined]);
@@ -67,6 +71,47 @@ pub(super) fn find_all<'a>(
     Err(Problem::new(signal.elements_place(), found, expected, "correct elements"))
 }
 
+/// Samples of a channel that is sampled several times a cycle, if `first` is one of them: it and those behind it.
+fn sampled<'a>(
+    signal: &NamedSignal,
+    count: usize,
+    first: &Found<'a>,
+    mapping: &'a PdoMapping,
+    samples: u8,
+) -> Checked<Option<Vec<Found<'a>>>> {
+    let direction = first.direction;
+    let behind = mapping.sampled_channels(direction, samples).into_iter().find_map(|channel| {
+        let place = channel.iter().position(|(_, field)| *field == first.field)?;
+        Some(channel[place..].to_vec())
+    });
+    let Some(behind) = behind else { return Ok(None) };
+    let (name, sub_device) = (signal.name.get_ref(), signal.sub_device.get_ref());
+    if signal.elements.is_none() {
+        let found = format!("signal \"{name}\" of one value on {}", first.entry);
+        let expected =
+            format!("elements = {}, the samples that \"{sub_device}\" has there each cycle", behind.len());
+        let remedy = "add elements, or elements = 1 for this sample alone";
+        return Err(Problem::new(signal.place(), found, expected, remedy));
+    }
+    if count > behind.len() {
+        let found = format!("{count} elements of the signal \"{name}\" from {} on", first.entry);
+        let expected =
+            format!("at most {}, the samples that \"{sub_device}\" has there each cycle", behind.len());
+        return Err(Problem::new(signal.elements_place(), found, expected, "correct elements"));
+    }
+    let found = |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
+    Ok(Some(behind.into_iter().take(count).map(found).collect()))
+}
+
+/// Channels in this direction: of an oversampling SubDevice those that are sampled, each by its first sample.
+fn channels(mapping: &PdoMapping, direction: Direction, samples: u8) -> Vec<(&PdoEntry, PdoField)> {
+    let sampled = |direction| mapping.sampled_channels(direction, samples);
+    match [direction, direction.other()].into_iter().all(|it| sampled(it).is_empty()) {
+        true => mapping.channels(direction).collect(),
+        false => sampled(direction).iter().filter_map(|channel| channel.first().copied()).collect(),
+    }
+}
+
 /// Unsigned integer over this channel of one bit and those behind it, if its type is wider.
 fn joined<'a>(
     signal: &NamedSignal,
@@ -106,7 +151,7 @@ fn joined<'a>(
     }))
 }
 
-fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
+fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping, samples: u8) -> Checked<Found<'a>> {
     let directions: &[Direction] = match signal.direction {
         None => &[Direction::Input, Direction::Output],
         Some(Direction::Input) => &[Direction::Input],
@@ -114,7 +159,7 @@ fn find<'a>(signal: &NamedSignal, mapping: &'a PdoMapping) -> Checked<Found<'a>>
     };
     match (&signal.entry, &signal.channel) {
         (Some(entry), _) => by_object(signal, *entry.get_ref(), mapping, directions),
-        (None, Some(channel)) => by_channel(signal, *channel.get_ref(), mapping, directions),
+        (None, Some(channel)) => by_channel(signal, *channel.get_ref(), (mapping, samples), directions),
         (None, None) => Err(Problem::new(signal.place(), "no entry", "entry or channel", "add one")),
     }
 }
@@ -155,12 +200,13 @@ fn by_object<'a>(
 fn by_channel<'a>(
     signal: &NamedSignal,
     number: i64,
-    mapping: &'a PdoMapping,
+    (mapping, samples): (&'a PdoMapping, u8),
     directions: &[Direction],
 ) -> Checked<Found<'a>> {
+    let channels = |direction| channels(mapping, direction, samples);
     let counts: Vec<_> = directions
         .iter()
-        .map(|&direction| (direction, mapping.channels(direction).count()))
+        .map(|&direction| (direction, channels(direction).len()))
         .filter(|&(_, count)| count > 0)
         .collect();
     let &[(direction, most)] = counts.as_slice() else {
@@ -173,7 +219,7 @@ fn by_channel<'a>(
         return Err(Problem::new(signal.place(), found, expected, "correct sub_device or direction"));
     };
     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-    let found = place.and_then(|place| mapping.channels(direction).nth(place));
+    let found = place.and_then(|place| channels(direction).get(place).copied());
     found.map(|(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field }).ok_or_else(|| {
         let found = format!("channel {number} for the signal \"{}\"", signal.name.get_ref());
         let expected =
