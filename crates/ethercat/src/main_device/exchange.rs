@@ -7,6 +7,7 @@
 //! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
 
 mod outgoing;
+mod patience;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,6 +24,7 @@ use crate::wire::{
 use super::report::{Reception, ReceptionCounters};
 
 pub(super) use outgoing::Outgoing;
+use patience::Patience;
 
 /// Frames on their way at the same time.
 pub(super) const SLOTS: usize = 64;
@@ -142,6 +144,8 @@ pub(super) struct Exchange {
     /// Service frames that may be on their way at once: halved where one is lost, as by a bus that answers them too slowly, and one
     /// more for each that is answered.
     services: usize,
+    /// How long replies to these take.
+    pub(super) patience: Patience,
     /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
@@ -200,6 +204,7 @@ impl Exchange {
             slots: (0..SLOTS).map(|index| Slot::new(index, source)).collect(),
             numbers: Numbers::default(),
             services: SLOTS,
+            patience: Patience::new(),
             takes_circulating: true,
             takes_unchanged_source: false,
             unchanged_source: 0,
@@ -218,6 +223,12 @@ impl Exchange {
         self.numbers.in_flight[purpose as usize]
     }
 
+    /// True if another service frame may be on its way.
+    pub(super) fn has_room(&self) -> bool {
+        self.in_flight(Purpose::Service) < self.services
+            && self.slots.iter().any(|it| !matches!(it.state, SlotState::InFlight(_)))
+    }
+
     /// Starts a frame for `buffer`, or `None` while all slots are on their way.
     ///
     /// Process data takes the first slot that is free, so that the frames of a cycle are found where the last cycle left
@@ -233,11 +244,12 @@ impl Exchange {
                 index
             }
         };
-        let Self { slots, numbers, counters, .. } = self;
+        let Self { slots, numbers, counters, patience, .. } = self;
         Some(Outgoing {
             slot: slots.get_mut(index)?,
             numbers,
             counters,
+            patience,
             buffer,
             index,
             purpose,
@@ -338,12 +350,31 @@ impl Exchange {
         u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
-    /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
+    /// A frame that was accepted, or came too late, came `now`: what that tells of the time that replies take.
+    pub(super) fn learn_time(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        outcome: Result<(usize, Purpose), Reception>,
+    ) {
+        match outcome {
+            Ok((index, Purpose::Service)) => self.patience.answered(now.since(self.slots[index].sent_at)),
+            Err(Reception::Late) => {
+                let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
+                let generation = read_u32(bytes, at).unwrap_or(0);
+                let age = self.numbers.generation.wrapping_sub(generation);
+                self.patience.late(generation, age, now);
+            }
+            _ => {}
+        }
+    }
+
     /// When the frame in this slot was sent.
     pub(super) fn sent_at(&self, index: usize) -> Instant {
         self.slots[index].sent_at
     }
 
+    /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
     pub(super) fn take_datagrams(&mut self, index: usize) -> Vec<Sent> {
         core::mem::take(&mut self.slots[index].datagrams)
     }

@@ -5,8 +5,8 @@ use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{
-    ADDRESS_OFFSET, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, Sent, Slot, SlotState,
-    fixed,
+    ADDRESS_OFFSET, GENERATION_LENGTH, Numbers, Owner, Patience, Purpose, ReceptionCounters, Sent, Slot,
+    SlotState, fixed,
 };
 
 /// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
@@ -17,6 +17,7 @@ pub(in super::super) struct Outgoing<'a> {
     pub(super) slot: &'a mut Slot,
     pub(super) numbers: &'a mut Numbers,
     pub(super) counters: &'a mut ReceptionCounters,
+    pub(super) patience: &'a mut Patience,
     pub(super) buffer: &'a mut [u8],
     pub(super) index: usize,
     pub(super) purpose: Purpose,
@@ -126,6 +127,7 @@ impl Outgoing<'_> {
         slot.generation = numbers.generation;
         slot.state = SlotState::InFlight(self.purpose);
         slot.sent_at = now;
+        self.patience.sent(slot.generation, (self.purpose == Purpose::Service).then_some(now));
         self.counters.sent += 1;
         let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
         slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());
