@@ -86,6 +86,7 @@ impl MainDevice {
         let answered = broadcasts.list.get(broadcasts.next).copied();
         broadcasts.next = (broadcasts.next + 1).min(broadcasts.list.len());
         if answered != Some(Broadcast::Count) {
+            self.asked_together(working_counter);
             return;
         }
         match broadcasts.counted {

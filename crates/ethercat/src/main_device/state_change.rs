@@ -58,6 +58,11 @@ impl StateChange {
         Self { requested, deadline: now + timeout, timeout, phase: Phase::Look, looks: 0 }
     }
 
+    /// One that was asked for already: it is waited for.
+    pub(super) fn asked(requested: AlState, now: Instant, timeout: Duration) -> Self {
+        Self { phase: Phase::Poll, ..Self::new(requested, now, timeout) }
+    }
+
     /// Step to do next, given the state shown last.
     pub(super) fn ask(&self, shown: AlStatus) -> Ask {
         match self.phase {

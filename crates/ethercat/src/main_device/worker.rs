@@ -6,9 +6,9 @@ mod receive;
 mod transmit;
 
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
+use crate::al::AlState;
 use crate::register::{self, DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::coe::Emergency;
@@ -115,6 +115,8 @@ pub(super) struct Worker {
     /// Replies that had come too late before the first of the losses.
     late_before: u64,
     pub(super) mailbox: MailboxClient,
+    /// Its request for a state waits for those of the others.
+    is_held: bool,
     /// The AL status shall be read once.
     look_at_status: bool,
     /// The next of the looks for a diagnosis.
@@ -170,41 +172,6 @@ pub(super) struct ReferenceClock {
     pub(super) there: Option<(u16, ClockSetting)>,
 }
 
-/// The workers of all SubDevices, by position.
-#[derive(Debug, Default)]
-pub(super) struct Workers {
-    all: Vec<Worker>,
-    /// None has anything to send or to wait for, until somebody turns to one.
-    at_rest: bool,
-}
-
-impl Workers {
-    pub(super) fn new(all: Vec<Worker>) -> Self {
-        Self { all, at_rest: false }
-    }
-
-    /// True if none has anything to send or to wait for: looked up once, and known until one is turned to.
-    pub(super) fn are_at_rest(&mut self) -> bool {
-        self.at_rest = self.at_rest || self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
-        self.at_rest
-    }
-}
-
-impl Deref for Workers {
-    type Target = [Worker];
-
-    fn deref(&self) -> &[Worker] {
-        &self.all
-    }
-}
-
-impl DerefMut for Workers {
-    fn deref_mut(&mut self) -> &mut [Worker] {
-        self.at_rest = false;
-        &mut self.all
-    }
-}
-
 impl Worker {
     /// From now on this is the time between two cycles.
     pub(super) fn set_period(&mut self, period: Duration) {
@@ -229,6 +196,7 @@ impl Worker {
             losses: RetryCounter::default(),
             late_before: 0,
             mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
+            is_held: false,
             look_at_status: false,
             look: None,
             looking: None,
@@ -251,7 +219,7 @@ impl Worker {
         core::mem::swap(&mut self.plan, plan);
         (self.next, self.furthest, self.sync_misses) = (0, 0, 0);
         self.stale = self.awaiting;
-        (self.look_at_status, self.look_at_inputs) = (false, false);
+        (self.is_held, self.look_at_status, self.look_at_inputs) = (false, false, false);
         (self.look, self.looking) = (None, None);
         self.step = Step::Start;
         (self.not_before, self.stuck_since) = (Instant::EPOCH, None);
@@ -282,6 +250,41 @@ impl Worker {
     /// True if the plan is carried out.
     pub(super) fn is_done(&self) -> bool {
         self.next >= self.plan.len()
+    }
+
+    /// Has it wait before its plan's request for a state.
+    pub(super) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// True while it waits there.
+    pub(super) fn waits_to_ask(&self) -> bool {
+        self.is_held && self.requested().is_some() && !self.awaiting && self.mailbox.is_idle()
+    }
+
+    /// State that the next action asks for.
+    fn requested(&self) -> Option<AlState> {
+        match self.plan.get(self.next) {
+            Some(Action::RequestState(state)) => Some(*state),
+            _ => None,
+        }
+    }
+
+    /// Ends the wait: it asks itself, unless all were `asked`.
+    pub(super) fn go_on(&mut self, asked: Option<Instant>) {
+        let waited = self.waits_to_ask();
+        self.is_held = false;
+        if let (true, Some(now), Some(state)) = (waited, asked, self.requested()) {
+            self.step = Step::State(StateChange::asked(state, now, self.limits.state));
+        }
+    }
+
+    /// Ends the wait: it has reached the state.
+    pub(super) fn arrived(&mut self) {
+        self.is_held = false;
+        if self.requested().is_some() {
+            self.action_done();
+        }
     }
 
     /// Action it is at, unless it is done.
@@ -318,6 +321,9 @@ impl Worker {
 
     /// Losses, missing answers and wrong ones have limits of their own; in turn they would begin them anew for ever.
     fn expire_step(&mut self, now: Instant) -> Outcome {
+        if self.waits_to_ask() {
+            self.stuck_since = None;
+        }
         let lasted = now.since(*self.stuck_since.get_or_insert(now));
         match self.awaited() {
             Some(awaited) if lasted >= self.limits.stuck() => {
@@ -365,7 +371,7 @@ impl Worker {
     pub(super) fn due(&self) -> Option<Instant> {
         let looks = self.look_at_status || self.look_at_inputs || self.look.is_some();
         let has_work = !self.is_done() || !self.mailbox.is_idle() || looks;
-        (has_work && !self.awaiting).then_some(self.not_before)
+        (has_work && !self.awaiting && !self.waits_to_ask()).then_some(self.not_before)
     }
 
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.

@@ -6,12 +6,15 @@
 
 use core::time::Duration;
 
+use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::register::dc;
 use ethercat::time::Instant;
 
 use crate::application::{Synchronisation, SynchronisationState};
 use crate::esc::Esc;
+
+use super::SubDevice;
 
 /// Activation bits (0x0981).
 const CYCLIC_OPERATION: u8 = 1 << 0;
@@ -137,6 +140,25 @@ impl Supervision {
     pub(super) fn leap(&mut self, now: Instant) {
         self.last_sync0 = self.last_sync0.map(|_| now);
         self.without_outputs = 0;
+    }
+}
+
+impl SubDevice {
+    /// Checks that outputs came since the SYNC0 before.
+    pub(super) fn supervise(&mut self, now: Instant) {
+        let outputs = self.esc.take_output_events();
+        let Some(supervision) = &mut self.supervision else { return };
+        if supervision.sync0(now, outputs) {
+            self.application.show_synchronisation(Some(supervision.state()));
+        }
+        if self.state == AlState::Op && supervision.failed() {
+            self.fall(AlState::SafeOp, AlStatusCode::SYNCHRONIZATION);
+        }
+    }
+
+    /// True if SYNC0 comes in time, or none is supervised.
+    pub(super) fn sync0_runs(&self, now: Instant) -> bool {
+        self.supervision.as_ref().is_none_or(|it| it.runs(now))
     }
 }
 
