@@ -1,5 +1,7 @@
 //! Broadcasts: the part of bring-up that is sent to all SubDevices at once.
 
+use core::time::Duration;
+
 use crate::al::AlState;
 use crate::time::Instant;
 
@@ -53,6 +55,12 @@ impl Broadcasts {
     /// First register of the one that is not through yet.
     pub(super) fn awaited(&self) -> Option<u16> {
         self.list.get(self.next).map(|broadcast| broadcast.register())
+    }
+
+    /// Puts off when they are given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.since = self.since.map(|since| since + by);
+        self.lost.put_off(by);
     }
 
     /// When there is one to send.

@@ -14,7 +14,7 @@
 //! | module | part |
 //! |---|---|
 //! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
-//! | `limits`, `retry` | tries and times after which a SubDevice that does not answer is given up |
+//! | `limits`, `retry`, `standstill` | tries and times after which a SubDevice that does not answer is given up |
 //! | `phase`, `broadcasts`, `together`, `bring_up`, `plan`, `worker`, `workers` | the way up and down: together, and each for itself |
 //! | `recovery` | the way back of those who leave Op while the bus is there |
 //! | `presence`, `absent`, `late`, `outline` | SubDevices that the bus may lack, and what is learnt of one that comes late |
@@ -57,6 +57,7 @@ mod retry;
 mod sdo_transfer;
 mod services;
 mod sii_reader;
+mod standstill;
 mod state_change;
 mod sub_device;
 mod sync0;
@@ -137,6 +138,8 @@ pub struct MainDevice {
     next_worker: usize,
     /// When workers were last looked at that take too long.
     expired_at: Instant,
+    /// When somebody turned to it last; the epoch before.
+    served_at: Instant,
     cycle: Cyclic,
     /// AL status of all SubDevices together where each is as it was brought up.
     status_in_op: AlStatus,
@@ -188,6 +191,7 @@ impl MainDevice {
             plans: Vec::new(),
             next_worker: 0,
             expired_at: Instant::EPOCH,
+            served_at: Instant::EPOCH,
             cycle: Cyclic::default(),
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
@@ -210,6 +214,7 @@ impl MainDevice {
     /// The next frame to send, written into `buffer`, which holds at least
     /// [`crate::link::MAXIMUM_FRAME_LENGTH`] bytes; its length is returned. Call until `None`.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        self.note_served(now);
         // Process data first: nothing that can wait stands before it.
         if let Some(length) = self.transmit_process_data(now, buffer) {
             return Some(length);
@@ -224,6 +229,7 @@ impl MainDevice {
 
     /// Takes a received Ethernet frame, which may be anybody's.
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
+        self.note_served(now);
         let outcome = self.exchange.accept(bytes);
         self.exchange.learn_time(now, bytes, outcome);
         let index = match outcome {

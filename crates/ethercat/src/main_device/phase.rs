@@ -367,7 +367,8 @@ impl MainDevice {
             let worker = &mut self.workers[position];
             worker.mailbox.open(sub_device.mailbox);
             let unknown = bring_up::unknown_mapping(sub_device, configuration);
-            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration, unknown));
+            let at_once = sub_device.has_complete_access();
+            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration, unknown, at_once));
         }
         self.phase = Phase::PreOp;
         Ok(())

@@ -63,6 +63,11 @@ impl StateChange {
         Self { phase: Phase::Poll, ..Self::new(requested, now, timeout) }
     }
 
+    /// Puts off when it is given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.deadline = self.deadline + by;
+    }
+
     /// Step to do next, given the state shown last.
     pub(super) fn ask(&self, shown: AlStatus) -> Ask {
         match self.phase {

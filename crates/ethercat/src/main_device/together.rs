@@ -37,6 +37,15 @@ const fn ask(state: AlState) -> Broadcast {
     Broadcast::Write(register::AL_CONTROL, AlControl::request(state).bits() as u64, 2)
 }
 
+impl Together {
+    /// Puts off when each goes on alone.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        if let Self::Gather(_, Some(since)) | Self::Asked(_, since) = self {
+            *since = *since + by;
+        }
+    }
+}
+
 impl MainDevice {
     /// Has the plans just started ask for `to` together at their end, where that is worth it: in a frame of a cycle there is
     /// room for a few dozen. Who is absent, a stranger or without an SII is not to be asked.

@@ -15,12 +15,12 @@ use crate::wire::coe::Emergency;
 
 use super::awaited::{Awaited, AwaitedAction};
 use super::clock::ClockSetting;
-use super::coe_mapping::MappingReader;
+use super::coe_mapping::{Comparison, MappingReader};
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::limits::{self, Limits};
 use super::mailbox::MailboxClient;
-use super::plan::Action;
+use super::plan::{self, Action};
 use super::request::{MailboxError, MailboxOutcome};
 use super::retry::RetryCounter;
 use super::sii_reader::{SiiReader, SiiRequest};
@@ -28,8 +28,8 @@ use super::state_change::StateChange;
 use super::sub_device::SubDevice;
 use super::sync0::SyncMiss;
 
-/// Bytes of the longest value of a mapping or assignment object, and room for those that hold more than they should.
-const LONGEST_MAPPING_VALUE: usize = 64;
+/// Bytes of the longest mapping object that is uploaded at once, and room for those that hold more than they should.
+const LONGEST_MAPPING: usize = 4 + 4 * plan::LONGEST_AT_ONCE;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
@@ -66,6 +66,8 @@ enum Step {
     Mailbox,
     /// A PDO mapping, of which the mailbox client has an object.
     Mapping(MappingReader),
+    /// The same, of one that is compared.
+    Comparison(Comparison),
 }
 
 /// Looks for a diagnosis, in their order.
@@ -204,14 +206,14 @@ impl Worker {
             before: None,
             sync_misses: 0,
             look_at_inputs: false,
-            spare: Vec::with_capacity(LONGEST_MAPPING_VALUE),
+            spare: Vec::with_capacity(LONGEST_MAPPING),
         }
     }
 
     /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
     /// Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
-        let is_own = matches!(self.step, Step::Mailbox | Step::Mapping(_));
+        let is_own = self.owns_request();
         let mut dropped = self.mailbox.close(MailboxError::NotReady);
         if let Some(own) = dropped.take_if(|_| is_own) {
             self.keep(own.request.data);
@@ -237,6 +239,11 @@ impl Worker {
         // A request of others was never in the mailbox while a plan was under way.
         let _ = self.start(plan);
         self.next = self.plan.len();
+    }
+
+    /// True if the mailbox carries a request of the plan.
+    fn owns_request(&self) -> bool {
+        matches!(self.step, Step::Mailbox | Step::Mapping(_) | Step::Comparison(_))
     }
 
     /// Takes back the data of a plan's own request.
@@ -300,7 +307,7 @@ impl Worker {
             Action::RequestState(state) => AwaitedAction::State(*state),
             Action::Download(StartupSdo { index, sub_index, .. })
             | Action::Verify { index, sub_index, .. } => AwaitedAction::Sdo(*index, *sub_index),
-            Action::ReadMapping(_) => AwaitedAction::Mapping,
+            Action::ReadMapping(_) | Action::SkipIfMapped { .. } => AwaitedAction::Mapping,
         };
         Some(Awaited { what, register: self.register() })
     }
@@ -331,6 +338,19 @@ impl Worker {
             }
             _ => Outcome::Nothing,
         }
+    }
+
+    /// Puts off when it is given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.stuck_since = self.stuck_since.map(|since| since + by);
+        match &mut self.step {
+            Step::State(change) => change.put_off(by),
+            Step::Sii(reader) => reader.put_off(by),
+            Step::Start | Step::Mailbox | Step::Mapping(_) | Step::Comparison(_) => {}
+        }
+        self.mailbox.put_off(by);
+        self.unanswered.put_off(by);
+        self.losses.put_off(by);
     }
 
     /// True if a request for the mailbox can be taken: the reply to a look would be taken for one of its own.
@@ -421,7 +441,7 @@ impl Worker {
             Some(Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_)) => {
                 register::SYNC_MANAGER
             }
-            Some(Action::Part(_)) => register::SYNC_MANAGER,
+            Some(Action::Part(_) | Action::SkipIfMapped { .. }) => register::SYNC_MANAGER,
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
         }
     }

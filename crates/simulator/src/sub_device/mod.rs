@@ -229,8 +229,9 @@ impl SubDevice {
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
             self.next_step = self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64);
+            let sync0_came = self.esc.sync_due().is_some_and(|(_, due)| due <= now);
             self.esc.skip_sync(now);
-            self.supervision.iter_mut().for_each(|it| it.leap(now));
+            self.supervision.iter_mut().for_each(|it| it.leap(now, sync0_came));
         }
         while self.is_awake(now) {
             match self.esc.sync_due() {

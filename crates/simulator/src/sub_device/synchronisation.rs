@@ -136,9 +136,9 @@ impl Supervision {
         (self.state.events_missed, self.state.error) = (0, false);
     }
 
-    /// Follows a leap of time to `now`, in which nothing was executed.
-    pub(super) fn leap(&mut self, now: Instant) {
-        self.last_sync0 = self.last_sync0.map(|_| now);
+    /// Follows a leap of time to `now`, in which nothing was executed; `came`: the first SYNC0, if none, would have come in it.
+    pub(super) fn leap(&mut self, now: Instant, came: bool) {
+        self.last_sync0 = self.last_sync0.map(|_| now).or(came.then_some(now));
         self.without_outputs = 0;
     }
 }
@@ -227,7 +227,7 @@ mod tests {
         assert!(!it.runs(at(1)));
         it.sync0(at(1), (1, at(0)));
         assert!(it.runs(at(3)) && !it.runs(at(4)));
-        it.leap(at(90));
+        it.leap(at(90), false);
         assert!(it.runs(at(91)));
     }
 }
