@@ -7,7 +7,8 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{BringUpPhase, SubDeviceConfiguration, Sync0};
+use ethercat::main_device::{BringUpPhase, ProcessDataSource, SubDeviceConfiguration, Sync0};
+use onbeat_simulator::application::servo::default_mapping;
 
 use rig::wire::{Faults, Wire};
 use rig::{Replies, Rig, described, drives, to_op};
@@ -74,14 +75,18 @@ const STANDSTILL: Duration = Duration::from_secs(12);
 // feature(main-device): time in which its thread did not run counts towards no limit
 #[test]
 fn a_machine_that_stands_still_anywhere_on_the_way_to_pre_op_only_delays_it() {
+    let mut mapping = default_mapping();
+    mapping.outputs[0].entries.reverse();
+    let process_data = ProcessDataSource::Explicit(mapping);
+    let written = vec![SubDeviceConfiguration { process_data, ..SubDeviceConfiguration::default() }; 2];
     let mut steps = 0;
-    let mut whole = Rig::new(to_op(), drives(2));
+    let mut whole = Rig::new(described(written.clone()), drives(2));
     while whole.main_device.phase() != BringUpPhase::PreOp {
         whole.pump(Duration::ZERO);
         steps += 1;
     }
-    for step in (0..steps).step_by(5) {
-        let mut rig = Rig::new(to_op(), drives(2));
+    for step in (0..steps).step_by(3) {
+        let mut rig = Rig::new(described(written.clone()), drives(2));
         (0..step).for_each(|_| rig.pump(Duration::ZERO));
         rig.now = rig.now + STANDSTILL;
         rig.pump_to(BringUpPhase::PreOp);
