@@ -120,7 +120,7 @@ fn a_machine_that_does_much_else_comes_to_op_later() {
         rig.pump_to(BringUpPhase::PreOp);
         rig.wire = Wire::new(seed);
         rig.replies = Replies::NextCycle;
-        rig.wire.faults = Faults { delayed: 0.3, delay: Duration::from_millis(40), ..Faults::default() };
+        rig.wire.faults = Faults { delayed: 0.1, delay: Duration::from_millis(40), ..Faults::default() };
         let mut cycles = 0;
         while rig.main_device.phase() != BringUpPhase::Op {
             rig.cycle();

@@ -9,6 +9,9 @@ use super::MainDevice;
 /// Shorter gaps are as good as none.
 const NOTICED: Duration = Duration::from_millis(2);
 
+/// Time for which a cycle may wait for its replies.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
 impl MainDevice {
     /// Notes that somebody turns to it at `now`. If that was due before, all that is given up after a time is put off by as much.
     pub(super) fn note_served(&mut self, now: Instant) {
@@ -18,8 +21,8 @@ impl MainDevice {
             return;
         }
         let due = if self.cycle.running {
-            // One wait from cycle to cycle is as it should be, and the next may be a little late.
-            Some(before + self.configuration.period).filter(|_| gap > self.configuration.period * 2)
+            // From cycle to cycle, and for late replies before Op is asked for.
+            Some(before + (self.configuration.period * 2).max(LONGEST_WAIT))
         } else {
             self.poll_timeout()
         };
