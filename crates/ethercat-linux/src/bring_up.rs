@@ -115,10 +115,13 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         patience: Duration,
         mut look: impl FnMut(&mut MainDevice, Option<Event>) -> Option<R>,
     ) -> Result<R, BringUpError> {
-        let end = self.clock.now() + patience;
+        let mut end = self.clock.now() + patience;
         let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+        let mut due = end;
         loop {
             let now = self.clock.now();
+            // Time in which this thread did not run is none in which the bus was late.
+            end = end + now.since(due);
             while let Some(length) = self.main_device.poll_transmit(now, &mut frame) {
                 self.link.transmit(&frame[..length]).or_else(full_is_lost)?;
             }
@@ -141,11 +144,20 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
             self.main_device.note_ring(self.link.ring());
             let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
             let timeout = next.since(now).clamp(Duration::from_micros(10), LONGEST_SLEEP);
-            if let Some(length) = self.link.receive(&mut frame, timeout)? {
-                let now = self.clock.now();
-                self.main_device.handle_frame(now, &frame[..length]);
-            }
+            due = now + timeout + LATE;
+            self.receive(&mut frame, timeout)?;
         }
+    }
+
+    /// Waits for a frame, and takes all that are there: those that came while this thread did not run are not lost.
+    fn receive(&mut self, frame: &mut [u8], timeout: Duration) -> Result<(), BringUpError> {
+        let mut timeout = timeout;
+        for _ in 0..FRAMES_AT_ONCE {
+            let Some(length) = self.link.receive(frame, timeout)? else { break };
+            self.main_device.handle_frame(self.clock.now(), &frame[..length]);
+            timeout = Duration::ZERO;
+        }
+        Ok(())
     }
 }
 
@@ -171,6 +183,12 @@ fn full_is_lost(error: io::Error) -> io::Result<()> {
 
 /// Requests to stop are noticed after this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+
+/// Delays of this thread up to this one count as time of the bus.
+const LATE: Duration = Duration::from_millis(2);
+
+/// Frames taken before more are sent: as many as may be under way, so that a flood of foreign ones takes a bounded time.
+const FRAMES_AT_ONCE: usize = 64;
 
 /// A wire without a frame for this time has no other MainDevice, unless its cycle is longer.
 const QUIET: Duration = Duration::from_millis(50);

@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::main_device::MainDevice;
+use ethercat::al::AlState;
+use ethercat::main_device::{BringUpPhase, MainDevice};
 use ethercat::time::Instant;
 use rt::clock::Clock;
 
@@ -13,8 +14,12 @@ use crate::link::Link;
 /// frames takes a bounded time.
 const FRAMES_A_CYCLE: usize = 256;
 
-/// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`; `waited` is told
-/// after each wait. `frame` is the place for one.
+/// Time beyond the end of a cycle that its replies are waited for before Op is asked for: a machine that does much else answers late, and
+/// ten cycles in a row must be whole. Below half of a usual watchdog's time, so that outputs keep coming.
+const BEFORE_OP: Duration = Duration::from_millis(40);
+
+/// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`, a little longer before Op is
+/// asked for, when nothing moves; `waited` is told after each wait. `frame` is the place for one.
 ///
 /// # Errors
 /// The link's error; the frames are then still out.
@@ -26,6 +31,10 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
     end: Instant,
     mut waited: impl FnMut(),
 ) -> io::Result<()> {
+    let is_before_op = main_device.configuration().target == AlState::Op
+        && main_device.phase() <= BringUpPhase::SafeOp
+        && main_device.awaiting() > 0;
+    let end = if is_before_op { end.max(clock.now() + BEFORE_OP) } else { end };
     for _ in 0..FRAMES_A_CYCLE {
         if main_device.in_flight() == 0 {
             break;

@@ -145,3 +145,32 @@ fn a_fixed_mapping_with_fewer_objects_or_other_lengths_is_refused() {
     let sentence = refused(longer).expect("another length").to_string();
     assert!(sentence.contains("(16 bits), expected") && sentence.contains("(32 bits)"), "{sentence}");
 }
+
+/// Frames to PreOp of a drive whose process data is described so, and the process data that it has there.
+fn frames_to(mapping: PdoMapping) -> (u64, PdoMapping) {
+    let process_data = ProcessDataSource::Explicit(mapping);
+    let configuration = described(vec![SubDeviceConfiguration { process_data, ..Default::default() }]);
+    let mut rig = Rig::new(configuration, vec![drive(0)]);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.failure(), None);
+    let frames = rig.main_device.reception().sent;
+    rig.cycle_to(BringUpPhase::Op, 2000);
+    assert!((0..100).all(|_| rig.cycle().all_fresh));
+    (frames, rig.main_device.sub_devices()[0].mapping.clone())
+}
+
+// feature(main-device): a PDO mapping that a SubDevice holds already is read, all of an object at once, and not written
+#[test]
+fn a_mapping_that_is_there_already_is_not_written() {
+    let mut rig = Rig::new(to_op(), vec![drive(0)]);
+    rig.pump_to(BringUpPhase::PreOp);
+    let undescribed = rig.main_device.reception().sent;
+    let (as_it_is, mapping) = frames_to(default_mapping());
+    assert_eq!(values(&mapping.outputs), values(&default_mapping().outputs));
+    let mut turned = default_mapping();
+    turned.outputs[0].entries.reverse();
+    let (written, mapping) = frames_to(turned.clone());
+    assert_eq!(values(&mapping.outputs), values(&turned.outputs));
+    let (read, written) = (as_it_is - undescribed, written - undescribed);
+    assert!(read * 3 < written, "{read} frames to read what is there, {written} to write outputs");
+}

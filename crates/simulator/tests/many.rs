@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, MailboxRequest, MailboxService};
+use ethercat::main_device::{BringUpPhase, BusError, MailboxRequest, MailboxService, SubDeviceError};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
@@ -24,10 +24,14 @@ use onbeat_simulator::application::{
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::{EscDescription, SubDevice};
 
+use rig::wire::Wire;
 use rig::{DRIVE, Rig, drives, to_op};
 
 /// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share one.
 const FRAMES_EACH: u64 = 8;
+
+/// Cycles in a row that are whole before Op is asked for.
+const WHOLE_CYCLES: u64 = 10;
 
 /// Workers of a thousand share frames, and lookups by address do not grow with their number.
 // feature(main-device): a thousand SubDevices reach Op
@@ -40,6 +44,59 @@ fn a_thousand_sub_devices_reach_op_and_share_frames_on_the_way() {
     assert_eq!(states.filter(|state| *state == Some(AlState::Op)).count(), 1000);
     let frames = rig.main_device.reception().sent;
     assert!(frames < 1000 * FRAMES_EACH, "{frames} frames");
+}
+
+/// Cycles from PreOp to Op beyond those that must be whole: requests and looks at each of a thousand take far more, as few frames
+/// fit beside their process data.
+const CYCLES_TO_OP: u64 = 20;
+
+/// One broadcast asks all for a state, and the status that rides along with each cycle tells that they are there.
+// feature(main-device): a bus of many is asked for SafeOp and Op at once
+#[test]
+fn a_thousand_sub_devices_go_from_pre_op_to_op_in_a_few_cycles() {
+    let mut rig = Rig::new(to_op(), drives(1000));
+    rig.pump_to(BringUpPhase::PreOp);
+    let before = rig.main_device.reception().sent;
+    rig.cycle_to(BringUpPhase::Op, 2000);
+    let (cycles, frames) = (rig.cycles, rig.main_device.reception().sent - before);
+    assert!(cycles < WHOLE_CYCLES + CYCLES_TO_OP, "{cycles} cycles, {frames} frames");
+    assert!(rig.main_device.sub_devices().iter().all(|it| it.al_status.al_state() == Some(AlState::Op)));
+}
+
+/// Who refuses a state that all are asked for is told of by name, with its reason.
+#[test]
+fn one_of_many_that_refuses_op_is_told_of_as_one_of_few() {
+    for count in [3, 100] {
+        let mut rig = Rig::new(to_op(), drives(count));
+        let refused = (AlState::Op, AlStatusCode::NO_VALID_OUTPUTS);
+        rig.segment.sub_device_mut(2).unwrap().refuse_state(Some(refused));
+        rig.pump_to(BringUpPhase::PreOp);
+        (0..1000).for_each(|_| _ = rig.cycle());
+        match rig.failure() {
+            Some(BusError::SubDevice {
+                position: 2,
+                error: SubDeviceError::Refused { requested, code, .. },
+                ..
+            }) => {
+                assert_eq!((*requested, *code), refused, "{count}");
+            }
+            other => panic!("{count}: {other:?}"),
+        }
+    }
+}
+
+/// A broadcast that does not reach all, or whose reply is lost, is made up for.
+#[test]
+fn a_hundred_come_to_op_over_a_wire_that_loses_frames() {
+    for seed in 1..9 {
+        let mut rig = Rig::new(to_op(), drives(100));
+        rig.pump_to(BringUpPhase::PreOp);
+        rig.wire = Wire::new(seed);
+        rig.wire.faults.lost = 0.02;
+        rig.cycle_to(BringUpPhase::Op, 2000);
+        let states = rig.segment.sub_devices().iter().map(|it| it.al_status().al_state());
+        assert_eq!(states.filter(|state| *state == Some(AlState::Op)).count(), 100, "{seed}");
+    }
 }
 
 /// A drive whose steps are counted, and which may be one that never rests.

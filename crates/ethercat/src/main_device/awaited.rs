@@ -1,8 +1,15 @@
 //! Action that a SubDevice's bring-up stands at, without memory of its own: it may be told in the cycle.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::al::AlState;
+
+use super::MainDevice;
+use super::sub_device::SubDevice;
+use super::worker::Worker;
 
 /// Action that is waited for, and the register it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,5 +55,20 @@ impl fmt::Display for Awaited {
             AwaitedAction::Mapping => f.write_str("its PDO mapping by SDO"),
         }?;
         write!(f, ", register {:#06x}", self.register)
+    }
+}
+
+impl MainDevice {
+    /// Steps the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
+    /// while nothing is under way.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<String> {
+        let named = |(sub_device, worker): (&SubDevice, &Worker)| {
+            let awaited = worker.awaited()?;
+            Some(format!("SubDevice {} \"{}\": {awaited}", sub_device.position, sub_device.name))
+        };
+        let all =
+            self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
+        all.into_iter().chain(self.sub_devices.iter().zip(self.workers.iter()).filter_map(named)).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Broadcasts: the part of bring-up that is sent to all SubDevices at once.
 
+use core::time::Duration;
+
 use crate::al::AlState;
 use crate::time::Instant;
 
@@ -55,6 +57,12 @@ impl Broadcasts {
         self.list.get(self.next).map(|broadcast| broadcast.register())
     }
 
+    /// Puts off when they are given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.since = self.since.map(|since| since + by);
+        self.lost.put_off(by);
+    }
+
     /// When there is one to send.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.is_done() && !self.awaiting).then_some(Instant::EPOCH)
@@ -86,6 +94,7 @@ impl MainDevice {
         let answered = broadcasts.list.get(broadcasts.next).copied();
         broadcasts.next = (broadcasts.next + 1).min(broadcasts.list.len());
         if answered != Some(Broadcast::Count) {
+            self.asked_together(working_counter);
             return;
         }
         match broadcasts.counted {

@@ -1,5 +1,5 @@
 //! Reading the PDOs of a SubDevice whose SII declares none: its assignment objects 0x1C12 and 0x1C13, and the mapping
-//! objects they name (ETG.1000.6, 5.6.7.4).
+//! objects they name (ETG.1000.6, 5.6.7.4). Comparing them with what they are to hold.
 //!
 //! Pure: the object to upload out, its value in.
 
@@ -124,6 +124,67 @@ impl MappingReader {
     }
 }
 
+/// A mapping or assignment object, and what its sub-indices from 1 on are to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) index: u16,
+    pub(super) values: Vec<u32>,
+}
+
+impl Wanted {
+    /// Bytes of a value, if all of the object is uploaded at once (ETG.1000.6, 5.6.2.1.1).
+    fn width(&self) -> usize {
+        if is_assignment(self.index) { 2 } else { 4 }
+    }
+
+    fn is_at(&self, sub_index: u8, found: u32) -> bool {
+        match sub_index.checked_sub(1) {
+            None => found as usize == self.values.len(),
+            Some(place) => {
+                self.values.get(usize::from(place)).is_some_and(|&it| is_same(self.index, it, found))
+            }
+        }
+    }
+
+    /// True if `bytes` are all of the object as it is to be: sub-index 0 with a byte behind it, then the others.
+    fn is_all(&self, bytes: &[u8]) -> bool {
+        let Some((count, values)) = bytes.split_first_chunk::<2>() else { return false };
+        let is_whole = values.len() >= self.values.len() * self.width();
+        let mut numbers = (1..).zip(values.chunks(self.width()).take(self.values.len()));
+        is_whole && self.is_at(0, count[0].into()) && numbers.all(|(at, it)| self.is_at(at, number(it)))
+    }
+}
+
+/// Comparison of objects with what they are to hold.
+#[derive(Debug, Default)]
+pub(super) struct Comparison {
+    object: usize,
+    sub_index: u8,
+}
+
+impl Comparison {
+    /// Object to upload: index and sub-index.
+    pub(super) fn request(&self, wanted: &[Wanted]) -> (u16, u8) {
+        (wanted.get(self.object).map_or(0, |it| it.index), self.sub_index)
+    }
+
+    /// It came, all of it or a value of it. True once all hold what they are to hold, false at the first that does not.
+    pub(super) fn answered(&mut self, wanted: &[Wanted], at_once: bool, bytes: &[u8]) -> Option<bool> {
+        let Some(object) = wanted.get(self.object) else { return Some(true) };
+        let is_same =
+            if at_once { object.is_all(bytes) } else { object.is_at(self.sub_index, number(bytes)) };
+        if !is_same {
+            return Some(false);
+        }
+        if at_once || usize::from(self.sub_index) == object.values.len() {
+            (self.object, self.sub_index) = (self.object + 1, 0);
+        } else {
+            self.sub_index += 1;
+        }
+        (self.object == wanted.len()).then_some(true)
+    }
+}
+
 /// A number of up to four bytes, as an object holds it.
 pub(super) fn number(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
@@ -131,15 +192,75 @@ pub(super) fn number(bytes: &[u8]) -> u32 {
 
 /// True if a mapping or assignment object holds what it is to hold. Padding is padding, whatever sub-index a device gives it.
 pub(super) fn is_same(index: u16, expected: u32, found: u32) -> bool {
-    let is_assignment = DIRECTIONS.iter().any(|(_, assignment)| *assignment == index);
-    let are_padding = !is_assignment && expected >> 16 == 0 && found >> 16 == 0;
+    let are_padding = !is_assignment(index) && expected >> 16 == 0 && found >> 16 == 0;
     expected == found || are_padding && expected as u8 == found as u8
+}
+
+fn is_assignment(index: u16) -> bool {
+    DIRECTIONS.iter().any(|(_, assignment)| *assignment == index)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sdo_abort::AbortCode;
+
+    fn wanted() -> Vec<Wanted> {
+        let objects: [(u16, &[u32]); 3] =
+            [(0x1C12, &[0x1600, 0x1601]), (0x1600, &[0x6040_0010, 0x0000_0010]), (0x1601, &[])];
+        objects.map(|(index, values)| Wanted { index, values: values.to_vec() }).into()
+    }
+
+    /// Answer of a device with these objects, value by value or at once, and uploads until then.
+    fn compared(device: &[Wanted], at_once: bool) -> (bool, usize) {
+        let (mut comparison, wanted) = (Comparison::default(), wanted());
+        for uploads in 1.. {
+            let (index, sub_index) = comparison.request(&wanted);
+            let object = device.iter().find(|it| it.index == index).unwrap();
+            let count = object.values.len() as u8;
+            let bytes = match (at_once, sub_index) {
+                (true, _) => {
+                    let values =
+                        object.values.iter().flat_map(|it| it.to_le_bytes()[..object.width()].to_vec());
+                    [count, 0].into_iter().chain(values).collect()
+                }
+                (false, 0) => vec![count],
+                (false, _) => object.values[usize::from(sub_index) - 1].to_le_bytes().to_vec(),
+            };
+            if let Some(is_same) = comparison.answered(&wanted, at_once, &bytes) {
+                return (is_same, uploads);
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn objects_that_hold_what_they_are_to_hold_are_known_by_all_their_values() {
+        assert_eq!(compared(&wanted(), false), (true, 7));
+        assert_eq!(compared(&wanted(), true), (true, 3));
+        let mut padded = wanted();
+        padded[1].values[1] = 0x0000_0310;
+        assert!(compared(&padded, false).0 && compared(&padded, true).0);
+    }
+
+    #[test]
+    fn the_first_value_that_differs_ends_the_comparison() {
+        let mut other = wanted();
+        other[0].values[1] = 0x1602;
+        assert_eq!((compared(&other, false), compared(&other, true)), ((false, 3), (false, 1)));
+        other[0].values.pop();
+        assert_eq!((compared(&other, false), compared(&other, true)), ((false, 1), (false, 1)));
+        let mut other = wanted();
+        other[2].values.push(0x6060_0008);
+        assert_eq!((compared(&other, false), compared(&other, true)), ((false, 7), (false, 3)));
+    }
+
+    #[test]
+    fn an_object_that_is_cut_short_is_not_the_same() {
+        for bytes in [&[][..], &[2], &[2, 0], &[2, 0, 0, 0x16], &[2, 0, 0, 0x16, 1]] {
+            assert_eq!(Comparison::default().answered(&wanted(), true, bytes), Some(false), "{bytes:?}");
+        }
+    }
 
     /// Reads a device whose objects are these; all others abort. Returns how many uploads it took, too.
     fn read(

@@ -107,7 +107,7 @@ struct CutInputs {
 
 /// SubDevices on the way up for each service frame of a cycle, as far as the wire carries them beside process data; in Op
 /// there is one.
-const SUB_DEVICES_A_SERVICE: usize = 64;
+pub(super) const SUB_DEVICES_A_SERVICE: usize = 64;
 
 /// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind everybody again and again.
 const WHOLE_AGAIN: u32 = 10;

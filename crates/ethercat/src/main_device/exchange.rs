@@ -7,6 +7,7 @@
 //! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
 
 mod outgoing;
+mod patience;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,6 +24,7 @@ use crate::wire::{
 use super::report::{Reception, ReceptionCounters};
 
 pub(super) use outgoing::Outgoing;
+use patience::Patience;
 
 /// Frames on their way at the same time.
 pub(super) const SLOTS: usize = 64;
@@ -139,6 +141,8 @@ pub(super) struct Exchange {
     /// Service frames that may be on their way at once: halved where one is lost, as by a bus that answers them too slowly, and one
     /// more for each that is answered.
     services: usize,
+    /// How long replies to these take.
+    pub(super) patience: Patience,
     /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
@@ -192,6 +196,7 @@ impl Exchange {
             slots: (0..SLOTS).map(|index| Slot::new(index, source)).collect(),
             numbers: Numbers::default(),
             services: SLOTS,
+            patience: Patience::new(),
             takes_circulating: true,
             takes_unchanged_source: false,
             unchanged_source: 0,
@@ -208,6 +213,12 @@ impl Exchange {
     /// Frames of this purpose that are on their way.
     pub(super) fn in_flight(&self, purpose: Purpose) -> usize {
         self.numbers.in_flight[purpose as usize]
+    }
+
+    /// True if another service frame may be on its way.
+    pub(super) fn has_room(&self) -> bool {
+        self.in_flight(Purpose::Service) < self.services
+            && self.slots.iter().any(|it| !matches!(it.state, SlotState::InFlight(_)))
     }
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
@@ -298,6 +309,25 @@ impl Exchange {
     /// True if one of our newest frames had this generation number.
     fn is_ours(&self, generation: u32) -> bool {
         u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
+    }
+
+    /// A frame that was accepted, or came too late, came `now`: what that tells of the time that replies take.
+    pub(super) fn learn_time(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        outcome: Result<(usize, Purpose), Reception>,
+    ) {
+        match outcome {
+            Ok((index, Purpose::Service)) => self.patience.answered(now.since(self.slots[index].sent_at)),
+            Err(Reception::Late) => {
+                let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
+                let generation = read_u32(bytes, at).unwrap_or(0);
+                let age = self.numbers.generation.wrapping_sub(generation);
+                self.patience.late(generation, age, now);
+            }
+            _ => {}
+        }
     }
 
     /// When the frame in this slot was sent.

@@ -193,7 +193,7 @@ impl SubDevice {
     /// True if an action of its plan concerns it, as far as is known of it.
     pub(super) fn is_concerned(&self, action: &Action) -> bool {
         // Without CoE its PDOs are those of its SII.
-        if let Action::Download(_) | Action::Verify { .. } = action {
+        if let Action::Download(_) | Action::Verify { .. } | Action::SkipIfMapped { .. } = action {
             return self.mailbox.is_some_and(|mailbox| mailbox.coe);
         }
         if self.late.is_none() {
@@ -274,7 +274,7 @@ pub(super) fn plan(it: &SubDevice, late: &Late, configuration: &SubDeviceConfigu
     ];
     plan.extend([Latched::Reference, Latched::Own, Latched::ReferenceAgain].map(Action::ReadLatch));
     plan.extend([Action::WriteOffset, part(Part::StartClock), part(Part::Mailbox)]);
-    plan.extend(plan::pre_op(None, configuration, None));
+    plan.extend(plan::pre_op(None, configuration, None, false));
     plan.extend(plan::process_data(it.wanted_watchdogs, &[], &[]));
     let parts = 0..late.parts.len() as u8;
     plan.extend(parts.clone().map(Part::SyncManager).chain(parts.map(Part::Fmmu)).map(Action::Part));

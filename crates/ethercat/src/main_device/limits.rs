@@ -57,7 +57,7 @@ pub(super) const REFERENCE_PAUSE: Duration = Duration::from_millis(100);
 pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Starts of SYNC0 whose time had passed when they arrived, or that were not taken, after which it is given up.
-pub(super) const SYNC_STARTS: u32 = 5;
+pub(super) const SYNC_STARTS: u32 = 8;
 
 /// Looks, a pause apart, at an error that was acknowledged and does not go.
 pub(super) const ACKNOWLEDGE_LOOKS: u32 = 20;

@@ -251,6 +251,13 @@ impl MailboxClient {
         self.state != State::Idle && now >= self.deadline
     }
 
+    /// Puts off when it is given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        let (progressed, bytes) = self.progressed;
+        self.progressed = (progressed + by, bytes);
+        (self.started, self.deadline) = (self.started + by, self.deadline + by);
+    }
+
     fn request_repeat(&mut self) {
         self.repeat = !self.repeat;
         self.awaits_repeat = true;

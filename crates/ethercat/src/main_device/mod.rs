@@ -14,8 +14,8 @@
 //! | module | part |
 //! |---|---|
 //! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
-//! | `limits`, `retry` | tries and times after which a SubDevice that does not answer is given up |
-//! | `phase`, `broadcasts`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
+//! | `limits`, `retry`, `standstill` | tries and times after which a SubDevice that does not answer is given up |
+//! | `phase`, `broadcasts`, `together`, `bring_up`, `plan`, `worker`, `workers` | the way up and down: together, and each for itself |
 //! | `recovery` | the way back of those who leave Op while the bus is there |
 //! | `presence`, `absent`, `late`, `outline` | SubDevices that the bus may lack, and what is learnt of one that comes late |
 //! | `services` | the frames of all but process data |
@@ -57,16 +57,17 @@ mod retry;
 mod sdo_transfer;
 mod services;
 mod sii_reader;
+mod standstill;
 mod state_change;
 mod sub_device;
 mod sync0;
+mod together;
 mod topology;
 mod watchdogs;
 mod worker;
+mod workers;
 
 use alloc::collections::VecDeque;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -81,7 +82,9 @@ use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Phase, Plans};
 use recovery::Recovery;
-use worker::{Outcome, Told, Worker, Workers};
+use together::Together;
+use worker::{Outcome, Told, Worker};
+use workers::Workers;
 
 pub use awaited::{Awaited, AwaitedAction};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
@@ -129,11 +132,14 @@ pub struct MainDevice {
     /// Strangers found on the way up, by their places in the order of processing.
     strangers: Vec<presence::Stranger>,
     workers: Workers,
+    together: Together,
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
     next_worker: usize,
     /// When workers were last looked at that take too long.
     expired_at: Instant,
+    /// When somebody turned to it last; the epoch before.
+    served_at: Instant,
     cycle: Cyclic,
     /// AL status of all SubDevices together where each is as it was brought up.
     status_in_op: AlStatus,
@@ -181,9 +187,11 @@ impl MainDevice {
             assigned: Vec::new(),
             strangers: Vec::new(),
             workers: Workers::default(),
+            together: Together::Apart,
             plans: Vec::new(),
             next_worker: 0,
             expired_at: Instant::EPOCH,
+            served_at: Instant::EPOCH,
             cycle: Cyclic::default(),
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
@@ -206,6 +214,7 @@ impl MainDevice {
     /// The next frame to send, written into `buffer`, which holds at least
     /// [`crate::link::MAXIMUM_FRAME_LENGTH`] bytes; its length is returned. Call until `None`.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        self.note_served(now);
         // Process data first: nothing that can wait stands before it.
         if let Some(length) = self.transmit_process_data(now, buffer) {
             return Some(length);
@@ -220,7 +229,10 @@ impl MainDevice {
 
     /// Takes a received Ethernet frame, which may be anybody's.
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
-        let index = match self.exchange.accept(bytes) {
+        self.note_served(now);
+        let outcome = self.exchange.accept(bytes);
+        self.exchange.learn_time(now, bytes, outcome);
+        let index = match outcome {
             Ok((index, _)) => index,
             Err(reception) => {
                 if matches!(reception, Reception::Late | Reception::Duplicate) {
@@ -258,9 +270,9 @@ impl MainDevice {
     /// request. Changes with every other call.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let expiry =
-            self.exchange.oldest(Purpose::Service).map(|sent| sent + self.configuration.reply_timeout);
-        let due = self.workers.iter().filter_map(Worker::due).min();
+        let expiry = self.exchange.oldest(Purpose::Service).map(|sent| sent + self.reply_timeout());
+        // Without room for a frame, its reply comes first, or it expires.
+        let due = self.workers.next_due().filter(|_| self.exchange.has_room());
         [expiry, due, self.broadcasts.due(), self.recovery.due()].into_iter().flatten().min()
     }
 
@@ -362,19 +374,6 @@ impl MainDevice {
     /// Working counters of the last cycle, one for each process data datagram, in the order they are sent.
     pub fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
         self.cycle.working_counters()
-    }
-
-    /// Steps the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
-    /// while nothing is under way.
-    #[must_use]
-    pub fn awaited(&self) -> Vec<String> {
-        let named = |(sub_device, worker): (&SubDevice, &Worker)| {
-            let awaited = worker.awaited()?;
-            Some(format!("SubDevice {} \"{}\": {awaited}", sub_device.position, sub_device.name))
-        };
-        let all =
-            self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
-        all.into_iter().chain(self.sub_devices.iter().zip(self.workers.iter()).filter_map(named)).collect()
     }
 
     /// Frames sent and received since the start.

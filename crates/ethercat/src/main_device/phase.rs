@@ -19,7 +19,9 @@ use super::plan::{self, Action};
 use super::presence;
 use super::report::{BringUpPhase, Event, WorkingCounter};
 use super::sub_device::SubDevice;
-use super::worker::{Worker, Workers};
+use super::together::Together;
+use super::worker::Worker;
+use super::workers::Workers;
 
 /// Step that all SubDevices are at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +120,8 @@ impl MainDevice {
             let error = self.incomplete_process_data(now);
             self.fail(error);
         }
-        while self.broadcasts.is_done() && self.workers.iter().all(Worker::is_done) {
+        self.expire_together(now);
+        while self.broadcasts.is_done() && self.workers.are_done() {
             let before = self.phase;
             if let Err(error) = self.leave_phase(now) {
                 self.fail(error);
@@ -179,6 +182,7 @@ impl MainDevice {
                 bring_up::check(&self.sub_devices)?;
                 self.check_siis()?;
                 self.start_plans(|plans| &mut plans.safe_op);
+                self.gather(AlState::SafeOp);
                 self.phase = Phase::SafeOp;
                 Ok(())
             }
@@ -366,7 +370,8 @@ impl MainDevice {
             let worker = &mut self.workers[position];
             worker.mailbox.open(sub_device.mailbox);
             let unknown = bring_up::unknown_mapping(sub_device, configuration);
-            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration, unknown));
+            let at_once = sub_device.has_complete_access();
+            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration, unknown, at_once));
         }
         self.phase = Phase::PreOp;
         Ok(())
@@ -415,6 +420,7 @@ impl MainDevice {
 
     /// Leaves the workers nothing to do; requests of others are answered.
     fn drop_plans(&mut self) {
+        self.together = Together::Apart;
         for position in 0..self.workers.len() {
             if let Some(outcome) = self.workers[position].start(&mut Vec::new()) {
                 self.tell(Event::Mailbox(outcome));
@@ -435,6 +441,7 @@ impl MainDevice {
 
     /// In Op: has everybody looked at when somebody is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
+        self.see_together(now, combined, working_counter);
         let settled = matches!(self.phase, Phase::Running);
         let fine = combined == self.status_in_op
             && usize::from(working_counter) + self.recovery.absent() == self.workers.len()

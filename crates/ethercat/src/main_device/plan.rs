@@ -11,7 +11,7 @@ use crate::pdo::{self, Pdo, PdoEntry, PdoMapping};
 use crate::register::{self, SyncManager, Watchdogs, dc};
 
 use super::clock::ClockSetting;
-use super::coe_mapping::Directions;
+use super::coe_mapping::{Directions, Wanted};
 use super::configuration::{LatchMode, ProcessDataSource, StartupSdo, SubDeviceConfiguration};
 use super::late::Part;
 use super::layout::Piece;
@@ -41,6 +41,9 @@ pub(super) enum Action {
     Download(StartupSdo),
     /// Upload an object of a PDO mapping and compare it.
     Verify { index: u16, sub_index: u8, expected: u32 },
+    /// Go past so many actions, which write and read back these objects, if they hold what they are to hold already; all of an
+    /// object is uploaded `at_once`, or value by value.
+    SkipIfMapped { objects: Vec<Wanted>, at_once: bool, actions: usize },
     /// Read the PDO mapping of these directions by SDO.
     ReadMapping(Directions),
     /// Latch the receive times of everybody.
@@ -129,12 +132,13 @@ pub(super) fn set_clock(setting: ClockSetting) -> Vec<Action> {
     ]
 }
 
-/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind, written or, where only the
-/// SubDevice knows it, read.
+/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind, written unless it is there or, where only the
+/// SubDevice knows it, read. Whole objects are uploaded `at_once`.
 pub(super) fn pre_op(
     mailbox: Option<&Mailbox>,
     configuration: &SubDeviceConfiguration,
     unknown: Option<Directions>,
+    at_once: bool,
 ) -> Vec<Action> {
     let mut plan = Vec::new();
     if let Some(mailbox) = mailbox {
@@ -143,19 +147,21 @@ pub(super) fn pre_op(
     plan.push(Action::RequestState(AlState::PreOp));
     plan.extend(configuration.startup.iter().cloned().map(Action::Download));
     if let ProcessDataSource::Explicit(mapping) = &configuration.process_data {
-        plan.extend(write_mapping(mapping));
+        plan.extend(write_mapping(mapping, at_once));
     }
     plan.extend(unknown.map(Action::ReadMapping));
     plan
 }
 
 /// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
-/// mapping object, fill the assignment. All is read back, and of fixed mapping objects what they hold.
-fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
+/// mapping object, fill the assignment. All is read back, and of fixed mapping objects what they hold. A direction whose objects hold
+/// it all already is left as it is.
+fn write_mapping(mapping: &PdoMapping, at_once: bool) -> Vec<Action> {
     let directions =
         [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
-    let mut plan = Vec::new();
+    let mut all = Vec::new();
     for (assignment, pdos) in directions.into_iter().filter(|(_, pdos)| !pdos.is_empty()) {
+        let mut plan = Vec::new();
         plan.push(download(assignment, 0, &[0]));
         plan.extend(pdos.iter().filter(|pdo| !pdo.fixed).flat_map(write_entries));
         plan.extend(pdos.iter().flat_map(verify_entries));
@@ -164,9 +170,26 @@ fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
         }
         plan.push(download(assignment, 0, &[pdos.len() as u8]));
         plan.extend(verify(assignment, pdos.iter().map(|pdo| u32::from(pdo.index))));
+        let objects = wanted(assignment, pdos);
+        let at_once = at_once && objects.iter().all(|it| it.values.len() <= LONGEST_AT_ONCE);
+        all.push(Action::SkipIfMapped { objects, at_once, actions: plan.len() });
+        all.extend(plan);
     }
-    plan
+    all
 }
+
+/// An assignment object and those of its PDOs, with what they are to hold.
+fn wanted(assignment: u16, pdos: &[Pdo]) -> Vec<Wanted> {
+    let values = pdos.iter().map(|pdo| pdo.index.into()).collect();
+    let mapped = pdos.iter().map(|pdo| Wanted {
+        index: pdo.index,
+        values: pdo.entries.iter().map(PdoEntry::mapping_value).collect(),
+    });
+    core::iter::once(Wanted { index: assignment, values }).chain(mapped).collect()
+}
+
+/// Values of an object that is uploaded at once, for which a worker has room.
+pub(super) const LONGEST_AT_ONCE: usize = 64;
 
 fn verify_entries(pdo: &Pdo) -> impl Iterator<Item = Action> {
     verify(pdo.index, pdo.entries.iter().map(PdoEntry::mapping_value))
@@ -279,7 +302,7 @@ pub(super) fn anew(
         plan.extend([Latched::Reference, Latched::Own, Latched::ReferenceAgain].map(Action::ReadLatch));
         plan.extend([Action::WriteOffset, Action::Write(dc::SPEED_COUNTER_START, start)]);
     }
-    plan.extend(pre_op(it.mailbox.as_ref(), configuration, None));
+    plan.extend(pre_op(it.mailbox.as_ref(), configuration, None, it.has_complete_access()));
     plan.extend(process_data.iter().cloned());
     plan.extend(safe_op(configuration));
     plan.extend(op());
@@ -324,6 +347,12 @@ mod tests {
             Action::Verify { index, sub_index, expected } => {
                 format!("{index:04x}:{sub_index:02x} = {expected:x}?")
             }
+            Action::SkipIfMapped { objects, at_once, actions } => {
+                let objects: Vec<_> =
+                    objects.iter().map(|it| format!("{:04x} {:x?}", it.index, it.values)).collect();
+                let way = if *at_once { ", at once" } else { "" };
+                format!("{}{way}: past {actions}", objects.join(", "))
+            }
             other => format!("{other:?}"),
         };
         plan.iter().map(line).collect()
@@ -344,6 +373,7 @@ mod tests {
         let expected = [
             "RequestState(PreOp)",
             "6060:00 := [08]",
+            "1c12 [1600], 1600 [60400010, 607a0020]: past 12",
             "1c12:00 := [00]",
             "1600:00 := [00]",
             "1600:01 := [10, 00, 40, 60]",
@@ -356,6 +386,7 @@ mod tests {
             "1c12:00 := [01]",
             "1c12:00 = 1?",
             "1c12:01 = 1600?",
+            "1c13 [1a00, 1a01], 1a00 [60410010], 1a01 [60640020]: past 14",
             "1c13:00 := [00]",
             "1a00:00 := [00]",
             "1a00:01 := [10, 00, 41, 60]",
@@ -371,7 +402,9 @@ mod tests {
             "1c13:01 = 1a00?",
             "1c13:02 = 1a01?",
         ];
-        assert_eq!(table(&pre_op(None, &configuration, None)), expected);
+        assert_eq!(table(&pre_op(None, &configuration, None, false)), expected);
+        let at_once = table(&pre_op(None, &configuration, None, true));
+        assert_eq!(at_once[2], "1c12 [1600], 1600 [60400010, 607a0020], at once: past 12");
     }
 
     #[test]

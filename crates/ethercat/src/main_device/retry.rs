@@ -38,6 +38,12 @@ impl RetryCounter {
         self.since.map_or(Duration::ZERO, |since| self.last.since(since))
     }
 
+    /// Leaves out this time.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.since = self.since.map(|since| since + by);
+        self.last = self.last + by;
+    }
+
     /// True if there were too many for too long.
     pub(super) fn exhausts(&self, patience: RetryBudget) -> bool {
         self.tries > patience.tries && self.lasted() >= patience.time

@@ -1,5 +1,7 @@
 //! Service frames: everything but process data, in Op at most one a cycle.
 
+use core::time::Duration;
+
 use crate::time::Instant;
 
 use super::MainDevice;
@@ -7,14 +9,13 @@ use super::exchange::{Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, BYTE_TIME};
 use super::limits;
 use super::report::{BringUpPhase, Event};
-use super::worker::Worker;
+use super::workers::Workers;
 
 impl MainDevice {
     /// Everything but process data: broadcasts, then the workers in turn.
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
-        let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
         let searches = self.recovery.is_searching(now);
-        let nothing_due = self.broadcasts.due().is_none() && !searches && !self.workers.iter().any(is_due);
+        let nothing_due = self.broadcasts.due().is_none() && !searches && !self.workers.is_due(now);
         if nothing_due || (self.cycle.running && self.cycle.services == 0) {
             return None;
         }
@@ -31,21 +32,21 @@ impl MainDevice {
             self.recovery.emit(now, &mut outgoing);
         }
         let (count, first) = (self.workers.len(), self.next_worker);
-        let workers = &mut *self.workers;
         let mut first_without_room = None;
-        for turn in 0..count {
-            let position = (first + turn) % count;
-            let worker = &mut workers[position];
-            if !is_due(worker) {
-                continue;
-            }
-            if outgoing.has_hardly_room() {
-                first_without_room.get_or_insert(position);
-                break;
-            }
-            let is_refused = !worker.emit(now, &self.sub_devices[position], reference, &mut outgoing);
-            if is_refused && outgoing.is_full {
-                first_without_room.get_or_insert(position);
+        // All in turn: from that one on, then those before it.
+        for (start, end) in [(first.min(count), count), (0, first.min(count))] {
+            let mut place = start;
+            while let Some(position) = self.workers.due_between(place, end, now) {
+                place = position + 1;
+                if outgoing.has_hardly_room() {
+                    first_without_room.get_or_insert(position);
+                    break;
+                }
+                let worker = &mut self.workers[position];
+                let is_refused = !worker.emit(now, &self.sub_devices[position], reference, &mut outgoing);
+                if is_refused && outgoing.is_full {
+                    first_without_room.get_or_insert(position);
+                }
             }
         }
         self.next_worker = first_without_room.unwrap_or(self.next_worker);
@@ -65,9 +66,15 @@ impl MainDevice {
         in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME)
     }
 
+    /// Time after which a service frame is lost: in Op what was configured, on the way up and down more where replies take longer.
+    pub(super) fn reply_timeout(&self) -> Duration {
+        let usual = self.configuration.reply_timeout;
+        if self.phase() == BringUpPhase::Op { usual } else { self.exchange.patience.time(usual) }
+    }
+
     /// Service frames whose time is up: their datagrams are due again.
     pub(super) fn expire_services(&mut self, now: Instant) {
-        let timeout = self.configuration.reply_timeout;
+        let timeout = self.reply_timeout();
         while let Some(index) = self.exchange.expire(Purpose::Service, now, timeout) {
             let sent = self.exchange.take_datagrams(index);
             for sent in &sent {
@@ -104,7 +111,7 @@ impl MainDevice {
         if self.requests.is_empty() {
             return;
         }
-        let is_free = |workers: &[Worker], position: u16| workers[usize::from(position)].takes_mail();
+        let is_free = |workers: &Workers, position: u16| workers[usize::from(position)].takes_mail();
         let serves = self.phase.serves_mailboxes();
         while let Some(place) = self
             .requests

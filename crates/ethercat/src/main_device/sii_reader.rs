@@ -102,6 +102,11 @@ impl SiiReader {
         self.commanded = Some(now);
     }
 
+    /// Puts off when it is given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.commanded = self.commanded.map(|since| since + by);
+    }
+
     /// The 14 bytes of a fetch came back.
     pub(super) fn fetched(&mut self, now: Instant, answer: &[u8]) -> Result<SiiProgress, SubDeviceError> {
         let status = read_u16(answer, 0).unwrap_or(STATUS_BUSY);

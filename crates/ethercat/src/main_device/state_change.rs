@@ -58,6 +58,16 @@ impl StateChange {
         Self { requested, deadline: now + timeout, timeout, phase: Phase::Look, looks: 0 }
     }
 
+    /// One that was asked for already: it is waited for.
+    pub(super) fn asked(requested: AlState, now: Instant, timeout: Duration) -> Self {
+        Self { phase: Phase::Poll, ..Self::new(requested, now, timeout) }
+    }
+
+    /// Puts off when it is given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.deadline = self.deadline + by;
+    }
+
     /// Step to do next, given the state shown last.
     pub(super) fn ask(&self, shown: AlStatus) -> Ask {
         match self.phase {

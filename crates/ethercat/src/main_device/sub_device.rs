@@ -10,7 +10,7 @@ use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::PdoMapping;
 use crate::register::{DlStatus, EscFeatures, SyncManager, Watchdogs};
-use crate::sii::{self, Identity};
+use crate::sii::{self, CoeDetails, Identity};
 use crate::wire::read_u16;
 
 use super::clock::{ClockSetting, LatchedTimes};
@@ -144,6 +144,12 @@ impl SubDevice {
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.is_absent
+    }
+
+    /// True if its SII says that all of an object can be uploaded at once.
+    pub(super) fn has_complete_access(&self) -> bool {
+        let general = self.sii.as_ref().and_then(|sii| sii.general());
+        general.is_some_and(|it| it.coe_details.contains(CoeDetails::COMPLETE_ACCESS))
     }
 
     /// True if its ESC has a distributed clock.

@@ -15,6 +15,20 @@ const LEAD: Duration = Duration::from_millis(20);
 /// The same in cycles, where these are slow.
 const LEAD_CYCLES: u32 = 10;
 
+/// Bound of the lead where starts were missed.
+const LONGEST_LEAD: Duration = Duration::from_secs(1);
+
+/// Time that a start is to lie ahead, twice as long after each that was missed: a machine that does much else takes longer from the one write
+/// to the other.
+pub(super) fn lead(period: Duration, misses: u32) -> Duration {
+    let usual = usual_lead(period);
+    usual.saturating_mul(1 << misses.min(16)).min(LONGEST_LEAD.max(usual))
+}
+
+fn usual_lead(period: Duration) -> Duration {
+    LEAD.max(period * LEAD_CYCLES)
+}
+
 /// Bytes from the system time to the start time: both are read at once.
 pub(super) const STATE_LENGTH: usize = (dc::START_TIME - dc::SYSTEM_TIME) as usize + 8;
 
@@ -47,8 +61,8 @@ impl Sync {
     /// The first point far enough ahead of a grid that all SubDevices have in common: the multiples of the cycle in the time of the
     /// reference clock, plus the shift. With SYNC1 the SYNC0 pulse that it depends on comes so that SYNC1 comes behind a multiple of its own
     /// cycle.
-    pub(super) fn start(&self, reference_time: u64, period: Duration) -> u64 {
-        let earliest = reference_time.wrapping_add(nanoseconds(LEAD.max(period * LEAD_CYCLES)));
+    pub(super) fn start(&self, reference_time: u64, lead: Duration) -> u64 {
+        let earliest = reference_time.wrapping_add(nanoseconds(lead));
         let own = nanoseconds(self.sync0.cycle).max(1);
         let cycle = self.sync1.map_or(own, |it| nanoseconds(it.cycle).max(1));
         let point = earliest.wrapping_add(cycle - earliest % cycle);
@@ -57,39 +71,44 @@ impl Sync {
     }
 
     /// True if a start time can be so far ahead that 32 bits do not tell it from one that has passed.
-    fn is_far(&self, period: Duration) -> bool {
+    fn is_far(&self, lead: Duration) -> bool {
         let slowest = self.sync1.map_or(self.sync0.cycle, |it| it.cycle);
-        let longest = LEAD.max(period * LEAD_CYCLES) + slowest * 2 + self.sync0.shift;
+        let longest = lead + slowest * 2 + self.sync0.shift;
         longest.as_nanos() > 1 << 31
     }
 
     /// Reason that the pulses do not come, if so, from the registers from the system time on: the next SYNC0 is to come.
-    pub(super) fn miss(&self, registers: &[u8], has_64_bits: bool, period: Duration) -> Option<SyncMiss> {
+    pub(super) fn miss(&self, registers: &[u8], has_64_bits: bool, lead: Duration) -> Option<SyncMiss> {
         let offset = |register: u16| usize::from(register - dc::SYSTEM_TIME);
         let activation = registers.get(offset(dc::ACTIVATION)).copied().unwrap_or(0);
         if activation & self.activation() != self.activation() {
             return Some(SyncMiss::NotTaken);
         }
-        let ahead = self.ahead(registers, has_64_bits, period)?;
+        let ahead = self.ahead(registers, has_64_bits, lead)?;
         (ahead < 0).then(|| SyncMiss::Late(Duration::from_nanos(ahead.unsigned_abs())))
     }
 
     /// Time to wait on the way up, from the same registers: an application gives up if no pulse comes for some 200 ms, and the first
     /// one may be seconds ahead where SYNC1 is slow.
-    pub(super) fn pause(&self, registers: &[u8], has_64_bits: bool, period: Duration) -> Duration {
-        let ahead = self.ahead(registers, has_64_bits, period).and_then(|it| u64::try_from(it).ok());
-        let usual = LEAD.max(period * LEAD_CYCLES) + period;
-        ahead.map_or(Duration::ZERO, Duration::from_nanos).saturating_sub(usual)
+    pub(super) fn pause(
+        &self,
+        registers: &[u8],
+        has_64_bits: bool,
+        period: Duration,
+        lead: Duration,
+    ) -> Duration {
+        let ahead = self.ahead(registers, has_64_bits, lead).and_then(|it| u64::try_from(it).ok());
+        ahead.map_or(Duration::ZERO, Duration::from_nanos).saturating_sub(usual_lead(period) + period)
     }
 
     /// Nanoseconds to the next SYNC0; `None` if 32 bits do not tell.
-    fn ahead(&self, registers: &[u8], has_64_bits: bool, period: Duration) -> Option<i64> {
+    fn ahead(&self, registers: &[u8], has_64_bits: bool, lead: Duration) -> Option<i64> {
         let next = usize::from(dc::START_TIME - dc::SYSTEM_TIME);
         if has_64_bits {
             return Some(read_u64(registers, next)?.wrapping_sub(read_u64(registers, 0)?) as i64);
         }
         let (next, now) = (read_u32(registers, next)?, read_u32(registers, 0)?);
-        (!self.is_far(period)).then(|| i64::from(next.wrapping_sub(now) as i32))
+        (!self.is_far(lead)).then(|| i64::from(next.wrapping_sub(now) as i32))
     }
 }
 
@@ -125,11 +144,18 @@ mod tests {
 
     #[test]
     fn sync0_starts_on_the_grid_plus_shift_and_ahead() {
-        let start = sync(None).start(123_456_789, MS);
+        let start = sync(None).start(123_456_789, lead(MS, 0));
         assert_eq!(start % 1_000_000, 250_000);
         assert!(start > 123_456_789 + 20_000_000 && start <= 123_456_789 + 21_250_000);
-        let slow = sync(None).start(123_456_789, 100 * MS);
+        let slow = sync(None).start(123_456_789, lead(100 * MS, 0));
         assert!(slow > 123_456_789 + 1_000_000_000 && slow % 1_000_000 == 250_000);
+    }
+
+    #[test]
+    fn each_missed_start_doubles_the_lead_of_the_next_up_to_a_second() {
+        let leads = [0, 1, 2, 5, 6, 7, 100].map(|misses| lead(MS, misses).as_millis());
+        assert_eq!(leads, [20, 40, 80, 640, 1000, 1000, 1000]);
+        assert_eq!(lead(200 * MS, 3), 2000 * MS);
     }
 
     /// SYNC1 of the data sheet: the first one its register's time behind the start.
@@ -141,7 +167,7 @@ mod tests {
             assert_eq!((sync0, behind), (1_000_000, (cycles - 1) * 1_000_000 + 125_000));
             assert_eq!(sync.activation(), 0x07);
             for time in [0, 123_456_789, 77_000_001] {
-                let start = sync.start(time, MS);
+                let start = sync.start(time, lead(MS, 0));
                 assert!(start > time + 20_000_000 && start % 1_000_000 == 250_000);
                 assert_eq!(
                     (start + u64::from(behind)) % u64::from(cycles * 1_000_000),
@@ -172,16 +198,17 @@ mod tests {
             (1_000, 2_000, 0x01, Some(SyncMiss::NotTaken)),
         ] {
             for has_64_bits in [true, false] {
-                let found = sync(None).miss(&registers(time, next, activation), has_64_bits, MS);
+                let found = sync(None).miss(&registers(time, next, activation), has_64_bits, lead(MS, 0));
                 assert_eq!(found, expected, "{time} {next}");
             }
         }
         // Over the wrap of 32 bits, and where they are too few.
         let wrapped = registers(u64::from(u32::MAX) - 10, 20, 0x03);
-        assert_eq!(sync(None).miss(&wrapped, false, MS), None);
+        assert_eq!(sync(None).miss(&wrapped, false, lead(MS, 0)), None);
         let far = registers(0, 3_000_000_000, 0x03);
-        assert_eq!(sync(None).miss(&far, false, 300 * MS), None);
+        assert_eq!(sync(None).miss(&far, false, lead(300 * MS, 0)), None);
         let with_sync1 = sync(Some(Sync1 { cycle: MS, delay: Duration::ZERO }));
-        assert_eq!(with_sync1.miss(&registers(1, 2, 0x03), true, MS), Some(SyncMiss::NotTaken));
+        let found = with_sync1.miss(&registers(1, 2, 0x03), true, lead(MS, 0));
+        assert_eq!(found, Some(SyncMiss::NotTaken));
     }
 }

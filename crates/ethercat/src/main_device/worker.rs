@@ -6,21 +6,21 @@ mod receive;
 mod transmit;
 
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
+use crate::al::AlState;
 use crate::register::{self, DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::coe::Emergency;
 
 use super::awaited::{Awaited, AwaitedAction};
 use super::clock::ClockSetting;
-use super::coe_mapping::MappingReader;
+use super::coe_mapping::{Comparison, MappingReader};
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::limits::{self, Limits};
 use super::mailbox::MailboxClient;
-use super::plan::Action;
+use super::plan::{self, Action};
 use super::request::{MailboxError, MailboxOutcome};
 use super::retry::RetryCounter;
 use super::sii_reader::{SiiReader, SiiRequest};
@@ -28,8 +28,8 @@ use super::state_change::StateChange;
 use super::sub_device::SubDevice;
 use super::sync0::SyncMiss;
 
-/// Bytes of the longest value of a mapping or assignment object, and room for those that hold more than they should.
-const LONGEST_MAPPING_VALUE: usize = 64;
+/// Bytes of the longest mapping object that is uploaded at once, and room for those that hold more than they should.
+const LONGEST_MAPPING: usize = 4 + 4 * plan::LONGEST_AT_ONCE;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
@@ -66,6 +66,8 @@ enum Step {
     Mailbox,
     /// A PDO mapping, of which the mailbox client has an object.
     Mapping(MappingReader),
+    /// The same, of one that is compared.
+    Comparison(Comparison),
 }
 
 /// Looks for a diagnosis, in their order.
@@ -115,6 +117,8 @@ pub(super) struct Worker {
     /// Replies that had come too late before the first of the losses.
     late_before: u64,
     pub(super) mailbox: MailboxClient,
+    /// Its request for a state waits for those of the others.
+    is_held: bool,
     /// The AL status shall be read once.
     look_at_status: bool,
     /// The next of the looks for a diagnosis.
@@ -170,41 +174,6 @@ pub(super) struct ReferenceClock {
     pub(super) there: Option<(u16, ClockSetting)>,
 }
 
-/// The workers of all SubDevices, by position.
-#[derive(Debug, Default)]
-pub(super) struct Workers {
-    all: Vec<Worker>,
-    /// None has anything to send or to wait for, until somebody turns to one.
-    at_rest: bool,
-}
-
-impl Workers {
-    pub(super) fn new(all: Vec<Worker>) -> Self {
-        Self { all, at_rest: false }
-    }
-
-    /// True if none has anything to send or to wait for: looked up once, and known until one is turned to.
-    pub(super) fn are_at_rest(&mut self) -> bool {
-        self.at_rest = self.at_rest || self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
-        self.at_rest
-    }
-}
-
-impl Deref for Workers {
-    type Target = [Worker];
-
-    fn deref(&self) -> &[Worker] {
-        &self.all
-    }
-}
-
-impl DerefMut for Workers {
-    fn deref_mut(&mut self) -> &mut [Worker] {
-        self.at_rest = false;
-        &mut self.all
-    }
-}
-
 impl Worker {
     /// From now on this is the time between two cycles.
     pub(super) fn set_period(&mut self, period: Duration) {
@@ -229,6 +198,7 @@ impl Worker {
             losses: RetryCounter::default(),
             late_before: 0,
             mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
+            is_held: false,
             look_at_status: false,
             look: None,
             looking: None,
@@ -236,14 +206,14 @@ impl Worker {
             before: None,
             sync_misses: 0,
             look_at_inputs: false,
-            spare: Vec::with_capacity(LONGEST_MAPPING_VALUE),
+            spare: Vec::with_capacity(LONGEST_MAPPING),
         }
     }
 
     /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
     /// Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
-        let is_own = matches!(self.step, Step::Mailbox | Step::Mapping(_));
+        let is_own = self.owns_request();
         let mut dropped = self.mailbox.close(MailboxError::NotReady);
         if let Some(own) = dropped.take_if(|_| is_own) {
             self.keep(own.request.data);
@@ -251,7 +221,7 @@ impl Worker {
         core::mem::swap(&mut self.plan, plan);
         (self.next, self.furthest, self.sync_misses) = (0, 0, 0);
         self.stale = self.awaiting;
-        (self.look_at_status, self.look_at_inputs) = (false, false);
+        (self.is_held, self.look_at_status, self.look_at_inputs) = (false, false, false);
         (self.look, self.looking) = (None, None);
         self.step = Step::Start;
         (self.not_before, self.stuck_since) = (Instant::EPOCH, None);
@@ -271,6 +241,11 @@ impl Worker {
         self.next = self.plan.len();
     }
 
+    /// True if the mailbox carries a request of the plan.
+    fn owns_request(&self) -> bool {
+        matches!(self.step, Step::Mailbox | Step::Mapping(_) | Step::Comparison(_))
+    }
+
     /// Takes back the data of a plan's own request.
     fn keep(&mut self, data: Vec<u8>) {
         match self.plan.get_mut(self.next) {
@@ -282,6 +257,41 @@ impl Worker {
     /// True if the plan is carried out.
     pub(super) fn is_done(&self) -> bool {
         self.next >= self.plan.len()
+    }
+
+    /// Has it wait before its plan's request for a state.
+    pub(super) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// True while it waits there.
+    pub(super) fn waits_to_ask(&self) -> bool {
+        self.is_held && self.requested().is_some() && !self.awaiting && self.mailbox.is_idle()
+    }
+
+    /// State that the next action asks for.
+    fn requested(&self) -> Option<AlState> {
+        match self.plan.get(self.next) {
+            Some(Action::RequestState(state)) => Some(*state),
+            _ => None,
+        }
+    }
+
+    /// Ends the wait: it asks itself, unless all were `asked`.
+    pub(super) fn go_on(&mut self, asked: Option<Instant>) {
+        let waited = self.waits_to_ask();
+        self.is_held = false;
+        if let (true, Some(now), Some(state)) = (waited, asked, self.requested()) {
+            self.step = Step::State(StateChange::asked(state, now, self.limits.state));
+        }
+    }
+
+    /// Ends the wait: it has reached the state.
+    pub(super) fn arrived(&mut self) {
+        self.is_held = false;
+        if self.requested().is_some() {
+            self.action_done();
+        }
     }
 
     /// Action it is at, unless it is done.
@@ -297,7 +307,7 @@ impl Worker {
             Action::RequestState(state) => AwaitedAction::State(*state),
             Action::Download(StartupSdo { index, sub_index, .. })
             | Action::Verify { index, sub_index, .. } => AwaitedAction::Sdo(*index, *sub_index),
-            Action::ReadMapping(_) => AwaitedAction::Mapping,
+            Action::ReadMapping(_) | Action::SkipIfMapped { .. } => AwaitedAction::Mapping,
         };
         Some(Awaited { what, register: self.register() })
     }
@@ -318,6 +328,9 @@ impl Worker {
 
     /// Losses, missing answers and wrong ones have limits of their own; in turn they would begin them anew for ever.
     fn expire_step(&mut self, now: Instant) -> Outcome {
+        if self.waits_to_ask() {
+            self.stuck_since = None;
+        }
         let lasted = now.since(*self.stuck_since.get_or_insert(now));
         match self.awaited() {
             Some(awaited) if lasted >= self.limits.stuck() => {
@@ -325,6 +338,19 @@ impl Worker {
             }
             _ => Outcome::Nothing,
         }
+    }
+
+    /// Puts off when it is given up.
+    pub(super) fn put_off(&mut self, by: Duration) {
+        self.stuck_since = self.stuck_since.map(|since| since + by);
+        match &mut self.step {
+            Step::State(change) => change.put_off(by),
+            Step::Sii(reader) => reader.put_off(by),
+            Step::Start | Step::Mailbox | Step::Mapping(_) | Step::Comparison(_) => {}
+        }
+        self.mailbox.put_off(by);
+        self.unanswered.put_off(by);
+        self.losses.put_off(by);
     }
 
     /// True if a request for the mailbox can be taken: the reply to a look would be taken for one of its own.
@@ -365,7 +391,7 @@ impl Worker {
     pub(super) fn due(&self) -> Option<Instant> {
         let looks = self.look_at_status || self.look_at_inputs || self.look.is_some();
         let has_work = !self.is_done() || !self.mailbox.is_idle() || looks;
-        (has_work && !self.awaiting).then_some(self.not_before)
+        (has_work && !self.awaiting && !self.waits_to_ask()).then_some(self.not_before)
     }
 
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
@@ -415,7 +441,7 @@ impl Worker {
             Some(Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_)) => {
                 register::SYNC_MANAGER
             }
-            Some(Action::Part(_)) => register::SYNC_MANAGER,
+            Some(Action::Part(_) | Action::SkipIfMapped { .. }) => register::SYNC_MANAGER,
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
         }
     }

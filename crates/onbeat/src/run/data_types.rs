@@ -22,7 +22,7 @@ pub(super) fn typed_mappings<L: Link + ?Sized, C: Clock>(
     let sub_devices = pump.main_device.sub_devices();
     let mut mappings: Vec<PdoMapping> = sub_devices.iter().map(|it| it.mapping.clone()).collect();
     let asked: Vec<Option<Identity>> =
-        sub_devices.iter().map(|it| tells(it).then_some(it.identity)).collect();
+        sub_devices.iter().map(|it| tells(it).then_some(kind(it.identity))).collect();
     // SubDevices of one kind have one dictionary.
     let mut known: HashMap<(Identity, u16, u8), u16> = HashMap::new();
     let end = pump.clock.now() + TIME;
@@ -42,6 +42,11 @@ pub(super) fn typed_mappings<L: Link + ?Sized, C: Clock>(
         }
     }
     Ok(mappings)
+}
+
+/// SubDevices that have one dictionary: the serial number has no part in it.
+fn kind(identity: Identity) -> Identity {
+    Identity { serial: 0, ..identity }
 }
 
 /// True if its SII says that it has SDO information.
@@ -136,6 +141,14 @@ mod tests {
         let frames = pump.main_device.reception().sent - before;
         let inputs = mappings.last().unwrap().entries(Direction::Input);
         (inputs.map(|(entry, _)| entry.data_type).collect(), frames)
+    }
+
+    /// Real drives have a serial number each.
+    #[test]
+    fn drives_of_one_kind_have_one_dictionary_whatever_their_serial_numbers() {
+        let drive = |revision, serial| kind(Identity { vendor_id: 1, product_code: 2, revision, serial });
+        assert_eq!(drive(3, 4), drive(3, 5));
+        assert_ne!(drive(3, 4), drive(4, 4));
     }
 
     // feature(signals): types from the object dictionary where the file and the SII give none

@@ -97,7 +97,8 @@ pub trait Application: Send {
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]);
 
     /// True if further steps would change nothing, neither in it nor in its inputs nor in what it shows to others, until outputs, a
-    /// message, a change of state or a call from outside. Asked after steps; those that would change nothing may be left out.
+    /// message, a change of state or a call from outside. Asked after steps, and after messages; those steps that would change nothing may
+    /// be left out.
     fn rests(&self) -> bool {
         false
     }

@@ -63,6 +63,8 @@ pub struct SubDevice {
     next_step: Instant,
     /// Steps would change nothing: they are left out.
     rests: bool,
+    /// Its application was stepped, and nothing but mail has turned to that since.
+    was_stepped: bool,
 }
 
 impl SubDevice {
@@ -91,6 +93,7 @@ impl SubDevice {
             supervision: None,
             next_step: Instant::EPOCH,
             rests: false,
+            was_stepped: false,
         }
     }
 
@@ -146,6 +149,7 @@ impl SubDevice {
 
     /// The servo drive behind the ESC, if there is one.
     pub fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
+        self.was_stepped = false;
         self.application.servo_mut()
     }
 
@@ -192,6 +196,7 @@ impl SubDevice {
 
     /// Sets the level of a latch input, and of the application's input at the same pin.
     pub(crate) fn set_latch(&mut self, now: Instant, input: usize, high: bool) {
+        self.was_stepped = false;
         self.application.set_latch_input(input, high);
         self.esc.set_latch(now, input, high);
     }
@@ -212,7 +217,7 @@ impl SubDevice {
             self.go(AlState::Init);
         }
         self.application.power_on();
-        (self.next_step, self.rests) = (now, false);
+        (self.next_step, self.rests, self.was_stepped) = (now, false, false);
     }
 
     /// Executes all events due up to `now`, in the order of time.
@@ -223,8 +228,9 @@ impl SubDevice {
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
             self.next_step = self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64);
+            let sync0_came = self.esc.sync_due().is_some_and(|(_, due)| due <= now);
             self.esc.skip_sync(now);
-            self.supervision.iter_mut().for_each(|it| it.leap(now));
+            self.supervision.iter_mut().for_each(|it| it.leap(now, sync0_came));
         }
         while self.is_awake(now) {
             match self.esc.sync_due() {
@@ -267,9 +273,13 @@ impl SubDevice {
         if self.mailbox_runs && matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
             self.mailbox.serve(&mut self.esc, self.application.as_mut());
         }
+        if self.steps_in_vain() {
+            return;
+        }
         let outputs_valid = self.take_outputs();
         let outputs = outputs_valid.then_some(self.outputs.as_slice());
         self.application.step(now, outputs, &mut self.inputs);
+        self.was_stepped = true;
         for (input, high) in self.application.latch_inputs().into_iter().flatten().enumerate() {
             self.esc.set_latch(now, input, high);
         }
@@ -292,23 +302,6 @@ impl SubDevice {
             SyncSignal::Sync1 => self.application.sync1(event, outputs, &mut self.inputs),
         }
         self.give_inputs();
-    }
-
-    /// Checks that outputs came since the SYNC0 before.
-    fn supervise(&mut self, now: Instant) {
-        let outputs = self.esc.take_output_events();
-        let Some(supervision) = &mut self.supervision else { return };
-        if supervision.sync0(now, outputs) {
-            self.application.show_synchronisation(Some(supervision.state()));
-        }
-        if self.state == AlState::Op && supervision.failed() {
-            self.fall(AlState::SafeOp, AlStatusCode::SYNCHRONIZATION);
-        }
-    }
-
-    /// True if SYNC0 comes in time, or none is supervised.
-    fn sync0_runs(&self, now: Instant) -> bool {
-        self.supervision.as_ref().is_none_or(|it| it.runs(now))
     }
 
     fn serve_state(&mut self, now: Instant) {
@@ -470,7 +463,8 @@ impl SubDevice {
         }
     }
 
-    fn change_to(&self, to: AlState) -> StateChange {
+    fn change_to(&mut self, to: AlState) -> StateChange {
+        self.was_stepped = false;
         let sync0 =
             self.esc.sync0_cycle().map(|cycle_nanoseconds| Sync0Configuration { cycle_nanoseconds });
         let running = matches!(to, AlState::SafeOp | AlState::Op);

@@ -90,6 +90,11 @@ impl SubDevice {
             && self.application.rests()
     }
 
+    /// True if a step of its application would change nothing: only mail has come since the last, and no process data comes.
+    pub(super) fn steps_in_vain(&self) -> bool {
+        self.was_stepped && !self.has_inputs() && self.application.rests()
+    }
+
     fn has_inputs(&self) -> bool {
         matches!(self.state, AlState::SafeOp | AlState::Op)
     }

@@ -6,12 +6,15 @@
 
 use core::time::Duration;
 
+use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::register::dc;
 use ethercat::time::Instant;
 
 use crate::application::{Synchronisation, SynchronisationState};
 use crate::esc::Esc;
+
+use super::SubDevice;
 
 /// Activation bits (0x0981).
 const CYCLIC_OPERATION: u8 = 1 << 0;
@@ -133,10 +136,29 @@ impl Supervision {
         (self.state.events_missed, self.state.error) = (0, false);
     }
 
-    /// Follows a leap of time to `now`, in which nothing was executed.
-    pub(super) fn leap(&mut self, now: Instant) {
-        self.last_sync0 = self.last_sync0.map(|_| now);
+    /// Follows a leap of time to `now`, in which nothing was executed; `came`: the first SYNC0, if none, would have come in it.
+    pub(super) fn leap(&mut self, now: Instant, came: bool) {
+        self.last_sync0 = self.last_sync0.map(|_| now).or(came.then_some(now));
         self.without_outputs = 0;
+    }
+}
+
+impl SubDevice {
+    /// Checks that outputs came since the SYNC0 before.
+    pub(super) fn supervise(&mut self, now: Instant) {
+        let outputs = self.esc.take_output_events();
+        let Some(supervision) = &mut self.supervision else { return };
+        if supervision.sync0(now, outputs) {
+            self.application.show_synchronisation(Some(supervision.state()));
+        }
+        if self.state == AlState::Op && supervision.failed() {
+            self.fall(AlState::SafeOp, AlStatusCode::SYNCHRONIZATION);
+        }
+    }
+
+    /// True if SYNC0 comes in time, or none is supervised.
+    pub(super) fn sync0_runs(&self, now: Instant) -> bool {
+        self.supervision.as_ref().is_none_or(|it| it.runs(now))
     }
 }
 
@@ -205,7 +227,7 @@ mod tests {
         assert!(!it.runs(at(1)));
         it.sync0(at(1), (1, at(0)));
         assert!(it.runs(at(3)) && !it.runs(at(4)));
-        it.leap(at(90));
+        it.leap(at(90), false);
         assert!(it.runs(at(91)));
     }
 }

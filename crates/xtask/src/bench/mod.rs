@@ -27,6 +27,7 @@ pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<()
             let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
             wire::measure(root, &wire::Options { rounds, ..wire::Options::default() }, report);
         }
+        ["bring-up"] => wire::bring_up(root, report),
         ["explain"] => explain::measure(root, 20, report),
         ["explain", "--rounds", rounds] => {
             let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
@@ -35,8 +36,8 @@ pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<()
         ["soak", words @ ..] => soak::measure(root, soak::Options::parse(words)?, report),
         _ => {
             return Err(format!(
-                "`bench {}`: there are `bench wire [--rounds N]`, `bench explain [--rounds N]`, `bench soak [--seconds N] \
-                 [--seed N]` and `bench clone`",
+                "`bench {}`: there are `bench wire [--rounds N]`, `bench bring-up`, `bench explain [--rounds N]`, \
+                 `bench soak [--seconds N] [--seed N]` and `bench clone`",
                 words.join(" ")
             ));
         }

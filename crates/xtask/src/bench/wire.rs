@@ -53,7 +53,7 @@ const LOADS: &[Load] = &[
 pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
     let folder = results_folder(root);
     let prepared = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
-    if let Err(why) = prepared.and_then(|()| build(root)) {
+    if let Err(why) = prepared.and_then(|()| build(root, &["peers/wire", "peers/ethercrab"])) {
         return report.step("bench wire", || Outcome::Skipped(why));
     }
     let conditions = conditions::describe();
@@ -70,15 +70,32 @@ pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
             }
         });
     }
-    start::bring_up(root, &folder, report);
-    report.step("bench bring-up, wire", || match bring_up_wire(root, &folder) {
+    bring_ups(root, &folder, report);
+    println!("every single number: {}", folder.display());
+}
+
+/// Measures the way up alone.
+pub(crate) fn bring_up(root: &Path, report: &mut Report) {
+    let folder = results_folder(root);
+    let prepared = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
+    if let Err(why) = prepared.and_then(|()| build(root, &["peers/ethercrab"])) {
+        return report.step("bench bring-up", || Outcome::Skipped(why));
+    }
+    println!("{}", conditions::describe());
+    bring_ups(root, &folder, report);
+    conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+}
+
+/// Measures the way up of a simulated bus, and of one over a veth pair.
+fn bring_ups(root: &Path, folder: &Path, report: &mut Report) {
+    start::bring_up(root, folder, report);
+    report.step("bench bring-up, wire", || match bring_up_wire(root, folder) {
         Ok(table) => {
             println!("{table}");
             Outcome::Passed
         }
         Err(why) => Outcome::Failed(why),
     });
-    println!("every single number: {}", folder.display());
 }
 
 fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> Result<String, String> {
@@ -133,8 +150,8 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
 
 /// Measures the way to Op over a veth pair: ours, and the peers that say when they are there.
 fn bring_up_wire(root: &Path, folder: &Path) -> Result<String, String> {
-    let peers = programs(root).into_iter().filter(|it| matches!(it.name, "pysoem" | "ethercrab"));
-    start::over_the_wire(root, folder, peers.map(|it| (it.name, it.command)).collect())
+    let peers = [pysoem(root), ethercrab(root)];
+    start::over_the_wire(root, folder, peers.map(|it| (it.name, it.command)).into())
 }
 
 /// A program to be measured.
@@ -154,14 +171,6 @@ fn programs(root: &Path) -> Vec<Program> {
         let (needs_bus, by_xdp) = (subject.ends_with("onbeat"), subject.starts_with("xdp"));
         Program { name, command: Ok(command), needs_bus, by_xdp }
     };
-    let peer = |name, command| Program { name, command, needs_bus: true, by_xdp: false };
-    let script = |name: &str| {
-        let mut command = Command::new(setup::python(root)?);
-        command.arg(root.join("peers").join(name));
-        Ok(command)
-    };
-    let mut ethercrab = Command::new(root.join("peers/ethercrab/target/release/ethercrab-peer"));
-    ethercrab.arg("wire");
     vec![
         wire("raw socket", "floor"),
         wire("raw, as ours", "riders"),
@@ -172,15 +181,36 @@ fn programs(root: &Path) -> Vec<Program> {
         wire("Onbeat's XdpLink", "xdp-link"),
         wire("Onbeat, AF_XDP", "xdp-onbeat"),
         peer("SOEM", soem::build(root).map(Command::new)),
-        peer("pysoem", script("pysoem_wire.py")),
-        peer("KickCAT python", script("kickcat_wire.py")),
-        peer("ethercrab", Ok(ethercrab)),
+        pysoem(root),
+        peer("KickCAT python", script(root, "kickcat_wire.py")),
+        ethercrab(root),
     ]
 }
 
-fn build(root: &Path) -> Result<(), String> {
+fn pysoem(root: &Path) -> Program {
+    peer("pysoem", script(root, "pysoem_wire.py"))
+}
+
+fn ethercrab(root: &Path) -> Program {
+    let mut command = Command::new(root.join("peers/ethercrab/target/release/ethercrab-peer"));
+    command.arg("wire");
+    peer("ethercrab", Ok(command))
+}
+
+fn peer(name: &'static str, command: Result<Command, String>) -> Program {
+    Program { name, command, needs_bus: true, by_xdp: false }
+}
+
+fn script(root: &Path, name: &str) -> Result<Command, String> {
+    let mut command = Command::new(setup::python(root)?);
+    command.arg(root.join("peers").join(name));
+    Ok(command)
+}
+
+/// Builds ours, and these projects around peers.
+fn build(root: &Path, projects: &[&str]) -> Result<(), String> {
     command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat-cli"]))?;
-    for project in ["peers/wire", "peers/ethercrab"] {
+    for project in projects {
         command::run(&mut command::cargo(&root.join(project), &["build", "--release", "--quiet"]))?;
     }
     Ok(())

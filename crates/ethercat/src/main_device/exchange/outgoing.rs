@@ -5,8 +5,8 @@ use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{
-    Exchange, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, SLOTS, Sent, Slot, SlotState,
-    fixed,
+    Exchange, GENERATION_LENGTH, Numbers, Owner, Patience, Purpose, ReceptionCounters, SLOTS, Sent, Slot,
+    SlotState, fixed,
 };
 
 /// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
@@ -20,6 +20,7 @@ pub(in super::super) struct Outgoing<'a> {
     slot: &'a mut Slot,
     numbers: &'a mut Numbers,
     counters: &'a mut ReceptionCounters,
+    patience: &'a mut Patience,
     buffer: &'a mut [u8],
     index: usize,
     purpose: Purpose,
@@ -53,11 +54,12 @@ impl Exchange {
                 index
             }
         };
-        let Self { slots, numbers, counters, .. } = self;
+        let Self { slots, numbers, counters, patience, .. } = self;
         Some(Outgoing {
             slot: slots.get_mut(index)?,
             numbers,
             counters,
+            patience,
             buffer,
             index,
             purpose,
@@ -165,6 +167,7 @@ impl Outgoing<'_> {
         slot.generation = numbers.generation;
         slot.state = SlotState::InFlight(self.purpose);
         slot.sent_at = now;
+        self.patience.sent(slot.generation, (self.purpose == Purpose::Service).then_some(now));
         self.counters.sent += 1;
         let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
         slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());

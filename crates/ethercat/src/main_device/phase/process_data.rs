@@ -86,6 +86,7 @@ impl MainDevice {
         }
         if self.cycle.has_been_whole(limits::WHOLE_CYCLES) {
             self.start_plans(|plans| &mut plans.op);
+            self.gather(AlState::Op);
             self.phase = Phase::Op;
             return Ok(());
         }

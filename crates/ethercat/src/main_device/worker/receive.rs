@@ -58,10 +58,10 @@ impl Worker {
         let mut pause = Duration::ZERO;
         if let Action::CheckSync(sync) = self.plan[self.next] {
             let has_64_bits = sub_device.information.features.distributed_clocks_64_bit();
-            if let Some(miss) = sync.miss(data, has_64_bits, self.limits.period) {
+            if let Some(miss) = sync.miss(data, has_64_bits, self.lead()) {
                 return self.sync_missed(miss);
             }
-            pause = sync.pause(data, has_64_bits, self.limits.period);
+            pause = sync.pause(data, has_64_bits, self.limits.period, self.lead());
         }
         match self.advance(now, data, sub_device) {
             Ok(()) => {
@@ -174,6 +174,7 @@ impl Worker {
             | Action::CheckSync(_)
             | Action::Download(_)
             | Action::Verify { .. }
+            | Action::SkipIfMapped { .. }
             | Action::ReadMapping(_) => {}
         }
         self.action_done();
@@ -273,12 +274,13 @@ impl Worker {
                 Outcome::Nothing
             }
             Progress::Emergency(emergency) => Outcome::Emergency(emergency),
-            Progress::Done(outcome) if matches!(self.step, Step::Mailbox | Step::Mapping(_)) => {
+            Progress::Done(outcome) if self.owns_request() => {
                 let done = self.request_done(&outcome, sub_device);
                 self.keep(outcome.request.data);
                 match done {
-                    Ok(is_done) => {
-                        if is_done {
+                    Ok(done) => {
+                        if let Some(skipped) = done {
+                            self.next += skipped;
                             self.action_done();
                         }
                         Outcome::Nothing
@@ -290,21 +292,32 @@ impl Worker {
         }
     }
 
-    /// The current action's SDO is done: true if the action is.
+    /// The current action's SDO is done: if the action is, how many behind it are left out.
     fn request_done(
         &mut self,
         outcome: &MailboxOutcome,
         sub_device: &mut SubDevice,
-    ) -> Result<bool, SubDeviceError> {
+    ) -> Result<Option<usize>, SubDeviceError> {
+        let answer = outcome.result.map(|()| &outcome.request.data[..]);
         if let Step::Mapping(reader) = &mut self.step {
-            let answer = outcome.result.map(|()| &outcome.request.data[..]);
             match reader.answered(answer) {
-                Ok(None) => return Ok(false),
+                Ok(None) => return Ok(None),
                 Ok(Some(mapping)) => sub_device.mapping = mapping,
                 // Told later, if it is to go on: tools look at what else there is.
                 Err(error) => sub_device.mapping_error = Some(error),
             }
-            return Ok(true);
+            return Ok(Some(0));
+        }
+        if let (Step::Comparison(comparison), Action::SkipIfMapped { objects, at_once, actions }) =
+            (&mut self.step, &self.plan[self.next])
+        {
+            let is_same = match answer {
+                Ok(bytes) => comparison.answered(objects, *at_once, bytes),
+                // What it does not show is written.
+                Err(MailboxError::Aborted(_) | MailboxError::BufferTooSmall { .. }) => Some(false),
+                Err(error) => return Err(sdo_error(&outcome.request, error)),
+            };
+            return Ok(is_same.map(|is_same| if is_same { *actions } else { 0 }));
         }
         outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
         if let Action::Verify { index, sub_index, expected } = self.plan[self.next] {
@@ -313,7 +326,7 @@ impl Worker {
                 return Err(SubDeviceError::Mapping { index, sub_index, expected, found });
             }
         }
-        Ok(true)
+        Ok(Some(0))
     }
 
     pub(super) fn action_done(&mut self) {

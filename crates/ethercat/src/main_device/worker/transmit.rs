@@ -1,11 +1,13 @@
 //! The datagrams of a worker: the current action's next one.
 
+use core::time::Duration;
+
 use crate::register::{self, dc};
 use crate::time::Instant;
 use crate::wire::{Address, Command};
 
 use super::{AL_STATUS_LENGTH, Latches, Look, ReferenceClock, Step, Worker};
-use crate::main_device::coe_mapping::MappingReader;
+use crate::main_device::coe_mapping::{Comparison, MappingReader};
 use crate::main_device::configuration::StartupSdo;
 use crate::main_device::error_counters::ErrorCounters;
 use crate::main_device::exchange::{Outgoing, Owner};
@@ -83,7 +85,7 @@ impl Worker {
             Action::WriteSyncStart(sync) => {
                 // The reference clock's time is known from the first cycle on.
                 let Some(reference_time) = reference.time else { return false };
-                let start = sync.start(reference_time, self.limits.period).to_le_bytes();
+                let start = sync.start(reference_time, self.lead()).to_le_bytes();
                 self.push_write(dc::START_TIME, &start, outgoing)
             }
             Action::StartSync(sync) => {
@@ -146,9 +148,10 @@ impl Worker {
                 }
                 self.emit_sii(outgoing)
             }
-            Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_) => {
-                self.emit_request(now, outgoing)
-            }
+            Action::Download(_)
+            | Action::Verify { .. }
+            | Action::SkipIfMapped { .. }
+            | Action::ReadMapping(_) => self.emit_request(now, outgoing),
         }
     }
 
@@ -157,6 +160,11 @@ impl Worker {
         let action = &self.plan[self.next];
         let has_before = self.before.is_some() || !matches!(action, Action::ReadBefore(_));
         has_before && sub_device.is_concerned(action)
+    }
+
+    /// Time that a start of SYNC0 is to lie ahead.
+    pub(super) fn lead(&self) -> Duration {
+        sync0::lead(self.limits.period, self.sync_misses)
     }
 
     fn emit_sii(&self, outgoing: &mut Outgoing<'_>) -> bool {
@@ -169,8 +177,8 @@ impl Worker {
 
     fn emit_request(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
         let spare = &mut self.spare;
-        let mut upload = |(index, sub_index)| {
-            let service = MailboxService::Upload { index, sub_index, complete_access: false };
+        let mut upload = |(index, sub_index), complete_access| {
+            let service = MailboxService::Upload { index, sub_index, complete_access };
             (service, core::mem::take(spare))
         };
         let (service, data) = match &mut self.plan[self.next] {
@@ -181,14 +189,21 @@ impl Worker {
             }
             Action::Verify { index, sub_index, .. } => {
                 self.step = Step::Mailbox;
-                upload((*index, *sub_index))
+                upload((*index, *sub_index), false)
             }
             Action::ReadMapping(directions) => {
                 if !matches!(self.step, Step::Mapping(_)) {
                     self.step = Step::Mapping(MappingReader::new(*directions));
                 }
                 let Step::Mapping(reader) = &self.step else { return false };
-                upload(reader.request())
+                upload(reader.request(), false)
+            }
+            Action::SkipIfMapped { objects, at_once, .. } => {
+                if !matches!(self.step, Step::Comparison(_)) {
+                    self.step = Step::Comparison(Comparison::default());
+                }
+                let Step::Comparison(comparison) = &self.step else { return false };
+                upload(comparison.request(objects), *at_once)
             }
             _ => return false,
         };

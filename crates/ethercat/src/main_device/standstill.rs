@@ -1,0 +1,41 @@
+//! Time in which nobody turned to the MainDevice, as on a machine that stands still or does much else: it counts towards no limit.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+use super::MainDevice;
+
+/// Shorter gaps are as good as none.
+const NOTICED: Duration = Duration::from_millis(2);
+
+/// Time for which a cycle may wait for its replies.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+impl MainDevice {
+    /// Notes that somebody turns to it at `now`. If that was due before, all that is given up after a time is put off by as much.
+    pub(super) fn note_served(&mut self, now: Instant) {
+        let before = core::mem::replace(&mut self.served_at, now);
+        let gap = now.since(before);
+        if gap <= NOTICED || before == Instant::EPOCH {
+            return;
+        }
+        let due = if self.cycle.running {
+            // From cycle to cycle, and for late replies before Op is asked for.
+            Some(before + (self.configuration.period * 2).max(LONGEST_WAIT))
+        } else {
+            self.poll_timeout()
+        };
+        let stood_still = due.map_or(Duration::ZERO, |due| now.since(due.max(before)));
+        if stood_still > NOTICED && !self.is_quiet() {
+            self.put_off(stood_still);
+        }
+    }
+
+    fn put_off(&mut self, by: Duration) {
+        self.phase_since = self.phase_since + by;
+        self.broadcasts.put_off(by);
+        self.together.put_off(by);
+        self.workers.iter_mut().for_each(|worker| worker.put_off(by));
+    }
+}

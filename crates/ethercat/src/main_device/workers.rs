@@ -1,0 +1,169 @@
+//! The workers of all SubDevices, and when each has something to send: side by side, so that with a thousand of them a frame
+//! does not look into each.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut, Index, IndexMut};
+
+use crate::time::Instant;
+
+use super::worker::Worker;
+
+/// The workers, by position.
+#[derive(Debug, Default)]
+pub(super) struct Workers {
+    all: Vec<Worker>,
+    /// Due times of those not turned to since; [`NEVER`] of those that have nothing to send.
+    due: Vec<Instant>,
+    /// How far those not turned to since are.
+    standing: Vec<Standing>,
+    /// Earliest of the due times, if it is known.
+    next: Option<Instant>,
+    /// Number of those at each standing.
+    count: [usize; 3],
+    /// Those turned to since.
+    touched: Vec<u16>,
+    is_touched: Vec<bool>,
+    /// All may have been turned to.
+    all_touched: bool,
+    /// None has anything to send or to wait for, until somebody turns to one.
+    at_rest: bool,
+}
+
+/// How far a worker is with its plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    #[default]
+    Done,
+    Busy,
+    /// It waits for the others.
+    Held,
+}
+
+/// Due time of who has nothing to send.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+impl Workers {
+    pub(super) fn new(all: Vec<Worker>) -> Self {
+        let count = all.len();
+        Self {
+            all,
+            due: vec![NEVER; count],
+            standing: vec![Standing::Done; count],
+            next: None,
+            count: [count, 0, 0],
+            touched: Vec::with_capacity(count),
+            is_touched: vec![false; count],
+            all_touched: true,
+            at_rest: false,
+        }
+    }
+
+    /// True if none has anything to send or to wait for: looked up once, and known until one is turned to.
+    pub(super) fn are_at_rest(&mut self) -> bool {
+        self.at_rest = self.at_rest || self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
+        self.at_rest
+    }
+
+    /// True if all have carried out their plans.
+    pub(super) fn are_done(&mut self) -> bool {
+        self.learn();
+        self.count[Standing::Done as usize] == self.all.len()
+    }
+
+    /// True if all wait for each other ([`Worker::hold`]), or are done.
+    pub(super) fn are_held(&mut self) -> bool {
+        self.learn();
+        self.count[Standing::Busy as usize] == 0
+    }
+
+    /// True if one has something to send at `now`.
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+        self.learn();
+        *self.next.get_or_insert_with(|| earliest(&self.due)) <= now
+    }
+
+    /// The first of those from `start` to `end` that has something to send at `now`.
+    pub(super) fn due_between(&mut self, start: usize, end: usize, now: Instant) -> Option<usize> {
+        self.learn();
+        self.due.get(start..end)?.iter().position(|due| *due <= now).map(|further| start + further)
+    }
+
+    /// When one has something to send next; a little too early where one was turned to since.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        if self.all_touched {
+            return self.all.iter().filter_map(Worker::due).min();
+        }
+        let touched = self.touched.iter().filter_map(|&position| self.all[usize::from(position)].due());
+        let next = self.next.unwrap_or_else(|| earliest(&self.due));
+        touched.chain((next < NEVER).then_some(next)).min()
+    }
+
+    /// Takes over what has become of those turned to.
+    fn learn(&mut self) {
+        if self.all_touched {
+            (0..self.all.len()).for_each(|place| self.learn_of(place));
+        } else if self.touched.is_empty() {
+            return;
+        }
+        for number in 0..self.touched.len() {
+            self.learn_of(usize::from(self.touched[number]));
+        }
+        self.touched.clear();
+        (self.all_touched, self.next) = (false, None);
+    }
+
+    fn learn_of(&mut self, place: usize) {
+        let worker = &self.all[place];
+        self.due[place] = worker.due().unwrap_or(NEVER);
+        self.is_touched[place] = false;
+        let standing = match (worker.is_done(), worker.waits_to_ask()) {
+            (true, _) => Standing::Done,
+            (false, true) => Standing::Held,
+            (false, false) => Standing::Busy,
+        };
+        let before = core::mem::replace(&mut self.standing[place], standing);
+        self.count[before as usize] -= 1;
+        self.count[standing as usize] += 1;
+    }
+}
+
+fn earliest(due: &[Instant]) -> Instant {
+    due.iter().copied().min().unwrap_or(NEVER)
+}
+
+impl Deref for Workers {
+    type Target = [Worker];
+
+    fn deref(&self) -> &[Worker] {
+        &self.all
+    }
+}
+
+/// Turns to all of them.
+impl DerefMut for Workers {
+    fn deref_mut(&mut self) -> &mut [Worker] {
+        (self.at_rest, self.all_touched) = (false, true);
+        &mut self.all
+    }
+}
+
+impl Index<usize> for Workers {
+    type Output = Worker;
+
+    fn index(&self, place: usize) -> &Worker {
+        &self.all[place]
+    }
+}
+
+/// Turns to one.
+impl IndexMut<usize> for Workers {
+    fn index_mut(&mut self, place: usize) -> &mut Worker {
+        self.at_rest = false;
+        if !core::mem::replace(&mut self.is_touched[place], true) {
+            // As many places as workers: never full.
+            self.touched.push(place as u16);
+        }
+        &mut self.all[place]
+    }
+}
