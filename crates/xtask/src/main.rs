@@ -35,7 +35,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ahead::Ahead;
 use report::Report;
 
 const USAGE: &str = "\

@@ -21,9 +21,9 @@ mod wakeup;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ::report::Report;
 use clap::{Args, Subcommand};
 use onbeat_experiments::{Context, Error, Programs};
-use ::report::Report;
 
 use cli::failure::Failure;
 use cli::output;

@@ -13,8 +13,8 @@ use ethercat::main_device::{BringUpPhase, MainDevice};
 use ethercat::wire::Frame;
 use robot::RobotConfig;
 
-use onbeat::compose::{configuration::configuration, segment::segment};
 use cli::failure::Failure;
+use onbeat::compose::{configuration::configuration, segment::segment};
 
 /// Bytes of datagrams in each process data frame of the longest cycle in Op. Mailbox frames come on top now and then.
 pub(super) struct Frames {
