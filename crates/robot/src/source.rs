@@ -45,6 +45,7 @@ pub(crate) struct Source<'t> {
 
 impl<'t> Source<'t> {
     /// Parses `text`.
+    #[cfg(feature = "task-set")]
     pub(crate) fn parse(text: &'t str) -> Result<Self, Problem> {
         Self::of(text, |_| Ok(()))
     }

@@ -65,6 +65,7 @@ impl<T> Spanned<T> {
         &self.value
     }
 
+    #[cfg(feature = "task-set")]
     pub(crate) fn into_inner(self) -> T {
         self.value
     }

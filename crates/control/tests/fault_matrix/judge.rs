@@ -250,7 +250,10 @@ fn word(finding: &Finding) -> String {
 fn kind(error: &BringUpError) -> String {
     match error {
         BringUpError::Bus(error) => variant(error),
-        error => variant(error),
+        BringUpError::OtherMainDevice { .. } => "OtherMainDevice".to_owned(),
+        BringUpError::Link(_) => "Link".to_owned(),
+        BringUpError::TimedOut { .. } => "TimedOut".to_owned(),
+        error => error.to_string(),
     }
 }
 

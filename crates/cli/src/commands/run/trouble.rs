@@ -151,7 +151,11 @@ impl Standing<'_> {
     fn bus_lost(&self, lost: Lost, all_out: bool) -> String {
         let lasted = span(lost.lasted);
         if let Some(trouble) = self.link_trouble {
-            return format!("the bus ended lost after {lasted} without process data: {trouble}");
+            return if lost.lasted.is_zero() {
+                format!("the bus ended lost at once: {trouble}")
+            } else {
+                format!("the bus ended lost after {lasted} without process data: {trouble}")
+            };
         }
         if lost.interface_gone {
             return "the network interface is gone: the bus ended lost; plug it in again, or name another"
