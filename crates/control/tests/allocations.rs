@@ -125,6 +125,19 @@ impl Asking {
     }
 }
 
+/// The same of the first run that was watched for long enough.
+fn enough(order: FrameOrder, leaks: bool) -> (u64, u64) {
+    for _ in 0..4 {
+        let (calls, cycles) = run(order, leaks);
+        if cycles >= ENOUGH {
+            return (calls, cycles);
+        }
+        eprintln!("{order:?}: watched {cycles} cycles only, {calls} allocator calls: once more");
+        testkit::await_calm(Duration::from_secs(30));
+    }
+    panic!("{order:?}: axes are stopped all the time");
+}
+
 /// Allocator calls in the cycle, and the cycles they were counted in.
 fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     static CYCLES: AtomicU64 = AtomicU64::new(0);
@@ -225,10 +238,10 @@ fn signals() -> Vec<Signal> {
 #[test]
 fn the_cycle_neither_allocates_nor_frees() {
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
-        let (calls, cycles) = run(order, false);
-        assert!(cycles >= ENOUGH, "{order:?}: watched {cycles} cycles only");
+        // A machine that stands still is an outage, which stops the axes and ends the watch.
+        let (calls, cycles) = enough(order, false);
         assert_eq!(calls, 0, "{order:?}: allocator calls in {cycles} cycles");
     }
     // The count counts: one box made and dropped on purpose.
-    assert_eq!(run(FrameOrder::ReplyOfLastCycle, true).0, 2);
+    assert_eq!(enough(FrameOrder::ReplyOfLastCycle, true).0, 2);
 }

@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use sys::{CountingAllocator, end_with_parent};
-pub use turn::{Turn, alone};
+pub use turn::{Turn, alone, await_calm};
 
 /// An end of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
@@ -33,6 +33,27 @@ impl Turn {
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(Self { _lock: file })
     }
+}
+
+/// Waits until this machine has woken a sleeping thread in time for a second on end, and says whether it did within
+/// `longest`. A virtual machine whose host is busy stands still for tenths of a second at times.
+pub fn await_calm(longest: Duration) -> bool {
+    const STEP: Duration = Duration::from_millis(1);
+    const LATE: Duration = Duration::from_millis(10);
+    let started = Instant::now();
+    let (mut calm_since, mut last) = (started, started);
+    while started.elapsed() < longest {
+        thread::sleep(STEP);
+        let now = Instant::now();
+        if now - last > STEP + LATE {
+            calm_since = now;
+        }
+        if now - calm_since >= Duration::from_secs(1) {
+            return true;
+        }
+        last = now;
+    }
+    false
 }
 
 /// Runs a command that shields a CPU in a PID and mount namespace of its own, where the only threads it can

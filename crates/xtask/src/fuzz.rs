@@ -99,7 +99,7 @@ fn targets(root: &Path, wanted: Option<&str>) -> Result<Vec<String>, String> {
 }
 
 /// Installs cargo-fuzz and builds all targets, unless they are there.
-pub(crate) fn build(root: &Path) -> Outcome {
+fn build(root: &Path) -> Outcome {
     match setup::cargo_fuzz(root) {
         Ok(()) => Outcome::of(&mut cargo_fuzz_build(root)),
         Err(why) => Outcome::Skipped(why),

@@ -2,7 +2,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`ahead`] | builds of later steps, made while the tests run |
 //! | [`report`] | outcomes of steps, and the closing line |
 //! | [`command`] | execution of other programs |
 //! | [`setup`] | programs a machine needs, and their installation |
@@ -17,7 +16,6 @@
 //! | [`mod@bench`] | measurements |
 #![forbid(unsafe_code)]
 
-mod ahead;
 mod bench;
 mod check;
 mod command;
@@ -62,7 +60,6 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
         ["check"] => check::all(&root, &mut report),
-        [ahead::WORD] => ahead::build(&root),
         ["features"] => report.step("FEATURES.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => {

@@ -24,14 +24,6 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     }
 }
 
-/// Makes ahead what loom and ThreadSanitizer run.
-pub(crate) fn build(root: &Path) {
-    let _ = command::run(loom(root).arg("--no-run"));
-    if nightly(&COMPONENTS).is_ok() {
-        let _ = command::run(thread_sanitizer(root).arg("--no-run"));
-    }
-}
-
 /// Components of the nightly toolchain.
 const COMPONENTS: [&str; 2] = ["miri", "rust-src"];
 

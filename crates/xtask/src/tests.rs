@@ -5,47 +5,67 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
-use crate::ahead::Ahead;
 use crate::command;
 use crate::report::{Outcome, Report};
 
 /// Most failed tests that are tried again. Tests that run whole robots need the processor in time, which a
 /// shared machine does not always give; more failures than this have another cause.
-const TRIED_AGAIN: usize = 6;
+const TRIED_AGAIN: usize = 24;
+
+/// Tries of a test in all.
+const TRIES: usize = 3;
+
+/// Longest wait for a calm machine before another try.
+const CALM_WITHIN: Duration = Duration::from_secs(90);
 
 /// Failures told in the summary; the output has all.
 const TOLD: usize = 10;
 
-/// Builds every test of the workspace, and runs them while later steps are built. A few failed ones are tried
-/// once more, each program by itself; the summary names them as well when they pass then. The second try has the
-/// machine to itself.
+/// Builds every test of the workspace, and runs them. Failed ones are tried again, one at a time, once the
+/// machine is calm; the summary names them as well when they pass then.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
-    let mut ahead = Ahead::start(root);
-    let mut first = Failures::default();
+    let mut failures = Failures::default();
     report.step("cargo test", || {
-        first = run(&mut cargo_test(root, &[]), not_final);
-        if first.may_be_noise() { Outcome::Passed } else { first.outcome() }
+        failures = run(&mut cargo_test(root, &[]), not_final);
+        if failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
     });
-    ahead.wait();
-    if !first.may_be_noise() || first.is_empty() {
-        return;
-    }
-    println!("failed, and tried once more:{first}");
-    let name = format!("cargo test: a second try of {}", first.tests.join(", "));
-    report.step(&name, || {
-        let mut again = Failures::default();
-        for target in &first.targets {
-            // Of the whole workspace: a package by itself would be built anew, with other features.
-            let program = target.split(' ').skip_while(|it| !it.starts_with("--"));
-            let mut arguments: Vec<&str> = ["--workspace"].into_iter().chain(program).collect();
-            arguments.extend(["--", "--exact"]);
-            arguments.extend(first.tests.iter().map(String::as_str));
-            again.add(run(&mut cargo_test(root, &arguments), |line| eprintln!("{line}")));
+    for number in 2..=TRIES {
+        if failures.is_empty() || !failures.may_be_noise() {
+            return;
         }
-        again.outcome()
-    });
+        println!("failed, and tried again:{failures}");
+        let name = format!("cargo test: try {number} of {}", failures.tests.join(", "));
+        report.step(&name, || {
+            if !testkit::await_calm(CALM_WITHIN) {
+                println!(
+                    "the machine is not calm: no second in {CALM_WITHIN:?} without a thread that woke late"
+                );
+            }
+            failures = again(
+                root,
+                &failures,
+                if number == TRIES { |line| eprintln!("{line}") } else { not_final },
+            );
+            if number < TRIES && failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
+        });
+    }
+}
+
+/// Runs the tests that failed, one at a time.
+fn again(root: &Path, failed: &Failures, show_error: fn(&str)) -> Failures {
+    let mut again = Failures::default();
+    for target in &failed.targets {
+        // Of the whole workspace: a package by itself would be built anew, with other features.
+        let program = target.split(' ').skip_while(|it| !it.starts_with("--"));
+        let mut arguments: Vec<&str> = ["--workspace"].into_iter().chain(program).collect();
+        arguments.extend(["--", "--exact", "--test-threads=1"]);
+        arguments.extend(failed.tests.iter().map(String::as_str));
+        again.add(run(&mut cargo_test(root, &arguments), show_error));
+    }
+    again
 }
 
 /// `cargo test` for these targets, or for the workspace. Property tests use the same cases each time, so that
@@ -213,7 +233,7 @@ mod unit {
         assert!(!read(&["error: could not compile `onbeat`"]).may_be_noise());
         let crashed_beside = [&ONE_FAILED[..], &["    `-p onbeat --test door`"]].concat();
         assert!(!read(&crashed_beside).may_be_noise());
-        let many = ["test a ... FAILED"; 7];
+        let many = ["test a ... FAILED"; super::TRIED_AGAIN + 1];
         assert!(!read(&[&many[..], &ONE_FAILED[4..]].concat()).may_be_noise());
     }
 }

@@ -1,5 +1,7 @@
 //! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table say why.
 
+use std::time::Duration;
+
 use testkit::Side;
 
 use crate::common::{Ran, Running, await_cycles, onbeat, run, six_axis_with};
@@ -13,6 +15,7 @@ fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
             return ran;
         }
         eprintln!("the machine stood still: once more");
+        testkit::await_calm(Duration::from_secs(60));
     }
     panic!("the machine stands still all the time");
 }
@@ -150,7 +153,7 @@ fn a_bus_that_is_lost_and_back_says_for_how_long() {
     let simulator = rustix::process::Pid::from_child(&wire.simulator);
     let signal = |signal| rustix::process::kill_process(simulator, signal).expect("a signal");
     signal(rustix::process::Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     signal(rustix::process::Signal::CONT);
     let ran = running.finish();
     // The drives' watchdogs have taken them out of Op: they are back there, in fault.
@@ -186,9 +189,9 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
         assert!(std::process::Command::new("ip").args(ip).status().expect("ip").success());
     };
     set("down");
-    std::thread::sleep(std::time::Duration::from_millis(11_500));
+    std::thread::sleep(Duration::from_millis(11_500));
     set("up");
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(2));
     let process = rustix::process::Pid::from_raw(running.id() as i32).expect("a process");
     rustix::process::kill_process(process, rustix::process::Signal::INT).expect("it goes on");
     let ran = running.finish();

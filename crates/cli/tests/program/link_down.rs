@@ -69,7 +69,7 @@ const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link s
 #[test]
 fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long() {
     by_every_link(|wire, link| {
-        let ran = run(wire, &[SIX_AXIS, "--cycles", "5000", "--link", link], 3, |_| {
+        let ran = run(wire, &[SIX_AXIS, "--cycles", "7000", "--link", link], 3, |_| {
             set(wire, Side::Near, "down");
             std::thread::sleep(Duration::from_millis(600));
             set(wire, Side::Near, "up");
@@ -137,8 +137,7 @@ fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
         // A lost bus would be given 10 s.
         let ran = run(wire, &[SIX_AXIS, "--link", link], 4, |_| ip(wire, Side::Near, &["delete", "near"]));
         line(&ran, "interface near: it is gone; ");
-        let sentence =
-            ran.stderr.lines().find(|line| line.starts_with("onbeat: the bus ended lost "));
+        let sentence = ran.stderr.lines().find(|line| line.starts_with("onbeat: the bus ended lost "));
         let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.stderr));
         assert!(
             sentence.ends_with("interface near: it is gone; plug it in again, or name another"),

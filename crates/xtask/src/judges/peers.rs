@@ -38,7 +38,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
 ///
 /// # Errors
 /// The build failed.
-pub(crate) fn build(root: &Path) -> Result<(), String> {
+fn build(root: &Path) -> Result<(), String> {
     command::run(&mut command::cargo(&root.join("peers/ethercrab"), &["build", "--quiet"]))
 }
 

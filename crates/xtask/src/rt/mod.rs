@@ -78,16 +78,6 @@ pub(crate) fn virtual_time(root: &Path) -> (&'static str, Duration, Outcome) {
     ("rt virtual time", start.elapsed(), outcome)
 }
 
-/// Makes ahead what the guests need.
-///
-/// # Errors
-/// The outcome of a step that needs it.
-pub(crate) fn build(root: &Path) -> Result<(), Outcome> {
-    let image = prepare(root)?;
-    let tests = [cards::tests(root, &image), interfaces::tests(root, &image)];
-    tests.into_iter().try_for_each(|built| built.map(drop)).map_err(Outcome::Failed)
-}
-
 /// Fetches the kernel and builds our programs for it, unless both are there.
 ///
 /// # Errors
