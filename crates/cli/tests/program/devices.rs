@@ -147,8 +147,9 @@ fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_whe
         let it = Wheels::decode(bytes).expect("a message");
         (near(it.velocities, [0.0; 2]) && it.told == [0.0; 2]).then_some(())
     });
-    let rest = robot.until("at rest", |state| state.axes.iter().all(|axis| axis.velocity.abs() < 0.01));
-    assert!(rest.axes.iter().all(|axis| axis.phase == 2 && axis.stop == 0), "they hold: {rest:?}");
+    robot.until("holding at rest", |state| {
+        state.axes.iter().all(|axis| axis.velocity.abs() < 0.01 && axis.phase == 2 && axis.stop == 0)
+    });
     let end = robot.end();
     let said = &end.stderr;
     assert!(said.contains("actuators: the cycle of m4k") && !said.contains("tried again"), "{said}");
