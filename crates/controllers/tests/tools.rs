@@ -63,14 +63,14 @@ fn joints(bench: &Bench) -> [f64; 6] {
 }
 
 fn tool(joints: &[f64]) -> [f64; 3] {
-    arm().forward(joints).translation.vector.into()
+    arm().forward(joints).position.to_array()
 }
 
 /// The tool's pose at these joints, moved by so much.
 fn target(joints: &[f64], by: [f64; 3]) -> ToolPose {
     let pose = arm().forward(joints);
-    let at: [f64; 3] = pose.translation.vector.into();
-    let q = pose.rotation.coords;
+    let at: [f64; 3] = pose.position.to_array();
+    let q = pose.rotation;
     let position = [0, 1, 2].map(|axis| Metres(at[axis] + by[axis]));
     ToolPose { position, orientation: [q.x, q.y, q.z, q.w] }
 }

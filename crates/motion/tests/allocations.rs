@@ -142,11 +142,11 @@ fn a_base_on_its_path_allocates_nothing() {
 fn an_arm_allocates_nothing_even_where_it_cannot_reach() {
     let arm = SerialArm::from_urdf(include_str!("six-axis.urdf"), None, None).unwrap();
     let mut workspace = arm.workspace();
-    let mut columns = vec![nalgebra::Vector6::zeros(); arm.joints().len()];
+    let mut columns = vec![onbeat_motion::kinematics::SpatialVector::default(); arm.joints().len()];
     let mut positions = [0.1, -0.4, 0.6, 0.2, 0.5, -0.3];
     let target = arm.forward(&[0.3, -0.2, 0.4, 0.1, 0.7, 0.0]);
     let mut far = target;
-    far.translation.vector.x += 10.0;
+    far.position.x += 10.0;
     let made = calls_of(|| {
         black_box(arm.jacobian(&positions, &mut columns));
         arm.inverse(&target, &mut positions, &InverseSettings::default(), &mut workspace).unwrap();

@@ -4,8 +4,10 @@
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use fastrand::Rng;
-use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3, Vector6};
-use onbeat_motion::kinematics::{ArmError, InverseError, InverseSettings, JointKind, SerialArm};
+use glam::{DQuat, DVec3};
+use onbeat_motion::kinematics::{
+    ArmError, InverseError, InverseSettings, JointKind, SerialArm, SpatialVector, Transform,
+};
 
 const SIX_AXIS: &str = include_str!("six-axis.urdf");
 
@@ -44,11 +46,12 @@ fn a_planar_arm_is_where_trigonometry_says() {
     let tip = arm.forward(&[a, b, c]);
     let x = 0.5 * a.cos() + 0.3 * (a + b).cos() + 0.2 * (a + b + c).cos();
     let y = 0.5 * a.sin() + 0.3 * (a + b).sin() + 0.2 * (a + b + c).sin();
-    assert!((tip.translation.vector - Vector3::new(x, y, 0.0)).norm() < 1e-12);
-    assert!((tip.rotation.angle() - (a + b + c)).abs() < 1e-12);
-    let mut columns = [Vector6::zeros(); 3];
+    assert!((tip.position - DVec3::new(x, y, 0.0)).length() < 1e-12);
+    assert!((tip.turn_since(&Transform::IDENTITY).length() - (a + b + c)).abs() < 1e-12);
+    let mut columns = [SpatialVector::default(); 3];
     arm.jacobian(&[a, b, c], &mut columns);
-    assert!((columns[0] - Vector6::new(-y, x, 0.0, 0.0, 0.0, 1.0)).norm() < 1e-12);
+    assert!((columns[0].linear - DVec3::new(-y, x, 0.0)).length() < 1e-12);
+    assert!((columns[0].angular - DVec3::Z).length() < 1e-12);
 }
 
 #[test]
@@ -63,27 +66,26 @@ fn a_urdf_is_read_as_ros_reads_it() {
     // the last joint has turned by 0.3.
     let tip = arm.forward(&[0.0; 6]);
     let wrist =
-        Vector3::new(0.07 + 0.05 + 0.20 + 0.08 + 0.10, 0.01 * 0.3_f64.sin(), 1.04 - 0.01 * 0.3_f64.cos());
-    assert!((tip.translation.vector - wrist).norm() < 1e-9, "{}", tip.translation.vector);
+        DVec3::new(0.07 + 0.05 + 0.20 + 0.08 + 0.10, 0.01 * 0.3_f64.sin(), 1.04 - 0.01 * 0.3_f64.cos());
+    assert!((tip.position - wrist).length() < 1e-9, "{}", tip.position);
     // Roll, pitch and yaw are about fixed axes, roll first.
     let turned = r#"<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="prismatic">
         <parent link="a"/><child link="b"/><origin rpy="0.3 0.5 0.7"/><axis xyz="2 0 0"/>
         <limit lower="0" upper="1" velocity="1" effort="1"/></joint></robot>"#;
     let arm = SerialArm::from_urdf(turned, None, None).unwrap();
     assert_eq!(arm.joints()[0].kind, JointKind::Slides);
-    let about = |axis, angle| UnitQuaternion::from_axis_angle(&axis, angle);
-    let expected =
-        about(Vector3::z_axis(), 0.7) * about(Vector3::y_axis(), 0.5) * about(Vector3::x_axis(), 0.3);
+    let about = |axis, angle| DQuat::from_axis_angle(axis, angle);
+    let expected = about(DVec3::Z, 0.7) * about(DVec3::Y, 0.5) * about(DVec3::X, 0.3);
     let tip = arm.forward(&[0.4]);
-    assert!(tip.rotation.angle_to(&expected) < 1e-9);
-    assert!((tip.translation.vector - expected * Vector3::new(0.4, 0.0, 0.0)).norm() < 1e-9);
+    assert!(tip.turn_since(&Transform { rotation: expected, ..tip }).length() < 1e-9);
+    assert!((tip.position - expected * DVec3::new(0.4, 0.0, 0.0)).length() < 1e-9);
 }
 
 // feature(motion): serial arm from URDF: forward, Jacobian, inverse
 #[test]
 fn the_jacobian_is_what_small_steps_show() {
     let (arm, mut rng) = (six_axis(), Rng::with_seed(1));
-    let mut columns = [Vector6::zeros(); 6];
+    let mut columns = [SpatialVector::default(); 6];
     for _ in 0..200 {
         let positions = any_positions(&arm, &mut rng);
         assert_eq!(arm.jacobian(&positions, &mut columns), arm.forward(&positions));
@@ -95,11 +97,11 @@ fn the_jacobian_is_what_small_steps_show() {
                 arm.forward(&positions)
             };
             let (before, after) = (moved(-step), moved(step));
-            let linear = (after.translation.vector - before.translation.vector) / (2.0 * step);
-            let angular = (after.rotation * before.rotation.inverse()).scaled_axis() / (2.0 * step);
+            let linear = (after.position - before.position) / (2.0 * step);
+            let angular = after.turn_since(&before) / (2.0 * step);
             let found = columns[joint];
-            assert!((found.fixed_rows::<3>(0) - linear).norm() < 1e-8, "{found} {linear}");
-            assert!((found.fixed_rows::<3>(3) - angular).norm() < 1e-8, "{found} {angular}");
+            assert!((found.linear - linear).length() < 1e-8, "{found:?} {linear}");
+            assert!((found.angular - angular).length() < 1e-8, "{found:?} {angular}");
         }
     }
 }
@@ -117,8 +119,8 @@ fn the_way_back_leads_to_the_same_pose_within_the_limits() {
         if arm.inverse(&target, &mut positions, &settings, &mut workspace).is_ok() {
             reached += 1;
             let tip = arm.forward(&positions);
-            assert!((tip.translation.vector - target.translation.vector).norm() <= 1e-6);
-            assert!(tip.rotation.angle_to(&target.rotation) <= 1.001e-6);
+            assert!((tip.position - target.position).length() <= 1e-6);
+            assert!(tip.turn_since(&target).length() <= 1.001e-6);
         }
         let within = |(at, limits): (&f64, (f64, f64))| *at >= limits.0 && *at <= limits.1;
         assert!(positions.iter().zip(arm.joints().iter().map(|joint| joint.limits)).all(within));
@@ -145,17 +147,17 @@ fn crane() -> SerialArm {
 #[test]
 fn a_joint_that_slides_moves_the_tip_along_its_axis_and_turns_nothing() {
     let (arm, positions, step) = (crane(), [0.4, 0.7], 1e-6);
-    let mut columns = [Vector6::zeros(); 2];
+    let mut columns = [SpatialVector::default(); 2];
     let tip = arm.jacobian(&positions, &mut columns);
     assert_eq!(tip, arm.forward(&positions));
     for joint in 0..2 {
         let mut moved = positions;
         moved[joint] += step;
         let moved = arm.forward(&moved);
-        let linear = (moved.translation.vector - tip.translation.vector) / step;
-        let angular = (moved.rotation * tip.rotation.inverse()).scaled_axis() / step;
-        assert!((columns[joint].fixed_rows::<3>(0) - linear).norm() < 1e-5, "joint {joint}: {linear}");
-        assert!((columns[joint].fixed_rows::<3>(3) - angular).norm() < 1e-5, "joint {joint}: {angular}");
+        let linear = (moved.position - tip.position) / step;
+        let angular = moved.turn_since(&tip) / step;
+        assert!((columns[joint].linear - linear).length() < 1e-5, "joint {joint}: {linear}");
+        assert!((columns[joint].angular - angular).length() < 1e-5, "joint {joint}: {angular}");
     }
 }
 
@@ -182,19 +184,19 @@ fn whatever_comes_of_it_joints_stay_within_their_limits_and_take_no_long_steps()
 fn what_is_left_is_what_is_left_where_the_arm_was_brought() {
     let (arm, mut rng) = (planar(), Rng::with_seed(4));
     for _ in 0..200 {
-        let target = Isometry3::from_parts(
-            Translation3::new(rng.f64() * 3.0 - 1.5, rng.f64() * 3.0 - 1.5, 0.0),
-            UnitQuaternion::from_euler_angles(0.0, 0.0, rng.f64() * 6.0 - 3.0),
-        );
+        let target = Transform {
+            position: DVec3::new(rng.f64() * 3.0 - 1.5, rng.f64() * 3.0 - 1.5, 0.0),
+            rotation: DQuat::from_rotation_z(rng.f64() * 6.0 - 3.0),
+        };
         let mut positions = any_positions(&arm, &mut rng);
         let settings = InverseSettings { steps: 12, ..InverseSettings::default() };
         let mut workspace = arm.workspace();
         let Err(error) = arm.inverse(&target, &mut positions, &settings, &mut workspace) else { continue };
         let InverseError::NotReached { distance, angle } = error else { panic!("{error}") };
         let tip = arm.forward(&positions);
-        let off = (tip.translation.vector - target.translation.vector).norm();
+        let off = (tip.position - target.position).length();
         assert!((off - distance.0).abs() < 1e-9, "{off} {distance}");
-        assert!((tip.rotation.angle_to(&target.rotation) - angle.0).abs() < 1e-9, "{angle}");
+        assert!((tip.turn_since(&target).length() - angle.0).abs() < 1e-9, "{angle}");
     }
 }
 
@@ -202,14 +204,12 @@ fn what_is_left_is_what_is_left_where_the_arm_was_brought() {
 fn a_pose_out_of_reach_is_an_error_and_the_arm_stretches_towards_it() {
     let arm = planar();
     let mut positions = [0.3, 0.4, 0.5];
-    let target = Isometry3::from_parts(
-        Translation3::new(0.0, 3.0, 0.0),
-        UnitQuaternion::from_euler_angles(0.0, 0.0, FRAC_PI_2),
-    );
+    let target =
+        Transform { position: DVec3::new(0.0, 3.0, 0.0), rotation: DQuat::from_rotation_z(FRAC_PI_2) };
     let error = arm.inverse(&target, &mut positions, &InverseSettings::default(), &mut arm.workspace());
     let Err(InverseError::NotReached { distance, .. }) = error else { panic!("{error:?}") };
     assert!((distance.0 - 2.0).abs() < 0.05, "{distance}: the arm is 1 m long");
-    assert!(arm.forward(&positions).translation.y > 0.95);
+    assert!(arm.forward(&positions).position.y > 0.95);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn numbers_that_mean_nothing_are_refused() {
     let (mut workspace, settings) = (arm.workspace(), InverseSettings::default());
     let target = arm.forward(&[0.1, 0.2, 0.3]);
     let mut bad = target;
-    bad.translation.vector.x = f64::NAN;
+    bad.position.x = f64::NAN;
     let mut inverse =
         |target, positions: &mut [f64]| arm.inverse(target, positions, &settings, &mut workspace);
     assert_eq!(inverse(&bad, &mut [0.0; 3]), Err(InverseError::NotFinite));

@@ -1,8 +1,8 @@
 //! Straight lines of an arm's tool: planned, followed in virtual time, and looked at in every cycle.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
-use onbeat_motion::kinematics::{JointLimits, Line, LineError, LineSpeed, SerialArm, ToolPose};
+use glam::{DQuat, DVec3};
+use onbeat_motion::kinematics::{JointLimits, Line, LineError, LineSpeed, SerialArm, ToolPose, Transform};
 use onbeat_motion::online::{AxisLimits, Progress, ProgressLimits};
 use onbeat_motion::{
     Metres, MetresPerSecond, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
@@ -34,9 +34,9 @@ fn line() -> Line {
     Line::new(SerialArm::from_urdf(ARM, None, None).unwrap(), &[limits; 6], speed).unwrap()
 }
 
-fn pose(isometry: &Isometry3<f64>) -> ToolPose {
-    let [x, y, z] = isometry.translation.vector.into();
-    let q = isometry.rotation.coords;
+fn pose(tip: &Transform) -> ToolPose {
+    let [x, y, z] = tip.position.to_array();
+    let q = tip.rotation;
     ToolPose { position: [x, y, z].map(Metres), orientation: [q.x, q.y, q.z, q.w] }
 }
 
@@ -67,12 +67,12 @@ fn followed(
     line: &Line,
     limits: ProgressLimits,
     from: &[f64; 6],
-    to: &Isometry3<f64>,
+    to: &Transform,
     stop: f64,
 ) -> ([f64; 6], Most) {
     let arm = line.arm();
     let start = arm.forward(from);
-    let way = to.translation.vector - start.translation.vector;
+    let way = to.position - start.position;
     let mut progress = Progress::default();
     progress.begin(limits).unwrap();
     let (mut most, mut before) = (Most::default(), [*from; 3]);
@@ -96,14 +96,15 @@ fn followed(
         }
         before = [before[1], before[2], now];
         let at = arm.forward(&now);
-        let gone = at.translation.vector - start.translation.vector;
-        let along = if way.norm() > 0.0 { way * (gone.dot(&way) / way.norm_squared()) } else { way };
-        most.away = most.away.max((gone - along).norm());
-        let wanted = UnitQuaternion::from_scaled_axis(
-            (to.rotation * start.rotation.inverse()).scaled_axis() * place.progress,
-        ) * start.rotation;
-        most.turned = most.turned.max(at.rotation.angle_to(&wanted));
-        most.linear = most.linear.max((at.translation.vector - tool.translation.vector).norm() / PERIOD);
+        let gone = at.position - start.position;
+        let along = if way.length() > 0.0 { way * (gone.dot(way) / way.length_squared()) } else { way };
+        most.away = most.away.max((gone - along).length());
+        let wanted = Transform {
+            rotation: DQuat::from_scaled_axis(to.turn_since(&start) * place.progress) * start.rotation,
+            ..start
+        };
+        most.turned = most.turned.max(at.turn_since(&wanted).length());
+        most.linear = most.linear.max((at.position - tool.position).length() / PERIOD);
         tool = at;
     }
     (before[2], most)
@@ -118,11 +119,11 @@ fn within_limits(most: &Most) {
     assert!(most.away < 1.5e-4 && most.turned < 6e-4, "{most:?}");
 }
 
-fn moved(from: &[f64; 6], by: [f64; 3], turn: [f64; 3]) -> Isometry3<f64> {
+fn moved(from: &[f64; 6], by: [f64; 3], turn: [f64; 3]) -> Transform {
     let start = line().arm().forward(from);
-    let position = start.translation.vector + Vector3::from(by);
-    let rotation = UnitQuaternion::from_scaled_axis(Vector3::from(turn)) * start.rotation;
-    Isometry3::from_parts(Translation3::from(position), rotation)
+    let position = start.position + DVec3::from(by);
+    let rotation = DQuat::from_scaled_axis(DVec3::from(turn)) * start.rotation;
+    Transform { position, rotation }
 }
 
 // feature(axes): `cartesian`: an arm's tool along straight lines, joints within velocity, acceleration and jerk at every cycle
@@ -141,8 +142,8 @@ fn the_tool_goes_straight_and_arrives() {
         let (end, most) = followed(&line, limits, &BENT, &to, f64::INFINITY);
         within_limits(&most);
         let at = line.arm().forward(&end);
-        assert!((at.translation.vector - to.translation.vector).norm() < 1e-7, "{by:?}");
-        assert!(at.rotation.angle_to(&to.rotation) < 1e-7, "{turn:?}");
+        assert!((at.position - to.position).length() < 1e-7, "{by:?}");
+        assert!(at.turn_since(&to).length() < 1e-7, "{turn:?}");
     }
     // The first one is long enough to be fast: 0.22 m at 0.25 m/s take no longer than three times that.
     let to = moved(&BENT, [0.0, 0.2, -0.1], [0.0; 3]);
@@ -172,7 +173,7 @@ fn near_a_singular_pose_the_tool_is_slow_and_through_it_nothing_moves() {
     let limits = planned(&mut line, &near, pose(&to)).unwrap();
     let (end, most) = followed(&line, limits, &near, &to, f64::INFINITY);
     within_limits(&most);
-    assert!((line.arm().forward(&end).translation.vector - to.translation.vector).norm() < 1e-7);
+    assert!((line.arm().forward(&end).position - to.position).length() < 1e-7);
     let to = moved(&BENT, [0.0, 0.05, 0.0], [0.0; 3]);
     let bent = planned(&mut line, &BENT, pose(&to)).unwrap();
     assert!(limits.velocity < bent.velocity, "{limits:?} {bent:?}");
@@ -239,7 +240,7 @@ proptest! {
         let to = moved(&BENT, by, turn);
         let limits = planned(&mut line, &BENT, pose(&to)).unwrap();
         let (end, _) = followed(&line, limits, &BENT, &to, f64::INFINITY);
-        let away = line.arm().forward(&end).translation.vector - to.translation.vector;
-        prop_assert!(away.norm() < 1e-7, "{}", away.norm());
+        let away = line.arm().forward(&end).position - to.position;
+        prop_assert!(away.length() < 1e-7, "{}", away.length());
     }
 }

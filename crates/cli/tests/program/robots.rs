@@ -248,7 +248,7 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
     let chain = SerialArm::from_urdf(urdf, Some(&links.base), Some(&links.tool)).expect("an arm");
     let place = |state: &State| -> [f64; 3] {
         let positions: Vec<f64> = state.axes.iter().map(|axis| axis.position).collect();
-        chain.forward(&positions).translation.vector.into()
+        chain.forward(&positions).position.to_array()
     };
     let far = |at: [f64; 3], to: [f64; 3]| {
         at.iter().zip(to).map(|(at, to)| (at - to).powi(2)).sum::<f64>().sqrt()

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 pub use self::arm::{
     ArmError, ArmJoint, InverseError, InverseSettings, JointKind, JointLimits, Line, LineError, LineSpeed,
-    Reached, SerialArm, Workspace,
+    Reached, SerialArm, SpatialVector, Transform, Workspace,
 };
 pub use self::differential::DifferentialDrive;
 pub use self::omni::{OmniBase, OmniWheel};

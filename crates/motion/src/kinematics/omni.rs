@@ -1,6 +1,6 @@
 //! A base on four wheels with rollers: it moves ahead, aside and about.
 
-use nalgebra::{Matrix3x4, Matrix4x3, Vector3, Vector4};
+use glam::{DMat3, DVec3};
 
 use super::{BaseError, angle, length};
 use crate::base::{Displacement, Twist};
@@ -9,10 +9,10 @@ use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 /// Four wheels with rollers: Mecanum, omni, or any mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OmniBase {
-    /// Twist to wheels.
-    inverse: Matrix4x3<f64>,
-    /// Wheels to twist: the least squares of `inverse`.
-    forward: Matrix3x4<f64>,
+    /// Twist to wheels, a row each.
+    inverse: [DVec3; 4],
+    /// Wheels to twist, a column each: the least squares of `inverse`.
+    forward: [DVec3; 4],
 }
 
 /// A wheel with rollers around its rim.
@@ -38,8 +38,8 @@ impl OmniBase {
     /// A number that is not finite, a radius that is not above 0, rollers that drive nothing, wheels that leave a
     /// motion of the base free.
     pub fn new(wheels: [OmniWheel; 4]) -> Result<Self, BaseError> {
-        let mut inverse = Matrix4x3::zeros();
-        for (number, wheel) in wheels.iter().enumerate() {
+        let mut inverse = [DVec3::ZERO; 4];
+        for (number, (wheel, row)) in wheels.iter().zip(&mut inverse).enumerate() {
             let radius = length("wheel radius", wheel.radius.0)?;
             let roller = angle("angle of the rollers", wheel.roller.0)?;
             let direction = angle("direction of a wheel", wheel.direction.0)?;
@@ -54,21 +54,23 @@ impl OmniBase {
             let (sin, cos) = (direction + roller).sin_cos();
             let grip = radius * roller.cos();
             let about = wheel.x.0 * sin - wheel.y.0 * cos;
-            inverse.set_row(number, &Vector3::new(cos / grip, sin / grip, about / grip).transpose());
+            *row = DVec3::new(cos, sin, about) / grip;
         }
         // Columns of one size, so that the test for a free motion does not depend on metres and radians.
-        let sizes = Vector3::from_fn(|column, _| inverse.column(column).norm());
-        if sizes.iter().any(|size| !(*size > 0.0)) {
+        let sizes = inverse.iter().map(|row| row * row).sum::<DVec3>().map(f64::sqrt);
+        if !(sizes.cmpgt(DVec3::ZERO).all()) {
             return Err(BaseError::Free);
         }
-        let even = Matrix4x3::from_fn(|row, column| inverse[(row, column)] / sizes[column]);
-        let singular = even.svd(false, false).singular_values;
-        if !(singular.min() > FREE * singular.max()) {
+        let even = inverse.map(|row| row / sizes);
+        let square: DMat3 =
+            even.iter().map(|row| DMat3::from_cols(row * row.x, row * row.y, row * row.z)).sum();
+        // Of columns of length 1: no motion is driven by less than `FREE` unless the inverse is as large.
+        let back = square.inverse();
+        let largest = back.to_cols_array().iter().fold(0.0, |most: f64, number| most.max(number.abs()));
+        if !(square.determinant() != 0.0 && largest < 1.0 / (FREE * FREE)) {
             return Err(BaseError::Free);
         }
-        let square = (even.transpose() * even).try_inverse().ok_or(BaseError::Free)?;
-        let forward = square * even.transpose();
-        let forward = Matrix3x4::from_fn(|row, column| forward[(row, column)] / sizes[row]);
+        let forward = even.map(|row| back * row / sizes);
         Ok(Self { inverse, forward })
     }
 
@@ -120,8 +122,8 @@ impl OmniBase {
     /// Velocities of the wheels for a twist, in their order.
     #[must_use]
     pub fn wheels(&self, twist: Twist) -> [RadiansPerSecond; 4] {
-        let wheels: [f64; 4] = (self.inverse * Vector3::new(twist.x.0, twist.y.0, twist.yaw.0)).into();
-        wheels.map(RadiansPerSecond)
+        let twist = DVec3::new(twist.x.0, twist.y.0, twist.yaw.0);
+        self.inverse.map(|row| RadiansPerSecond(row.dot(twist)))
     }
 
     /// The twist that comes nearest to what the wheels do: four wheels can contradict each other.
@@ -138,7 +140,7 @@ impl OmniBase {
     /// The arc along which the base moves while the wheels turn by so much.
     #[must_use]
     pub fn displacement(&self, wheels: [Radians; 4]) -> Displacement {
-        let moved = self.forward * Vector4::from(wheels.map(|wheel| wheel.0));
+        let moved: DVec3 = self.forward.iter().zip(wheels).map(|(column, wheel)| column * wheel.0).sum();
         Displacement { x: Metres(moved.x), y: Metres(moved.y), yaw: Radians(moved.z) }
     }
 
@@ -155,5 +157,5 @@ impl OmniBase {
 /// Cosine of the steepest rollers: 89 degrees.
 const LEAST_GRIP: f64 = 0.017;
 
-/// Smallest part of the largest singular value that still drives a motion.
+/// Smallest part of the largest singular value, squared in the least squares, that still drives a motion.
 const FREE: f64 = 1e-6;

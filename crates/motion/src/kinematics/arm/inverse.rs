@@ -3,10 +3,10 @@
 //! The damping follows the error (Sugihara, IEEE Trans. Robotics 27, 2011): strong far away and near poses that cannot
 //! be reached, vanishing near the solution, so that a singular arm neither shakes nor stalls.
 
-use nalgebra::{Isometry3, Matrix6, Vector3, Vector6};
 use thiserror::Error;
 
-use super::{SerialArm, stacked};
+use super::transform::Squares;
+use super::{SerialArm, SpatialVector, Transform};
 use crate::units::{Metres, Radians};
 
 /// When to be content, and when to give up.
@@ -32,7 +32,7 @@ impl Default for InverseSettings {
 /// Room to work in, so that nothing is allocated on the way.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    columns: Vec<Vector6<f64>>,
+    columns: Vec<SpatialVector>,
     blocked: Vec<bool>,
     best: Vec<f64>,
 }
@@ -54,7 +54,7 @@ impl SerialArm {
     pub fn workspace(&self) -> Workspace {
         let joints = self.joints.len();
         Workspace {
-            columns: vec![Vector6::zeros(); joints],
+            columns: vec![SpatialVector::default(); joints],
             blocked: vec![false; joints],
             best: vec![0.0; joints],
         }
@@ -67,7 +67,7 @@ impl SerialArm {
     /// Numbers that are not finite, another number of positions than joints, a pose that was not reached.
     pub fn inverse(
         &self,
-        target: &Isometry3<f64>,
+        target: &Transform,
         positions: &mut [f64],
         settings: &InverseSettings,
         workspace: &mut Workspace,
@@ -76,8 +76,8 @@ impl SerialArm {
         if positions.len() != joints || workspace.best.len() != joints {
             return Err(InverseError::Positions { expected: joints, found: positions.len() });
         }
-        let numbers = target.translation.vector.iter().chain(target.rotation.coords.iter());
-        if !numbers.chain(positions.iter()).all(|number| number.is_finite()) {
+        let finite = target.position.is_finite() && target.rotation.is_finite();
+        if !(finite && positions.iter().all(|number| number.is_finite())) {
             return Err(InverseError::NotFinite);
         }
         for (position, joint) in positions.iter_mut().zip(&self.joints) {
@@ -88,8 +88,8 @@ impl SerialArm {
             let error = difference(target, &self.jacobian(positions, &mut workspace.columns));
             let reached = Reached {
                 steps: step,
-                distance: Metres(error.fixed_rows::<3>(0).norm()),
-                angle: Radians(error.fixed_rows::<3>(3).norm()),
+                distance: Metres(error.linear.length()),
+                angle: Radians(error.angular.length()),
             };
             if reached.distance <= settings.distance && reached.angle <= settings.angle {
                 return Ok(reached);
@@ -108,22 +108,21 @@ impl SerialArm {
     /// One step towards less `error`; the Jacobian stands in the workspace.
     fn step(
         &self,
-        error: &Vector6<f64>,
+        error: &SpatialVector,
         positions: &mut [f64],
         settings: &InverseSettings,
         workspace: &mut Workspace,
     ) {
         let Workspace { columns, blocked, .. } = workspace;
         blocked.fill(false);
-        let damping = error.norm_squared() / 2.0 + LEAST_DAMPING;
+        let damping = error.dot(error) / 2.0 + LEAST_DAMPING;
         // A joint that is pushed against its limit is left out, and the others make up for it.
         for _ in 0..=self.joints.len() {
-            let mut square = Matrix6::identity() * damping;
+            let mut squares = Squares::diagonal(damping);
             for (column, _) in columns.iter().zip(blocked.iter()).filter(|(_, blocked)| !**blocked) {
-                square += column * column.transpose();
+                squares.add(column);
             }
-            let Some(factors) = square.cholesky() else { return };
-            let pull = factors.solve(error);
+            let Some(pull) = squares.solve(error) else { return };
             let change = |number: usize| columns[number].dot(&pull);
             let mut newly = false;
             let mut farthest = 0.0_f64;
@@ -159,9 +158,8 @@ impl Reached {
 }
 
 /// Displacement left to go: m, then the turn as axis times angle, in the frame of the base.
-fn difference(target: &Isometry3<f64>, tip: &Isometry3<f64>) -> Vector6<f64> {
-    let turn: Vector3<f64> = (target.rotation * tip.rotation.inverse()).scaled_axis();
-    stacked(target.translation.vector - tip.translation.vector, turn)
+fn difference(target: &Transform, tip: &Transform) -> SpatialVector {
+    SpatialVector { linear: target.position - tip.position, angular: target.turn_since(tip) }
 }
 
 /// Reason that a pose was not reached.

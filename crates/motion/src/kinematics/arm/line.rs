@@ -6,11 +6,11 @@
 //! at which the line may be followed so that no joint exceeds its own. Near a singular pose the joints move far for a
 //! short way of the tool: such a line is followed slowly, and one that asks a joint to jump is refused.
 
-use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
+use glam::{DQuat, DVec3};
 use thiserror::Error;
 
 use super::spline::{Extent, Spline};
-use super::{InverseSettings, SerialArm, Workspace};
+use super::{InverseSettings, SerialArm, Transform, Workspace};
 use crate::axis::TrajectoryPoint;
 use crate::kinematics::ToolPose;
 use crate::online::{AxisLimits, Place, ProgressLimits};
@@ -44,10 +44,10 @@ pub struct Line {
     joints: Vec<Spline>,
     extents: Vec<Extent>,
     positions: Vec<f64>,
-    from: Isometry3<f64>,
-    to: Isometry3<f64>,
+    from: Transform,
+    to: Transform,
     /// Turn from `from` to `to` as axis times angle.
-    turn: Vector3<f64>,
+    turn: DVec3,
     stage: Stage,
 }
 
@@ -100,9 +100,9 @@ impl Line {
             joints: vec![Spline::with_room(SEGMENTS); joints],
             extents: vec![Extent::default(); joints],
             positions: vec![0.0; joints],
-            from: Isometry3::identity(),
-            to: Isometry3::identity(),
-            turn: Vector3::zeros(),
+            from: Transform::IDENTITY,
+            to: Transform::IDENTITY,
+            turn: DVec3::ZERO,
             stage: Stage::Empty,
         })
     }
@@ -134,7 +134,7 @@ impl Line {
             return Err(LineError::NotFinite);
         }
         (self.from, self.to) = (self.arm.forward(&self.positions), target);
-        self.turn = (self.to.rotation * self.from.rotation.inverse()).scaled_axis();
+        self.turn = self.to.turn_since(&self.from);
         for (joint, position) in self.joints.iter_mut().zip(&self.positions) {
             joint.values[0] = *position;
         }
@@ -202,8 +202,8 @@ impl Line {
                 *position = joint.at(place).value;
             }
             let (is, wanted) = (self.arm.forward(&self.positions), self.pose(place));
-            let away = (is.translation.vector - wanted.translation.vector).norm();
-            if !(away <= STRAIGHT && is.rotation.angle_to(&wanted.rotation) <= STRAIGHT_TURN) {
+            let away = (is.position - wanted.position).length();
+            if !(away <= STRAIGHT && is.turn_since(&wanted).length() <= STRAIGHT_TURN) {
                 return Err(LineError::Singular);
             }
         }
@@ -216,9 +216,9 @@ impl Line {
     /// third for each of the three parts.
     fn bounds(&self) -> Result<ProgressLimits, LineError> {
         let mut velocity = FASTEST.velocity;
-        let (length, turn) = (self.to.translation.vector - self.from.translation.vector, self.turn);
-        velocity = velocity.min(self.speed.linear.0 / length.norm());
-        velocity = velocity.min(self.speed.angular.0 / turn.norm());
+        let (length, turn) = (self.to.position - self.from.position, self.turn);
+        velocity = velocity.min(self.speed.linear.0 / length.length());
+        velocity = velocity.min(self.speed.angular.0 / turn.length());
         for (number, (extent, limits)) in self.extents.iter().zip(&self.limits).enumerate() {
             // A joint that stands outside its limits goes no farther out.
             let (lowest, highest) = self.arm.joints[number].limits;
@@ -242,12 +242,12 @@ impl Line {
         Ok(ProgressLimits { velocity, acceleration, jerk })
     }
 
-    /// Pose of the line at `place`, 0 to 1.
-    fn pose(&self, place: f64) -> Isometry3<f64> {
-        let from = self.from.translation.vector;
-        let position = from + (self.to.translation.vector - from) * place;
-        let turned = UnitQuaternion::from_scaled_axis(self.turn * place) * self.from.rotation;
-        Isometry3::from_parts(Translation3::from(position), turned)
+    /// Transform of the line at `place`, 0 to 1.
+    fn pose(&self, place: f64) -> Transform {
+        Transform {
+            position: self.from.position + (self.to.position - self.from.position) * place,
+            rotation: DQuat::from_scaled_axis(self.turn * place) * self.from.rotation,
+        }
     }
 
     /// Set-point of a joint at a place of a line that is planned.
@@ -263,17 +263,17 @@ impl Line {
     }
 }
 
-fn isometry(pose: ToolPose) -> Result<Isometry3<f64>, LineError> {
+fn isometry(pose: ToolPose) -> Result<Transform, LineError> {
     let [Metres(x), Metres(y), Metres(z)] = pose.position;
     let [i, j, k, w] = pose.orientation;
     if ![x, y, z, i, j, k, w].iter().all(|number| number.is_finite()) {
         return Err(LineError::NotFinite);
     }
-    let quaternion = Quaternion::new(w, i, j, k);
-    if !((quaternion.norm() - 1.0).abs() <= ToolPose::UNIT) {
+    let quaternion = DQuat::from_xyzw(i, j, k, w);
+    if !((quaternion.length() - 1.0).abs() <= ToolPose::UNIT) {
         return Err(LineError::Orientation);
     }
-    Ok(Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::from_quaternion(quaternion)))
+    Ok(Transform { position: DVec3::new(x, y, z), rotation: quaternion.normalize() })
 }
 
 fn positive(number: f64) -> bool {

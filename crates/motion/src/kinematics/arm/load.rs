@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
+use glam::{DQuat, DVec3, EulerRot};
 use roxmltree::Document;
 use thiserror::Error;
 
 use super::urdf::{Joint, Urdf};
-use super::{ArmJoint, JointKind, SerialArm};
+use super::{ArmJoint, JointKind, SerialArm, Transform};
 
 pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<SerialArm, ArmError> {
     let document = Document::parse(urdf).map_err(|error| ArmError::NoUrdf(error.to_string()))?;
@@ -16,7 +16,7 @@ pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<S
     let tip = tip.map_or_else(|| only_end(&robot), |name| known(&robot, name))?;
     let mut arm = SerialArm {
         joints: Vec::new(),
-        tip: Isometry3::identity(),
+        tip: Transform::IDENTITY,
         base_link: base.to_owned(),
         tip_link: tip.to_owned(),
     };
@@ -35,7 +35,7 @@ pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<S
             velocity: joint.velocity,
             effort: joint.effort,
         });
-        arm.tip = Isometry3::identity();
+        arm.tip = Transform::IDENTITY;
     }
     if arm.joints.is_empty() {
         return Err(ArmError::NoJoint { base: base.to_owned(), tip: tip.to_owned() });
@@ -101,21 +101,21 @@ fn kind(joint: &Joint<'_>) -> Result<Option<JointKind>, ArmError> {
     }
 }
 
-fn origin(joint: &Joint<'_>) -> Result<Isometry3<f64>, ArmError> {
-    let ([x, y, z], [roll, pitch, yaw]) = (joint.xyz, joint.rpy);
-    if [x, y, z, roll, pitch, yaw].iter().any(|number| !number.is_finite()) {
+fn origin(joint: &Joint<'_>) -> Result<Transform, ArmError> {
+    let [roll, pitch, yaw] = joint.rpy;
+    if joint.xyz.iter().chain(&joint.rpy).any(|number| !number.is_finite()) {
         return Err(ArmError::Number { joint: joint.name.to_owned(), what: "origin" });
     }
-    Ok(Isometry3::from_parts(
-        Translation3::new(x, y, z),
-        UnitQuaternion::from_euler_angles(roll, pitch, yaw),
-    ))
+    Ok(Transform {
+        position: DVec3::from(joint.xyz),
+        rotation: DQuat::from_euler(EulerRot::ZYX, yaw, pitch, roll),
+    })
 }
 
-fn axis(joint: &Joint<'_>) -> Result<Unit<Vector3<f64>>, ArmError> {
-    let axis = Vector3::from(joint.axis);
-    match Unit::try_new(axis, 1e-9) {
-        Some(axis) if axis.iter().all(|number| number.is_finite()) => Ok(axis),
+fn axis(joint: &Joint<'_>) -> Result<DVec3, ArmError> {
+    let axis = DVec3::from(joint.axis);
+    match axis.try_normalize() {
+        Some(unit) if axis.length() > 1e-9 && unit.is_finite() => Ok(unit),
         _ => Err(ArmError::Number { joint: joint.name.to_owned(), what: "axis" }),
     }
 }

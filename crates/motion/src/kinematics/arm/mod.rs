@@ -7,20 +7,22 @@ mod inverse;
 mod line;
 mod load;
 mod spline;
+mod transform;
 mod urdf;
 
-use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3, Vector6};
+use glam::{DQuat, DVec3};
 
 pub use self::inverse::{InverseError, InverseSettings, Reached, Workspace};
 pub use self::line::{JointLimits, Line, LineError, LineSpeed};
 pub use self::load::ArmError;
+pub use self::transform::{SpatialVector, Transform};
 
 /// Joints in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SerialArm {
     joints: Vec<ArmJoint>,
     /// From the last joint to the tip.
-    tip: Isometry3<f64>,
+    tip: Transform,
     base_link: String,
     tip_link: String,
 }
@@ -33,9 +35,9 @@ pub struct ArmJoint {
     /// Its motion.
     pub kind: JointKind,
     /// From the joint before to this one, at its zero.
-    pub origin: Isometry3<f64>,
-    /// About or along which it moves, in its own frame.
-    pub axis: Unit<Vector3<f64>>,
+    pub origin: Transform,
+    /// About or along which it moves, in its own frame; of length 1.
+    pub axis: DVec3,
     /// Lowest and highest position, rad or m; infinite for one that turns for ever.
     pub limits: (f64, f64),
     /// Highest speed, rad/s or m/s; 0 if the file does not say.
@@ -44,7 +46,7 @@ pub struct ArmJoint {
     pub effort: f64,
 }
 
-/// Motion of a joint.
+/// SpatialVector of a joint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JointKind {
     /// About its axis, rad.
@@ -80,10 +82,10 @@ impl SerialArm {
         &self.tip_link
     }
 
-    /// Pose of the tip. Joints that `positions` does not name stand at zero.
+    /// Transform of the tip. Joints that `positions` does not name stand at zero.
     #[must_use]
-    pub fn forward(&self, positions: &[f64]) -> Isometry3<f64> {
-        let mut pose = Isometry3::identity();
+    pub fn forward(&self, positions: &[f64]) -> Transform {
+        let mut pose = Transform::IDENTITY;
         for (joint, position) in self.joints.iter().zip(filled(positions)) {
             pose = pose * joint.origin * joint.moved(position);
         }
@@ -92,22 +94,23 @@ impl SerialArm {
 
     /// Velocity of the tip for each joint's velocity, one column a joint: linear (m/s), then angular (rad/s), in the frame
     /// of the base. Returns the pose of the tip.
-    pub fn jacobian(&self, positions: &[f64], columns: &mut [Vector6<f64>]) -> Isometry3<f64> {
-        let mut pose = Isometry3::identity();
+    pub fn jacobian(&self, positions: &[f64], columns: &mut [SpatialVector]) -> Transform {
+        let mut pose = Transform::IDENTITY;
         // First the axes and where they are; the tip is known after the last one.
         for ((joint, position), column) in self.joints.iter().zip(filled(positions)).zip(columns.iter_mut())
         {
-            pose *= joint.origin;
-            let (axis, place) = (pose.rotation * joint.axis.into_inner(), pose.translation.vector);
-            *column = stacked(place, axis);
-            pose *= joint.moved(position);
+            pose = pose * joint.origin;
+            *column = SpatialVector { linear: pose.position, angular: pose.rotation * joint.axis };
+            pose = pose * joint.moved(position);
         }
         let tip = pose * self.tip;
         for (joint, column) in self.joints.iter().zip(columns.iter_mut()) {
-            let (place, axis) = parts(column);
+            let SpatialVector { linear: place, angular: axis } = *column;
             *column = match joint.kind {
-                JointKind::Turns => stacked(axis.cross(&(tip.translation.vector - place)), axis),
-                JointKind::Slides => stacked(axis, Vector3::zeros()),
+                JointKind::Turns => {
+                    SpatialVector { linear: axis.cross(tip.position - place), angular: axis }
+                }
+                JointKind::Slides => SpatialVector { linear: axis, angular: DVec3::ZERO },
             };
         }
         tip
@@ -116,28 +119,16 @@ impl SerialArm {
 
 impl ArmJoint {
     /// Effect on the links beyond it.
-    fn moved(&self, position: f64) -> Isometry3<f64> {
+    fn moved(&self, position: f64) -> Transform {
         match self.kind {
-            JointKind::Turns => Isometry3::from_parts(
-                Translation3::identity(),
-                UnitQuaternion::from_axis_angle(&self.axis, position),
-            ),
-            JointKind::Slides => Isometry3::from_parts(
-                Translation3::from(self.axis.into_inner() * position),
-                UnitQuaternion::identity(),
-            ),
+            JointKind::Turns => {
+                Transform { position: DVec3::ZERO, rotation: DQuat::from_axis_angle(self.axis, position) }
+            }
+            JointKind::Slides => Transform { position: self.axis * position, rotation: DQuat::IDENTITY },
         }
     }
 }
 
 fn filled(positions: &[f64]) -> impl Iterator<Item = f64> {
     positions.iter().copied().chain(core::iter::repeat(0.0))
-}
-
-fn stacked(upper: Vector3<f64>, lower: Vector3<f64>) -> Vector6<f64> {
-    Vector6::new(upper.x, upper.y, upper.z, lower.x, lower.y, lower.z)
-}
-
-fn parts(column: &Vector6<f64>) -> (Vector3<f64>, Vector3<f64>) {
-    (Vector3::new(column[0], column[1], column[2]), Vector3::new(column[3], column[4], column[5]))
 }
