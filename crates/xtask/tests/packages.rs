@@ -75,7 +75,14 @@ fn a_package_holds_its_sources_and_nothing_else() {
         let has = |wanted: &[&str]| files.iter().any(|file| wanted.contains(file));
         assert!(has(&["README.md"]) && has(&["src/lib.rs", "src/main.rs"]), "{name}: {files:?}");
         let known = ["src/", "tests/", "examples/", "benches/"];
-        let tops = ["Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md", ".cargo_vcs_info.json"];
+        let tops = [
+            "Cargo.toml",
+            "Cargo.toml.orig",
+            "Cargo.lock",
+            "README.md",
+            "build.rs",
+            ".cargo_vcs_info.json",
+        ];
         let strange: Vec<_> = files
             .iter()
             .filter(|file| !tops.contains(file) && !known.iter().any(|folder| file.starts_with(folder)))

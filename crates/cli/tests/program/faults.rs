@@ -2,8 +2,9 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
 };
@@ -272,7 +273,17 @@ fn whatever_comes_to_its_socket_frames_are_answered() {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("a socket");
-        connect(&socket, &SocketAddrUnix::new(Path::new(&path)).expect("a path")).expect("it listens");
+        let address = SocketAddrUnix::new(Path::new(&path)).expect("a path");
+        let started = Instant::now();
+        loop {
+            match connect(&socket, &address) {
+                // More wait to be heard than the socket keeps.
+                Err(Errno::AGAIN) if started.elapsed() < Duration::from_secs(60) => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                connected => break connected.expect("it listens"),
+            }
+        }
         socket
     };
     let never_closed: Vec<OwnedFd> = (0..40).map(|_| connected()).collect();
