@@ -63,7 +63,7 @@ fn it_ends_with_its_interface() {
     assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
 }
 
-/// A simulator that was killed leaves its socket behind.
+/// A simulator that was killed leaves its socket behind, until any other one starts: another test's, it may be.
 // feature(program): the control socket of a killed simulator keeps no other out, and is removed by the next one of any name
 #[test]
 fn what_a_killed_simulator_left_behind_keeps_nobody_out_and_is_removed() {
@@ -85,7 +85,6 @@ fn what_a_killed_simulator_left_behind_keeps_nobody_out_and_is_removed() {
             thread::sleep(Duration::from_millis(5));
         }
         killed.kill();
-        assert!(socket.exists());
         let ran = simulate(next, &["--for", "10ms"]).finish();
         assert_eq!(ran.code, Some(0), "{next}: {}", ran.stderr);
         assert!(!socket.exists(), "{next}");
