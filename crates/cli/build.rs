@@ -1,24 +1,35 @@
-//! Packs the relocations of the program (DT_RELR), which makes it a tenth smaller. The C library must read them: glibc
-//! does from 2.36 on, and a linker of its age writes them. A program for another machine is linked as usual.
+//! Makes the program smaller where this machine's linker can, and its C library can load what that makes: relocations
+//! packed (DT_RELR), and functions of the same instructions kept once. A program for another machine is linked as usual.
 
 use std::env;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let value = |name: &str| env::var(name).unwrap_or_default();
-    if value("HOST") == value("TARGET")
-        && value("CARGO_CFG_TARGET_ENV") == "gnu"
-        && glibc().is_some_and(|version| version >= (2, 36))
-    {
-        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    if value("HOST") != value("TARGET") || value("PROFILE") != "release" {
+        return;
+    }
+    for option in ["-Wl,-z,pack-relative-relocs", "-Wl,--icf=all"] {
+        if can(Path::new(&value("OUT_DIR")), option) {
+            println!("cargo::rustc-link-arg-bins={option}");
+        }
     }
 }
 
-/// Version of this machine's C library.
-fn glibc() -> Option<(u32, u32)> {
-    let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let (major, minor) = text.trim().strip_prefix("glibc ")?.split_once('.')?;
-    Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+/// True if a program linked with this option, by the linker that links ours, runs.
+fn can(folder: &Path, option: &str) -> bool {
+    let (source, program) = (folder.join("probe.rs"), folder.join("probe"));
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        rustc.arg("-C").arg(format!("linker={}", Path::new(&linker).display()));
+    }
+    rustc.arg(format!("-Clink-arg={option}")).arg(&source).arg("-o").arg(&program);
+    fs::write(&source, "fn main() {}").is_ok()
+        && rustc.output().is_ok_and(|output| output.status.success())
+        && Command::new(&program).status().is_ok_and(|status| status.success())
 }
