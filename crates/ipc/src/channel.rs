@@ -26,6 +26,8 @@ pub(crate) mod far;
 mod port;
 mod record;
 
+use types::PortKind;
+
 pub use client::Channel;
 pub(crate) use counters::Counters;
 pub use counters::PortCounters;
@@ -52,12 +54,8 @@ impl Kind {
     /// Reason why no port of this kind can exist, if any.
     pub(crate) fn complaint(self) -> Option<&'static str> {
         match self {
-            Self::Message { size: 1..=LONGEST, depth: 1..=DEEPEST } if self.room() <= 16 << 20 => None,
-            Self::Message { .. } => {
-                Some("messages of 1 to 65536 bytes, 1 to 4096 of them, not more than 16 MiB in all")
-            }
-            Self::Stream { size: 1..=WIDEST } => None,
-            Self::Stream { .. } => Some("1 to 1048576 bytes"),
+            Self::Message { size, depth } => PortKind::Message.complaint(size, depth),
+            Self::Stream { size } => PortKind::Stream.complaint(size, 1),
         }
     }
 
@@ -69,11 +67,6 @@ impl Kind {
         }
     }
 }
-
-/// Longest message, bytes: a socket takes it in one piece.
-const LONGEST: usize = 65_536;
-const DEEPEST: usize = 4096;
-const WIDEST: usize = 1 << 20;
 
 /// Creates both sides of a port.
 pub(crate) fn pair(name: &str, kind: Kind) -> (Port, far::Far) {

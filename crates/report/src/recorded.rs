@@ -58,7 +58,7 @@ impl Report {
 
 fn title(what: &str) -> String {
     match what {
-        "cycle" => "the cycles of a cycle".to_owned(),
+        "cycle" => "the cycles of a run".to_owned(),
         "wakeup" => "how late a thread woke up".to_owned(),
         "bus" => "frames of the cycle as seen on the bus".to_owned(),
         _ => format!("a recording of `{what}`"),

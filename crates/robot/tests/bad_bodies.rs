@@ -126,6 +126,9 @@ fn one_controller_is_still_a_table_and_none_holds() {
         RobotConfig::parse(&(without + "[controller]\nkind = \"joint_velocity\"\n"), "r.toml").unwrap();
     assert_eq!((robot.controllers.len(), &robot.controllers[0].axes[..]), (1, &[0, 1][..]));
     assert_eq!(robot.ipc.name, "robot");
+    let swing = "[controller]\nkind = \"sinusoid\"\namplitude = 0.1\nfrequency = 0.5\n";
+    let robot = RobotConfig::parse(&(GOOD[..start].to_owned() + swing), "r.toml").unwrap();
+    assert_eq!(robot.controllers[0].axes, [0, 1, 2], "no torque says how far an axis swings");
 }
 
 #[test]
@@ -161,6 +164,11 @@ fn controllers_get_axes_they_can_move_and_keys_they_know() {
             "kind = \"diff_drive\"",
             "kind = \"diff_drive\"\naxes = [\"wheel-1\"]",
             "axes of a diff_drive, expected the wheels of [base]: remove axes",
+        ),
+        (
+            "kind = \"joint_effort\"",
+            "kind = \"sinusoid\"\namplitude = 0.1\nfrequency = 0.5\naxes = [\"hand\"]",
+            "axis \"hand\" in mode cst for sinusoid, expected mode csp or csv: choose another kind or mode",
         ),
         (
             "kind = \"joint_effort\"",
@@ -374,6 +382,12 @@ fn joints_and_ipcs_have_names_and_bounds() {
             "size = 4096",
             "size = 4096\ndepth = 4",
             "a depth for a stream of bytes, expected depth only of messages: remove it; size is its room",
+        ),
+        (
+            "kind = \"stream\"\nsize = 4096",
+            "kind = \"message\"\nsize = 4097\ndepth = 4096",
+            "4096 messages of 4097 bytes, expected messages of 1 to 65536 bytes, 1 to 4096 of them, not more than \
+             16 MiB in all: lower size or depth",
         ),
         ("size = 4096", "size = 0", "size = 0, expected 1 to 1048576: correct size"),
     ] {

@@ -40,7 +40,7 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) service_mapping: Mapping,
 
-    /// Publish /imu and /scan as reliable topics, as rviz2 expects by default.
+    /// Publish /imu, /scan and the sensors made of signals as reliable topics, as rviz2 expects by default.
     #[arg(long)]
     pub(crate) reliable_sensors: bool,
 

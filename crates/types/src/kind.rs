@@ -166,3 +166,26 @@ named! {
         El6022 = "el6022";
     }
 }
+
+impl PortKind {
+    /// Sizes that a port of this kind can have, if these are none: bytes of the longest message or of a stream's room, and,
+    /// of messages, how many find room.
+    #[must_use]
+    pub const fn complaint(self, size: usize, depth: usize) -> Option<&'static str> {
+        match (self, size, depth) {
+            (Self::Message, 1..=LONGEST, 1..=DEEPEST) if size * depth <= MOST => None,
+            (Self::Message, ..) => {
+                Some("messages of 1 to 65536 bytes, 1 to 4096 of them, not more than 16 MiB in all")
+            }
+            (Self::Stream, 1..=WIDEST, _) => None,
+            (Self::Stream, ..) => Some("1 to 1048576 bytes"),
+        }
+    }
+}
+
+/// Longest message, bytes: a socket takes it in one piece.
+const LONGEST: usize = 65_536;
+const DEEPEST: usize = 4096;
+/// Bytes of all messages that find room.
+const MOST: usize = 16 << 20;
+const WIDEST: usize = 1 << 20;

@@ -56,7 +56,7 @@ pub(crate) struct Write {
     #[arg(short, long, value_name = "TYPE")]
     r#type: Option<ObjectType>,
 
-    /// Write it to the bus of a running cycle although that relies on it: process data, its mapping, a drive without power
+    /// Write it to the bus of a running cycle although that relies on it: process data, its mapping, objects of an axis, limits of a drive with power
     #[arg(long)]
     force: bool,
 }

@@ -129,7 +129,7 @@ fn a_folder_of_recordings_is_shown_one_after_the_other() {
     }
     let text = run(&["report", folder.to_str().unwrap()]).stdout;
     assert_eq!(text.matches("T_exec (us)").count(), 2, "{text}");
-    assert!(text.contains("a: the cycles of a cycle") && text.contains("b: the cycles"), "{text}");
+    assert!(text.contains("a: the cycles of a run") && text.contains("b: the cycles"), "{text}");
 }
 
 #[test]

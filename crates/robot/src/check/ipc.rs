@@ -19,6 +19,10 @@ pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
             let (found, remedy) = ("a depth for a stream of bytes", "remove it; size is its room");
             return Err(Problem::new(place.key("depth"), found, "depth only of messages", remedy));
         }
+        if let Some(expected) = port.kind.complaint(port.size, port.depth) {
+            let found = format!("{} messages of {} bytes", port.depth, port.size);
+            return Err(Problem::new(place.key("size"), found, expected, "lower size or depth"));
+        }
     }
     Ok(())
 }

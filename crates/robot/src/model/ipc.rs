@@ -52,15 +52,12 @@ pub struct IpcPort {
     /// Kind.
     pub kind: PortKind,
     /// Bytes of the longest message, or of the buffer of a stream each way.
-    #[serde(deserialize_with = "whole::<_, _, 1, LARGEST>")]
+    #[serde(deserialize_with = "whole::<_, _, 1, 1_048_576>")]
     pub size: usize,
     /// Depth of the queue each way, in messages.
     #[serde(default = "usual_depth", deserialize_with = "whole::<_, _, 1, 65_536>")]
     pub depth: usize,
 }
-
-/// Largest message or stream, in bytes.
-const LARGEST: i64 = 1 << 20;
 
 usual! {
     usual_depth: usize = 64;

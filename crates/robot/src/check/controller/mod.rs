@@ -197,10 +197,9 @@ fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
 /// Modes of the axes that a kind can move.
 const fn modes(kind: Kind) -> &'static [CyclicMode] {
     match kind {
-        // The check of the sinusoid selects those that can swing.
-        Kind::Hold | Kind::Sinusoid | Kind::External => {
-            &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque]
-        }
+        Kind::Hold | Kind::External => &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque],
+        // The torque that makes an axis swing depends on its load.
+        Kind::Sinusoid => &[CyclicMode::Position, CyclicMode::Velocity],
         Kind::JointTrajectory | Kind::JointPosition | Kind::Cartesian => &[CyclicMode::Position],
         Kind::JointVelocity | Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
         Kind::JointEffort => &[CyclicMode::Torque],

@@ -1,7 +1,5 @@
 //! Checks of the swing of axes, and of their ability to follow it.
 
-use types::CyclicMode;
-
 use crate::check::Checked;
 use crate::error::Problem;
 use crate::field::Number;
@@ -29,7 +27,6 @@ pub(super) fn sinusoid(
     let phase = phase.unwrap_or(controller.phase + controller.phase_step * number as f64);
     let sinusoid = Sinusoid::new(amplitude, frequency, phase)
         .map_err(|error| Problem::new(place, error.to_string(), "a swing of a real axis", "correct it"))?;
-    check_mode(axis, entry)?;
     check_speed(&sinusoid, axis, place)?;
     if frequency * cycle.period.as_secs_f64() > 0.1 {
         let found = format!("a swing of axis \"{}\" at {} Hz", axis.name, Number(frequency));
@@ -37,16 +34,6 @@ pub(super) fn sinusoid(
         return Err(Problem::new(place, found, expected, "lower frequency or period"));
     }
     Ok(sinusoid)
-}
-
-/// Refuses torque mode: the torque that makes an axis swing depends on its load.
-fn check_mode(axis: &Axis, entry: Place<'_>) -> Checked<()> {
-    if axis.mode != CyclicMode::Torque {
-        return Ok(());
-    }
-    let found = format!("a swing for axis \"{}\" in mode {}", axis.name, axis.mode.name());
-    let remedy = "choose another mode, or the controller \"hold\"";
-    Err(Problem::new(entry.key("kind"), found, "mode csp or csv", remedy))
 }
 
 /// Checks that the sinusoid does not exceed the velocity limit of the axis.
