@@ -48,7 +48,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
         parameters: super::PARAMETERS,
         script: include_str!("virtual_time.sh"),
         files: &[("robot.toml", robot.as_bytes())],
-        longest: Duration::from_secs(360),
+        longest: Duration::from_secs(900),
     })?;
     println!("{}", results.section("kernel")?);
     let said = results.section("said")?;
