@@ -392,10 +392,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if stale || self.output.lost {
             self.signals.abandon();
         }
-        if matches!(
-            self.phase,
-            ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
-        ) {
+        // Nothing moves before the whole bus is in Op: a way up that is given up ends at once.
+        if self.cycles_in_op == 0
+            || matches!(
+                self.phase,
+                ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
+            )
+        {
             let quickly = self.phase.stops_quickly(self.now());
             self.axes.disable(quickly);
         }

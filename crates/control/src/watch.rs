@@ -141,17 +141,28 @@ impl BusWatch {
             let exchanges = main_device.exchanged(position);
             let before = *lost_for;
             let absent = sub_device.is_absent();
-            *lost_for = if exchanges || absent || !in_op { 0 } else { before.saturating_add(1) };
+            *lost_for = match before {
+                _ if exchanges || !in_op => 0,
+                // One that was told to be lost is told to be back, if it comes.
+                _ if absent => {
+                    if before >= TOLD_AFTER {
+                        before
+                    } else {
+                        0
+                    }
+                }
+                _ => before.saturating_add(1),
+            };
             *status = SubDeviceStatus {
                 exchanges,
-                missed: u32::try_from(*lost_for).unwrap_or(u32::MAX),
+                missed: if absent { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
                 absent,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
             answers |= exchanges && has_process_data;
             silent |= !exchanges && !absent;
-            if *lost_for == TOLD_AFTER {
+            if *lost_for == TOLD_AFTER && before < TOLD_AFTER {
                 tell(Happening::SubDeviceLost { position });
             } else if before >= TOLD_AFTER && exchanges {
                 tell(Happening::SubDeviceBack { position, after: before });

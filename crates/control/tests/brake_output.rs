@@ -3,13 +3,18 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ethercat::al::AlState;
+use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::object::MAXIMUM_TORQUE;
 use ethercat::cia402::{Request, State};
 use ethercat::sii::Identity;
+use ethercat::time::Instant;
 use motion::brake::BrakeTimes;
+use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 use onbeat_control::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
 use onbeat_control::bring_up::Pump;
@@ -263,4 +268,76 @@ fn a_drive_that_is_lost_closes_the_brake() {
     let closed = levels.iter().position(|&level| level == 0).expect("it closes");
     // The outage time, and the time of a quick stop that nobody sees.
     assert!(closed < 20 + 400 + 10, "closed after {closed} cycles");
+}
+
+/// The terminal and the drive; the terminal refuses Op while it is told to, and leaves it.
+struct OutOfOp {
+    segment: Segment,
+    refuses: Arc<AtomicBool>,
+    did: bool,
+}
+
+impl ethercat::link::Segment for OutOfOp {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        let refuses = self.refuses.load(Ordering::Relaxed);
+        if refuses != std::mem::replace(&mut self.did, refuses) {
+            let terminal = self.segment.sub_device_mut(0).unwrap();
+            terminal.refuse_state(refuses.then_some((AlState::Op, AlStatusCode(0x1B))));
+            if refuses {
+                terminal.expire_watchdog();
+            }
+        }
+        self.segment.process_frame(now, frame)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+/// Reports of the axis, and whether the terminal refused Op then; `refuses` says so from the looks so far and the
+/// cycles since the axis was enabled.
+fn out_of_op(
+    cycles: u64,
+    mut refuses: impl FnMut(usize, u64) -> bool + Send + 'static,
+) -> Vec<(bool, AxisReport)> {
+    let told = Arc::new(AtomicBool::new(false));
+    told.store(refuses(0, 0), Ordering::Relaxed);
+    let wire = OutOfOp { segment: segment(&Wires::new(), 3000), refuses: Arc::clone(&told), did: false };
+    let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.02) };
+    let script = |_: u64, _: &AxisReport, command: &mut AxisCommand| command.setpoint.position.0 += 1e-3;
+    let mut looks = 0;
+    play(wire, &[axis(times)], cycles, script, move |scene| {
+        looks += 1;
+        let refused = told.swap(refuses(looks, scene.cycles), Ordering::Relaxed);
+        (!scene.stopping).then_some((refused, *scene.report))
+    })
+}
+
+// feature(axes): an axis whose brake's SubDevice leaves Op is brought to rest, as the brake is shut then
+#[test]
+fn an_axis_whose_brake_is_shut_by_the_loss_of_its_terminal_is_stopped() {
+    let seen = out_of_op(2_000, |_, cycles| (300..1_000).contains(&cycles));
+    let fell = seen.iter().position(|it| it.0).unwrap();
+    assert_eq!(seen[fell - 1].1.stop, None);
+    let stopped = seen.iter().position(|it| it.1.stop == Some(StopReason::Brake)).unwrap();
+    assert!((fell..fell + 20).contains(&stopped), "left Op on cycle {fell}, stopped on {stopped}");
+    let positions: Vec<f64> = seen.iter().map(|it| it.1.feedback.position.0).collect();
+    // From 1 rad/s within its limits.
+    let rested = stopped + 300;
+    let after = &positions[rested..];
+    assert!(after.iter().all(|it| (it - after[0]).abs() < 1e-3), "{after:?}");
+    let last = seen.last().unwrap().1;
+    assert_eq!((last.stop, last.missed), (Some(StopReason::Brake), 0), "until somebody resets it");
+}
+
+// feature(axes): no axis is enabled before the whole bus is in Op
+#[test]
+fn a_drive_in_op_is_not_enabled_while_another_sub_device_is_on_its_way() {
+    let seen = out_of_op(300, |looks, _| looks < 400);
+    assert!(seen.iter().filter(|it| it.0).count() >= 399, "it refused");
+    let enabled = seen.iter().position(|it| it.1.state == Some(State::OperationEnabled)).unwrap();
+    assert!(seen[..enabled].iter().filter(|it| it.0).count() >= 399, "enabled on cycle {enabled}");
+    let powered = |it: &&(bool, AxisReport)| it.0 && it.1.state != Some(State::SwitchOnDisabled);
+    assert!(seen.iter().skip(100).find(powered).is_none());
 }

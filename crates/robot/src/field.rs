@@ -35,6 +35,18 @@ impl Display for Number {
     }
 }
 
+/// Two values, neither more nor less: a decimal comma makes three numbers of two.
+pub(crate) fn two<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<(T, T), D::Error> {
+    let values = Vec::<T>::deserialize(deserializer)?;
+    let found = values.len();
+    let [first, second] = values.try_into().map_err(|_| {
+        refused(format_args!("{KEY} of {found} values"), "two", format_args!("correct {KEY}"))
+    })?;
+    Ok((first, second))
+}
+
 /// A type of whole numbers, or of such that may be missing.
 pub(crate) trait Whole: Sized {
     fn of(number: i64) -> Option<Self>;

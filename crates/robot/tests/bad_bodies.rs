@@ -384,6 +384,11 @@ fn joints_and_ipcs_have_names_and_bounds() {
             "a depth for a stream of bytes, expected depth only of messages: remove it; size is its room",
         ),
         (
+            "limits = { velocity = 10.0, acceleration = 20.0",
+            "limits = { position = [-1,5, 4,0], velocity = 10.0, acceleration = 20.0",
+            "position of 4 values, expected two: correct position",
+        ),
+        (
             "kind = \"stream\"\nsize = 4096",
             "kind = \"message\"\nsize = 4097\ndepth = 4096",
             "4096 messages of 4097 bytes, expected messages of 1 to 65536 bytes, 1 to 4096 of them, not more than \

@@ -82,10 +82,14 @@ fn one_bad_sii_keeps_nobody_from_the_others() {
     let mut corrupt = good_image();
     corrupt[2] ^= 0x40;
     let truncated = good_image()[..0x90].to_vec();
+    // As an EEPROM reads behind its end.
+    let mut mailbox = good_image();
+    mailbox[0x18 * 2..0x1C * 2].fill(0xFF);
     let cases = [
         (vec![0xFF; 2048], "SII checksum 0xff at byte 14, expected 0x"),
         (vec![0; 2048], "SII checksum 0x00 at byte 14, expected 0x"),
         (corrupt, "SII checksum 0x"),
+        (mailbox, "its SII declares a mailbox of 65535 bytes at 0xffff, expected 16 to "),
         (truncated, "SII category 10 ends at byte 160 of itself"),
         (Vec::new(), "SII checksum 0xff at byte 14"),
     ];

@@ -162,6 +162,8 @@ codes! {
         Ending = 13, "the cycle ends, and the controller did not bring the axis to rest";
         /// Another axis was stopped that this one is to be stopped with.
         OtherAxis = 14, "another axis was stopped, and this one with it";
+        /// The SubDevice that holds its brake open takes no outputs any more.
+        Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
     }
 }
 

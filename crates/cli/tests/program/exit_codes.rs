@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::Side;
 
-use crate::common::{Ran, Running, await_cycles, onbeat, run, six_axis_with};
+use crate::common::{Ran, Running, alone, await_cycles, file, onbeat, run, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
 /// A run on the wire that the machine did not hold up for so long that axes were stopped for that alone.
@@ -207,4 +207,21 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
         end["sub_devices"].as_array().is_some_and(|it| it.iter().all(|it| it["answers"] == true)),
         "{end}"
     );
+}
+
+// feature(program): exit codes, from one verdict for program and fault matrix
+#[test]
+fn a_run_that_is_stopped_on_its_way_to_op_names_the_sub_device_in_error_and_is_4() {
+    let script = file("refused-op.txt", "0s state refuse drive-6 Op 0x1b\n");
+    let mut command = onbeat();
+    command.args(["run", SIX_AXIS, "--no-ipc", "--json", "--faults"]).arg(script);
+    let _alone = alone();
+    let running = Running::start(command);
+    // It is given up after 9 s.
+    std::thread::sleep(Duration::from_secs(3));
+    let process = rustix::process::Pid::from_raw(running.id() as i32).expect("a process");
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("it goes on");
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\"drive-6\"") && ran.stderr.contains("0x001b"), "{}", ran.stderr);
 }

@@ -207,6 +207,27 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
+// feature(program): an optional SubDevice that was lost and has joined again is told to be back
+#[test]
+fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let all = "count = 6\ndevice = \"servo\"\n";
+    let last = "count = 5\ndevice = \"servo\"\n\n[[bus.sub_device]]\nname = \"drive-6\"\ndevice = \"servo\"\n\
+                presence = \"optional\"\n";
+    let robot = file("optional-again.toml", &text.replace(all, last));
+    let script = file("again.txt", "2s cable pull drive-5:1\n3s cable plug drive-5:1\n");
+    let [robot, script] = [&robot, &script].map(|it| it.to_str().expect("UTF-8"));
+    let ran = run(&["run", robot, "--cycles", "6000", "--no-ipc", "--faults", script]);
+    let told =
+        ["no process data of SubDevice 5 \"drive-6\"", "process data again of SubDevice 5 \"drive-6\""];
+    let mut rest = &ran.stderr[..];
+    for told in told {
+        let at = rest.find(told).unwrap_or_else(|| panic!("{told}: {}", ran.stderr));
+        rest = &rest[at..];
+    }
+    assert!(!rest.contains("without process data"), "{rest}");
+}
+
 // feature(program): a script of faults is checked whole before the first frame, and plays in `simulate` and `run`
 #[test]
 fn a_script_with_errors_is_refused_whole() {

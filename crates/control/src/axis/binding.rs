@@ -48,6 +48,9 @@ pub(super) struct Axis {
     heard: bool,
     /// Permission of the machine around it.
     interlock: InterlockState,
+    /// Cycles in a row in which the output of its brake was not taken, though its drive was heard of; `None` before it was
+    /// taken for the first time.
+    brake_missed: Option<u64>,
     /// It was not on the bus, and need not be, since it was stopped.
     stays_away: bool,
     /// Since its inputs came in last.
@@ -108,6 +111,7 @@ impl Axis {
             missed: 0,
             heard: true,
             interlock: InterlockState::Clear,
+            brake_missed: None,
             stays_away: false,
             unheard: Duration::ZERO,
             longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
@@ -123,6 +127,7 @@ impl Axis {
         self.unheard = self.unheard.saturating_add(moment.elapsed);
         let fresh = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
+        self.watch_brake(main_device);
         self.input = None;
         let mut knows_velocity = true;
         if fresh {
@@ -144,6 +149,18 @@ impl Axis {
         }
         self.heard = exchanged;
         self.missed = self.missed.saturating_add(moment.stalled).saturating_add(u64::from(!exchanged));
+    }
+
+    /// The SubDevice of its brake may have fallen out of Op, which shuts the brake, while its drive has not.
+    fn watch_brake(&mut self, main_device: &MainDevice) {
+        let served = self.safety.brake_output().is_none_or(|sub_device| {
+            sub_device == self.sub_device || main_device.outputs_taken(sub_device)
+        });
+        match &mut self.brake_missed {
+            missed if served => *missed = Some(0),
+            Some(missed) if self.heard => *missed = missed.saturating_add(1),
+            _ => {}
+        }
     }
 
     fn take_input(&mut self, image: &[u8], elapsed: Duration, report: &mut AxisReport) {
@@ -211,13 +228,18 @@ impl Axis {
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
+        if self.brake_missed.is_some_and(|missed| missed > BLIND_CYCLES) {
+            self.safety.stop_for(StopReason::Brake);
+        }
+        let brake =
+            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotPermitted };
         let seen = Seen {
             feedback: self.feedback,
             following_error: self.following_error,
             stale,
             missed: self.missed,
             homing: self.drive.is_homing(),
-            interlock: self.interlock,
+            interlock: self.interlock.max(brake),
             ending,
             ..Seen::default()
         };

@@ -170,6 +170,11 @@ impl AxisSafety {
         }
     }
 
+    /// Place of the SubDevice whose output holds its brake open.
+    pub(super) fn brake_output(&self) -> Option<usize> {
+        self.brake.as_ref()?.output.map(|output| output.sub_device)
+    }
+
     /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.brake.as_ref().map_or(Seconds::ZERO, |brake| brake.brake.times().engage)

@@ -14,7 +14,7 @@ use types::{CyclicMode, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
-use crate::field::{KEY, Number, finite, not_zero, positive, refused, time_within, whole};
+use crate::field::{KEY, Number, finite, not_zero, positive, refused, time_within, two, whole};
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -166,7 +166,7 @@ fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error
 }
 
 fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radians, Radians)>, D::Error> {
-    let (lowest, highest) = <(f64, f64)>::deserialize(deserializer)?;
+    let (lowest, highest) = two::<_, f64>(deserializer)?;
     if lowest.is_finite() && highest.is_finite() && lowest < highest {
         return Ok(Some((Radians(lowest), Radians(highest))));
     }

@@ -13,7 +13,7 @@ use types::{EscKind, TerminalModel};
 use super::mapping::process_data;
 use super::startup::startup;
 use super::usual;
-use crate::field::{KEY, Number, finite, not_negative, positive, refused, time, time_or, whole};
+use crate::field::{KEY, Number, finite, not_negative, positive, refused, time, time_or, two, whole};
 
 /// `[bus]`: SubDevices, and their common settings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -418,8 +418,8 @@ fn latches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[LatchMo
         "continuous" => Some(LatchMode::default()),
         _ => None,
     };
-    let modes: Vec<LatchMode> = words.iter().map_while(mode).collect();
-    modes.try_into().map(Some).map_err(|_| {
+    let modes: Option<Vec<LatchMode>> = words.iter().map(mode).collect();
+    modes.and_then(|modes| modes.try_into().ok()).map(Some).ok_or_else(|| {
         let expected = "two of \"single\" and \"continuous\", of inputs 0 and 1";
         refused(format_args!("{words:?}"), expected, "correct latches")
     })
@@ -455,7 +455,7 @@ fn identity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Expecte
 }
 
 fn angles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(f64, f64)>, D::Error> {
-    let (first, last) = <(f64, f64)>::deserialize(deserializer)?;
+    let (first, last) = two::<_, f64>(deserializer)?;
     if first.is_finite() && last.is_finite() && first < last {
         return Ok(Some((first, last)));
     }
@@ -465,7 +465,7 @@ fn angles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(f64, f64
 
 /// The shaft is between the switches at the start.
 fn limit_switches<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(f64, f64)>, D::Error> {
-    let (lowest, highest) = <(f64, f64)>::deserialize(deserializer)?;
+    let (lowest, highest) = two::<_, f64>(deserializer)?;
     if lowest.is_finite() && highest.is_finite() && lowest < 0.0 && highest > 0.0 {
         return Ok(Some((lowest, highest)));
     }

@@ -6,7 +6,7 @@ use serde::de::Deserializer;
 use types::{LedChip, PeripheralKind};
 
 use super::{HIGHEST_CPU, usual};
-use crate::field::{KEY, positive, readable, refused, time_within, whole};
+use crate::field::{KEY, positive, readable, refused, time_within, two, whole};
 
 /// `[[peripheral]]`: a device beside the bus, with a real-time task and an ordinary one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -61,6 +61,7 @@ pub struct Peripheral {
     #[serde(default = "usual_brightness", deserialize_with = "whole::<_, _, 0, 31>")]
     pub brightness: u8,
     /// Names of the left and the right axis of actuators; `None` simulates the drives.
+    #[serde(default, deserialize_with = "names")]
     pub axes: Option<[String; 2]>,
     /// Highest speed of actuators, rad/s.
     #[serde(default = "usual_velocity", deserialize_with = "positive")]
@@ -84,6 +85,10 @@ usual! {
 fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let range = Duration::from_millis(1)..=Duration::from_secs(10);
     time_within(deserializer, range, "a device is asked once a period")
+}
+
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[String; 2]>, D::Error> {
+    two(deserializer).map(|(left, right)| Some([left, right]))
 }
 
 fn device<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {

@@ -6,7 +6,7 @@ use types::signal::Direction;
 use super::RobotConfig;
 use crate::check;
 use crate::error::FileError;
-use crate::field::{factor, finite};
+use crate::field::{factor, finite, two};
 
 /// Signals of a robot file, as far as they are known without the process data of its SubDevices.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -61,7 +61,7 @@ pub(crate) struct NamedSignal {
     pub(crate) unit: Option<Spanned<String>>,
     pub(crate) scale: Option<Spanned<Scale>>,
     pub(crate) offset: Option<Spanned<Offset>>,
-    pub(crate) range: Option<Spanned<[f64; 2]>>,
+    pub(crate) range: Option<Spanned<Range>>,
     pub(crate) writer: Option<Spanned<SignalWriter>>,
     pub(crate) initial: Option<Spanned<toml::Value>>,
     pub(crate) on_stale: Option<Spanned<toml::Value>>,
@@ -84,6 +84,10 @@ pub(crate) enum SignalWriter {
     Outside,
     Cycle,
 }
+
+/// Lowest and highest value of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub(crate) struct Range(#[serde(deserialize_with = "two")] pub(crate) (f64, f64));
 
 /// Factor of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]

@@ -20,7 +20,7 @@ use crate::main_device::sii_reader::{SiiProgress, SiiRequest};
 use crate::main_device::state_change::{Ask, StateProgress};
 use crate::main_device::sub_device::{EscInformation, SubDevice};
 use crate::main_device::sync0::SyncMiss;
-use crate::main_device::{coe_mapping, latches, limits, watchdogs};
+use crate::main_device::{bring_up, coe_mapping, latches, limits, watchdogs};
 
 impl Worker {
     /// The datagram on its way came back.
@@ -211,7 +211,11 @@ impl Worker {
             Ok(SiiProgress::Complete) => core::mem::take(reader).finish(),
             Err(error) => Err(error),
         };
-        match image {
+        let sound = |image: crate::sii::Image| {
+            let header = &image.header;
+            bring_up::declared(header.mailbox(), header.mailbox_protocols()).map(|_| image)
+        };
+        match image.and_then(sound) {
             Ok(image) => {
                 sub_device.identity = image.header.identity();
                 sub_device.sii = Some(image);

@@ -111,7 +111,7 @@ pub(super) fn scaling(signal: &NamedSignal, value_type: ValueType) -> Checked<Op
 /// Range, which its entry holds.
 pub(super) fn range(entry: &NamedSignal, signal: &Signal) -> Checked<Option<(f64, f64)>> {
     let Some(range) = &entry.range else { return Ok(None) };
-    let [lowest, highest] = *range.get_ref();
+    let (lowest, highest) = range.get_ref().0;
     let (least, most) = held(signal);
     let refused = |expected: String| {
         let found =

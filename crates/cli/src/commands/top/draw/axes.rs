@@ -102,6 +102,7 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         Some(StopReason::Interlock) => "stop signal",
         Some(StopReason::NotPermitted) => "no permission",
         Some(StopReason::Ending) => "ending",
+        Some(StopReason::Brake) => "brake output",
         Some(StopReason::OtherAxis) => {
             return with.map_or_else(|| "another axis".to_owned(), |name| format!("with {name}"));
         }
