@@ -291,9 +291,11 @@ fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option
     if let Some(cycles) = it.silent_for(period) {
         return Some(Finding::Silent { position, cycles });
     }
-    // On the way up all are outside Op, but none with an error.
-    let outside =
-        if before_stop.phase == BringUpPhase::Op { it.is_outside_op() } else { it.al_status.error };
+    // On the way up all are outside Op, but none with an error, not even an acknowledged one.
+    let outside = match before_stop.phase {
+        BringUpPhase::Op => it.is_outside_op(),
+        _ => it.al_status.error || it.al_status_code != AlStatusCode::NO_ERROR,
+    };
     outside.then_some(Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code })
 }
 

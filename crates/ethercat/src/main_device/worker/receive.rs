@@ -194,7 +194,10 @@ impl Worker {
         match change.answered(now, sub_device.al_status, sub_device.al_status_code)? {
             StateProgress::Continue => {}
             StateProgress::Wait => self.not_before = now + limits::PAUSE,
-            StateProgress::Reached => self.action_done(),
+            StateProgress::Reached => {
+                sub_device.al_status_code = AlStatusCode::NO_ERROR;
+                self.action_done();
+            }
         }
         Ok(())
     }
@@ -373,6 +376,31 @@ fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
 }
 
 fn note_status(sub_device: &mut SubDevice, data: &[u8]) {
+    let before = sub_device.al_status.state;
     sub_device.al_status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
-    sub_device.al_status_code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
+    let code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
+    // An error that was acknowledged stays told for as long as the state stays.
+    let acknowledged = code == AlStatusCode::NO_ERROR && !sub_device.al_status.error;
+    if !acknowledged || sub_device.al_status.state != before {
+        sub_device.al_status_code = code;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acknowledged_error_stays_told_until_another_state_is_reached() {
+        let mut sub_device = SubDevice::new(0);
+        let mut shown = |status: u8, code: u8| {
+            note_status(&mut sub_device, &[status, 0, 0, 0, code, 0]);
+            (sub_device.al_status.error, sub_device.al_status_code.0)
+        };
+        assert_eq!(shown(0x14, 0x1B), (true, 0x1B), "SafeOp + error");
+        assert_eq!(shown(0x04, 0), (false, 0x1B), "acknowledged");
+        assert_eq!(shown(0x14, 0x1D), (true, 0x1D), "another one");
+        assert_eq!(shown(0x04, 0), (false, 0x1D));
+        assert_eq!(shown(0x08, 0), (false, 0), "Op");
+    }
 }
