@@ -9,7 +9,7 @@ use onbeat::ipc::client::Client;
 use onbeat::ipc::state::State;
 use onbeat::ipc::words;
 
-use crate::common::{Ran, Running, alone, await_cycles, finished, onbeat, until};
+use crate::common::{Ran, Running, await_cycles, finished, onbeat, shared, until};
 
 /// A run whose interface is in a folder of its own.
 struct Robot {
@@ -84,7 +84,7 @@ fn refused(ran: &Ran) -> &str {
 // feature(running-bus): objects of a running robot are read, written and listed, with abort codes
 #[test]
 fn objects_of_a_running_robot_are_read_written_and_listed() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("objects", &[]);
     let ran = robot.ask(&["sdo", "read", "drive-1", "0x1018:1"]);
     assert!(said(&ran).contains("\"robot\""), "{}", ran.stderr);
@@ -123,7 +123,7 @@ fn objects_of_a_running_robot_are_read_written_and_listed() {
 // feature(running-bus): what the cycle relies on is refused; without power by force only, with power not at all
 #[test]
 fn what_the_cycle_relies_on_is_not_written_behind_its_back() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("guarded", &[]);
     for (object, value, part) in [
         ("0x6040", "0", "running axis"),
@@ -149,7 +149,7 @@ fn what_the_cycle_relies_on_is_not_written_behind_its_back() {
 // feature(running-bus): `scan` of a running robot: states, working counters, clock differences, error counters
 #[test]
 fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("scan", &[]);
     let ran = robot.ask(&["scan"]);
     said(&ran);
@@ -214,7 +214,7 @@ fn what_needs_a_bus_of_ones_own_does_not_go_with_a_running_cycle() {
 // feature(running-bus): a SubDevice without a mailbox
 #[test]
 fn a_sub_device_without_a_mailbox_is_told_as_such() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("terminals", &["examples/io-station.toml"]);
     let found = robot.ask(&["scan", "--json", "-v"]).json();
     let names: Vec<_> = found.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
@@ -228,7 +228,7 @@ fn a_sub_device_without_a_mailbox_is_told_as_such() {
 // feature(running-bus): several clients at once, and killed ones
 #[test]
 fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("many", &["--period", "4ms"]);
     let upload =
         |position| Service::Upload { position, index: 0x1018, sub_index: 2, complete_access: false };
@@ -274,7 +274,7 @@ fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
 // feature(running-bus): `onbeat events`
 #[test]
 fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("events", &[]);
     // The thread that takes them out of the ring looks some times in a second; the state is there at once.
     let started = Instant::now();
@@ -301,7 +301,7 @@ fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
 // feature(program): `onbeat control`
 #[test]
 fn a_shell_resets_disables_and_enables_the_axes_of_a_running_cycle() {
-    let _alone = alone();
+    let _shared = shared();
     let name = format!("reset-{}", std::process::id());
     let robot = Robot::start("control", &["--control", &name]);
     let mut fault = onbeat();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::Client;
@@ -73,17 +73,33 @@ fn experiments_built() {
     });
 }
 
-/// One bus at a time: a cycle in real time beside another one is late through no fault of its own. Whoever
-/// holds this may start programs with [`finished`]; [`run`] takes it for itself.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static BUS: Mutex<()> = Mutex::new(());
+static BUSES: RwLock<()> = RwLock::new(());
+
+/// The machine for one test: its times are judged, or it changes the machine, or looks for the only cycle. Whoever holds this
+/// or [`shared`] may start programs with [`finished`]; [`run`] takes its turn by itself.
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     // A test that failed has left nothing behind that could spoil the next.
-    BUS.lock().unwrap_or_else(PoisonError::into_inner)
+    BUSES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the program with these arguments.
+/// A bus that others may run beside, one per test thread: its times are not judged, and nobody looks for it but by its name.
+pub(crate) fn shared() -> RwLockReadGuard<'static, ()> {
+    BUSES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs the program with these arguments, beside others.
 pub(crate) fn run(arguments: &[&str]) -> Ran {
+    let _shared = shared();
+    ran(arguments)
+}
+
+/// The same, alone.
+pub(crate) fn run_alone(arguments: &[&str]) -> Ran {
     let _alone = alone();
+    ran(arguments)
+}
+
+fn ran(arguments: &[&str]) -> Ran {
     if matches!(arguments, ["report" | "analyse", ..]) {
         experiments_built();
     }

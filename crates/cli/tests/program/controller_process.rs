@@ -10,7 +10,7 @@ use ipc::controller::DriveRequest;
 use ipc::units::{Radians, RadiansPerSecond};
 use types::CyclicMode;
 
-use crate::common::{Running, alone, file, onbeat, run};
+use crate::common::{Running, file, onbeat, run, shared};
 
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir()
@@ -59,7 +59,7 @@ fn control(ipc: &Path) {
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
-    let _alone = alone();
+    let _shared = shared();
     for json in [true, false] {
         let ipc = socket("moves");
         let rest: &[&str] = if json { &["--cycles", "1500", "--json"] } else { &["--cycles", "700"] };
@@ -103,7 +103,7 @@ fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says_so() {
-    let _alone = alone();
+    let _shared = shared();
     let text = include_str!("../../../../examples/six-axis.toml");
     let from = text.find("[controller]").expect("a controller");
     let external = "[controller]\nkind = \"external\"\ndeadline = \"600us\"\nmax_late = 20\n";

@@ -10,7 +10,7 @@ use onbeat::ipc::sensor::{
 };
 use testkit::{Side, Testbed};
 
-use crate::common::{alone, file, finished, onbeat};
+use crate::common::{file, finished, onbeat, shared};
 use crate::robots::Robot;
 
 /// Other tests load the machine.
@@ -46,7 +46,7 @@ fn two_fresh<T>(
 // feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 #[test]
 fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_each() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::run("devices", "examples/m4k.toml", &[]);
     let description = robot.ipc.description();
     for port in ["sonar", "scan", "led", "imu", "wheels"] {
@@ -121,7 +121,7 @@ fn robot_with_actuators() -> String {
 // feature(devices): actuators turn the robot's own wheels over the IPC
 #[test]
 fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_when_nobody_asks_any_more() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::run("actuators", &robot_with_actuators(), &[]);
     let refused = robot.ipc.command().expect_err("they hold the lease").to_string();
     assert!(refused.contains("gives the commands"), "{refused}");
@@ -169,7 +169,7 @@ impl Drop for Simulator {
 // feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 #[test]
 fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on() {
-    let _alone = alone();
+    let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use onbeat::ipc::diagnostics::{Diagnostics, TaskDiagnostics};
 use serde_json::Value;
 
-use crate::common::{alone, number, run};
+use crate::common::{alone, number, run_alone};
 use crate::robots::Robot;
 
 const TASKS: [&str; 6] = ["cycle", "sonar", "range_finder", "led_strip", "imu", "actuators"];
@@ -71,14 +71,14 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
 // feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
 fn the_table_has_a_line_of_counts_for_each_task_and_a_run_without_a_watch_has_none() {
-    let ran = run(&["run", "examples/m4k.toml", "--cycles", "300", "--watch"]);
+    let ran = run_alone(&["run", "examples/m4k.toml", "--cycles", "300", "--watch"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let table = ran.stdout.lines().skip_while(|line| !line.contains("preemptions"));
     let rows: Vec<Vec<&str>> = table.skip(1).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), TASKS, "{}", ran.stdout);
     assert!(rows.iter().all(|row| row.len() == 7), "{}", ran.stdout);
 
-    let end = run(&["run", "examples/m4k.toml", "--cycles", "300", "--json"]).json();
+    let end = run_alone(&["run", "examples/m4k.toml", "--cycles", "300", "--json"]).json();
     let tasks = end["tasks"].as_array().unwrap();
     assert_eq!(tasks.len(), TASKS.len());
     assert!(tasks.iter().all(|task| task["watched"] == Value::Null && task["disturbances"].is_object()));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testkit::{Side, Testbed, Turn};
 
-use crate::common::{self, Ran, finished, onbeat, run};
+use crate::common::{self, Ran, finished, onbeat, run_alone};
 
 /// The doctor's JSON, whatever it thinks of the machine.
 fn diagnosis(ran: &Ran) -> Value {
@@ -28,7 +28,7 @@ fn diagnosis(ran: &Ran) -> Value {
 // feature(doctor): found, wanted, why, fix, severity, as table and as JSON
 #[test]
 fn json_says_what_was_found_and_wanted_and_why_and_how() {
-    let object = diagnosis(&run(&["doctor", "--json", "--iface", "lo"]));
+    let object = diagnosis(&run_alone(&["doctor", "--json", "--iface", "lo"]));
     let checks = object["checks"].as_array().expect("checks");
     assert!(checks.len() > 60, "{}", checks.len());
     for check in checks {
@@ -59,7 +59,7 @@ fn json_says_what_was_found_and_wanted_and_why_and_how() {
 // feature(doctor): found, wanted, why, fix, severity, as table and as JSON
 #[test]
 fn the_table_explains_what_is_not_well() {
-    let ran = run(&["doctor"]);
+    let ran = run_alone(&["doctor"]);
     assert!(matches!(ran.code, Some(0..=2)), "{}", ran.stderr);
     for expected in ["Kernel\n", "preempt-rt", "CPU of the cycle\n", "Memory\n", " checks: "] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
@@ -69,14 +69,14 @@ fn the_table_explains_what_is_not_well() {
     let long = ran.stdout.lines().find(|line| line.chars().count() > 80 && !line.contains('/'));
     assert_eq!(long, None);
     let brief = ran.stdout.lines().count();
-    let all = run(&["doctor", "--all"]);
+    let all = run_alone(&["doctor", "--all"]);
     assert!(all.stdout.lines().count() > brief + 30, "{}", all.stdout);
 }
 
 // feature(doctor): `--for` gives a measured verdict with its reasons
 #[test]
 fn the_verdict_is_measured() {
-    let object = diagnosis(&run(&["doctor", "--for", "1ms", "--probe-time", "300ms", "--json"]));
+    let object = diagnosis(&run_alone(&["doctor", "--for", "1ms", "--probe-time", "300ms", "--json"]));
     let probe = &object["probe"];
     let number = |key: &str| probe[key].as_u64().unwrap_or_else(|| panic!("{key}: {probe}"));
     assert_eq!(number("period_ns"), 1_000_000);
@@ -100,7 +100,7 @@ fn the_verdict_is_measured() {
 
 #[test]
 fn the_verdict_is_a_sentence_with_its_doubts() {
-    let ran = run(&["doctor", "--for", "10ms", "--probe-time", "200ms"]);
+    let ran = run_alone(&["doctor", "--for", "10ms", "--probe-time", "200ms"]);
     assert!(ran.stdout.contains("A cycle of 10.00 ms: "), "{}", ran.stdout);
     assert!(
         ran.stdout.contains("says nothing about rarer") || ran.stdout.contains("only find worse"),
@@ -113,7 +113,8 @@ fn the_verdict_is_a_sentence_with_its_doubts() {
 #[test]
 fn the_probe_has_the_profile_that_is_asked_for() {
     let probe = |profile| {
-        let ran = run(&["doctor", "--for", "1ms", "--probe-time", "100ms", "--profile", profile, "--json"]);
+        let ran =
+            run_alone(&["doctor", "--for", "1ms", "--probe-time", "100ms", "--profile", profile, "--json"]);
         let object = diagnosis(&ran);
         (
             object["probe"]["granted"].to_string(),
@@ -141,12 +142,12 @@ fn what_is_mended_is_put_back() {
         "/proc/sys/kernel/timer_migration",
     ];
     let read = || files.map(|file| fs::read_to_string(file).ok());
-    let nothing_left = run(&["doctor", "--restore", "--json"]);
+    let nothing_left = run_alone(&["doctor", "--restore", "--json"]);
     assert_eq!(nothing_left.code, Some(0), "{}", nothing_left.stderr);
     let before = read();
 
-    let first = diagnosis(&run(&["doctor", "--json"]));
-    let object = diagnosis(&run(&["doctor", "--fix", "--json"]));
+    let first = diagnosis(&run_alone(&["doctor", "--json"]));
+    let object = diagnosis(&run_alone(&["doctor", "--fix", "--json"]));
     let mended = object["mended"].as_array().expect("mended");
     let changed = |name: &str| mended.iter().any(|it| it["name"] == name && it.get("refused").is_none());
     let during = read();
@@ -160,7 +161,7 @@ fn what_is_mended_is_put_back() {
         assert!(!fixable, "not mended: {object}");
     }
 
-    let restored = run(&["doctor", "--restore", "--json"]);
+    let restored = run_alone(&["doctor", "--restore", "--json"]);
     assert_eq!(restored.code, Some(0), "{}", restored.stderr);
     assert_eq!(read(), before);
     let restored: Value = serde_json::from_str(&restored.stdout).expect("JSON");
@@ -172,7 +173,7 @@ fn what_is_mended_is_put_back() {
         .sum();
     let made = mended.iter().filter(|it| it.get("refused").is_none()).count();
     assert!(changes >= made as u64, "{restored}");
-    assert!(run(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
+    assert!(run_alone(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
 }
 
 /// A run that is killed cannot clean up behind itself: this test, like everything else, would stay off the CPU.
@@ -200,7 +201,7 @@ fn what_a_killed_run_left_behind_is_put_back() {
     child.kill().expect("SIGKILL");
     child.wait().expect("its end");
     drop(alone);
-    let restored = run(&["doctor", "--restore", "--json"]);
+    let restored = run_alone(&["doctor", "--restore", "--json"]);
     assert_eq!(restored.code, Some(0), "{}", restored.stderr);
     assert_eq!(allowed_cpus(), before);
     if !moved {
@@ -226,7 +227,7 @@ fn allowed_cpus() -> String {
 #[test]
 fn mending_without_the_right_changes_nothing() {
     if !rustix::process::geteuid().is_root() {
-        let ran = run(&["doctor", "--fix"]);
+        let ran = run_alone(&["doctor", "--fix"]);
         assert_eq!(ran.code, Some(3), "{}", ran.stdout);
         assert!(ran.stderr.contains("root"), "{}", ran.stderr);
         return;
@@ -272,14 +273,14 @@ fn a_bad_command_line_is_not_a_diagnosis() {
         (&["--restore", "--fix"], "--fix"),
         (&["now"], "now"),
     ] {
-        let ran = run(&[&["doctor"], arguments].concat());
+        let ran = run_alone(&[&["doctor"], arguments].concat());
         assert_eq!(ran.code, Some(3), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains(part), "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{arguments:?}");
     }
-    assert_eq!(run(&["doctor", "--help"]).code, Some(0));
+    assert_eq!(run_alone(&["doctor", "--help"]).code, Some(0));
     // Other commands keep the usual code.
-    assert_eq!(run(&["scan", "--nonsense"]).code, Some(2));
+    assert_eq!(run_alone(&["scan", "--nonsense"]).code, Some(2));
 }
 
 fn severity(object: &Value, name: &str) -> String {

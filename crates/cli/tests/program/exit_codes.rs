@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::Side;
 
-use crate::common::{Ran, Running, alone, await_cycles, file, onbeat, run, six_axis_with};
+use crate::common::{Ran, Running, await_cycles, file, onbeat, run, shared, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
 /// A run on the wire that the machine did not hold up for so long that axes were stopped for that alone.
@@ -215,7 +215,7 @@ fn a_run_that_is_stopped_on_its_way_to_op_names_the_sub_device_in_error_and_is_4
     let script = file("refused-op.txt", "0s state refuse drive-6 Op 0x1b\n");
     let mut command = onbeat();
     command.args(["run", SIX_AXIS, "--no-ipc", "--json", "--faults"]).arg(script);
-    let _alone = alone();
+    let _shared = shared();
     let running = Running::start(command);
     // It is given up after 9 s.
     std::thread::sleep(Duration::from_secs(3));

@@ -12,7 +12,7 @@ use diagnose::trace::tracefs::Tracefs;
 use record::Recording;
 use serde_json::Value;
 
-use crate::common::{alone, file, finished, measure, onbeat, run};
+use crate::common::{alone, file, finished, measure, onbeat, run_alone};
 
 /// Later than this is late, ns: the command's default.
 const LATE: u64 = 50_000;
@@ -90,12 +90,12 @@ fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
 // feature(explain): `late` in JSON, shares that add up
 #[test]
 fn late_is_an_array_whenever_explanations_are_asked_for() {
-    let end = run(&["run", "--cycles", "200", "--explain", "--late-above", "60min", "--json"]).json();
+    let end = run_alone(&["run", "--cycles", "200", "--explain", "--late-above", "60min", "--json"]).json();
     assert_eq!(end["late"], Value::Array(Vec::new()));
     assert_eq!(end["explain"]["late_cycles"], 0);
-    let end = run(&["run", "--cycles", "100", "--json"]).json();
+    let end = run_alone(&["run", "--cycles", "100", "--json"]).json();
     assert!(end.get("late").is_none() && end.get("explain").is_none());
-    let end = run(&["run", "--cycles", "200", "--explain", "--late-above", "1ns", "--json"]).json();
+    let end = run_alone(&["run", "--cycles", "200", "--explain", "--late-above", "1ns", "--json"]).json();
     assert_eq!(end["late"].as_array().expect("late").len(), 200, "every cycle is a nanosecond late");
     shares_add_up(&end);
 }
@@ -106,8 +106,16 @@ fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explained");
     let _ = fs::remove_dir_all(&folder);
     let folder_name = folder.to_str().expect("a path");
-    let ran =
-        run(&["run", "--cycles", "300", "--explain", "--late-above", "1ns", "--explain-out", folder_name]);
+    let ran = run_alone(&[
+        "run",
+        "--cycles",
+        "300",
+        "--explain",
+        "--late-above",
+        "1ns",
+        "--explain-out",
+        folder_name,
+    ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("300 cycles were later than 0.0 us; the worst:"), "{}", ran.stdout);
     assert!(ran.stdout.contains("lateness by cause"), "{}", ran.stdout);
@@ -121,7 +129,7 @@ fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
         is_a_chrome_trace(&trace);
     }
     assert!(
-        run(&["run", "--cycles", "10", "--explain-out", folder_name]).code != Some(0),
+        run_alone(&["run", "--cycles", "10", "--explain-out", folder_name]).code != Some(0),
         "alone it means nothing"
     );
 }

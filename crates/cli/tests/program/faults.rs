@@ -10,7 +10,7 @@ use rustix::net::{
 };
 use testkit::Side;
 
-use crate::common::{Ran, Running, alone, await_cycles, file, finished, number, onbeat, run};
+use crate::common::{Ran, Running, await_cycles, file, finished, number, onbeat, run, shared};
 use crate::wire::{SIX_AXIS, Wire};
 
 /// Cycles that take longer than it takes to Op.
@@ -115,7 +115,7 @@ fn another_identity_in_place_of_a_drive_is_refused_by_a_run() {
 // feature(program): `onbeat fault` has faults take place on the simulated bus of a `run --control NAME`
 #[test]
 fn faults_are_sent_to_the_simulated_bus_of_a_run() {
-    let _alone = alone();
+    let _shared = shared();
     let name = format!("of-a-run-{}", std::process::id());
     let mut run = onbeat();
     run.args(["run", SIX_AXIS, "--cycles", "5000", "--ipc", &name, "--json", "--control", &name]);

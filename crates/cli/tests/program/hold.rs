@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{alone, onbeat, run, six_axis_with, slept};
+use crate::common::{alone, onbeat, run_alone, six_axis_with, slept};
 
 // feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
@@ -18,7 +18,7 @@ fn each_letter_is_switched_by_name_and_told_in_json() {
         (&["--priority", "40"], "PM"),
         (&["--spin-margin", "20us"], "PMS"),
     ] {
-        let end = run(&[&["run", "--cycles", "50", "--json"], arguments].concat()).json();
+        let end = run_alone(&[&["run", "--cycles", "50", "--json"], arguments].concat()).json();
         let profile = &end["profile"];
         assert_eq!(profile["requested"], asked, "{arguments:?}");
         let refused = profile["refusals"].as_array().unwrap().len();
@@ -34,7 +34,7 @@ fn each_letter_is_switched_by_name_and_told_in_json() {
 
 #[test]
 fn the_table_names_the_profile() {
-    let ran = run(&["run", "--cycles", "50", "--profile", "S"]);
+    let ran = run_alone(&["run", "--cycles", "50", "--profile", "S"]);
     assert!(ran.stdout.lines().any(|line| line.split_whitespace().eq(["profile", "S"])), "{}", ran.stdout);
     assert!(ran.stdout.contains("SCHED_OTHER") && ran.stdout.contains("not locked"), "{}", ran.stdout);
 }
@@ -85,10 +85,10 @@ fn overrun_policies_have_the_same_names_in_the_robot_file() {
     for name in ["skip", "catch-up", "stop"] {
         let file = format!("overrun-{name}.toml");
         let path = six_axis_with(&file, "overrun = \"skip\"", &format!("overrun = \"{name}\""));
-        assert_eq!(run(&["scan", path.to_str().unwrap()]).code, Some(0));
+        assert_eq!(run_alone(&["scan", path.to_str().unwrap()]).code, Some(0));
     }
     let path = six_axis_with("overrun-wrong.toml", "overrun = \"skip\"", "overrun = \"ignore\"");
-    let ran = run(&["scan", path.to_str().unwrap()]);
+    let ran = run_alone(&["scan", path.to_str().unwrap()]);
     assert!(ran.sentence().contains("expected one of skip, catch-up, stop"), "{}", ran.stderr);
 }
 

@@ -6,7 +6,7 @@ use onbeat::ipc::client::Client;
 use onbeat::ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use onbeat::ipc::state::{State, StopReason};
 
-use crate::common::{Running, alone, await_cycles, file, onbeat, until};
+use crate::common::{Running, await_cycles, file, onbeat, shared, until};
 
 /// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
 const ROBOT: &str = r#"
@@ -119,7 +119,7 @@ impl Robot {
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
-    let _alone = alone();
+    let _shared = shared();
     let mut robot = Robot::start("homing", ROBOT);
     let before = robot.until("any", |_| true).axes[0];
     assert!(!before.homed && before.position.abs() < 0.01, "{before:?}");
@@ -143,7 +143,7 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
 
 #[test]
 fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() {
-    let _alone = alone();
+    let _shared = shared();
     // The switch at 3 rad stands before the index pulse.
     let text = ROBOT.replace("method = 17, ", "method = 34, ");
     let mut robot = Robot::start("homing-error", &text);
@@ -164,7 +164,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
 
 #[test]
 fn stop_takes_the_axis_back_from_its_drive() {
-    let _alone = alone();
+    let _shared = shared();
     let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
     let mut robot = Robot::start("homing-stop", &text);
     let port = robot.ipc.port("control").expect("the port");

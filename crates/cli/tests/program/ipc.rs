@@ -14,7 +14,7 @@ use onbeat::ipc::client::Client;
 use onbeat::ipc::diagnostics::Diagnostics;
 use onbeat::ipc::state::State;
 
-use crate::common::{Ran, Running, alone, await_cycles, file, finished, onbeat, run, until};
+use crate::common::{Ran, Running, await_cycles, file, finished, onbeat, run, shared, until};
 
 /// A run with its IPC in a folder of its own.
 struct Opened {
@@ -62,7 +62,7 @@ fn all_enabled(state: &State) -> bool {
 
 #[test]
 fn another_program_sees_cycles_rise_and_axes_move_and_reads_how_the_run_goes() {
-    let _alone = alone();
+    let _shared = shared();
     let run = Opened::start("watch", &[]);
     let ipc = run.attach();
     let description = ipc.description();
@@ -102,7 +102,7 @@ fn a_run_without_an_ipc_has_none() {
 
 #[test]
 fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched() {
-    let _alone = alone();
+    let _shared = shared();
     let first = Opened::start("taken", &[]);
     let mut command = onbeat();
     command.args(["run", "--cycles", "50", "--ipc", first.socket.to_str().unwrap()]);
@@ -115,7 +115,7 @@ fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched(
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
 fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names() {
-    let _alone = alone();
+    let _shared = shared();
     let folder = folder("numbers");
     std::fs::create_dir(&folder).unwrap();
     let script = format!(
@@ -156,7 +156,7 @@ fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
 // feature(ipc): `run --ipc`, `--no-ipc`, names
 #[test]
 fn a_run_that_has_no_place_for_the_ipc_it_is_asked_for_does_not_begin() {
-    let _alone = alone();
+    let _shared = shared();
     let path = file("no-folder", "a file where a folder should be");
     let open = folder("open-to-all");
     std::fs::create_dir_all(&open).unwrap();
@@ -194,7 +194,7 @@ fn await_word(child: &mut Child, word: &str) {
 #[test]
 fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     use onbeat::ipc::state::{Freshness, StopReason};
-    let _alone = alone();
+    let _shared = shared();
     let text = include_str!("../../../../examples/six-axis.toml");
     let (bus, _) = text.split_once("[controller]").expect("the six-axis robot's controller");
     let path = file("commanded.toml", &format!("{bus}\n[controller]\nkind = \"joint_position\"\n"));
@@ -244,7 +244,7 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
 fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
     use onbeat::ipc::state::Refusal;
     use std::os::unix::process::ExitStatusExt;
-    let _alone = alone();
+    let _shared = shared();
     let text = include_str!("../../../../examples/six-axis.toml");
     let (bus, _) = text.split_once("[controller]").expect("the six-axis robot's controller");
     let path = file("besieged.toml", &format!("{bus}\n[controller]\nkind = \"joint_position\"\n"));

@@ -2,11 +2,11 @@
 
 use std::process::{Command, Stdio};
 
-use crate::common::{Ran, Running, alone, onbeat};
+use crate::common::{Ran, Running, onbeat, shared};
 
 /// A run under these limits.
 fn run_under(limits: &str, arguments: &[&str]) -> Ran {
-    let _alone = alone();
+    let _shared = shared();
     let program = onbeat();
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit {limits} && exec \"$@\""), "sh"]).arg(program.get_program());
@@ -83,7 +83,7 @@ fn a_memory_that_may_not_be_locked_is_told() {
     ]);
     command.arg(program.get_program()).current_dir(program.get_current_dir().expect("a folder"));
     command.args(["run", "--cycles", "200", "--json", "--no-ipc"]).stdin(Stdio::null());
-    let _alone = alone();
+    let _shared = shared();
     let ran = Running::start(command).finish();
     ran_to_its_end(&ran);
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");

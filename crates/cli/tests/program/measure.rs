@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Running, alone, finished, folder, measure, measured, run};
+use crate::common::{Running, alone, finished, folder, measure, measured, run_alone};
 
 fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
     let cells = report["values"]["cells"].as_array().expect("cells");
@@ -41,7 +41,7 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
     assert!(switches > Some(5_000), "messages between 400 threads switch contexts: {switches:?}");
     let saved = std::fs::read_to_string(folder.join("report.html")).expect("the page");
     assert_eq!(saved.matches("<svg").count(), 6, "three plots for each load");
-    let shown = run(&["report", folder.to_str().unwrap()]).stdout;
+    let shown = run_alone(&["report", folder.to_str().unwrap()]).stdout;
     assert!(shown.contains("low 99.9 %: maximum") && shown.contains("No tuning"), "{shown}");
     assert_eq!(loads_left(), Vec::<String>::new());
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, await_cycles, finished, folder, measure, measured, onbeat, run};
+use crate::common::{
+    Ran, Running, alone, await_cycles, finished, folder, measure, measured, onbeat, run_alone,
+};
 
 fn report(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("report.json")).expect("a saved report");
@@ -40,7 +42,7 @@ fn an_omnidirectional_robot_follows_its_path_to_the_end() {
     assert!(off(&report, "heading_error_degrees") < 0.5, "{}", report["values"]);
     let page = std::fs::read_to_string(folder.join("report.html")).expect("the page");
     assert_eq!(page.matches("<svg").count(), 4, "trajectory, velocities, wheels, distance");
-    let shown = run(&["report", folder.to_str().expect("a path")]).stdout;
+    let shown = run_alone(&["report", folder.to_str().expect("a path")]).stdout;
     assert!(shown.contains("end-point error") && shown.contains("convolution"), "{shown}");
 }
 
@@ -90,7 +92,7 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
         assert!(values["cycles"].as_u64() > Some(20) && values["arrived_after_s"].is_null(), "{values}");
         assert!(values["least_room_m"].as_f64() > Some(0.2), "it is still far from the post: {values}");
         for file in [format!("{key}.onbeat"), format!("{key}-cycles.onbeat")] {
-            let shown = run(&["report", folder.join(&file).to_str().expect("a path")]);
+            let shown = run_alone(&["report", folder.join(&file).to_str().expect("a path")]);
             assert_eq!(shown.code, Some(0), "{file}: {}", shown.stderr);
         }
     }

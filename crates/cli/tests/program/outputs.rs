@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::common::{Ran, Running, alone, await_cycles, file, onbeat, run};
+use crate::common::{Ran, Running, await_cycles, file, onbeat, run, shared};
 
 /// A terminal that takes nothing, as one after Ctrl-S: it is full.
 struct StoppedTerminal {
@@ -81,7 +81,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 // feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
 fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
-    let _alone = alone();
+    let _shared = shared();
     let terminal = StoppedTerminal::new();
     let mut command = onbeat();
     command.args(["run", "--json", "--no-ipc"]).stdout(Stdio::piped()).stderr(terminal.stdio());
@@ -97,7 +97,7 @@ fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
 // feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
 fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() {
-    let _alone = alone();
+    let _shared = shared();
     let terminal = StoppedTerminal::new();
     let mut command = onbeat();
     command.args(["run", "--cycles", "300", "--no-ipc"]).stdout(terminal.stdio()).stderr(terminal.stdio());
@@ -109,7 +109,7 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
-    let _alone = alone();
+    let _shared = shared();
     // As `run | sleep`, once the pipe is full.
     let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
     let filler = writer.try_clone().expect("another descriptor");
@@ -141,7 +141,7 @@ fn fifo(name: &str) -> PathBuf {
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_emptied_does_not_keep_it() {
-    let _alone = alone();
+    let _shared = shared();
     let testbed = match testkit::Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),
@@ -185,7 +185,7 @@ fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
 
 /// A run of 300 cycles with a file at this option that takes nothing, or not enough.
 fn with_file(wrapper: &[&str], option: &str, path: &std::path::Path) -> Ran {
-    let _alone = alone();
+    let _shared = shared();
     let mut command = onbeat();
     if let [program, arguments @ ..] = wrapper {
         let onbeat = command.get_program().to_owned();
@@ -273,7 +273,7 @@ fn commands() -> Vec<Vec<String>> {
 #[test]
 fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() {
     let commands = commands();
-    let _alone = alone();
+    let _shared = shared();
     for words in &commands {
         let ran = |stdout: Stdio, stderr: Stdio| {
             let mut command = onbeat();
@@ -308,7 +308,7 @@ fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() 
 #[test]
 fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
     let path = file("reader-gone.onbeat", "");
-    let _alone = alone();
+    let _shared = shared();
     let mut command = onbeat();
     command.args(["run", "--cycles", "100", "--no-ipc", "--record"]).arg(&path);
     command.stdout(rustix::pipe::pipe().expect("a pipe").1).stderr(Stdio::null());
@@ -322,7 +322,7 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
 // feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
 fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
-    let _alone = alone();
+    let _shared = shared();
     let mut command = onbeat();
     command.args(["run", "--json", "--no-ipc"]);
     let running = Running::start(command);
@@ -340,7 +340,7 @@ fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
 // feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
 fn the_third_signal_ends_a_run_by_force() {
-    let _alone = alone();
+    let _shared = shared();
     let path = fifo("by-force.onbeat");
     let mut command = onbeat();
     // At its end it waits for somebody to read: long enough for three signals.

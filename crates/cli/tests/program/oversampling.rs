@@ -8,7 +8,7 @@ use std::process::Command;
 use record::Recording;
 use serde_json::Value;
 
-use crate::common::{Running, alone, await_cycles, finished, onbeat, run};
+use crate::common::{Running, await_cycles, finished, onbeat, run, shared};
 use crate::signals::interrupt;
 
 const ROBOT: &str = "examples/vibration.toml";
@@ -40,7 +40,7 @@ fn a_run_ends_with_the_samples_of_its_last_cycle_and_records_all() {
 // feature(signals): oversampling: arrays in `onbeat io`, recordings and JSON
 #[test]
 fn io_takes_the_name_of_an_array_for_all_its_elements() {
-    let _alone = alone();
+    let _shared = shared();
     let socket: PathBuf =
         std::env::temp_dir().join(format!("onbeat-vibration-{}", std::process::id())).join("io.sock");
     let mut command = onbeat();

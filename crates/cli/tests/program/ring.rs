@@ -1,12 +1,12 @@
 //! A ring of SubDevices at two interfaces: broken, healed, and told; and what is no ring.
 
 use std::process::{Command, Stdio};
-use std::sync::MutexGuard;
+use std::sync::RwLockReadGuard;
 
 use testkit::{Side, Testbed};
 
 use crate::common::{
-    Ran, Running, alone, await_cycles, file, finished, number, onbeat, run, six_axis_with,
+    Ran, Running, await_cycles, file, finished, number, onbeat, run, shared, six_axis_with,
 };
 use crate::wire::SIX_AXIS;
 
@@ -66,7 +66,7 @@ fn a_simulated_ring_breaks_and_heals_in_a_run() {
 // feature(redundancy): where a running ring is open: a finding of `diag`, and events
 #[test]
 fn a_break_is_a_finding_of_diag_and_an_event() {
-    let _alone = alone();
+    let _shared = shared();
     let name = format!("diag-of-a-ring-{}", std::process::id());
     let robot = ring("diag-ring.toml");
     let mut command = onbeat();
@@ -114,12 +114,12 @@ struct TwoCables {
     testbed: Testbed,
     name: String,
     _simulator: Running,
-    _alone: MutexGuard<'static, ()>,
+    _shared: RwLockReadGuard<'static, ()>,
 }
 
 impl TwoCables {
     fn simulating(test: &str) -> Option<Self> {
-        let alone = alone();
+        let shared = shared();
         let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
         let testbed = match made {
             Ok(testbed) => testbed,
@@ -142,7 +142,7 @@ impl TwoCables {
             second,
         ]);
         let simulator = Running::start(testbed.run_in(Side::Far, command));
-        let it = Self { testbed, name, _simulator: simulator, _alone: alone };
+        let it = Self { testbed, name, _simulator: simulator, _shared: shared };
         // It needs a moment to open its interfaces.
         let answers = |_: &i32| it.finished(&["scan", "--json"], &BOTH).code == Some(0);
         assert!((0..20).any(|number| answers(&number)), "nobody answers");
@@ -221,6 +221,9 @@ fn a_ring_at_two_interfaces_breaks_and_heals_in_a_run() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains(last), "{}", said.stderr);
     far("up");
+    let whole =
+        |_| !ring.finished(&["run", SIX_AXIS, "--cycles", "10"], &BOTH).stderr.contains("the ring is open");
+    assert!((0..20).any(whole), "the second interface has its carrier again");
     ring.fault("cable pull drive-1:0");
     let said = ring.finished(&["run", SIX_AXIS, "--cycles", "10"], &BOTH);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -264,7 +267,7 @@ fn a_ring_goes_on_without_either_of_its_interfaces() {
 
 #[test]
 fn a_bus_of_its_own_at_the_second_interface_is_no_ring() {
-    let _alone = alone();
+    let _shared = shared();
     let made = Testbed::new().and_then(|testbed| testbed.add_cable().map(|()| testbed));
     let testbed = match made {
         Ok(testbed) => testbed,

@@ -13,7 +13,7 @@ use onbeat::ipc::message::trajectory::{
 use onbeat::ipc::message::{Rows, control as requests};
 use onbeat::ipc::state::{Refusal, State, TrajectoryStatus};
 
-use crate::common::{Ran, Running, alone, await_cycles, onbeat};
+use crate::common::{Ran, Running, await_cycles, onbeat, shared};
 use motion::{Metres, SerialArm};
 
 /// A run of an example, with its IPC in a folder of its own.
@@ -101,7 +101,7 @@ fn stands(state: &State) -> bool {
 
 #[test]
 fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
-    let _alone = alone();
+    let _shared = shared();
     let robot = Robot::start("m4k");
     let base = robot.ipc.description().base.clone().expect("a base");
     assert_eq!((base.kind.name(), base.odometry_frame.as_str()), ("differential", "odom"));
@@ -121,7 +121,7 @@ fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
 
 #[test]
 fn the_mecanum_base_moves_to_its_side_and_a_differential_one_refuses_to() {
-    let _alone = alone();
+    let _shared = shared();
     let omni = Robot::start("omni");
     let state = drive(&omni, [0.0, 0.3, 0.0], |state| state.base.pose[1] > 0.2);
     assert!(state.base.pose[0].abs() < 0.02 && state.base.pose[2].abs() < 0.02, "{:?}", state.base);
@@ -194,7 +194,7 @@ fn switch(robot: &Robot, controller: u32) {
 
 #[test]
 fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow() {
-    let _alone = alone();
+    let _shared = shared();
     let arm = Robot::start("arm");
     let description = arm.ipc.description();
     assert_eq!(description.axes[2].name, "elbow");
@@ -239,7 +239,7 @@ fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow
 // feature(axes): `cartesian`: a pose sent through the IPC moves the arm's tool there
 #[test]
 fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
-    let _alone = alone();
+    let _shared = shared();
     let arm = Robot::start("arm");
     let description = arm.ipc.description();
     let links = description.arm.as_ref().expect("an arm whose tool follows poses");
@@ -283,7 +283,7 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
 // feature(program): two axes on one SubDevice: a fault of one leaves the others going, and is told by axis and SubDevice
 #[test]
 fn a_fault_of_one_of_two_axes_on_a_sub_device_leaves_the_other_going() {
-    let _alone = alone();
+    let _shared = shared();
     let table = Robot::start("xy-table");
     beside(&table, &["sdo", "write", "left", "0x2f01:2", "0x2310", "--cycle", "SOCKET"]);
     let phases = |state: &State| state.axes.iter().map(|axis| axis.phase).collect::<Vec<_>>();
@@ -316,7 +316,7 @@ fn beside(table: &Robot, arguments: &[&str]) -> String {
 // feature(program): several axes of a SubDevice and its touch probe in `top` and `io`
 #[test]
 fn a_touch_probe_is_armed_from_outside_and_tells_where_it_was() {
-    let _alone = alone();
+    let _shared = shared();
     let table = Robot::start("xy-table");
     // Its shaft passes the touch, from 0.2 rad on, once in two seconds.
     beside(&table, &["io", "set", "left probe", "17", "--for", "5s", "--cycle", "SOCKET"]);

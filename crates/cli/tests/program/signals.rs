@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, await_cycles, file, finished, onbeat, run};
+use crate::common::{Ran, Running, await_cycles, file, finished, onbeat, run, shared};
 
 /// The station with these signals besides.
 fn station(name: &str, signals: &str) -> PathBuf {
@@ -60,7 +60,7 @@ fn a_run_ends_with_its_signals() {
 // feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
 fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
-    let _alone = alone();
+    let _shared = shared();
     let path = station("signals-io.toml", SIGNALS);
     let socket = std::env::temp_dir().join(format!("onbeat-io-{}", std::process::id())).join("io.sock");
     let mut command = onbeat();
@@ -179,7 +179,7 @@ pub(crate) fn interrupt(program: Running) -> Ran {
 // feature(signals): `onbeat io set`, `force`, `release`
 #[test]
 fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file_says() {
-    let _alone = alone();
+    let _shared = shared();
     let station = Station::start("io-set", SIGNALS);
     let lamp = "lamp red";
     station.await_value(lamp, "false");
@@ -230,7 +230,7 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
 // feature(signals): `onbeat io set`, `force`, `release`
 #[test]
 fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
-    let _alone = alone();
+    let _shared = shared();
     let station = Station::start("io-force", SIGNALS);
     // Whoever holds the lease is not asked.
     let setting = Running::start(station.io(&["set", "lamp red", "true"]));
@@ -306,7 +306,7 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
 // feature(signals): who may force what
 #[test]
 fn a_robot_file_may_refuse_forces() {
-    let _alone = alone();
+    let _shared = shared();
     let station = Station::start("io-closed", "[ipc]\nforce = false");
     let sentence =
         "forcing a signal: this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
@@ -350,7 +350,7 @@ fn the_terminals_of_the_station_show_their_values() {
 // feature(signals): the five sensors of a humanoid by name
 #[test]
 fn the_sensors_of_the_humanoid_are_there_by_name() {
-    let _alone = alone();
+    let _shared = shared();
     let socket = std::env::temp_dir().join(format!("onbeat-hum-{}", std::process::id())).join("h.sock");
     let mut command = onbeat();
     command.args(["run", "examples/humanoid-59.toml", "--for", "20s", "--json", "--period", "10ms"]);

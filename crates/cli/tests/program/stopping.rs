@@ -7,7 +7,7 @@ use ethercat::wire::frame::places;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::brake::frames;
-use crate::common::{Ran, Running, alone, await_cycles, onbeat, six_axis_with};
+use crate::common::{Ran, Running, await_cycles, onbeat, shared, six_axis_with};
 use crate::wire::SIX_AXIS;
 
 /// A run of a cycle every 10 ms, and where its frames are.
@@ -81,7 +81,7 @@ fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_sec
     let text = std::fs::read_to_string(&robot).expect("it was just written");
     std::fs::write(&robot, text.replace("frequency = 0.5 ", "frequency = 0.05 ")).expect("a file");
     let robot = robot.to_str().expect("UTF-8");
-    let _alone = alone();
+    let _shared = shared();
     let (one, two) = one_signal_and_two(robot);
     assert!(two <= 200, "{two} cycles after the second signal; {one} after only one");
 }
@@ -100,7 +100,7 @@ fn signals_that_end_programs_bring_the_axes_to_rest_first() {
         Signal::POWER,
         Signal::TERM,
     ];
-    let _alone = alone();
+    let _shared = shared();
     let start = |signal: &Signal| Slow::start(SIX_AXIS, &format!("signal-{}.pcapng", signal.as_raw()));
     let runs: Vec<_> = signals.iter().map(start).collect();
     for (run, signal) in runs.iter().zip(signals) {

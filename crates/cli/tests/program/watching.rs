@@ -11,7 +11,7 @@ use ipc::server::Builder;
 use ipc::state::{Signal, State};
 use rustix::fs::OFlags;
 
-use crate::common::{Running, alone, onbeat};
+use crate::common::{Running, onbeat, shared};
 use crate::signals::{Station, interrupt};
 
 /// Time a program may take to end, less than its cycle runs: the end of that would end it, too.
@@ -49,7 +49,7 @@ fn full_pipe() -> (File, Stdio) {
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
 #[test]
 fn watching_hears_a_stop_and_the_end_of_the_cycle_however_seldom_it_looks() {
-    let _alone = alone();
+    let _shared = shared();
     let station = Station::start("watch-seldom", "");
     let watch = || Running::start(station.io(&["watch", "lamp green", "--every", "999h"]));
     let (stopped, left) = (watch(), watch());
@@ -106,7 +106,7 @@ fn watching_values_is_silent_about_freshness() {
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
 #[test]
 fn a_reader_that_has_seen_enough_ends_what_is_watched_though_nothing_changes() {
-    let _alone = alone();
+    let _shared = shared();
     let station = Station::start("watch-head", "");
     let mut events = onbeat();
     events.args(["events", "--follow", "--json", "--cycle"]).arg(&station.socket);
@@ -125,7 +125,7 @@ fn a_reader_that_has_seen_enough_ends_what_is_watched_though_nothing_changes() {
 // feature(program): `io watch`, `io set` and `events --follow` hear a stop at once, end when nobody reads them, and are held up by no reader
 #[test]
 fn a_reader_that_takes_nothing_keeps_no_stop_from_being_heard_and_no_command_from_being_sent() {
-    let _alone = alone();
+    let _shared = shared();
     let station = Station::start("watch-full", "");
     for arguments in [&["watch"][..], &["watch", "--json"], &["list"]] {
         let (_reader, writer) = full_pipe();

@@ -2,11 +2,11 @@
 //! sockets, network namespaces made for the test.
 
 use std::process::{Child, Command, Stdio};
-use std::sync::MutexGuard;
+use std::sync::RwLockReadGuard;
 
 use testkit::{Side, Testbed};
 
-use crate::common::{Ran, alone, finished, onbeat, six_axis_with, undisturbed, undisturbed_with_losses};
+use crate::common::{Ran, finished, onbeat, shared, six_axis_with, undisturbed, undisturbed_with_losses};
 
 pub(crate) const SIX_AXIS: &str = "examples/six-axis.toml";
 
@@ -14,7 +14,7 @@ pub(crate) const SIX_AXIS: &str = "examples/six-axis.toml";
 pub(crate) struct Wire {
     pub(crate) testbed: Testbed,
     pub(crate) simulator: Child,
-    _alone: MutexGuard<'static, ()>,
+    _shared: RwLockReadGuard<'static, ()>,
 }
 
 impl Wire {
@@ -25,7 +25,7 @@ impl Wire {
 
     /// The same, with these arguments for the simulator.
     pub(crate) fn simulating(robot: &str, arguments: &[&str]) -> Option<Self> {
-        let alone = alone();
+        let shared = shared();
         let testbed = match Testbed::new() {
             Ok(testbed) => testbed,
             Err(skip) => {
@@ -42,7 +42,7 @@ impl Wire {
             .stderr(Stdio::null())
             .spawn()
             .expect("the simulator");
-        let wire = Self { testbed, simulator, _alone: alone };
+        let wire = Self { testbed, simulator, _shared: shared };
         wire.await_answer();
         Some(wire)
     }
@@ -139,7 +139,7 @@ fn sixty_four_drives_run_over_a_cable() {
 
 #[test]
 fn a_cable_with_nobody_at_the_end_says_what_to_check() {
-    let _alone = alone();
+    let _shared = shared();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),

@@ -18,8 +18,8 @@ pub(super) struct Cables {
     told: [bool; 2],
 }
 
-/// Interval of the looks: no cycle is without a frame for long, and nobody is kept busy.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Interval of the looks: a cycle of 1 ms is without a frame once or twice.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 impl Cables {
     /// Begins to look. The thread has the caller's priority, so it is called before that gets a real-time one.
