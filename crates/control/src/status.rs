@@ -57,6 +57,8 @@ pub struct SubDeviceStatus {
     pub missed: u32,
     /// It is not on the bus, and need not be.
     pub absent: bool,
+    /// It is there, and exchanges nothing while another of its group is absent.
+    pub waits: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
     /// AL status code (register 0x0134), read with it.
@@ -71,6 +73,7 @@ impl Default for SubDeviceStatus {
             exchanges: false,
             missed: 0,
             absent: false,
+            waits: false,
             al_status,
             al_status_code: AlStatusCode::default(),
         }
@@ -223,6 +226,7 @@ mod tests {
                     exchanges: number % 2 == 0,
                     missed: !number as u32,
                     absent: number % 3 == 0,
+                    waits: number % 5 == 0,
                     al_status: AlStatus::from_bits(number as u16 & 0x3F),
                     al_status_code: AlStatusCode(number as u16),
                 };

@@ -201,7 +201,8 @@ impl<L> Ended<L> {
         let command = self.command_lost.then_some(Finding::CommandLost);
         let axes = (0..reports.len()).filter_map(|axis| self.axis(axis, circumstances));
         // Those without process data stay in Op.
-        let silent = self.before_stop.sub_devices.iter().filter(|it| !it.exchanges && !it.absent);
+        let silent =
+            self.before_stop.sub_devices.iter().filter(|it| !it.exchanges && !it.absent && !it.waits);
         let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
         let lost = self.lost.map(|lost| Finding::BusLost { lost, all_out });
         let sub_devices = (0..self.before_stop.sub_devices.len()).filter_map(|position| {
@@ -285,7 +286,7 @@ fn stopped(
 
 fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option<Finding> {
     let it = &before_stop.sub_devices[position];
-    if it.absent {
+    if it.absent || it.waits {
         return None;
     }
     if let Some(cycles) = it.silent_for(period) {

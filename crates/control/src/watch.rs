@@ -140,11 +140,12 @@ impl BusWatch {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
             let exchanges = main_device.exchanged(position);
             let before = *lost_for;
-            let absent = sub_device.is_absent();
+            let waits = main_device.waits_for_its_group(position);
+            let absent = sub_device.is_absent() && !main_device.could_not_join(position);
             *lost_for = match before {
                 _ if exchanges || !in_op => 0,
                 // One that was told to be lost is told to be back, if it comes.
-                _ if absent => {
+                _ if absent || waits => {
                     if before >= TOLD_AFTER {
                         before
                     } else {
@@ -155,13 +156,14 @@ impl BusWatch {
             };
             *status = SubDeviceStatus {
                 exchanges,
-                missed: if absent { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
+                missed: if absent || waits { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
                 absent,
+                waits,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
             answers |= exchanges && has_process_data;
-            silent |= !exchanges && !absent;
+            silent |= !exchanges && !absent && !waits;
             if *lost_for == TOLD_AFTER && before < TOLD_AFTER {
                 tell(Happening::SubDeviceLost { position });
             } else if before >= TOLD_AFTER && exchanges {

@@ -1,8 +1,6 @@
 //! A drive that the bus may be without, in virtual time: absent at the start, it joins in operation, and its axis stays stopped until
 //! somebody resets it.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};

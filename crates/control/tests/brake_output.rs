@@ -1,7 +1,5 @@
 //! A brake on a terminal's digital output, seen at the terminal, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,5 @@
 //! Drives that brake or are halted by themselves, with a brake on a digital output, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;

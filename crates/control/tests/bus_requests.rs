@@ -1,8 +1,6 @@
 //! The bus of a running cycle asked by other programs, in virtual time: one service frame a cycle at most, and events with the
 //! cycles they happened in.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,5 @@
 //! The cycle follows the reference clock of a simulated bus, or steers it, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! The whole stack in virtual time: MainDevice, cycle and axes against simulated drives, the same every time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

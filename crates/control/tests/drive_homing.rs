@@ -1,7 +1,5 @@
 //! Drives that find their home by themselves, in virtual time: from the request to set-points in the cyclic mode again.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::f64::consts::TAU;
 use std::sync::atomic::AtomicBool;

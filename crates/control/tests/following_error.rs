@@ -1,7 +1,5 @@
 //! The drive's own following error (0x60F4), where it maps it: it counts beside the one that supervision computes, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::f64::consts::TAU;
 use std::sync::Arc;

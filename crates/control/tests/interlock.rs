@@ -1,7 +1,5 @@
 //! Digital inputs that stop axes or permit them to be enabled, down to simulated drives, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};

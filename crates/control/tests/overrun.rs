@@ -1,7 +1,5 @@
 //! A cycle that runs past its next release, under each policy: skipped, caught up with, or the end. In virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! A drive that loses its power while the cycle runs, in virtual time: its axis has forgotten its home, and goes on only if it is
 //! let.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

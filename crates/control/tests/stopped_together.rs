@@ -1,7 +1,5 @@
 //! Axes that are stopped with others, down to simulated drives, in virtual time: judged by what the drives take.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::f64::consts::TAU;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,7 +1,5 @@
 //! A stop is kept by supervision, whatever the controller does: judged by what the simulated drive took, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Homing, brakes and latched stops, down to simulated drives, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::brake::BrakeTimes;

@@ -1,7 +1,5 @@
 //! A touch probe of a drive, armed by a controller through signals, down to a simulated drive, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;

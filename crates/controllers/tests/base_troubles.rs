@@ -1,8 +1,6 @@
 //! Bases with hand-played axes: wheels that fail or report nothing, twists beyond the limits, and joints
 //! that are stopped.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand,

@@ -1,8 +1,6 @@
 //! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a twist they
 //! come to rest.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use control::controller::Freshness;
 use control::signal::Io;

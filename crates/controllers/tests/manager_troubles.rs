@@ -1,8 +1,6 @@
 //! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are blocked
 //! or pushed, and a cycle that is being stopped.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use control::controller::{AxisTarget, Controller, CycleInfo, Freshness};
 use control::signal::Io;

@@ -1,7 +1,5 @@
 //! Requests to a running cycle: enable, disable, switch, stop, home, reset.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use control::controller::{AxisTarget, Clamped, Freshness};
 use ethercat::cia402::{CyclicMode, State};

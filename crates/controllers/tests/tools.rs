@@ -1,7 +1,5 @@
 //! The tool of an arm under the controller manager, with hand-played axes: straight lines, changed targets, stops, drives that fall out.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use control::controller::{AxisTarget, Controller, Freshness};
 use ethercat::cia402::CyclicMode;

@@ -1,7 +1,5 @@
 //! Trajectories with simulated drives: followed, replaced, cancelled, given up, refused.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use ethercat::cia402::CyclicMode;
 use ipc::message::Rows;

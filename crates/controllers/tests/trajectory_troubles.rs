@@ -1,8 +1,6 @@
 //! Interrupted trajectories: axes that fail, starts that cannot be reached any more, orders that cancel
 //! others, and invalid points.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use control::controller::Controller;
 use ethercat::cia402::CyclicMode;

@@ -1,6 +1,6 @@
 //! Invalid controllers, bases, arms and interfaces: one sentence each, as for the rest of the file.
 
-mod support;
+use crate::support;
 
 use onbeat_robot::{BaseKind, ControllerKind, Homing, OnStale, RobotConfig};
 use support::spoiled;

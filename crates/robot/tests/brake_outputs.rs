@@ -1,7 +1,5 @@
 //! Brakes on digital outputs: assignment of outputs, and invalid outputs.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use onbeat_robot::{Axis, RobotConfig};
 

@@ -1,7 +1,5 @@
 //! `[cycle]` of a robot file: its keys and its profile.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

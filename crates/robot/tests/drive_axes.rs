@@ -1,7 +1,5 @@
 //! Several axes on one SubDevice: valid and invalid files.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use onbeat_robot::RobotConfig;
 use types::signal::Flow;

@@ -1,7 +1,5 @@
 //! Homing by drives that find their marks by themselves: valid and invalid settings.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use motion::{Radians, Seconds};
 use onbeat_robot::{Application, Homing, RobotConfig};

@@ -1,6 +1,4 @@
 //! The robot files of `examples/` describe the robots that they claim to.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use std::fs;
 
 use std::path::Path;

@@ -1,6 +1,4 @@
 //! Numbers beyond all reason in a robot file, and what its errors say of them.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use onbeat_robot::RobotConfig;
 
 /// Places of the numbers of a robot file: behind a space, a bracket or a comma, outside of quotes and comments.

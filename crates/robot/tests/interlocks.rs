@@ -1,6 +1,4 @@
 //! Interlocks in a robot file: valid and invalid ones.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use onbeat_robot::{InterlockKind, RobotConfig};
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");

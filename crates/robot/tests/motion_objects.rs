@@ -1,6 +1,4 @@
 //! Mapped objects that move or bound an axis: signals that only the axis writes, or the robot file once.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use onbeat_robot::RobotConfig;
 use types::Signal;
 use types::signal::Flow;

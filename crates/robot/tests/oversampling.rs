@@ -1,7 +1,5 @@
 //! Oversampling in a robot file: SYNC0 and SYNC1 of a factor, signals that are the samples of a channel.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,4 @@
 //! Peripherals in a robot file: valid and invalid ones.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use onbeat_robot::RobotConfig;
 
 /// Two drives that no controller turns.

@@ -1,6 +1,4 @@
 //! Sensors: signals that together are a measurement.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use onbeat_robot::{RobotConfig, SensorKind};
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");

@@ -1,6 +1,4 @@
 //! Signals in a robot file: valid and invalid ones.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use onbeat_robot::RobotConfig;
 use types::signal::{Flow, OnStale, OutputBehaviour, Scaling, Writer};

@@ -1,7 +1,5 @@
 //! Kinds of simulated SubDevices and their ESCs: valid and invalid settings.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod support;
+use crate::support;
 
 use onbeat_robot::{Application, EscKind, RobotConfig, TerminalModel};
 

@@ -1,6 +1,4 @@
 //! Axes that are stopped with others, in a robot file: valid ones and invalid ones.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 use onbeat_robot::RobotConfig;
 
 const TABLE: &str = include_str!("../../../examples/xy-table.toml");

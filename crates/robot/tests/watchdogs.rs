@@ -1,6 +1,6 @@
 //! Watchdogs in the robot file: of the bus, of a device, of one SubDevice.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

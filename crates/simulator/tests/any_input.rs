@@ -2,9 +2,7 @@
 //! target `simulator` searches for such input by coverage; this test draws it at random, the same on every
 //! run.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use bus::{echo, sii};
 use ethercat::link::Segment as _;

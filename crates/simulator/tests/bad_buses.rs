@@ -1,7 +1,7 @@
 //! Buses that differ from their description or refuse a request: one sentence with the place, the value
 //! expected, the value found and the remedy, and all SubDevices back in Init.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

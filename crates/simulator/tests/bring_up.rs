@@ -1,6 +1,6 @@
 //! Bring-up and shutdown of simulated segments by this MainDevice, in virtual time.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

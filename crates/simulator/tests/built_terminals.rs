@@ -1,7 +1,5 @@
 //! Terminals as they are built, on a bus: identity, SyncManagers and PDOs of their SIIs, and their values.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

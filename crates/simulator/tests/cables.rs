@@ -1,6 +1,6 @@
 //! Cables pulled and plugged, ports opened and closed (ETG.1000.4, 6.4 and 6.7).
 
-mod bus;
+use crate::bus;
 
 use bus::{Bus, echo};
 use ethercat::link::{End, Segment as _};

@@ -1,7 +1,5 @@
 //! Two required SubDevices that changed places while they had no power: both stay out, and are named.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::main_device::{BringUpPhase, Event, ExpectedIdentity, SubDeviceConfiguration};

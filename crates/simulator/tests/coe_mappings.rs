@@ -1,6 +1,6 @@
 //! PDO mappings known only to the object dictionary, and those that differ from their declaration.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! All datagram commands, with their working counters (ETG.1000.4, 5.4).
 
-mod bus;
+use crate::bus;
 
 use bus::{Bus, echo, sii};
 use ethercat::al::AlState;

@@ -1,7 +1,7 @@
 //! SubDevices whose EEPROM is blank, broken, stuck or endless, among intact ones: the others come up
 //! without delay, and the error names the SubDevice and its defect.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Faults on the cable, and the judgement over the counters of simulated SubDevices: it names the place.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,9 +1,7 @@
 //! Distributed clocks over a whole segment: measured, set and resulting times (ETG.1000.4, 6.12; ESC data
 //! sheet, section I, 9).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! Mailbox transfers that never finish, though each message is answered: they are aborted after a total
 //! time.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,8 +1,6 @@
 //! Kinds of ESCs: their registers and limits, and a MainDevice that gets to Op with each of them.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
-mod rig;
+use crate::bus;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Faults of the wire: frames are lost, delayed, duplicated and reordered. They cost a cycle at most, never
 //! the bus, and old data never counts as fresh.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Replies that are right now and then, so that no limit of one kind is ever reached: with the time-outs that everybody gets the
 //! bring-up is given up below ten seconds after it got further last, and says at whom and at what.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //! for. After permanent silence the bus is given up, with the time of the wait. Time in which the MainDevice's own thread did
 //! not run is no silence.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

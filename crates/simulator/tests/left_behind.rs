@@ -1,8 +1,8 @@
 //! Remains of other MainDevices: ports closed by one, and SubDevices in the middle of a change of state
 //! that a killed process requested. A new MainDevice takes over the bus from there.
 
-mod bus;
-mod rig;
+use crate::bus;
+use crate::rig;
 
 use std::time::Duration;
 

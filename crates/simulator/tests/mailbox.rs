@@ -1,8 +1,6 @@
 //! The mailbox on the wire: hand-over, counters, repeats, errors (ETG.1000.4, 5.6 and 6.10).
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use bus::{Bus, sii};
 use ethercat::al::AlState::{Init, PreOp};

@@ -1,6 +1,6 @@
 //! Mailbox services of the MainDevice: in PreOp, and in Op beside complete cycles.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

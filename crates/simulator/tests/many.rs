@@ -1,8 +1,6 @@
 //! Many SubDevices on one segment: a thousand come up, and those that rest answer as if they did not.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::cell::RefCell;
 use std::rc::Rc;

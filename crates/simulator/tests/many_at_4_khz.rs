@@ -1,7 +1,5 @@
 //! Sixty-four SubDevices at 4 kHz in virtual time, with mailbox traffic beside process data.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Faults on demand: changes to a segment while it runs.
 
-mod bus;
-mod rig;
+use crate::bus;
+use crate::rig;
 
 use bus::{Bus, echo};
 use ethercat::al::AlState::{Init, Op, PreOp, SafeOp};

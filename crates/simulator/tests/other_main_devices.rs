@@ -1,6 +1,6 @@
 //! Replies to another MainDevice, received as behind a switch: counted separately, reported once.
 
-mod rig;
+use crate::rig;
 
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{Configuration, Event, MainDevice};

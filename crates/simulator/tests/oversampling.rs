@@ -1,7 +1,5 @@
 //! Oversampling terminals on a bus: samples taken at the times of SYNC0, handed over with SYNC1, as many as the configuration says.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Process data of a few bits in shared bytes of a datagram: the same values by name, and nobody disturbs a neighbour's bits.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,7 @@
 //! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames, with the
 //! SIIs of real devices, and with a SubDevice that fails.
 
-mod rig;
+use crate::rig;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;

@@ -1,7 +1,6 @@
 //! Applications built from the SII images of real devices.
 
-#[path = "rig/real.rs"]
-mod real;
+use crate::rig::real;
 
 use ethercat::al::AlState;
 use ethercat::sdo_abort::AbortCode;

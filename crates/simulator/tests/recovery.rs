@@ -1,6 +1,6 @@
 //! SubDevices that leave Op, or vanish and come back, are brought to Op again while the others stay there.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Registers of an ESC that reach beyond one access: write protection by frames, temporary loops, PHYs and LEDs on a bus.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use core::time::Duration;
 

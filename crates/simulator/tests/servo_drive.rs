@@ -1,7 +1,7 @@
 //! Servo drives behind their ESCs: mapped anew over the mailbox, enabled and moved over process data, and
 //! their reaction when frames stop.
 
-mod bus;
+use crate::bus;
 
 use bus::Bus;
 use ethercat::al::AlState::{Op, PreOp, SafeOp};

@@ -1,9 +1,7 @@
 //! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the images of
 //! real SubDevices where they are available.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};

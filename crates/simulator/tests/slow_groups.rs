@@ -1,7 +1,5 @@
 //! Process data that is exchanged every few cycles beside that of every cycle.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::sync::{Arc, Mutex};
 

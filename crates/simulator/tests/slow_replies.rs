@@ -1,8 +1,6 @@
 //! Replies that take longer than they are waited for at first: a large bus, or a machine that does much else.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

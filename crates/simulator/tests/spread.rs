@@ -1,7 +1,7 @@
 //! Commands reach the other SubDevices: a short working counter costs only the inputs of the missing ones,
 //! from the next cycle on.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! EtherCAT state machine as seen by a MainDevice (ETG.1000.6, 6.4; ETG.1020).
 
-mod bus;
+use crate::bus;
 
 use bus::{Bus, Echo, echo, sii};
 use ethercat::al::AlState::{self, Bootstrap, Init, Op, PreOp, SafeOp};

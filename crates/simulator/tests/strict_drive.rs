@@ -1,7 +1,5 @@
 //! A servo drive whose tolerance of late frames is that of real ones, before a MainDevice.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up in the order of the
 //! cable, reports the place, and its clocks are right.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! SYNC0 and SYNC1 of several SubDevices, and their latch inputs, as a MainDevice sets them up.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Supervision of SYNC0 and process data in a SubDevice (ETG.1020, 13): which settings it refuses, and what takes it from Op.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};

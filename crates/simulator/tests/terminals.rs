@@ -1,7 +1,5 @@
 //! Analogue outputs and inputs, encoders, a force-torque sensor: their SIIs, and their values on a bus.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use ethercat::pdo::{PdoField, PdoMapping};
 use ethercat::sii::Identity;

@@ -1,9 +1,7 @@
 //! Time of a frame through 64 SubDevices: printed, not asserted. A meaningful number needs
 //! `cargo test --release -p onbeat-simulator --test throughput -- --nocapture`.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod bus;
+use crate::bus;
 
 use core::time::Duration;
 use std::time::Instant as Stopwatch;

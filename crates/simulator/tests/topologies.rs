@@ -1,6 +1,6 @@
 //! Trees, and the common time in them: delays equal those of the cables, clocks agree, SYNC0 on the grid.
 
-mod rig;
+use crate::rig;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

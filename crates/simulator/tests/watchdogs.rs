@@ -1,6 +1,6 @@
 //! Watchdogs as configured: written, read back, and their effect on a drive without outputs.
 
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Each kind of SubDevice after a long rest, in bring-up and in Op: it hears whatever is asked of it, and the MainDevice hears of it.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-mod rig;
+use crate::rig;
 
 use std::time::Duration;
 

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use report::Report;
+use report::{Report, timed};
 
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
@@ -100,11 +100,11 @@ fn test(root: &Path, report: &mut Report) {
     tests::all(root, report);
     // What is not timed goes beside the machine whose clock counts instructions.
     std::thread::scope(|scope| {
-        let virtual_time = scope.spawn(|| rt::virtual_time(root));
+        let virtual_time = scope.spawn(|| timed(|| rt::virtual_time(root)));
         proofs::all(root, report);
         fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
         match virtual_time.join() {
-            Ok((step, took, outcome)) => report.record(step, took, outcome),
+            Ok((took, outcome)) => report.record("rt virtual time", took, outcome),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     });

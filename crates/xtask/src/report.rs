@@ -24,6 +24,13 @@ impl Outcome {
     }
 }
 
+/// Duration and outcome of work that goes on beside a step, for [`Report::record`].
+pub(crate) fn timed(work: impl FnOnce() -> Outcome) -> (Duration, Outcome) {
+    let start = Instant::now();
+    let outcome = work();
+    (start.elapsed(), outcome)
+}
+
 /// Outcomes of one `cargo xtask` command.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -34,9 +41,8 @@ impl Report {
     /// Runs one step, announced by name.
     pub(crate) fn step(&mut self, name: &str, work: impl FnOnce() -> Outcome) {
         println!("\n=== {name}");
-        let start = Instant::now();
-        let outcome = work();
-        self.record(name, start.elapsed(), outcome);
+        let (took, outcome) = timed(work);
+        self.record(name, took, outcome);
     }
 
     /// Records a step that ran elsewhere, such as beside another one.

@@ -2,7 +2,8 @@
 
 mod workspace;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -88,5 +89,23 @@ fn a_package_holds_its_sources_and_nothing_else() {
             .filter(|file| !tops.contains(file) && !known.iter().any(|folder| file.starts_with(folder)))
             .collect();
         assert!(strange.is_empty(), "{name}: {strange:?}");
+    }
+}
+
+/// Where tests are modules of one program, a file that it does not name would never run.
+#[test]
+fn every_file_of_tests_is_in_a_program() {
+    for package in packages() {
+        let manifest = Path::new(text(&package, "manifest_path"));
+        let folder = manifest.parent().expect("a folder").join("tests");
+        let targets = package["targets"].as_array().expect("targets");
+        let programs: Vec<PathBuf> = targets.iter().map(|it| PathBuf::from(text(it, "src_path"))).collect();
+        let main = fs::read_to_string(folder.join("main.rs")).unwrap_or_default();
+        for file in fs::read_dir(&folder).into_iter().flatten().flatten().map(|it| it.path()) {
+            let stem = file.file_stem().and_then(|it| it.to_str()).expect("UTF-8");
+            let is_source = file.extension().is_some_and(|it| it == "rs");
+            let is_named = main.lines().any(|line| line == format!("mod {stem};"));
+            assert!(!is_source || is_named || programs.contains(&file), "{} never runs", file.display());
+        }
     }
 }

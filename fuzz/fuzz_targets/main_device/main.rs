@@ -81,11 +81,11 @@ fn configuration(settings: u8) -> Configuration {
 
 /// Without cycles until all are there, or until it is given up.
 fn up_to_pre_op(wire: &mut Wire<'_>) {
-    let since = wire.now;
+    let since = wire.awake();
     while wire.main_device.phase() < BringUpPhase::PreOp {
         wire.pump();
         keeps_going(wire);
-        assert!(wire.now.since(since) < LONGEST_BRING_UP, "always a little further, for ever");
+        assert!(wire.awake() - since < LONGEST_BRING_UP, "always a little further, for ever");
     }
     assert!(!wire.calm || wire.main_device.phase() == BringUpPhase::PreOp, "true replies, and no PreOp");
 }
@@ -106,7 +106,7 @@ fn run(wire: &mut Wire<'_>) {
 
 /// Every request is answered, or given up.
 fn serve_requests(wire: &mut Wire<'_>) {
-    let (mut left, mut waited) = (wire.requests, wire.now);
+    let (mut left, mut waited) = (wire.requests, wire.awake());
     while wire.requests > 0 {
         if wire.main_device.phase() == BringUpPhase::Op {
             _ = wire.cycle(PERIOD)
@@ -114,10 +114,10 @@ fn serve_requests(wire: &mut Wire<'_>) {
             wire.pump()
         }
         if wire.requests != left {
-            (left, waited) = (wire.requests, wire.now);
+            (left, waited) = (wire.requests, wire.awake());
         }
         assert!(
-            wire.now.since(waited) < LONGEST,
+            wire.awake() - waited < LONGEST,
             "a mailbox request that is neither answered nor given up"
         );
     }

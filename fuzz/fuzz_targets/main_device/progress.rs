@@ -13,23 +13,24 @@ use ethercat::wire::{Command, Frame};
 #[derive(Debug)]
 pub(crate) struct Progress {
     phase: BringUpPhase,
-    since: Instant,
+    /// When, by [`Self::awake`].
+    since: Duration,
     /// Requests of this phase.
     asked: BTreeSet<u64>,
     /// Frames since then that asked for nothing new.
     repeated: u32,
-    /// The longest time since then that the host stood still: nothing can be given up meanwhile.
-    stall: Duration,
+    /// Time that the host stood still: nothing can be given up meanwhile.
+    stalls: Duration,
 }
 
 impl Progress {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             phase: BringUpPhase::Scan,
-            since: now,
+            since: now.since(Instant::EPOCH),
             asked: BTreeSet::new(),
             repeated: 0,
-            stall: Duration::ZERO,
+            stalls: Duration::ZERO,
         }
     }
 
@@ -62,12 +63,17 @@ impl Progress {
     }
 
     pub(crate) fn stalled(&mut self, time: Duration) {
-        self.stall = self.stall.max(time);
+        self.stalls += time;
     }
 
-    /// Time without any, unless the host stood still.
+    /// Time in which the host did not stand still.
+    pub(crate) fn awake(&self, now: Instant) -> Duration {
+        now.since(Instant::EPOCH).saturating_sub(self.stalls)
+    }
+
+    /// Time without any, in which the host did not stand still.
     pub(crate) fn missing_for(&self, now: Instant) -> Duration {
-        now.since(self.since).saturating_sub(self.stall)
+        self.awake(now).saturating_sub(self.since)
     }
 
     /// True if it has waited for long already.
@@ -76,7 +82,7 @@ impl Progress {
     }
 
     fn made(&mut self, now: Instant) {
-        (self.since, self.repeated, self.stall) = (now, 0, Duration::ZERO);
+        (self.since, self.repeated) = (self.awake(now), 0);
     }
 }
 

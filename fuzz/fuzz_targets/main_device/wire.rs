@@ -84,6 +84,11 @@ impl<'a> Wire<'a> {
         }
     }
 
+    /// Time in which the host did not stand still.
+    pub(crate) fn awake(&self) -> Duration {
+        self.progress.awake(self.now)
+    }
+
     /// Sends and receives without cycles until the next thing is due.
     pub(crate) fn pump(&mut self) {
         self.transmit();

@@ -139,7 +139,7 @@ fn latches(place: &Place, json: bool) -> Result<(), Failure> {
 }
 
 /// Exit code where something was found.
-const FINDINGS: u8 = 3;
+pub(crate) const FINDINGS: u8 = 3;
 
 /// Cursor to the beginning, and all behind it away (ECMA-48).
 const CLEAR_SCREEN: &str = "\x1b[H\x1b[J";

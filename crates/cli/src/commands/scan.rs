@@ -8,13 +8,15 @@ use ipc::bus::BusStatus;
 use onbeat::sub_devices::Described;
 
 use crate::bus::{ToolBus, Where};
+use crate::commands::diag::FINDINGS;
 use crate::failure::Failure;
 use crate::output;
 use crate::words::bus_status;
 use crate::words::sub_devices::drawing;
 
 /// The bus is brought to PreOp, shown, and brought back to Init. One that another MainDevice runs is left alone, unless
-/// it is to be taken over; one that a running cycle of ours has is asked through that cycle, which goes on.
+/// it is to be taken over; one that a running cycle of ours has is asked through that cycle, which goes on. Exit code 0 where all
+/// are well, 3 where one has a defect, or exchanges no process data with the cycle.
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
     /// Robot file that says what should be there; simulated without --iface
@@ -47,7 +49,14 @@ impl Scan {
             json(&found, status.as_ref())?
         } else {
             self.text(&found, status.as_ref())
-        })
+        })?;
+        let has_defects = found.iter().any(|it| !it.object.remarks.is_empty());
+        // A lost frame is no defect.
+        let lacks_data = |status: &BusStatus| status.sub_devices.iter().any(|it| it.missed > 2);
+        match has_defects || status.as_ref().is_some_and(lacks_data) {
+            true => Err(Failure::silent(FINDINGS)),
+            false => Ok(()),
+        }
     }
 
     fn text(&self, found: &[Described], status: Option<&BusStatus>) -> String {

@@ -112,6 +112,21 @@ fn another_identity_in_place_of_a_drive_is_refused_by_a_run() {
     assert!(ran.code != Some(1), "{}", ran.stderr);
 }
 
+// feature(program): `scan` ends with 3 where a SubDevice has a defect, as `diag` does
+#[test]
+fn a_scan_that_finds_a_spoilt_sii_shows_all_and_ends_with_3() {
+    let Some(simulator) = Simulator::of("spoilt") else { return };
+    simulator.take("sii cut drive-2 10");
+    for arguments in [&["scan"][..], &["scan", "--json"]] {
+        let ran = simulator.wire.onbeat(arguments);
+        assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("it stays in Init, unconfigured"), "{}", ran.stdout);
+        assert!(ran.stderr.is_empty(), "{}", ran.stderr);
+    }
+    simulator.take("sii restore drive-2");
+    assert_eq!(simulator.wire.onbeat(&["scan"]).code, Some(0));
+}
+
 // feature(program): `onbeat fault` has faults take place on the simulated bus of a `run --control NAME`
 #[test]
 fn faults_are_sent_to_the_simulated_bus_of_a_run() {
@@ -226,6 +241,38 @@ fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
         rest = &rest[at..];
     }
     assert!(!rest.contains("without process data"), "{rest}");
+}
+
+// feature(program): of a group that cannot join, the SubDevice that keeps it out is named, and no other
+#[test]
+fn of_a_group_that_cannot_join_the_culprit_is_named_and_none_of_its_mates() {
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let all = "count = 6\ndevice = \"servo\"\n";
+    let one = |number: u32| {
+        format!(
+            "\n[[bus.sub_device]]\nname = \"drive-{number}\"\ndevice = \"servo\"\nalias = {number}\n\
+             presence = \"hot_connect\"\ngroup = \"pair\"\n"
+        )
+    };
+    let last = format!("count = 4\ndevice = \"servo\"\n{}{}", one(5), one(6));
+    let robot = file("group.toml", &text.replace(all, &last));
+    let script = file("group.txt", "0s power off drive-5\n1s sii cut drive-6 150\n1.2s power on drive-5\n");
+    let [robot, script] = [&robot, &script].map(|it| it.to_str().expect("UTF-8"));
+    let ran = run(&["run", robot, "--cycles", "4000", "--no-ipc", "--json", "--faults", script]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    let of_the_bus: Vec<&str> = end["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter(|it| it["code"] == 4)
+        .filter_map(|it| it["sentence"].as_str())
+        .collect();
+    assert!(
+        matches!(of_the_bus[..], [it] if it.starts_with("SubDevice 5 \"drive-6\" ended in ")),
+        "{of_the_bus:?}"
+    );
+    assert!(!ran.stderr.contains("no process data of SubDevice 4"), "{}", ran.stderr);
 }
 
 // feature(program): a script of faults is checked whole before the first frame, and plays in `simulate` and `run`

@@ -120,7 +120,8 @@ impl Axis {
 
     pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
         let sub_device = main_device.sub_devices().get(self.sub_device);
-        report.absent = sub_device.is_some_and(SubDevice::is_absent);
+        report.absent = sub_device.is_some_and(SubDevice::is_absent)
+            || main_device.waits_for_its_group(self.sub_device);
         report.measures_torque = self.inputs.torque.is_some();
         report.homed = self.home.is_homed();
         report.homing = self.drive.is_homing() || self.searching.is_some();

@@ -15,8 +15,8 @@ use onbeat_control::controller::AxisReport;
 use simulator::application::servo::ServoDrive;
 use simulator::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
 
-use crate::cell::{Cell, Fault, Phase};
-use crate::robot::{COUNTS_PER_RADIAN, RATED_TORQUE, Report};
+use super::cell::{Cell, Fault, Phase};
+use super::robot::{COUNTS_PER_RADIAN, RATED_TORQUE, Report};
 use crate::support::PERIOD;
 
 /// Statusword, position, velocity, torque, mode: as `robot::mapping` has them.

@@ -12,11 +12,11 @@ use onbeat_control::cycle::Ended;
 use onbeat_control::verdict::{COULD_NOT_RUN, Circumstances, Finding};
 use simulator::application::servo::{ServoRecord, Taken};
 
-use crate::cell::{Cell, Fault, Phase};
-use crate::exchange;
-use crate::robot::{COUNTS_PER_RADIAN, Report};
+use super::cell::{Cell, Fault, Phase};
+use super::exchange;
+use super::robot::{COUNTS_PER_RADIAN, Report};
+use super::wire::Wire;
 use crate::support::PERIOD;
-use crate::wire::Wire;
 
 /// The limits of the axes.
 const STEP: f64 = 0.05;

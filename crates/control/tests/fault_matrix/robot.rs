@@ -30,11 +30,11 @@ use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 
-use crate::cell::{Cell, Fault, Phase};
-use crate::exchange::{Counting, Exchange, Newest, Shown};
-use crate::judge::{self, Outcome, Run};
+use super::cell::{Cell, Fault, Phase};
+use super::exchange::{Counting, Exchange, Newest, Shown};
+use super::judge::{self, Outcome, Run};
+use super::wire::{Progress, Wire};
 use crate::support::{PERIOD, supervised};
-use crate::wire::{Progress, Wire};
 
 /// The last one follows velocities; the first one homes.
 const MODES: [CyclicMode; 3] = [CyclicMode::Position, CyclicMode::Position, CyclicMode::Velocity];

@@ -9,9 +9,9 @@ use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
 use simulator::Segment;
 
-use crate::robot::configuration;
+use super::robot::configuration;
+use super::wire::ROUND_TRIP;
 use crate::support::PERIOD;
-use crate::wire::ROUND_TRIP;
 
 /// Its source address, as it sends it.
 pub(crate) const SOURCE: MacAddress = MacAddress([0x20; 6]);

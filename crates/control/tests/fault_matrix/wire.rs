@@ -16,9 +16,9 @@ use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::link::Link;
 use simulator::Segment;
 
-use crate::cell::{Cell, Fault, Phase};
-use crate::exchange::{Newest, Shown, gives_inputs};
-use crate::second::SecondMaster;
+use super::cell::{Cell, Fault, Phase};
+use super::exchange::{Newest, Shown, gives_inputs};
+use super::second::SecondMaster;
 
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);

@@ -24,7 +24,7 @@ use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 
-use crate::judge::{COUNTS_PER_RADIAN, JERK, STEP};
+use super::judge::{COUNTS_PER_RADIAN, JERK, STEP};
 use crate::support::{PERIOD, cycle_of, supervised};
 
 /// Which way frames are lost, or that none is while the host stands still.

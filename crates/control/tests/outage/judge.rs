@@ -9,7 +9,7 @@ use motion::supervision::{AfterOutage, StopReason};
 use onbeat_control::cycle::FrameOrder;
 use simulator::application::servo::Taken;
 
-use crate::bench::{Case, Fault, Outcome, Sent, UNTIL_RESET, play};
+use super::bench::{Case, Fault, Outcome, Sent, UNTIL_RESET, play};
 use crate::support::PERIOD;
 
 pub(crate) const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;

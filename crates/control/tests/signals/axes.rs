@@ -12,7 +12,7 @@ use simulator::application::servo::default_mapping;
 use types::signal::{Flow, OnStale, OutputBehaviour};
 use types::{Value, ValueType};
 
-use crate::rig::{Outside, cycle, signal, signals};
+use super::rig::{Outside, cycle, signal, signals};
 use crate::support::{IpcFolder, ipc_with, rules, supervised};
 
 /// Enables the axis and watches its controlword.

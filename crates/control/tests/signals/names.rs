@@ -9,9 +9,9 @@ use onbeat_control::stop::StopHandle;
 use types::signal::{Flow, OutputBehaviour};
 use types::{Signal, Value, ValueType};
 
-use crate::rig::{ANALOGUE, LAMPS, configured, cycle, signal};
+use super::rig::{ANALOGUE, LAMPS, configured, cycle, signal};
+use super::with_outside;
 use crate::support::PERIOD;
-use crate::with_outside;
 
 /// Two lamps and two levels by one name each.
 fn arrays() -> Vec<Signal> {

@@ -56,6 +56,21 @@ impl MainDevice {
         }
     }
 
+    /// True while the SubDevice at `position` is there and another of its group is absent: it exchanges nothing, and nobody
+    /// waits for it.
+    #[must_use]
+    pub fn waits_for_its_group(&self, position: usize) -> bool {
+        self.cycle.waits(position)
+    }
+
+    /// True if the SubDevice at `position` is on the bus, need not be, and could not be brought to Op: it is tried again, or left
+    /// alone ([`Event::NotRecovered`]). [`SubDevice::is_absent`] until it is in Op.
+    #[must_use]
+    pub fn could_not_join(&self, position: usize) -> bool {
+        let is_absent = self.sub_devices.get(position).is_some_and(SubDevice::is_absent);
+        is_absent && self.recovery.has_failed(position)
+    }
+
     /// True if the SubDevice at `position` is not on the bus, as far as is known.
     pub(super) fn is_gone(&self, position: u16) -> bool {
         let is_absent = self.sub_devices.get(usize::from(position)).is_some_and(SubDevice::is_absent);

@@ -43,8 +43,8 @@ pub(super) struct Cyclic {
     number: u64,
     /// Chunks that are exchanged in this cycle, if not all are.
     due: Vec<bool>,
-    /// Of each group: inputs of all fresh, outputs of all taken.
-    groups: Vec<[bool; 2]>,
+    /// Of each group: inputs of all fresh, outputs of all taken, nobody absent.
+    groups: Vec<[bool; 3]>,
     /// Cycles are being made.
     pub(super) running: bool,
     /// Datagrams of this cycle still to be sent: first those that ride along.
@@ -90,6 +90,8 @@ struct Member {
     fresh: bool,
     /// Its outputs were taken.
     taken: bool,
+    /// It is there, and another of its group is not.
+    waits: bool,
 }
 
 /// Inputs of one SubDevice that take more than one datagram.
@@ -133,7 +135,7 @@ impl Cyclic {
         self.has_cut = self.members.iter().any(|it| it.is_cut);
         self.has_slow = self.members.iter().any(|it| it.every > 1);
         self.due = vec![true; self.received.len()];
-        self.groups = vec![[false; 2]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
+        self.groups = vec![[false; 3]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
     }
 
@@ -194,6 +196,11 @@ impl Cyclic {
     /// True if the outputs of the SubDevice at `position` were taken in the cycle that has ended, and its group's.
     pub(super) fn is_taken(&self, position: usize) -> bool {
         self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.taken))
+    }
+
+    /// True if the SubDevice at `position` is there, and another of its group is absent.
+    pub(super) fn waits(&self, position: usize) -> bool {
+        self.absent > 0 && self.members.get(position).is_some_and(|it| it.waits)
     }
 
     /// A reply came that is late or a duplicate: its request may have opened buffers.
@@ -308,19 +315,22 @@ impl Cyclic {
                 }
             }
         }
-        self.groups.fill([true; 2]);
+        self.groups.fill([true; 3]);
         let mut all = true;
         for it in &mut self.members {
             it.fresh = it.is_complete && (!it.is_cut || it.closed_before && undisturbed);
             all &= it.is_absent || it.fresh && it.taken;
             if let Some(group) = it.group {
-                let [fresh, taken] = &mut self.groups[usize::from(group)];
-                (*fresh, *taken) = (*fresh && it.fresh, *taken && it.taken);
+                let [fresh, taken, whole] = &mut self.groups[usize::from(group)];
+                (*fresh, *taken, *whole) =
+                    (*fresh && it.fresh, *taken && it.taken, *whole && !it.is_absent);
             }
         }
         for it in &mut self.members {
             if let Some(group) = it.group {
-                [it.fresh, it.taken] = self.groups[usize::from(group)];
+                let whole;
+                [it.fresh, it.taken, whole] = self.groups[usize::from(group)];
+                it.waits = !it.is_absent && !whole;
             }
         }
         all

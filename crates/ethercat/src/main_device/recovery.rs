@@ -205,6 +205,12 @@ impl Recovery {
         self.members.get(usize::from(position)).is_none_or(|it| it.standing == Standing::InOp)
     }
 
+    /// True if the SubDevice at `position` is there, and a way to Op has failed.
+    pub(super) fn has_failed(&self, position: usize) -> bool {
+        let member = self.members.get(position);
+        member.is_some_and(|it| it.tries > 0 && !matches!(it.standing, Standing::InOp | Standing::Lost))
+    }
+
     /// True if the SubDevice at `position` is being brought back now.
     pub(super) fn is_under_way(&self, position: u16) -> bool {
         let member = self.members.get(usize::from(position));

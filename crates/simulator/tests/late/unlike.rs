@@ -188,3 +188,31 @@ fn a_group_is_told_as_a_whole() {
         }
     }
 }
+
+/// Of a group one is not what was described: it could not join, the other waits for it and is nobody's fault.
+#[test]
+fn of_a_group_with_one_that_is_refused_the_other_waits() {
+    let wrong = SubDeviceConfiguration {
+        startup: vec![StartupSdo { index: 0x7FFF, sub_index: 0, complete_access: false, data: vec![8] }],
+        ..hot("screwdriver", 2, None, Some("tool"))
+    };
+    let configuration =
+        described(vec![required("first", 1), hot("gripper", 1, Some(77), Some("tool")), wrong]);
+    let segment = Segment::new(vec![device(1, 0), device(1, 77), device(2, 0)]);
+    let mut rig = in_op(configuration, segment, &[1, 2]);
+    let told = |rig: &Rig| {
+        [1, 2].map(|it| (rig.main_device.waits_for_its_group(it), rig.main_device.could_not_join(it)))
+    };
+    assert_eq!(told(&rig), [(false, false); 2], "both are absent");
+    [1, 2].into_iter().for_each(|it| assert!(rig.segment.power_on(it)));
+    for _ in 0..SOON {
+        rig.cycle();
+    }
+    assert_eq!(told(&rig), [(true, false), (false, true)], "{:?}", rig.events);
+    assert_eq!([0, 1, 2].map(|it| rig.main_device.exchanged(it)), [true, false, false]);
+    [2, 1].into_iter().for_each(|it| assert!(rig.segment.power_off(it)));
+    for _ in 0..300 {
+        rig.cycle();
+    }
+    assert_eq!(told(&rig), [(false, false); 2], "{:?}", rig.events);
+}

@@ -8,18 +8,16 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// Runs one step: a mobile base with its sensors, and an arm, each down to simulated drives and devices.
-pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
-    report.step("judge cyclonedds", || {
-        let python = match setup::python_with_cyclone(root) {
-            Ok(python) => python,
-            Err(why) => return Outcome::Skipped(why),
-        };
-        let mut judge = in_a_network_of_its_own();
-        judge.arg(python).arg(root.join("peers/cyclone_judge.py"));
-        judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
-        command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
-    });
+/// Judges a mobile base with its sensors, and an arm, each down to simulated drives and devices.
+pub(super) fn judge(root: &Path, onbeat: &Path) -> Outcome {
+    let python = match setup::python_with_cyclone(root) {
+        Ok(python) => python,
+        Err(why) => return Outcome::Skipped(why),
+    };
+    let mut judge = in_a_network_of_its_own();
+    judge.arg(python).arg(root.join("peers/cyclone_judge.py"));
+    judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
+    command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
 /// Decodes and encodes the messages of the golden file with the definitions included in `rosbags`.

@@ -24,12 +24,10 @@ mod qmp;
 mod two_cpus;
 mod virtual_time;
 
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use crate::command;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, timed};
 use guest::Image;
+use std::path::Path;
 
 /// Judge of one guest.
 type Judge = fn(&Path, &Image) -> Result<(), String>;
@@ -60,11 +58,7 @@ pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Repor
     });
     let Some(image) = image else { return };
     let wanted = || GUESTS.iter().filter(|(name, ..)| wanted(name));
-    let judged = |judge: &Judge| {
-        let start = Instant::now();
-        let outcome = twice(|| judge(root, &image));
-        (start.elapsed(), outcome)
-    };
+    let judged = |judge: &Judge| timed(|| twice(|| judge(root, &image)));
     std::thread::scope(|scope| {
         // What they answer is judged, and not when.
         let untimed = wanted().filter(|(name, ..)| UNTIMED.contains(name));
@@ -91,12 +85,9 @@ const UNTIMED: [&str; 2] = ["cards", "interfaces"];
 /// Name of the guest whose clock counts instructions: what runs beside it does not change its times.
 pub(crate) const VIRTUAL: &str = "virtual-time";
 
-/// Runs that guest as a step beside others.
-pub(crate) fn virtual_time(root: &Path) -> (&'static str, Duration, Outcome) {
-    let start = Instant::now();
-    let outcome =
-        prepare(root).map_or_else(|lack| lack, |image| twice(|| virtual_time::judge(root, &image)));
-    ("rt virtual time", start.elapsed(), outcome)
+/// Runs that guest.
+pub(crate) fn virtual_time(root: &Path) -> Outcome {
+    prepare(root).map_or_else(|lack| lack, |image| twice(|| virtual_time::judge(root, &image)))
 }
 
 /// Fetches the kernel and builds our programs for it, unless both are there.

@@ -17,10 +17,7 @@
 //! * the run ends in bounded time.
 //!
 //! `ONBEAT_MATRIX=write` writes the table anew; `ONBEAT_SEED=N` draws other faults and compares outcomes by their exit codes only.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod cell;
 mod exchange;

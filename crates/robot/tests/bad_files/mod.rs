@@ -2,8 +2,7 @@
 //! remedy.
 
 mod bus;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use onbeat_robot::RobotConfig;
 use support::spoiled;

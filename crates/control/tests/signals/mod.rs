@@ -1,11 +1,7 @@
 //! Process data by name, down to simulated terminals and a drive, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 mod axes;
 mod names;
 mod rig;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

@@ -2,8 +2,7 @@
 
 mod clocks;
 mod refusals;
-#[path = "../rig/mod.rs"]
-mod rig;
+use crate::rig;
 mod unlike;
 
 use std::time::Duration;

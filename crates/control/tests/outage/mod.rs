@@ -1,8 +1,5 @@
 //! Frames that are lost, and a host that stands still, judged by what left on the wire and what the simulated drive took.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod bench;
 mod judge;

@@ -1,9 +1,6 @@
 //! A controller in a process of its own, in virtual time: answers that come in time, late, never, twice, torn, or are wild.
-#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
-
 mod fake;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;

@@ -1,0 +1,25 @@
+//! Cycles of simulated drives, in virtual time. What counts allocations or runs in real time is a program of its own.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod absent;
+mod brake_output;
+mod braking_drives;
+mod bus_requests;
+mod clock_lock;
+mod cycle;
+mod drive_homing;
+mod external;
+mod fault_matrix;
+mod following_error;
+mod interlock;
+mod outage;
+mod overrun;
+mod power_loss;
+mod ring;
+mod several_axes;
+mod signals;
+mod stopped_together;
+mod stopping;
+mod supervision;
+mod support;
+mod touch_probe;

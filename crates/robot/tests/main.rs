@@ -1,0 +1,22 @@
+//! Robot files: what they describe, and the sentences about bad ones.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod any_text;
+mod bad_bodies;
+mod bad_files;
+mod brake_outputs;
+mod cycle;
+mod drive_axes;
+mod drive_homing;
+mod examples;
+mod huge_numbers;
+mod interlocks;
+mod motion_objects;
+mod oversampling;
+mod peripherals;
+mod sensors;
+mod signals;
+mod simulated_kinds;
+mod stops;
+mod support;
+mod watchdogs;
