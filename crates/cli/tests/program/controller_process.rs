@@ -10,7 +10,7 @@ use ipc::controller::DriveRequest;
 use ipc::units::{Radians, RadiansPerSecond};
 use types::CyclicMode;
 
-use crate::common::{Running, file, onbeat, run, shared};
+use crate::common::{Running, alone, file, onbeat, run_alone};
 
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir()
@@ -59,7 +59,7 @@ fn control(ipc: &Path) {
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
-    let _shared = shared();
+    let _alone = alone();
     for json in [true, false] {
         let ipc = socket("moves");
         let rest: &[&str] = if json { &["--cycles", "1500", "--json"] } else { &["--cycles", "700"] };
@@ -83,7 +83,7 @@ fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
-    let ran = run(&[
+    let ran = run_alone(&[
         "run",
         "examples/six-axis.toml",
         "--controller",
@@ -103,7 +103,7 @@ fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says_so() {
-    let _shared = shared();
+    let _alone = alone();
     let text = include_str!("../../../../examples/six-axis.toml");
     let from = text.find("[controller]").expect("a controller");
     let external = "[controller]\nkind = \"external\"\ndeadline = \"600us\"\nmax_late = 20\n";
@@ -148,13 +148,13 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
 
 #[test]
 fn what_cannot_be_is_one_sentence() {
-    let ran = run(&["run", "examples/six-axis.toml", "--controller", "external", "--no-ipc"]);
+    let ran = run_alone(&["run", "examples/six-axis.toml", "--controller", "external", "--no-ipc"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     let text = include_str!("../../../../examples/six-axis.toml");
     let from = text.find("[controller]").expect("a controller");
     let path =
         file("external-no-ipc.toml", &format!("{}[controller]\nkind = \"external\"\n", &text[..from]));
-    let ran = run(&["run", path.to_str().expect("UTF-8"), "--no-ipc"]);
+    let ran = run_alone(&["run", path.to_str().expect("UTF-8"), "--no-ipc"]);
     assert_eq!(
         ran.stderr.lines().last(),
         Some(

@@ -35,8 +35,11 @@ pub struct SimulatedLink<S> {
     free: Vec<Box<Buffer>>,
     shared: Arc<Shared>,
     control: SegmentControl<S>,
-    thread: Option<JoinHandle<S>>,
+    thread: Option<Thread<S>>,
 }
+
+/// The segment's thread, and the end of its work: what it drops by itself takes long where SubDevices are many.
+type Thread<S> = (JoinHandle<S>, mpsc::Receiver<()>);
 
 /// The system calls that a [`SimulatedLink`] makes, by name: to wake its segment's thread, and to wait for it.
 pub const SIMULATED_SYSTEM_CALLS: [&str; 1] = ["futex"];
@@ -66,7 +69,7 @@ impl<S: Segment + 'static> SimulatedLink<S> {
         (Self::of(first, End::First, control, thread), second)
     }
 
-    fn of(near: Near, end: End, control: SegmentControl<S>, thread: Option<JoinHandle<S>>) -> Self {
+    fn of(near: Near, end: End, control: SegmentControl<S>, thread: Option<Thread<S>>) -> Self {
         let mut free = Vec::with_capacity(2 * FRAMES);
         free.extend((0..FRAMES).map(|_| Box::default()));
         let (shared, Near { outgoing, incoming }) = (Arc::clone(&control.shared), near);
@@ -82,15 +85,15 @@ impl<S: Segment + 'static> SimulatedLink<S> {
     /// Stops the thread and hands the segment back; `None` if it panicked or never started.
     #[must_use]
     pub fn into_segment(mut self) -> Option<S> {
-        self.stop()
+        self.stop();
+        self.thread.take().and_then(|(thread, _)| thread.join().ok())
     }
 }
 
 impl<S> SimulatedLink<S> {
-    fn stop(&mut self) -> Option<S> {
+    fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.request.ring();
-        self.thread.take().and_then(|thread| thread.join().ok())
     }
 
     fn take(&mut self, buffer: &mut [u8]) -> Option<usize> {
@@ -109,7 +112,10 @@ impl<S> SimulatedLink<S> {
 
 impl<S> Drop for SimulatedLink<S> {
     fn drop(&mut self) {
+        // Without its handle the thread drops the segment.
+        let over = self.thread.take().map(|(_, over)| over);
         self.stop();
+        let _ = over.map(|over| over.recv());
     }
 }
 
@@ -243,12 +249,13 @@ fn start<S: Segment + 'static>(
     mut segment: S,
     scheduling: Option<Scheduling>,
     ends: Vec<Far>,
-) -> (SegmentControl<S>, Option<JoinHandle<S>>) {
+) -> (SegmentControl<S>, Option<Thread<S>>) {
     // Power comes on before the first frame, which would wait for it.
     segment.advance(MonotonicClock.now());
     let (sender, calls) = mpsc::channel();
     let shared = Arc::new(Shared::default());
     let wire = Wire { segment, ends, calls, shared: Arc::clone(&shared) };
+    let (working, over) = mpsc::channel();
     let thread = thread::Builder::new()
         .name("segment".into())
         .spawn(move || {
@@ -256,9 +263,13 @@ fn start<S: Segment + 'static>(
             let _ = scheduling::set_ordinary();
             let _ = scheduling.map(scheduling::schedule);
             scheduling::set_timer_slack(1);
-            wire.run()
+            let segment = wire.run();
+            let _ = scheduling::set_ordinary();
+            drop(working);
+            segment
         })
-        .ok();
+        .ok()
+        .map(|thread| (thread, over));
     (SegmentControl { sender: Arc::new(Mutex::new(sender)), shared }, thread)
 }
 

@@ -5,6 +5,7 @@ use ethercat::wire::coe::AccessRights;
 use thiserror::Error;
 
 use crate::coe::common;
+use crate::coe::object::numbered;
 use crate::coe::{DataType, Direction, Entry, Object, ObjectDictionary, READ_WRITE};
 
 /// Reason for which an application cannot be built as described.
@@ -113,7 +114,6 @@ fn add_mapped_object(
         Direction::Inputs => AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE),
     };
     let PdoEntry { index, sub_index, bit_length, ref name, .. } = *mapped;
-    let name = if name.is_empty() { &format!("SubIndex {sub_index:03}") } else { name };
     if let Some(entry) = dictionary.object_mut(index).and_then(|object| object.entry_mut(sub_index)) {
         if entry.bit_length != u16::from(bit_length) {
             let expected = entry.bit_length;
@@ -130,6 +130,7 @@ fn add_mapped_object(
         return Ok(());
     }
     let data_type = DataType::of_bit_length(bit_length);
+    let name = if name.is_empty() { numbered(sub_index) } else { name.as_str().into() };
     let mut entry = Entry::new(sub_index, name, data_type, access);
     if data_type.bit_length().is_none() {
         entry = entry.with_bit_length(u16::from(bit_length));

@@ -54,7 +54,7 @@ impl ForceTorqueSensor {
         signals.iter().try_for_each(Signal::check)?;
         let mut dictionary = common::dictionary(device);
         let shown = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
-        let readings = AXES.iter().zip(1..).map(|(name, sub)| Entry::new(sub, name, DataType::I32, shown));
+        let readings = AXES.iter().zip(1..).map(|(name, sub)| Entry::new(sub, *name, DataType::I32, shown));
         dictionary.add(Object::record(READING, "Reading data", 0, readings.collect()));
         let status = Entry::new(0, "Status code", DataType::U32, shown);
         dictionary.add(Object::variable(STATUS_CODE, status));

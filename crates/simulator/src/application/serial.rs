@@ -85,7 +85,7 @@ impl SerialLines {
             {
                 let index = first + LINE_STEP * line;
                 let bytes = (0..DATA as u8)
-                    .map(|it| Entry::new(FIRST_DATA + it, &format!("{data} {it}"), DataType::U8, access));
+                    .map(|it| Entry::new(FIRST_DATA + it, format!("{data} {it}"), DataType::U8, access));
                 dictionary.add(Object::record(
                     index,
                     &format!("COM {data} Ch.{}", line + 1),

@@ -8,7 +8,7 @@ use ethercat::wire::coe::AccessRights;
 use super::data_type::DataType;
 use super::dictionary::ObjectDictionary;
 use super::mapping::{Direction, assignment_object, mapping_object};
-use super::object::{Allowed, Entry, Object, READ_WRITE};
+use super::object::{Allowed, Entry, Object, READ_WRITE, numbered};
 use super::synchronisation;
 
 /// Device type.
@@ -100,8 +100,7 @@ pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
     ];
     dictionary.add(Object::record(IDENTITY, "Identity", IDENTITY_TYPE, parts));
     let types = (1..=4).map(|sub| {
-        Entry::new(sub, &format!("SubIndex {sub:03}"), DataType::U8, AccessRights::READ)
-            .with_value(i64::from(sub))
+        Entry::new(sub, numbered(sub), DataType::U8, AccessRights::READ).with_value(i64::from(sub))
     });
     dictionary.add(Object::array(SYNC_MANAGER_TYPES, "Sync manager type", types.collect()));
     dictionary.add(synchronisation::error_settings());

@@ -15,7 +15,7 @@ use ethercat::wire::coe::AccessRights;
 
 use super::data_type::DataType;
 use super::dictionary::{EntryId, ObjectDictionary};
-use super::object::{Entry, Object};
+use super::object::{Entry, Object, numbered};
 
 /// Direction of process data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,14 +98,15 @@ fn counted_entries(
     access: AccessRights,
 ) -> Vec<Entry> {
     let mut values = values.take(usize::from(u8::MAX)).map(i64::from);
-    let mut entries = Vec::new();
+    // One more is for sub-index 0.
+    let mut entries = Vec::with_capacity(1 + usize::from(capacity).max(values.size_hint().0));
     for sub_index in 1..=u8::MAX {
         let value = values.next();
         if value.is_none() && sub_index > capacity {
             break;
         }
-        let name = format!("SubIndex {sub_index:03}");
-        entries.push(Entry::new(sub_index, &name, data_type, access).with_value(value.unwrap_or(0)));
+        let entry = Entry::new(sub_index, numbered(sub_index), data_type, access);
+        entries.push(entry.with_value(value.unwrap_or(0)));
     }
     entries
 }

@@ -1,9 +1,10 @@
 //! Objects of the dictionary and their entries (ETG.1000.6, 5.6.7).
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ethercat::al::AlState;
 use ethercat::wire::coe::{AccessRights, ObjectCode};
+use smallvec::{SmallVec, smallvec};
 
 use super::data_type::DataType;
 
@@ -71,7 +72,14 @@ pub struct Entry {
     /// Values accepted in a write by SDO.
     pub allowed: Allowed,
     /// Value, little-endian; at most `byte_length` bytes.
-    pub(super) value: Vec<u8>,
+    pub(super) value: SmallVec<[u8; 8]>,
+}
+
+/// Name of an entry that has none of its own; one for all SubDevices.
+pub(crate) fn numbered(sub_index: u8) -> Arc<str> {
+    static NAMES: LazyLock<Vec<Arc<str>>> =
+        LazyLock::new(|| (0..=u8::MAX).map(|number| format!("SubIndex {number:03}").into()).collect());
+    Arc::clone(&NAMES[usize::from(sub_index)])
 }
 
 impl Entry {
@@ -80,9 +88,14 @@ impl Entry {
     /// A string type has no length yet: give it one with [`Entry::with_text`] or
     /// [`Entry::with_bit_length`].
     #[must_use]
-    pub fn new(sub_index: u8, name: &str, data_type: DataType, access: AccessRights) -> Self {
+    pub fn new(
+        sub_index: u8,
+        name: impl Into<Arc<str>>,
+        data_type: DataType,
+        access: AccessRights,
+    ) -> Self {
         let bit_length = data_type.bit_length().unwrap_or(0);
-        let value = vec![0; usize::from(bit_length.div_ceil(8))];
+        let value = smallvec![0; usize::from(bit_length.div_ceil(8))];
         Self { sub_index, data_type, bit_length, access, name: name.into(), allowed: Allowed::Any, value }
     }
 
@@ -96,7 +109,7 @@ impl Entry {
     /// Sets the text, and the length of the entry to its length.
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Self {
-        self.value = text.as_bytes().to_vec();
+        self.value = SmallVec::from_slice(text.as_bytes());
         self.bit_length = u16::try_from(self.value.len() * 8).unwrap_or(!7);
         self.value.truncate(usize::from(self.bit_length / 8));
         self
@@ -106,7 +119,7 @@ impl Entry {
     #[must_use]
     pub fn with_bit_length(mut self, bit_length: u16) -> Self {
         self.bit_length = bit_length;
-        self.value = vec![0; self.byte_length()];
+        self.value = smallvec![0; self.byte_length()];
         self
     }
 
@@ -213,8 +226,8 @@ impl Object {
     ) -> Self {
         entries.sort_by_key(|entry| entry.sub_index);
         let highest = entries.last().map_or(0, |entry| entry.sub_index);
-        let count =
-            Entry::new(0, "SubIndex 000", DataType::U8, AccessRights::READ).with_value(i64::from(highest));
+        let count = Entry::new(0, numbered(0), DataType::U8, AccessRights::READ);
+        let count = count.with_value(i64::from(highest));
         entries.insert(0, count);
         Self { index, code, data_type_code, name: name.into(), entries }
     }

@@ -65,7 +65,7 @@ mod tests {
     // feature(simulator): registers of the LEDs, with their override
     #[test]
     fn leds_follow_state_and_error_until_they_are_overridden() {
-        let mut memory = Memory::new();
+        let mut memory = Memory::up_to(0x1_0000);
         let op = AlStatus::in_state(AlState::Op);
         show(&mut memory, op, AlStatusCode::NO_ERROR);
         assert_eq!(leds(&memory), (ON, OFF));

@@ -1,4 +1,4 @@
-//! Memory of an ESC: 64 KiB of which the lowest four are registers (ETG.1000.4, 6.1).
+//! Memory of an ESC: 64 KiB of addresses, of which the lowest four are registers (ETG.1000.4, 6.1).
 
 use ethercat::register::{self, dc, fmmu, sii_interface, sync_manager};
 
@@ -7,25 +7,26 @@ use super::sync_manager::SyncManagerUnit;
 /// First byte that SyncManagers may cover: the digital I/O output registers, 0x0F00.
 pub(crate) const FIRST_SHARED: u16 = 0x0F00;
 
-/// Bytes with little-endian access. Addresses wrap at the end, like address lines.
+/// Bytes with little-endian access. Addresses wrap at the end, like address lines; where no memory is, all is zero.
 #[derive(Clone)]
 pub(crate) struct Memory {
-    bytes: Box<[u8; SIZE]>,
+    bytes: Box<[u8]>,
 }
 
-const SIZE: usize = 0x1_0000;
-
 impl Memory {
-    pub(crate) fn new() -> Self {
-        Self { bytes: Box::new([0; SIZE]) }
+    /// Memory up to address `end`.
+    pub(crate) fn up_to(end: u32) -> Self {
+        Self { bytes: vec![0; end as usize].into_boxed_slice() }
     }
 
     pub(crate) fn byte(&self, address: u16) -> u8 {
-        self.bytes[usize::from(address)]
+        self.bytes.get(usize::from(address)).copied().unwrap_or(0)
     }
 
     pub(crate) fn set_byte(&mut self, address: u16, value: u8) {
-        self.bytes[usize::from(address)] = value;
+        if let Some(byte) = self.bytes.get_mut(usize::from(address)) {
+            *byte = value;
+        }
     }
 
     pub(crate) fn word(&self, address: u16) -> u16 {
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn access_wraps_at_the_end_of_the_address_space() {
-        let mut memory = Memory::new();
+        let mut memory = Memory::up_to(0x1_0000);
         memory.store(0xFFFF, &[1, 2]);
         assert_eq!((memory.byte(0xFFFF), memory.byte(0)), (1, 2));
         assert_eq!(memory.word(0xFFFF), 0x0201);

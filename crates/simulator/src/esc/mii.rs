@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_phy_is_read_and_written_and_shows_its_link() {
         // Port 0 is MII, port 1 E-bus.
-        let (mut mii, mut memory) = (MiiInterface::new(0b1011), Memory::new());
+        let (mut mii, mut memory) = (MiiInterface::new(0b1011), Memory::up_to(0x1_0000));
         let read = run(&mut mii, &mut memory, 0, 2, COMMAND_READ);
         assert_eq!(
             (read, memory.word(MII_PHY_DATA)),
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn absent_phys_and_wrong_commands_are_errors() {
-        let (mut mii, mut memory) = (MiiInterface::new(0b1011), Memory::new());
+        let (mut mii, mut memory) = (MiiInterface::new(0b1011), Memory::up_to(0x1_0000));
         for phy in [1, 4, 31] {
             assert_eq!(run(&mut mii, &mut memory, phy, 2, COMMAND_READ).1, ABILITIES | READ_ERROR);
             assert_eq!(memory.word(MII_PHY_DATA), 0xFFFF);

@@ -93,7 +93,7 @@ impl Esc {
             now,
         );
         let mut esc = Self {
-            memory: Memory::new(),
+            memory: Memory::up_to(description.memory_end()),
             fmmus: vec![FmmuUnit::OFF; usize::from(description.fmmus.min(16))],
             logical_start: 0,
             logical_end: 0,

@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn loaded(image: Vec<u8>) -> (SiiInterface, Memory) {
-        let (mut sii, mut memory) = (SiiInterface::new(image, true), Memory::new());
+        let (mut sii, mut memory) = (SiiInterface::new(image, true), Memory::up_to(0x1_0000));
         sii.load(&mut memory);
         (sii, memory)
     }

@@ -359,7 +359,7 @@ mod tests {
     const REGISTER: u16 = SYNC_MANAGER;
 
     fn active(control: u8, length: u16) -> (SyncManagerUnit, Memory) {
-        let (mut unit, mut memory) = (SyncManagerUnit::new(0), Memory::new());
+        let (mut unit, mut memory) = (SyncManagerUnit::new(0), Memory::up_to(0x1_0000));
         let settings = SyncManager { physical_address: START, length, control, active: true };
         memory.store(REGISTER, &settings.emit());
         assert!(unit.configure(&mut memory));

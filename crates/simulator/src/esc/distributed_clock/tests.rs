@@ -3,7 +3,7 @@
 use super::*;
 
 fn unit(drift_ppm: f64, initial_time: u64, bits_64: bool) -> (DistributedClock, Memory) {
-    let mut memory = Memory::new();
+    let mut memory = Memory::up_to(0x1_0000);
     DistributedClock::reset_registers(&mut memory);
     let oscillator = Oscillator { initial_time, drift_ppm };
     (DistributedClock::new(oscillator, bits_64, Instant::EPOCH), memory)
