@@ -98,7 +98,7 @@ impl AnalogueInputs {
             let value = Entry::new(VALUE_SUB_INDEX, "Value", DataType::I16, access);
             let entries = shown.chain([value]).collect();
             let name = format!("AI inputs channel {}", number + 1);
-            dictionary.add(Object::record(CHANNELS + CHANNEL_STEP * number as u16, &name, 0, entries));
+            dictionary.add(Object::record(CHANNELS + CHANNEL_STEP * number as u16, name, 0, entries));
         }
         common::add_mapping(&mut dictionary, mapping, 0);
         let channels = signals.iter().enumerate().map(|(number, signal)| {

@@ -53,10 +53,10 @@ impl AnalogueOutputs {
             let access = READ_WRITE.with(AccessRights::RX_PDO_MAPPABLE);
             let value = Entry::new(VALUE_SUB_INDEX, "Analog output", DataType::I16, access);
             let index = CHANNELS + CHANNEL_STEP * number;
-            dictionary.add(Object::record(index, &name("outputs"), 0, vec![value]));
+            dictionary.add(Object::record(index, name("outputs"), 0, vec![value]));
             let default = Entry::new(DEFAULT_SUB_INDEX, "Default output", DataType::I16, READ_WRITE);
             let index = SETTINGS + CHANNEL_STEP * number;
-            dictionary.add(Object::record(index, &name("settings"), 0, vec![default]));
+            dictionary.add(Object::record(index, name("settings"), 0, vec![default]));
         }
         common::add_mapping(&mut dictionary, &mapping(levels.len()), 0);
         let entry = |first: u16, number: usize, sub_index| {

@@ -1,5 +1,7 @@
 //! Descriptions of applications, and errors in them.
 
+use std::borrow::Cow;
+
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use ethercat::wire::coe::AccessRights;
 use thiserror::Error;
@@ -130,7 +132,8 @@ fn add_mapped_object(
         return Ok(());
     }
     let data_type = DataType::of_bit_length(bit_length);
-    let name = if name.is_empty() { numbered(sub_index) } else { name.as_str().into() };
+    let name: Cow<'static, str> =
+        if name.is_empty() { numbered(sub_index).into() } else { name.clone().into() };
     let mut entry = Entry::new(sub_index, name, data_type, access);
     if data_type.bit_length().is_none() {
         entry = entry.with_bit_length(u16::from(bit_length));
@@ -139,7 +142,7 @@ fn add_mapped_object(
         Some(object) => object.add_entry(entry),
         None if sub_index == 0 => dictionary.add(Object::variable(index, entry)),
         None => {
-            let name = if pdo.name.is_empty() { &format!("Object 0x{index:04X}") } else { &pdo.name };
+            let name = if pdo.name.is_empty() { format!("Object 0x{index:04X}") } else { pdo.name.clone() };
             dictionary.add(Object::record(index, name, 0, vec![entry]));
         }
     }

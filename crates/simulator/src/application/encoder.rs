@@ -164,13 +164,13 @@ impl Encoders {
         let inputs = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
         let outputs = READ_WRITE.with(AccessRights::RX_PDO_MAPPABLE);
         for number in 0..signals.len() as u16 {
-            let mut add = |first: u16, what: &str, list: &[(u8, DataType, &str)], access| {
+            let mut add = |first: u16, what: &str, list: &[(u8, DataType, &'static str)], access| {
                 let entries = list.iter().filter(|(sub_index, ..)| *sub_index != 0);
                 let entries =
                     entries.map(|&(sub, data_type, name)| Entry::new(sub, name, data_type, access));
                 let name = format!("ENC {what} channel {}", number + 1);
                 let index = first + CHANNEL_STEP * number;
-                dictionary.add(Object::record(index, &name, 0, entries.collect()));
+                dictionary.add(Object::record(index, name, 0, entries.collect()));
             };
             add(layout.inputs, "inputs", layout.status, inputs);
             add(layout.outputs, "outputs", &CONTROL, outputs);
@@ -238,7 +238,7 @@ pub fn el5101_mapping() -> PdoMapping {
 }
 
 fn mapping_of(channels: usize, layout: Layout) -> PdoMapping {
-    let entries = |first: u16, number: u16, list: &[(u8, DataType, &str)]| -> Vec<PdoEntry> {
+    let entries = |first: u16, number: u16, list: &[(u8, DataType, &'static str)]| -> Vec<PdoEntry> {
         let index = first + CHANNEL_STEP * number;
         let of = |&(sub_index, data_type, name): &(u8, DataType, &str)| match (sub_index, data_type) {
             (0, padded) => padding(padded.bit_length().map_or(0, |bits| bits as u8)),

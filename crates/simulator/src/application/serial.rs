@@ -88,13 +88,13 @@ impl SerialLines {
                     .map(|it| Entry::new(FIRST_DATA + it, format!("{data} {it}"), DataType::U8, access));
                 dictionary.add(Object::record(
                     index,
-                    &format!("COM {data} Ch.{}", line + 1),
+                    format!("COM {data} Ch.{}", line + 1),
                     0,
                     bytes.collect(),
                 ));
                 let word_entry = Entry::new(WORD, word, DataType::U16, access);
                 let name = format!("COM {word} Ch.{}", line + 1);
-                dictionary.add(Object::record(index + 1, &name, 0, vec![word_entry]));
+                dictionary.add(Object::record(index + 1, name, 0, vec![word_entry]));
             }
         }
         common::add_mapping(&mut dictionary, &mapping(), 0);

@@ -14,7 +14,7 @@ use crate::application::{ProcessDataLengths, Replies, StateChange};
 pub struct CoeDevice {
     server: CoeServer,
     /// Objects as of the first power-on.
-    stored: Option<Box<ObjectDictionary>>,
+    stored: Option<ObjectDictionary>,
     outputs: CopyPlan,
     inputs: CopyPlan,
     /// Synchronisation as configured, while that in use is shown.
@@ -33,11 +33,8 @@ impl CoeDevice {
 
     /// Powers on: the first time the objects are stored, later all values written to them are lost.
     pub fn power_on(&mut self) {
-        let dictionary = match self.stored.take() {
-            None => core::mem::take(self.dictionary_mut()),
-            Some(stored) => *stored,
-        };
-        *self = Self { stored: Some(Box::new(dictionary.clone())), ..Self::new(dictionary) };
+        let dictionary = self.stored.take().unwrap_or_else(|| core::mem::take(self.dictionary_mut()));
+        *self = Self { stored: Some(dictionary.clone()), ..Self::new(dictionary) };
     }
 
     /// Object dictionary.

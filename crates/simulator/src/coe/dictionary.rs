@@ -1,5 +1,7 @@
 //! Object dictionary: shared by SDOs, PDOs and the application.
 
+use std::sync::Arc;
+
 use ethercat::al::AlState;
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
@@ -11,10 +13,10 @@ use super::object::{Entry, Object, decode, reads_in, writes_in};
 /// Objects by index.
 ///
 /// Objects are added while a SubDevice is built; from then on their number and lengths stay as they are,
-/// so an [`EntryId`] stays valid and process data is copied without a search.
+/// so an [`EntryId`] stays valid and process data is copied without a search. A clone shares the objects until they change.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectDictionary {
-    objects: Vec<Object>,
+    objects: Vec<Arc<Object>>,
     /// Largest number of bits of all PDOs of one direction together.
     process_data_limit: usize,
     changes: u64,
@@ -41,15 +43,14 @@ impl ObjectDictionary {
     pub fn add(&mut self, object: Object) {
         self.changes += 1;
         match self.objects.binary_search_by_key(&object.index, |other| other.index) {
-            Ok(position) => self.objects[position] = object,
-            Err(position) => self.objects.insert(position, object),
+            Ok(position) => self.objects[position] = Arc::new(object),
+            Err(position) => self.objects.insert(position, Arc::new(object)),
         }
     }
 
     /// Objects, ascending by index.
-    #[must_use]
-    pub fn objects(&self) -> &[Object] {
-        &self.objects
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().map(Arc::as_ref)
     }
 
     /// Object at `index`.
@@ -57,7 +58,7 @@ impl ObjectDictionary {
     /// # Errors
     /// 0x06020000 if there is none.
     pub fn object(&self, index: u16) -> Result<&Object, AbortCode> {
-        self.position(index).map(|position| &self.objects[position])
+        self.position(index).map(|position| &*self.objects[position])
     }
 
     /// Handle of entry `index`:`sub_index`.
@@ -83,7 +84,7 @@ impl ObjectDictionary {
     /// Object at `index`, for changes while the SubDevice is built.
     pub(crate) fn object_mut(&mut self, index: u16) -> Option<&mut Object> {
         self.changes += 1;
-        self.position(index).ok().map(|position| &mut self.objects[position])
+        self.position(index).ok().map(|position| Arc::make_mut(&mut self.objects[position]))
     }
 
     /// Entry of `id`, to change its value.
@@ -93,7 +94,7 @@ impl ObjectDictionary {
     }
 
     fn shown_mut(&mut self, id: EntryId) -> &mut Entry {
-        &mut self.objects[usize::from(id.object)].entries[usize::from(id.entry)]
+        &mut Arc::make_mut(&mut self.objects[usize::from(id.object)]).entries[usize::from(id.entry)]
     }
 
     /// First 64 bits of the value, sign-extended for signed types.
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn objects_stand_in_order_however_they_came() {
-        let indices: Vec<u16> = dictionary().objects().iter().map(|object| object.index).collect();
+        let indices: Vec<u16> = dictionary().objects().map(|object| object.index).collect();
         assert_eq!(indices, [0x2000, 0x2001, 0x2002]);
     }
 }

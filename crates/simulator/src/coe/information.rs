@@ -131,7 +131,7 @@ fn indices(dictionary: &ObjectDictionary, list_type: ListType) -> impl Iterator<
         _ => AccessRights(0),
     };
     let listed = move |object: &&Object| object.entries().iter().any(|entry| entry.access.contains(wanted));
-    dictionary.objects().iter().filter(listed).map(|object| object.index)
+    dictionary.objects().filter(listed).map(|object| object.index)
 }
 
 fn object(object: &Object) -> Vec<u8> {

@@ -66,10 +66,10 @@ pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     let entries = counted_entries(values, capacity, DataType::U32, access);
     let name = match pdo.name.as_str() {
         "" if pdo.index < MAPPING_INPUTS => {
-            &format!("RxPDO mapping {}", pdo.index.wrapping_sub(MAPPING_OUTPUTS) + 1)
+            format!("RxPDO mapping {}", pdo.index.wrapping_sub(MAPPING_OUTPUTS) + 1)
         }
-        "" => &format!("TxPDO mapping {}", pdo.index - MAPPING_INPUTS + 1),
-        name => name,
+        "" => format!("TxPDO mapping {}", pdo.index - MAPPING_INPUTS + 1),
+        name => name.to_owned(),
     };
     Object::record(pdo.index, name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
 }

@@ -1,6 +1,7 @@
 //! Objects of the dictionary and their entries (ETG.1000.6, 5.6.7).
 
-use std::sync::{Arc, LazyLock};
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use ethercat::al::AlState;
 use ethercat::wire::coe::{AccessRights, ObjectCode};
@@ -68,7 +69,7 @@ pub struct Entry {
     /// Access rights.
     pub access: AccessRights,
     /// Name.
-    pub name: Arc<str>,
+    pub name: Cow<'static, str>,
     /// Values accepted in a write by SDO.
     pub allowed: Allowed,
     /// Value, little-endian; at most `byte_length` bytes.
@@ -76,10 +77,10 @@ pub struct Entry {
 }
 
 /// Name of an entry that has none of its own; one for all SubDevices.
-pub(crate) fn numbered(sub_index: u8) -> Arc<str> {
-    static NAMES: LazyLock<Vec<Arc<str>>> =
-        LazyLock::new(|| (0..=u8::MAX).map(|number| format!("SubIndex {number:03}").into()).collect());
-    Arc::clone(&NAMES[usize::from(sub_index)])
+pub(crate) fn numbered(sub_index: u8) -> &'static str {
+    static NAMES: LazyLock<Vec<String>> =
+        LazyLock::new(|| (0..=u8::MAX).map(|number| format!("SubIndex {number:03}")).collect());
+    &NAMES[usize::from(sub_index)]
 }
 
 impl Entry {
@@ -90,7 +91,7 @@ impl Entry {
     #[must_use]
     pub fn new(
         sub_index: u8,
-        name: impl Into<Arc<str>>,
+        name: impl Into<Cow<'static, str>>,
         data_type: DataType,
         access: AccessRights,
     ) -> Self {
@@ -186,7 +187,7 @@ pub struct Object {
     /// record without a type of its own).
     pub data_type_code: u16,
     /// Name.
-    pub name: Arc<str>,
+    pub name: Cow<'static, str>,
     /// Entries, ascending by sub-index.
     pub(super) entries: Vec<Entry>,
 }
@@ -206,13 +207,18 @@ impl Object {
 
     /// A record of `entries` (sub-indices 1 and up), with a read-only sub-index 0 that counts them.
     #[must_use]
-    pub fn record(index: u16, name: &str, data_type_code: u16, entries: Vec<Entry>) -> Self {
+    pub fn record(
+        index: u16,
+        name: impl Into<Cow<'static, str>>,
+        data_type_code: u16,
+        entries: Vec<Entry>,
+    ) -> Self {
         Self::counted(ObjectCode::RECORD, index, name, data_type_code, entries)
     }
 
     /// An array of `entries` (sub-indices 1 and up, of one type), with a read-only sub-index 0.
     #[must_use]
-    pub fn array(index: u16, name: &str, entries: Vec<Entry>) -> Self {
+    pub fn array(index: u16, name: impl Into<Cow<'static, str>>, entries: Vec<Entry>) -> Self {
         let code = entries.first().map_or(0, |entry| entry.data_type.code());
         Self::counted(ObjectCode::ARRAY, index, name, code, entries)
     }
@@ -220,7 +226,7 @@ impl Object {
     fn counted(
         code: ObjectCode,
         index: u16,
-        name: &str,
+        name: impl Into<Cow<'static, str>>,
         data_type_code: u16,
         mut entries: Vec<Entry>,
     ) -> Self {

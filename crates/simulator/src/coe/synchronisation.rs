@@ -37,7 +37,7 @@ const RECORD_TYPE: u16 = 0x0029;
 
 /// Synchronisation parameters at `index`. The type is accepted and shown; the application follows the configuration of the
 /// ESC.
-pub(super) fn parameters(index: u16, name: &str) -> Object {
+pub(super) fn parameters(index: u16, name: &'static str) -> Object {
     let settable = AccessRights::READ.with(AccessRights::WRITE_PRE_OP);
     let read = |sub_index, name, data_type| Entry::new(sub_index, name, data_type, AccessRights::READ);
     let entries = vec![
