@@ -79,6 +79,9 @@ fn cargo_test(root: &Path, arguments: &[&str]) -> Command {
     tests.args(arguments);
     // Tests that start programs of other packages need not build them.
     tests.env("ONBEAT_BUILT", "1");
+    // One more than there are cores: most tests wait for their bus.
+    let threads = thread::available_parallelism().map_or(2, usize::from) + 1;
+    tests.env("RUST_TEST_THREADS", threads.to_string());
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
         tests.env("PROPTEST_RNG_SEED", "1");
     }

@@ -144,7 +144,7 @@ fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
             "{sentence}"
         );
         let unit = sentence.split_once("after ").and_then(|(_, after)| after.split(' ').nth(1));
-        assert!(unit.is_none_or(|unit| unit == "ms"), "{sentence}");
+        assert!(unit.is_none_or(|unit| unit != "s"), "{sentence}");
     });
 }
 

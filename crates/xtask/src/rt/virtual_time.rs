@@ -24,7 +24,7 @@ const BOUNDS: [(&str, Bound); 3] = [
 ];
 
 /// Fewest cycles of a column.
-const CYCLES: u64 = 40;
+const CYCLES: u64 = 20;
 
 #[derive(Clone, Copy, Debug)]
 enum Bound {

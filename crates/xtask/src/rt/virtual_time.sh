@@ -3,7 +3,7 @@ ip link set lo up
 result kernel
 uname -srv >&3
 mkdir /tmp/tuning
-onbeat measure tuning /robot.toml --columns none,PM,PMS --load paper --duration 500ms --out /tmp/tuning --json \
+onbeat measure tuning /robot.toml --columns none,PM,PMS --load paper --duration 300ms --out /tmp/tuning --json \
     >/tmp/report.json 2>/tmp/said
 status=$?
 result exit
