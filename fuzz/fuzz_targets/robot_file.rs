@@ -7,8 +7,12 @@ use robot::RobotConfig;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     match RobotConfig::parse(text, "robot.toml") {
-        Err(error) => assert!(error.to_string().starts_with("robot.toml:"), "{error}"),
+        Err(error) => {
+            assert!(error.to_string().starts_with("robot.toml:"), "{error}");
+            assert_eq!(RobotConfig::problems(text, "robot.toml").first(), Some(&error));
+        }
         Ok(robot) => {
+            let _ = robot.doubts();
             let shown = format!("{robot:?}");
             assert!(!without_names(&shown).any(|word| matches!(word, "NaN" | "inf")), "{shown}");
         }

@@ -154,7 +154,7 @@ pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration)
 }
 
 /// A share between 0 and 1, or in per cent.
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
     let share = number.trim().parse::<f64>().ok().map(|number| number * scale);
     share

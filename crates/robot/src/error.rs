@@ -49,6 +49,11 @@ impl FileError {
         }
     }
 
+    /// True if it is that this key is missing.
+    pub(crate) fn lacks(&self, key: &str) -> bool {
+        self.found.contains("missing") && self.found.contains(&format!("\"{key}\""))
+    }
+
     pub(crate) fn unreadable(path: &Path, expected: &str, error: &io::Error) -> Self {
         let remedy = match error.kind() {
             io::ErrorKind::NotFound => "check the path",

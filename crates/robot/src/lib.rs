@@ -29,12 +29,14 @@
 //! | `source` | the file's tables, and the places of their values |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
+//! | `doubt` | values that are allowed, and hardly meant |
 //! | `task_set` | task sets, for analysis (feature `task-set`) |
 //! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
 mod check;
 mod devices;
+mod doubt;
 pub mod duration;
 mod error;
 mod field;
@@ -60,6 +62,9 @@ use crate::source::Source;
 pub fn read_text(path: &Path, expected: &str) -> Result<String, FileError> {
     source::text(path).map_err(|error| FileError::unreadable(path, expected, &error))
 }
+
+/// Problems of a file that are told at once: more are not read.
+const MOST_PROBLEMS: usize = 20;
 
 /// Robot of those who name none: six servo axes.
 const BUILT_IN: &str = include_str!("../../../examples/six-axis.toml");
@@ -109,6 +114,43 @@ impl RobotConfig {
         let mut robot = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
         (robot.signals.text, robot.signals.file) = (text.to_owned(), file_name.to_owned());
         Ok(robot)
+    }
+
+    /// All problems of the robot file `text`, in the order in which they are met; of one that [`RobotConfig::parse`] reads none.
+    ///
+    /// Behind the first, each is what is found once the keys before it are left out. Where a key cannot be left out it is the last one:
+    /// more may show once these are mended.
+    #[must_use]
+    pub fn problems(text: &str, file_name: &str) -> Vec<FileError> {
+        let mut tables = match source::tables(text) {
+            Ok(tables) => tables,
+            Err(problem) => return vec![FileError::at(text, file_name, problem)],
+        };
+        let mut problems: Vec<FileError> = Vec::new();
+        let mut left_out: Vec<String> = Vec::new();
+        while problems.len() < MOST_PROBLEMS {
+            let Err(problem) = Source::robot_of(text, tables.clone()).and_then(|it| Self::checked(&it))
+            else {
+                break;
+            };
+            let start = problem.span.start;
+            let found = FileError::at(text, file_name, problem);
+            // A key that was left out is not missing.
+            if left_out.iter().any(|key| found.lacks(key)) || problems.contains(&found) {
+                break;
+            }
+            problems.push(found);
+            match source::remove(tables.get_mut(), start) {
+                Some(key) => left_out.push(key),
+                None => break,
+            }
+        }
+        problems
+    }
+
+    fn checked(source: &Source<'_>) -> check::Checked<Self> {
+        let mut robot: Self = source.read()?;
+        check::robot(&mut robot, source).map(|()| robot)
     }
 
     /// Resolves the paths of a robot file, which are relative to the folder of the file.

@@ -9,7 +9,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .filter_map(|candidate| Some((edits(&word, &cut(candidate))?, candidate)))
-        .min_by_key(|&(edits, _)| edits)
+        // Of several as near the first of the alphabet, whatever order they come in.
+        .min()
         .map(|(_, candidate)| candidate)
 }
 

@@ -47,12 +47,17 @@ impl<'t> Source<'t> {
     /// Parses `text`.
     #[cfg(feature = "task-set")]
     pub(crate) fn parse(text: &'t str) -> Result<Self, Problem> {
-        Self::of(text, |_| Ok(()))
+        Self::of(text, tables(text)?, |_| Ok(()))
     }
 
     /// Parses `text`, a robot file, in which SubDevices have all their properties and controllers are a list.
     pub(crate) fn robot(text: &'t str) -> Result<Self, Problem> {
-        Self::of(text, |root| {
+        Self::robot_of(text, tables(text)?)
+    }
+
+    /// The same of the tables of `text`.
+    pub(crate) fn robot_of(text: &'t str, root: Spanned<DeTable<'t>>) -> Result<Self, Problem> {
+        Self::of(text, root, |root| {
             one_is_a_list_of_one(root, "controller");
             devices::inherit(text, root)
         })
@@ -60,9 +65,9 @@ impl<'t> Source<'t> {
 
     fn of(
         text: &'t str,
+        root: Spanned<DeTable<'t>>,
         complete: impl FnOnce(&mut DeTable<'t>) -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
-        let root = DeTable::parse(text).map_err(|error| Problem::from_toml(text, &error))?;
         let span = root.span();
         let mut root = root.into_inner();
         complete(&mut root)?;
@@ -78,6 +83,41 @@ impl<'t> Source<'t> {
     /// Place of the value of a key at the top.
     pub(crate) fn key(&self, key: &str) -> Place<'_> {
         Place { start: self.root.span().start, value: Some(self.root.get_ref()) }.key(key)
+    }
+}
+
+/// Tables of `text`.
+pub(crate) fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
+    DeTable::parse(text).map_err(|error| Problem::from_toml(text, &error))
+}
+
+/// Removes the key at `start`, or the key whose value, or a value of whose list, is there; `None` if nothing is, or only a table.
+pub(crate) fn remove(table: &mut DeTable<'_>, start: usize) -> Option<String> {
+    let mut here = table.iter().filter(|(key, value)| key.span().start == start || begins_at(value, start));
+    let here = here.next().map(|(key, _)| key.get_ref().to_string());
+    match here {
+        Some(key) => table.remove(key.as_str()).map(|_| key),
+        None => table.iter_mut().find_map(|(_, value)| remove_in(value.get_mut(), start)),
+    }
+}
+
+fn remove_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
+    match value {
+        DeValue::Table(table) => remove(table, start),
+        DeValue::Array(items) => items.iter_mut().find_map(|item| remove_in(item.get_mut(), start)),
+        _ => None,
+    }
+}
+
+/// True if a value that is no table begins there, or one of its items.
+fn begins_at(value: &Spanned<DeValue<'_>>, start: usize) -> bool {
+    match value.get_ref() {
+        DeValue::Table(_) => false,
+        DeValue::Array(items) if items.iter().any(|item| item.get_ref().is_table()) => false,
+        DeValue::Array(items) => {
+            value.span().start == start || items.iter().any(|item| begins_at(item, start))
+        }
+        _ => value.span().start == start,
     }
 }
 

@@ -14,6 +14,7 @@ mod interlocks;
 mod motion_objects;
 mod oversampling;
 mod peripherals;
+mod problems;
 mod sensors;
 mod signals;
 mod simulated_kinds;

@@ -10,10 +10,10 @@ use control::link;
 use control::signal::Near;
 use ipc::client::Client;
 use ipc::description::{Description, SignalDescription};
-use ipc::state::{ReadError, Signal, SignalCounters, State};
+use ipc::state::{Signal, SignalCounters, State};
 use serde_json::Value;
 
-use super::top::Which;
+use super::{Which, first_state};
 use crate::arguments::{a_period_at_least, time};
 use crate::bus::running;
 use crate::failure::Failure;
@@ -162,19 +162,8 @@ impl Cycle {
         Duration::from_nanos(self.attached.description().period_ns)
     }
 
-    /// State of the first cycle there is; `None` if the user asks for a stop before.
     fn first(&self, stop: &Stop) -> Result<Option<State>, Failure> {
-        let begin = Instant::now();
-        while !stop.is_requested() {
-            match self.attached.state().read() {
-                Ok(state) => return Ok(Some(state)),
-                Err(ReadError::Nothing) if begin.elapsed() < FIRST_CYCLE => {}
-                Err(ReadError::Torn) => {}
-                Err(error) => return Err(Failure::new(error)),
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        Ok(None)
+        first_state(&self.attached, stop)
     }
 
     /// The wanted signals.
@@ -280,6 +269,3 @@ fn places(description: &Description, name: &str) -> Result<Vec<usize>, Failure> 
 
 /// Time from one look to the next.
 const EVERY: Duration = Duration::from_millis(10);
-
-/// Time the first cycle of one that has just started may take.
-const FIRST_CYCLE: Duration = Duration::from_secs(5);

@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+mod check;
+mod completions;
 mod control;
 mod diag;
 mod doctor;
@@ -13,7 +15,7 @@ mod sdo;
 mod simulate;
 mod top;
 
-pub(crate) use top::Which;
+pub(crate) use top::{Keyboard, Which, first_state};
 
 use clap::Subcommand;
 
@@ -24,6 +26,8 @@ pub(crate) enum Command {
     /// Run a robot: bring up its bus, enable its axes, follow its controller, measure its timing
     #[command(after_help = run::HOW_IT_ENDS)]
     Run(run::Run),
+    /// Check a robot file: all its errors at once, doubtful values, what it asks of the machine; nothing is started
+    Check(check::Check),
     /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
@@ -47,6 +51,8 @@ pub(crate) enum Command {
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
+    /// Print a script with which a shell completes these commands and their options
+    Completions(completions::Completions),
     /// Show tables and plots of a recorded run or an experiment (the program onbeat-measure)
     Report(measure::Elsewhere),
     /// Prove from their times whether tasks meet their deadlines, and how far off they are (the program onbeat-measure)
@@ -63,6 +69,8 @@ impl Command {
             Self::Io(io) => io.execute(),
             Self::Events(events) => events.execute(),
             Self::Control(control) => control.execute(),
+            Self::Check(check) => check.execute(),
+            Self::Completions(completions) => completions.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Fault(fault) => fault.execute(),

@@ -19,14 +19,14 @@ pub(super) enum Pressed {
 }
 
 /// Keyboard of the terminal that is drawn on.
-pub(super) struct Keyboard(OwnedFd);
+pub(crate) struct Keyboard(OwnedFd);
 
 impl Keyboard {
     /// Standard input, or the controlling terminal where that is a file or a pipe.
     ///
     /// # Errors
     /// The operating system's error.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let input = io::stdin();
         let terminal = match input.is_terminal() {
             true => input.as_fd().try_clone_to_owned()?,
@@ -39,7 +39,7 @@ impl Keyboard {
     ///
     /// # Errors
     /// The operating system's error.
-    pub(super) fn keys(&self, time: Duration) -> io::Result<Option<Vec<Key>>> {
+    pub(crate) fn keys(&self, time: Duration) -> io::Result<Option<Vec<Key>>> {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
         match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&time)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Some(Vec::new())),

@@ -25,10 +25,11 @@ use ratatui::termion::raw::IntoRawMode;
 use ratatui::termion::screen::IntoAlternateScreen;
 
 use self::draw::Screen;
-use self::keys::{Keyboard, Pressed};
+pub(crate) use self::keys::Keyboard;
+use self::keys::Pressed;
 use self::picture::{Picture, View};
-use self::source::Source;
-pub(crate) use self::source::Which;
+use self::source::{FIRST_CYCLE, Source};
+pub(crate) use self::source::{Which, first_state};
 use crate::arguments::time;
 use crate::failure::Failure;
 use crate::output;
@@ -181,6 +182,3 @@ impl Top {
 fn screen(picture: &Picture, view: View) -> Screen<'_> {
     Screen { picture, view, keys: true }
 }
-
-/// A bus of many SubDevices takes its time before the first cycle.
-const FIRST_CYCLE: Duration = Duration::from_secs(5);

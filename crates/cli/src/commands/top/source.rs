@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ipc::client::{AttachError, Client, FindError};
-use ipc::state;
+use ipc::state::{self, ReadError, State};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::picture::{Picture, Standing};
@@ -45,6 +45,24 @@ impl Which<'_> {
         Ok(None)
     }
 }
+
+/// State of the first cycle there is; `None` if the user asks for a stop before.
+pub(crate) fn first_state(cycle: &Client, stop: &Stop) -> Result<Option<State>, Failure> {
+    let begin = Instant::now();
+    while !stop.is_requested() {
+        match cycle.state().read() {
+            Ok(state) => return Ok(Some(state)),
+            Err(ReadError::Nothing) if begin.elapsed() < FIRST_CYCLE => {}
+            Err(ReadError::Torn) => {}
+            Err(error) => return Err(Failure::new(error)),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(None)
+}
+
+/// Time the first cycle of one that has just started may take.
+pub(super) const FIRST_CYCLE: Duration = Duration::from_secs(5);
 
 /// True if it may come yet.
 pub(super) fn is_absence(error: &FindError) -> bool {

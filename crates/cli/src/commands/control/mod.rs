@@ -1,12 +1,17 @@
-//! `onbeat control`: requests to a running cycle.
+//! `onbeat control`: requests to a running cycle, and motions of its axes.
+
+mod jog;
+mod position;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use control::signal::Near;
-use ipc::client::Client;
+use ipc::description::Description;
 use ipc::message::control::{Action, PORT, Reply, Request, SIZE};
+use ipc::state::State;
+use types::ControllerKind;
 
 use super::Which;
 use crate::arguments::lasting;
@@ -14,8 +19,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Asks a running cycle for something at its port `control`, as those who may command, and waits for its answer. One
-/// program at a time has the port.
+/// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time has the port
+/// for that.
 #[derive(Args, Debug)]
 pub(crate) struct Control {
     #[command(subcommand)]
@@ -50,13 +55,32 @@ enum Wanted {
         /// Name of the controller
         controller: String,
     },
+    /// Bring axes to positions, slowly
+    Move(position::Move),
+    /// Move the base or an axis while a key is held
+    Jog(jog::Jog),
 }
 
 impl Control {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let stop = Stop::listen()?;
         let cycle = Which(self.cycle.as_deref()).find()?;
-        let what = self.wanted.action(&cycle)?;
+        let what = match self.wanted {
+            Wanted::Move(it) => return it.execute(&cycle, self.within, &stop),
+            Wanted::Jog(it) => return it.execute(&cycle, &stop),
+            Wanted::Enable => Action::Enable,
+            Wanted::Disable => Action::Disable,
+            Wanted::Reset => Action::ResetFaults,
+            Wanted::Stop => Action::Stop,
+            Wanted::Home { axis } => {
+                let names = cycle.description().axes.iter().map(|it| it.name.as_str());
+                Action::Home(place("axis", &axis, names)?)
+            }
+            Wanted::Switch { controller } => {
+                let names = cycle.description().controllers.iter().map(|it| it.name.as_str());
+                Action::SwitchController(place("controller", &controller, names)?)
+            }
+        };
         let mut port = cycle.port(PORT).map_err(Failure::new)?;
         // Others of this connection have numbers of their own.
         let id = u64::from(std::process::id());
@@ -83,25 +107,6 @@ impl Control {
     }
 }
 
-impl Wanted {
-    fn action(&self, cycle: &Client) -> Result<Action, Failure> {
-        let robot = cycle.description();
-        Ok(match self {
-            Self::Enable => Action::Enable,
-            Self::Disable => Action::Disable,
-            Self::Reset => Action::ResetFaults,
-            Self::Stop => Action::Stop,
-            Self::Home { axis } => {
-                Action::Home(place("axis", axis, robot.axes.iter().map(|it| it.name.as_str()))?)
-            }
-            Self::Switch { controller } => {
-                let names = robot.controllers.iter().map(|it| it.name.as_str());
-                Action::SwitchController(place("controller", controller, names)?)
-            }
-        })
-    }
-}
-
 /// Index of a name in the description.
 fn place<'a>(
     kind: &str,
@@ -112,6 +117,35 @@ fn place<'a>(
     found.ok_or_else(|| {
         Failure::new(format!("\"{wanted}\": the robot has no such {kind}, {}", Near::to(wanted, names)))
     })
+}
+
+/// Checks that the active controller is of one of these kinds and moves these axes.
+fn active(
+    description: &Description,
+    state: &State,
+    kinds: &[ControllerKind],
+    axes: &[usize],
+) -> Result<(), Failure> {
+    let fits = |it: &ipc::description::ControllerDescription| {
+        it.kind.is_some_and(|kind| kinds.contains(&kind)) && axes.iter().all(|axis| it.axes.contains(axis))
+    };
+    let active = description.controllers.get(usize::from(state.control.active));
+    if active.is_some_and(fits) {
+        return Ok(());
+    }
+    let found = active.map_or("no controller is active".to_owned(), |it| {
+        format!("controller \"{}\" ({}) is active", it.name, it.kind_name())
+    });
+    let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+    let expected = match axes {
+        [] => kinds.join(" or "),
+        _ => format!("{} of these axes", kinds.join(" or ")),
+    };
+    let remedy = match description.controllers.iter().find(|it| fits(it)) {
+        Some(it) => format!("`onbeat control switch {}` makes it so", it.name),
+        None => "the robot file has none: add it as another [[controller]]".to_owned(),
+    };
+    Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }
 
 /// Interval at which Ctrl-C is looked for.

@@ -1,0 +1,73 @@
+//! `onbeat check`: a robot file, read and doubted; nothing is started.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use onbeat::{Robot, compose};
+use robot::RobotConfig;
+
+use super::diag::FINDINGS;
+use crate::failure::Failure;
+use crate::output;
+
+/// Reads a robot file and starts nothing: all its errors at once, values that are hardly meant, and what a run would ask of the
+/// machine. Ends with 0 if there is nothing to say against it, with 1 on an error, with 3 on a doubtful value.
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// Robot file
+    #[arg(value_name = "ROBOT.toml")]
+    file: PathBuf,
+}
+
+impl Check {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let text = robot::read_text(&self.file, "a robot file in TOML")?;
+        let mut problems = RobotConfig::problems(&text, &self.file.display().to_string());
+        if !problems.is_empty() {
+            problems.sort_by_key(|problem| problem.place);
+            let sentences: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return Err(Failure::new(sentences.join("\n")));
+        }
+        let robot = Robot::load(&self.file)?;
+        // What other files say, as a URDF, and what follows from all of it together.
+        drop(robot.controllers()?);
+        let config = robot.config();
+        let simulated = config.bus.sub_devices.iter().filter(|it| it.simulation.is_some()).count();
+        if simulated == config.bus.sub_devices.len() {
+            drop(compose::segment::segment(config)?);
+        }
+        output::print(summary(config, simulated))?;
+        let doubts = config.doubts();
+        if doubts.is_empty() {
+            return Ok(());
+        }
+        output::print(doubts.iter().map(|doubt| format!("doubtful: {doubt}\n")).collect::<String>())?;
+        Err(Failure::silent(FINDINGS))
+    }
+}
+
+fn summary(config: &RobotConfig, simulated: usize) -> String {
+    let RobotConfig { name, cycle, bus, axes, controllers, .. } = config;
+    let count = |number: usize, what: &str| match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    };
+    let controllers: Vec<String> =
+        controllers.iter().map(|it| format!("{} ({})", it.name, it.kind.name())).collect();
+    let asked = match cycle.profile {
+        None => "nothing but time".to_owned(),
+        Some(profile) => format!(
+            "profile {profile}{}{}",
+            cycle.priority.map_or(String::new(), |it| format!(", priority {it}")),
+            cycle.cpu.map_or(String::new(), |it| format!(", CPU {it}"))
+        ),
+    };
+    format!(
+        "{name}: {} ({simulated} can be simulated), {}, cycle of {}\ncontrollers: {}\nasked of the machine: {asked}; `onbeat doctor` \
+         looks whether it can\n",
+        count(bus.sub_devices.len(), "SubDevice"),
+        count(axes.len(), "axis").replace("axiss", "axes"),
+        robot::duration::format(cycle.period),
+        if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") },
+    )
+}

@@ -1,0 +1,260 @@
+//! `onbeat control jog`: a base or an axis by keys that are held.
+
+use std::io::{self, IsTerminal, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ipc::client::Client;
+use ipc::command::{AxisTarget, Command, Twist, Writer};
+use ipc::description::Description;
+use ipc::state::State;
+use ipc::words;
+use motion::RadiansPerSecond;
+use ratatui::termion::event::Key;
+use ratatui::termion::raw::IntoRawMode;
+use types::{BaseKind, ControllerKind};
+
+use super::position::some_share;
+use super::{active, place};
+use crate::commands::{Keyboard, first_state};
+use crate::failure::Failure;
+use crate::output;
+use crate::stop::Stop;
+
+/// Moves the base, or an axis by its velocity, while a key is held: arrows, + and - for the speed, q to end. A key that is not heard of
+/// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone.
+#[derive(Args, Debug)]
+pub(super) struct Jog {
+    /// Axis of the active `joint_velocity` controller; without it the base
+    axis: Option<String>,
+
+    /// Velocity at the start, as a share of the limit; + and - change it
+    #[arg(long, value_name = "SHARE", value_parser = some_share, default_value = "10%")]
+    speed: f64,
+}
+
+/// What is moved.
+enum Moved<'a> {
+    Base { velocity: f64, yaw: f64, sideways: bool },
+    Axis { index: usize, axes: usize, name: &'a str, velocity: f64 },
+}
+
+/// Directions asked for by keys, each -1 to 1: ahead or along the axis, to the left, turn to the left.
+type Wanted = [f64; 3];
+
+impl Jog {
+    pub(super) fn execute(self, cycle: &Client, stop: &Stop) -> Result<(), Failure> {
+        let no_terminal =
+            |_| Failure::new("keys need a terminal: run it in one, or use `onbeat control move`");
+        if !io::stdout().is_terminal() {
+            return Err(no_terminal(io::ErrorKind::Unsupported.into()));
+        }
+        let Some(before) = first_state(cycle, stop)? else { return Ok(()) };
+        let description = cycle.description();
+        let moved = self.moved(description, &before)?;
+        let keyboard = Keyboard::open().map_err(no_terminal)?;
+        let mut writer = cycle.command().map_err(Failure::new)?;
+        output::say(moved.keys());
+        // Undone when it is dropped: after an error and a panic, too.
+        let mut screen = io::stdout().into_raw_mode().map_err(no_terminal)?;
+        let mut held = Held { wanted: [0.0; 3], heard: Instant::now(), speed: self.speed };
+        let lasts = match description.longest_time_to_live_ns {
+            0 => HELD,
+            nanoseconds => Duration::from_nanos(nanoseconds).min(HELD),
+        };
+        let ended = loop {
+            let Ok(Some(keys)) = keyboard.keys(lasts / 5) else { break Ok(()) };
+            if stop.is_requested() || keys.iter().any(|&key| !held.press(key)) {
+                break Ok(());
+            }
+            if held.heard.elapsed() > HELD {
+                held.wanted = [0.0; 3];
+            }
+            if let Err(error) = writer.send(&moved.command(&held, lasts)) {
+                break Err(Failure::new(error));
+            }
+            let Ok(state) = cycle.state().read() else { continue };
+            if state.command.refused != before.command.refused {
+                let why = words::last_refusal(&state.command, description).unwrap_or_default();
+                break Err(Failure::new(format!("the cycle refused the command: {why}")));
+            }
+            // A terminal that is gone is noticed at the keyboard.
+            let _ = write!(screen, "\r{}\x1b[K", moved.line(&held, &state));
+            let _ = screen.flush();
+        };
+        let _ = write!(screen, "\r\n");
+        drop(screen);
+        held.wanted = [0.0; 3];
+        let at_rest = rest(&mut writer, &moved.command(&held, lasts), &moved, cycle, lasts);
+        ended.and(at_rest)
+    }
+
+    fn moved<'a>(&'a self, description: &'a Description, state: &State) -> Result<Moved<'a>, Failure> {
+        let Some(name) = &self.axis else {
+            let base = description.base.as_ref().ok_or_else(|| {
+                Failure::new("the robot has no base: name an axis, as `onbeat control jog AXIS`")
+            })?;
+            active(description, state, &[ControllerKind::DiffDrive, ControllerKind::OmniDrive], &[])?;
+            return Ok(Moved::Base {
+                velocity: base.velocity_limit,
+                yaw: base.yaw_limit,
+                sideways: base.kind != BaseKind::Differential,
+            });
+        };
+        let index = place("axis", name, description.axes.iter().map(|it| it.name.as_str()))? as usize;
+        active(description, state, &[ControllerKind::JointVelocity], &[index])?;
+        let velocity = description.axes[index].velocity_limit;
+        Ok(Moved::Axis { index, axes: description.axes.len(), name, velocity })
+    }
+}
+
+/// Keys that are held.
+struct Held {
+    wanted: Wanted,
+    heard: Instant,
+    speed: f64,
+}
+
+impl Held {
+    /// False for a key that ends it.
+    fn press(&mut self, key: Key) -> bool {
+        let wanted = match key {
+            Key::Ctrl('c') | Key::Char('q') | Key::Esc => return false,
+            Key::Char('+') => {
+                self.speed = (self.speed * 1.25).min(1.0);
+                return true;
+            }
+            Key::Char('-') => {
+                self.speed = (self.speed / 1.25).max(0.001);
+                return true;
+            }
+            Key::Up => [1.0, 0.0, 0.0],
+            Key::Down => [-1.0, 0.0, 0.0],
+            Key::Char(',') => [0.0, 1.0, 0.0],
+            Key::Char('.') => [0.0, -1.0, 0.0],
+            Key::Left => [0.0, 0.0, 1.0],
+            Key::Right => [0.0, 0.0, -1.0],
+            // Any other key lets go.
+            _ => [0.0; 3],
+        };
+        (self.wanted, self.heard) = (wanted, Instant::now());
+        true
+    }
+}
+
+impl Moved<'_> {
+    fn command(&self, held: &Held, lasts: Duration) -> Command {
+        let [ahead, side, turn] = held.wanted.map(|it| it * held.speed);
+        let command = Command { time_to_live_ns: types::time::nanoseconds(lasts), ..Command::default() };
+        match *self {
+            Self::Base { velocity, yaw, sideways } => {
+                let side = if sideways { side * velocity } else { 0.0 };
+                Command { twist: Some(Twist::new(ahead * velocity, side, turn * yaw)), ..command }
+            }
+            Self::Axis { index, axes, velocity, .. } => {
+                let mut targets = vec![None; axes];
+                // Both pairs of arrows move it.
+                targets[index] = Some(AxisTarget::Velocity(RadiansPerSecond((ahead - turn) * velocity)));
+                Command { axes: targets, ..command }
+            }
+        }
+    }
+
+    fn keys(&self) -> String {
+        match self {
+            Self::Base { sideways, .. } => format!(
+                "hold up or down to drive, left or right to turn{}; + and - change the speed, q ends",
+                if *sideways { ", comma or full stop to go sideways" } else { "" }
+            ),
+            Self::Axis { name, .. } => format!(
+                "hold up or right to turn \"{name}\" on, down or left to turn it back; + and - change the speed, q ends"
+            ),
+        }
+    }
+
+    fn line(&self, held: &Held, state: &State) -> String {
+        let share = 100.0 * held.speed;
+        match *self {
+            Self::Base { .. } => {
+                let ([x, y, yaw], [ahead, _, turn]) = (state.base.pose, state.base.twist);
+                format!(
+                    "speed {share:.0} %  {ahead:+.2} m/s {turn:+.2} rad/s  at {x:.2} {y:.2} m {yaw:.2} rad"
+                )
+            }
+            Self::Axis { index, .. } => {
+                let axis = &state.axes[index];
+                let stopped =
+                    words::stop(axis.stop).map_or(String::new(), |why| format!("  stopped: {why}"));
+                format!(
+                    "speed {share:.0} %  {:+.3} rad/s  at {:.4} rad{stopped}",
+                    axis.velocity, axis.position
+                )
+            }
+        }
+    }
+
+    /// True if nothing is asked to move any more.
+    fn rests(&self, state: &State) -> bool {
+        match *self {
+            Self::Base { .. } => state.axes.iter().all(|axis| axis.target_velocity == 0.0),
+            Self::Axis { index, .. } => state.axes[index].target_velocity == 0.0,
+        }
+    }
+}
+
+/// Holds the command at zero until all rests, so that it does not go stale in motion.
+fn rest(
+    writer: &mut Writer,
+    zero: &Command,
+    moved: &Moved<'_>,
+    cycle: &Client,
+    lasts: Duration,
+) -> Result<(), Failure> {
+    let begin = Instant::now();
+    while begin.elapsed() < REST {
+        writer.send(zero).map_err(Failure::new)?;
+        thread::sleep(lasts / 5);
+        // The first look may be older than the command.
+        if begin.elapsed() > lasts && cycle.state().read().is_ok_and(|state| moved.rests(&state)) {
+            return Ok(());
+        }
+    }
+    Err(Failure::new("what was moved is not at rest after 10 s: look at it with `onbeat top`"))
+}
+
+/// Time after which a key is taken to be let go of: a terminal repeats one that is held some 25 times a second.
+const HELD: Duration = Duration::from_millis(300);
+
+/// Time for coming to rest.
+const REST: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // feature(program): `onbeat control move`, `jog`
+    #[test]
+    fn keys_say_where_to_and_any_other_key_lets_go() {
+        let mut held = Held { wanted: [0.0; 3], heard: Instant::now(), speed: 0.1 };
+        let base = Moved::Base { velocity: 2.0, yaw: 4.0, sideways: false };
+        let mut twist = |key| {
+            assert!(held.press(key));
+            base.command(&held, HELD).twist.unwrap()
+        };
+        assert_eq!(twist(Key::Up), Twist::new(0.2, 0.0, 0.0));
+        assert_eq!(twist(Key::Right), Twist::new(0.0, 0.0, -0.4));
+        assert_eq!(twist(Key::Char(',')), Twist::new(0.0, 0.0, 0.0), "no side");
+        assert_eq!(twist(Key::Down), Twist::new(-0.2, 0.0, 0.0));
+        assert_eq!(twist(Key::Char('x')), Twist::new(0.0, 0.0, 0.0));
+        let axis = Moved::Axis { index: 1, axes: 2, name: "a", velocity: 5.0 };
+        for (key, velocity) in [(Key::Right, 0.5), (Key::Up, 0.5), (Key::Left, -0.5)] {
+            assert!(held.press(key));
+            let target = Some(AxisTarget::Velocity(RadiansPerSecond(velocity)));
+            assert_eq!(axis.command(&held, HELD).axes, [None, target]);
+        }
+        (0..99).for_each(|_| assert!(held.press(Key::Char('+'))));
+        assert_eq!(held.speed, 1.0, "never beyond the limit");
+        assert!(!held.press(Key::Char('q')) && !held.press(Key::Ctrl('c')));
+    }
+}

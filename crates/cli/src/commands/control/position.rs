@@ -1,0 +1,232 @@
+//! `onbeat control move`: axes to positions, slowly.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ipc::channel::Channel;
+use ipc::client::Client;
+use ipc::description::Description;
+use ipc::message::Rows;
+use ipc::message::trajectory::{
+    AxisTolerances, Begin, GoalTime, Order, Outcome, PORT, Point, REPORT_SIZE, Report, size,
+};
+use ipc::state::State;
+use types::ControllerKind;
+
+use super::{LOOK, active, place};
+use crate::arguments::share;
+use crate::commands::first_state;
+use crate::failure::Failure;
+use crate::output;
+use crate::stop::Stop;
+
+/// Brings axes to positions on one smooth motion, all there at the same time, and waits until they are. Ctrl-C brings them to
+/// rest. A `joint_trajectory` controller of these axes has to be active.
+#[derive(Args, Debug)]
+pub(super) struct Move {
+    /// Axes, each with its position, rad
+    #[arg(required = true, num_args = 2.., value_names = ["AXIS", "POSITION"], allow_negative_numbers = true)]
+    pairs: Vec<String>,
+
+    /// Positions count from where the axes are
+    #[arg(long)]
+    by: bool,
+
+    /// Positions are degrees
+    #[arg(long)]
+    degrees: bool,
+
+    /// Highest velocity on the way, as a share of each axis's limit
+    #[arg(long, value_name = "SHARE", value_parser = some_share, default_value = "10%")]
+    speed: f64,
+}
+
+/// An axis on its way.
+struct Leg {
+    axis: u32,
+    from: f64,
+    to: f64,
+}
+
+impl Move {
+    pub(super) fn execute(&self, cycle: &Client, within: Duration, stop: &Stop) -> Result<(), Failure> {
+        let Some(state) = first_state(cycle, stop)? else { return Ok(()) };
+        let description = cycle.description();
+        let legs = self.legs(description, &state)?;
+        let moved: Vec<usize> = legs.iter().map(|leg| leg.axis as usize).collect();
+        active(description, &state, &[ControllerKind::JointTrajectory], &moved)?;
+        let lasts = self.duration(&legs, description);
+        let port = cycle.port(PORT).map_err(Failure::new)?;
+        // Higher than that of each trajectory before: the Python package counts by the same clock.
+        let id = state.release_ns.max(state.control.trajectory + 1);
+        for order in orders(id, &legs, lasts)? {
+            send(&port, &order)?;
+        }
+        for leg in &legs {
+            let (name, Leg { from, to, .. }) = (&description.axes[leg.axis as usize].name, leg);
+            output::say(format_args!(
+                "{name} from {from:.4} to {to:.4} rad in {:.1} s",
+                lasts.as_secs_f64()
+            ));
+        }
+        await_end(&port, id, cycle, lasts + within, stop)
+    }
+
+    fn legs(&self, description: &Description, state: &State) -> Result<Vec<Leg>, Failure> {
+        let mut legs: Vec<Leg> = Vec::new();
+        for pair in self.pairs.chunks(2) {
+            let [name, text] = pair else {
+                return Err(Failure::new(format!(
+                    "axis \"{}\" without a position, expected one behind each axis",
+                    pair[0]
+                )));
+            };
+            let axis = place("axis", name, description.axes.iter().map(|it| it.name.as_str()))?;
+            if legs.iter().any(|leg| leg.axis == axis) {
+                return Err(Failure::new(format!(
+                    "axis \"{name}\" named twice, expected one position for each"
+                )));
+            }
+            let from = state.axes[axis as usize].position;
+            let number = text.parse::<f64>().ok().filter(|it| it.is_finite()).ok_or_else(|| {
+                Failure::new(format!("\"{text}\" for axis \"{name}\", expected a position as a number"))
+            })?;
+            let asked = if self.degrees { number.to_radians() } else { number };
+            let to = if self.by { from + asked } else { asked };
+            if let Some((lowest, highest)) = description.axes[axis as usize].position_limits
+                && !(lowest..=highest).contains(&to)
+            {
+                return Err(Failure::new(format!(
+                    "{to} rad for axis \"{name}\", expected {lowest} to {highest} rad, its limits"
+                )));
+            }
+            legs.push(Leg { axis, from, to });
+        }
+        Ok(legs)
+    }
+
+    /// Time of the motion: at its middle an axis has 15/8 of its mean velocity.
+    fn duration(&self, legs: &[Leg], description: &Description) -> Duration {
+        let seconds = legs.iter().map(|leg| {
+            let limit = self.speed * description.axes[leg.axis as usize].velocity_limit;
+            1.875 * (leg.to - leg.from).abs() / limit
+        });
+        let seconds = seconds.fold(SHORTEST.as_secs_f64(), f64::max);
+        Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
+    }
+}
+
+/// A motion of degree five from where the axes are to rest at their positions.
+fn orders(id: u64, legs: &[Leg], lasts: Duration) -> Result<[Order; 3], Failure> {
+    let of = |number: &dyn Fn(&Leg) -> f64| {
+        Rows::from_slice(&legs.iter().map(number).collect::<Vec<_>>()).map_err(Failure::new)
+    };
+    let axes: Vec<_> =
+        legs.iter().map(|leg| AxisTolerances { axis: leg.axis, ..AxisTolerances::default() }).collect();
+    let begin = Begin {
+        id,
+        points: 1,
+        start_ns: None,
+        goal_time: GoalTime::Default,
+        axes: Rows::from_slice(&axes).map_err(Failure::new)?,
+    };
+    let point = Point {
+        id,
+        index: 0,
+        time_from_start_ns: types::time::nanoseconds(lasts),
+        positions: of(&|leg| leg.to)?,
+        velocities: of(&|_| 0.0)?,
+        accelerations: of(&|_| 0.0)?,
+    };
+    Ok([Order::Begin(begin), Order::Point(point), Order::Commit { id }])
+}
+
+fn send(mut port: &Channel, order: &Order) -> Result<(), Failure> {
+    let mut message = vec![0; size(ipc::message::MOST_AXES)];
+    let length = order.encode(&mut message).map_err(Failure::new)?;
+    port.write_all(&message[..length]).map_err(Failure::new)
+}
+
+/// Waits for what becomes of a trajectory; Ctrl-C calls it off.
+fn await_end(
+    port: &Channel,
+    id: u64,
+    cycle: &Client,
+    within: Duration,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let mut canceled = None;
+    let mut message = [0; REPORT_SIZE];
+    loop {
+        if let Some(length) = port.recv_timeout(&mut message, LOOK).map_err(Failure::new)? {
+            let report = Report::decode(&message[..length]).map_err(Failure::new)?;
+            if report.id == id {
+                match report.outcome {
+                    Outcome::Accepted => {}
+                    Outcome::Succeeded => return output::print("done\n"),
+                    Outcome::Canceled => return Err(Failure::new("called off: the axes are at rest")),
+                    Outcome::Rejected(_) | Outcome::Aborted(_) => {
+                        return Err(Failure::new(sentence(&report, cycle.description())));
+                    }
+                }
+            }
+        }
+        let over = begin.elapsed() >= within;
+        if canceled.is_none() && (stop.is_requested() || over) {
+            send(port, &Order::Cancel { id })?;
+            canceled = Some(Instant::now());
+        }
+        if canceled.is_some_and(|asked: Instant| asked.elapsed() > REST) {
+            return Err(Failure::new(
+                "called off, and the cycle has not said that the axes rest: look at them with `onbeat top`",
+            ));
+        }
+    }
+}
+
+/// A trajectory that was refused or aborted, with its axis and the numbers.
+fn sentence(report: &Report, description: &Description) -> String {
+    let (what, why) = match report.outcome {
+        Outcome::Rejected(why) => ("refused", why.to_string()),
+        Outcome::Aborted(why) => ("ended on the way", why.to_string()),
+        _ => ("ended", String::new()),
+    };
+    let axis = report.axis.and_then(|axis| description.axes.get(axis as usize));
+    let axis = axis.map_or(String::new(), |it| format!(" (axis \"{}\")", it.name));
+    let numbers = match (report.found, report.allowed) {
+        (0.0, 0.0) => String::new(),
+        (found, allowed) => format!(", found {found:.4}, allowed {allowed:.4}"),
+    };
+    format!("the motion was {what}: {why}{axis}{numbers}")
+}
+
+/// A share above 0.
+pub(super) fn some_share(text: &str) -> Result<f64, String> {
+    share(text).and_then(|it| {
+        if it > 0.0 { Ok(it) } else { Err(format!("found \"{text}\", expected a share above 0, as 10%")) }
+    })
+}
+
+/// Shortest motion, so that a short way is no jerk.
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// Longest motion.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Time axes may take to come to rest.
+const REST: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_a_share_above_0() {
+        assert_eq!(
+            (some_share("10%"), some_share("0").is_err(), some_share("2").is_err()),
+            (Ok(0.1), true, true)
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! `onbeat check` and `onbeat completions`: what a person asks before a run.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::common::{run, six_axis_with};
+
+// feature(program): `onbeat check`
+#[test]
+fn a_file_is_checked_and_nothing_is_started() {
+    for example in ["six-axis", "first-drive", "arm", "m4k", "io-station", "humanoid-59"] {
+        let ran = run(&["check", &format!("examples/{example}.toml")]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{example}: {}", ran.stdout);
+        assert!(ran.stdout.starts_with(example) && ran.stdout.contains("cycle of "), "{}", ran.stdout);
+    }
+    let ran = run(&["check", "examples/arm.toml"]);
+    let expected = "arm: 6 SubDevices (6 can be simulated), 6 axes, cycle of 1ms\n\
+                    controllers: trajectories (joint_trajectory), positions (joint_position), tool (cartesian)\n\
+                    asked of the machine: profile PM, priority 80; `onbeat doctor` looks whether it can\n";
+    assert_eq!(ran.stdout, expected);
+}
+
+// feature(program): `onbeat check`
+#[test]
+fn all_errors_are_told_at_once_and_a_doubtful_value_ends_with_3() {
+    let path = six_axis_with("two-errors.toml", "profile = \"PM\"", "profil = \"PM\"\nclock = \"jump\"");
+    let ran = run(&["check", path.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("onbeat: ")), "{lines:?}");
+    assert!(ran.stderr.contains("\"profil\"") && ran.stderr.contains("\"jump\""), "{}", ran.stderr);
+    let path = six_axis_with("fast.toml", "velocity = ", "velocity = 9999");
+    let ran = run(&["check", path.to_str().unwrap()]);
+    assert!(
+        ran.code == Some(3) && ran.stdout.contains("doubtful: axis \"axis-1\": limits.velocity = 9999"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let ran = run(&["check", "/nonexistent.toml"]);
+    assert!(ran.sentence().contains("cannot be read"), "{}", ran.stderr);
+}
+
+// feature(program): `onbeat completions`
+#[test]
+fn shells_complete_commands_and_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = run(&["completions", shell]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{shell}");
+        assert!(["simulate", "jog", "take-over"].iter().all(|word| ran.stdout.contains(word)), "{shell}");
+    }
+    assert_eq!(run(&["completions", "cmd"]).code, Some(2));
+    // bash itself: what it offers for the beginning of a command.
+    let script = run(&["completions", "bash"]).stdout;
+    let mut bash = Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("bash");
+    let asks = "\nCOMP_WORDS=(onbeat simul); COMP_CWORD=1; _onbeat onbeat simul onbeat; echo \"${COMPREPLY[@]}\"\n";
+    bash.stdin.take().expect("a pipe").write_all((script + asks).as_bytes()).expect("bash");
+    let offered = bash.wait_with_output().expect("bash");
+    assert_eq!(String::from_utf8_lossy(&offered.stdout).trim(), "simulate");
+}

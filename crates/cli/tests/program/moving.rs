@@ -1,0 +1,219 @@
+//! Robots moved by hand: `onbeat control move` and `jog`.
+
+use std::io::Write;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use onbeat::ipc::state::State;
+
+use crate::common::{Ran, Running, finished, onbeat, shared};
+use crate::robots::Robot;
+
+const ARM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml");
+const M4K: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/m4k.toml");
+
+/// A slow cycle: a shared machine stands still now and then.
+const SLOW: [&str; 2] = ["--period", "10ms"];
+
+fn control(robot: &Robot, arguments: &[&str]) -> Command {
+    let mut command = onbeat();
+    command.args(["control", "--cycle"]).arg(robot.ipc.path()).args(arguments);
+    command
+}
+
+fn asked(robot: &Robot, arguments: &[&str]) -> Ran {
+    finished(control(robot, arguments))
+}
+
+fn near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() < 0.01
+}
+
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn a_shell_moves_axes_slowly_to_positions_and_by_distances() {
+    let _shared = shared();
+    let robot = Robot::run("move", ARM, &SLOW);
+    let over = AtomicBool::new(false);
+    let fastest = std::thread::scope(|scope| {
+        let looks = scope.spawn(|| {
+            let (reader, mut fastest) = (robot.ipc.state(), 0.0_f64);
+            while !over.load(Ordering::Relaxed) {
+                if let Ok(state) = reader.read() {
+                    fastest = state.axes.iter().map(|axis| axis.velocity.abs()).fold(fastest, f64::max);
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            fastest
+        });
+        let ran = asked(&robot, &["move", "wrist_pitch", "0.2", "shoulder_lift", "-0.1745"]);
+        over.store(true, Ordering::Relaxed);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("wrist_pitch from "), "{}", ran.stderr);
+        looks.join().expect("a look")
+    });
+    // A tenth of 2 rad/s, and what a drive's control loop does about it.
+    assert!(fastest > 0.1 && fastest < 0.3, "{fastest} rad/s");
+    robot
+        .until("there", |state| near(state.axes[4].position, 0.2) && near(state.axes[1].position, -0.1745));
+    let ran = asked(&robot, &["move", "--by", "--speed", "50%", "wrist_pitch", "-0.1"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    robot.until("back a little", |state| near(state.axes[4].position, 0.1));
+    robot.interrupt();
+}
+
+/// The commands of docs/first-drive.md, on the simulated drive.
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn the_first_drive_moves_as_its_page_says() {
+    let _shared = shared();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-drive.toml");
+    let robot = Robot::run("first-drive", file, &SLOW);
+    for (arguments, position) in [
+        (&["move", "--by", "shaft", "5", "--degrees"][..], 0.0873),
+        (&["move", "shaft", "0", "--speed", "20%"], 0.0),
+    ] {
+        let ran = asked(&robot, arguments);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        robot.until("there", |state| near(state.axes[0].position, position));
+    }
+    assert_eq!(asked(&robot, &["reset"]).code, Some(0));
+    robot.interrupt();
+}
+
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
+    let _shared = shared();
+    let robot = Robot::run("move-wrong", ARM, &SLOW);
+    for (arguments, sentence) in [
+        (&["move", "wrist_pich", "0.1"][..], "near it: \"wrist_pitch\""),
+        (
+            &["move", "shoulder_pan", "3.0"],
+            "3 rad for axis \"shoulder_pan\", expected -2.9 to 2.9 rad, its limits",
+        ),
+        (&["move", "--by", "shoulder_pan", "-180", "--degrees"], "expected -2.9 to 2.9 rad, its limits"),
+        (&["move", "shoulder_pan", "0.1", "shoulder_lift"], "axis \"shoulder_lift\" without a position"),
+        (&["move", "shoulder_pan", "0.1", "shoulder_pan", "0.2"], "axis \"shoulder_pan\" named twice"),
+        (&["move", "shoulder_pan", "nan"], "expected a position as a number"),
+        (&["jog"], "keys need a terminal"),
+    ] {
+        let ran = asked(&robot, arguments);
+        assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
+    }
+    let ran = asked(&robot, &["move", "--speed", "0", "shoulder_pan", "0.1"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("expected a share above 0"), "{}", ran.stderr);
+    assert_eq!(asked(&robot, &["switch", "positions"]).code, Some(0));
+    let ran = asked(&robot, &["move", "shoulder_pan", "0.1"]);
+    let sentence = "controller \"positions\" (joint_position) is active, expected joint_trajectory of these axes; `onbeat \
+                    control switch trajectories` makes it so";
+    assert!(ran.sentence().contains(sentence), "{}", ran.stderr);
+    robot.until("where it was", |state| state.axes.iter().all(|axis| near(axis.position, 0.0)));
+    robot.interrupt();
+}
+
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn a_motion_that_is_called_off_brings_its_axis_to_rest() {
+    let _shared = shared();
+    let robot = Robot::run("move-off", ARM, &SLOW);
+    // It would take 19 s.
+    let running = Running::start(control(&robot, &["move", "shoulder_pan", "2.0"]));
+    robot.until("under way", |state| state.axes[0].position > 0.02);
+    let process = running.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &process]).status().expect("kill").success());
+    let ran = running.finish();
+    let off = ran.stderr.contains("onbeat: called off: the axes are at rest");
+    assert!(ran.code == Some(1) && off, "{:?} {}", ran.code, ran.stderr);
+    let state = robot.until("at rest", |state| state.axes[0].target_velocity == 0.0);
+    assert!(state.axes[0].position < 1.0, "{state:?}");
+    robot.interrupt();
+}
+
+/// `onbeat control jog` in a terminal; none where there is no `script`.
+struct Jog {
+    terminal: Child,
+    keys: ChildStdin,
+}
+
+impl Jog {
+    fn start(robot: &Robot, arguments: &str) -> Option<Self> {
+        let there = Command::new("script").arg("--version").stdout(Stdio::null()).status();
+        if !there.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: it needs `script` for a terminal (Debian: bsdutils)");
+            return None;
+        }
+        let program = env!("CARGO_BIN_EXE_onbeat");
+        let line = format!("exec {program} control --cycle {} jog {arguments}", robot.ipc.path().display());
+        let mut command = Command::new("script");
+        command.args(["-q", "-e", "-f", "-c", &line, "/dev/null"]).env("TERM", "xterm");
+        testkit::end_with_parent(&mut command);
+        let mut terminal = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("script");
+        let keys = terminal.stdin.take().expect("a pipe");
+        Some(Self { terminal, keys })
+    }
+
+    /// Holds a key until the state is so.
+    fn hold(&mut self, key: &[u8], robot: &Robot, what: &str, is: impl Fn(&State) -> bool) {
+        let (reader, begin) = (robot.ipc.state(), Instant::now());
+        while !reader.read().is_ok_and(|state| is(&state)) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "not {what}: {:?}", reader.read());
+            self.keys.write_all(key).expect("the terminal");
+            std::thread::sleep(Duration::from_millis(40));
+        }
+    }
+}
+
+fn at_rest(state: &State) -> bool {
+    state.axes.iter().all(|axis| axis.target_velocity == 0.0)
+}
+
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn a_key_that_is_held_drives_a_base_and_one_that_is_let_go_of_stops_it() {
+    let _shared = shared();
+    let robot = Robot::run("jog", M4K, &SLOW);
+    let Some(mut jog) = Jog::start(&robot, "--speed 25%") else { return };
+    jog.hold(b"\x1b[A", &robot, "ahead", |state| state.base.pose[0] > 0.05);
+    robot.until("at rest", at_rest);
+    jog.hold(b"\x1b[D", &robot, "turned", |state| state.base.pose[2] > 0.05);
+    jog.keys.write_all(b"q").expect("the terminal");
+    let status = jog.terminal.wait().expect("its end");
+    assert!(status.success(), "{status}");
+    assert!(at_rest(&robot.ipc.state().read().expect("a state")), "it ends when the base is at rest");
+    robot.interrupt();
+}
+
+// feature(program): `onbeat control move`, `jog`
+#[test]
+fn a_jog_that_is_killed_or_whose_terminal_is_gone_moves_nothing_any_more() {
+    let _shared = shared();
+    let robot = Robot::run("jog-killed", M4K, &SLOW);
+    assert_eq!(asked(&robot, &["switch", "wheels"]).code, Some(0));
+    let wheel = robot.ipc.description().axes[0].name.clone();
+    for gone in ["killed", "terminal"] {
+        let Some(mut jog) = Jog::start(&robot, &wheel) else { return };
+        let from = robot.ipc.state().read().expect("a state").axes[0].position;
+        jog.hold(b"\x1b[C", &robot, "turned on", |state| state.axes[0].position > from + 0.2);
+        if gone == "killed" {
+            // `exec` made the program the child of `script`.
+            let id = jog.terminal.id();
+            let children =
+                std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("children");
+            assert!(
+                Command::new("kill").args(["-KILL", children.trim()]).status().expect("kill").success()
+            );
+        } else {
+            jog.terminal.kill().expect("script");
+        }
+        let _ = jog.terminal.wait();
+        robot.until("at rest", at_rest);
+    }
+    let _ = robot.end();
+}

@@ -1,0 +1,82 @@
+//! Values that are allowed, and hardly meant: most are in another unit.
+
+use crate::{Axis, Base, RobotConfig};
+
+impl RobotConfig {
+    /// A sentence for each value that few machines have: where, the value, what it would mean, and what may have been meant.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<String> {
+        self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base)).collect()
+    }
+}
+
+fn of_axis(axis: &Axis) -> Vec<String> {
+    let (name, limits) = (&axis.name, &axis.limits);
+    let mut doubts = Vec::new();
+    let velocity = limits.velocity.0;
+    if velocity > FASTEST {
+        let turns = velocity / std::f64::consts::TAU * 60.0;
+        doubts.push(format!(
+            "axis \"{name}\": limits.velocity = {velocity} rad/s is {turns:.0} turns a minute of the axis, behind its gear; are these counts, or degrees?"
+        ));
+    }
+    let units = axis.scale.torque_units(limits.torque);
+    let rated = units
+        .map_or(0.0, |it| if it.saturated { f64::INFINITY } else { f64::from(it.value).abs() / 1000.0 });
+    if rated > OVERLOAD {
+        let times = if rated.is_finite() { format!("{rated:.0}") } else { "more than 32".to_owned() };
+        doubts.push(format!(
+            "axis \"{name}\": limits.torque = {} N m is {times} times the rated torque of its motor behind the gear; drives give three times \
+             for a while (rated_torque, gear_ratio?)",
+            limits.torque.0
+        ));
+    }
+    if let Some((lowest, highest)) = limits.position
+        && [lowest.0, highest.0].iter().any(|bound| DEGREES.contains(&bound.abs()))
+    {
+        doubts.push(format!(
+            "axis \"{name}\": limits.position = [{}, {}] rad is {:.0} turns; are these degrees?",
+            lowest.0,
+            highest.0,
+            (highest.0 - lowest.0) / std::f64::consts::TAU
+        ));
+    }
+    doubts
+}
+
+fn of_base(base: &Base) -> Vec<String> {
+    let lengths = [
+        ("wheel_diameter", 2.0 * base.wheel_radius, WHEEL),
+        ("track", base.track, TRACK),
+        ("wheelbase", base.wheelbase, TRACK),
+    ];
+    let lengths = lengths.into_iter().filter(|(_, found, most)| found > most);
+    let mut doubts: Vec<String> =
+        lengths.map(|(key, found, _)| format!("base: {key} = {found} m; are these millimetres?")).collect();
+    let velocity = base.limits.velocity.0;
+    if velocity > SPEED {
+        doubts.push(format!(
+            "base: velocity = {velocity} m/s is {:.0} km/h; is this another unit?",
+            3.6 * velocity
+        ));
+    }
+    doubts
+}
+
+/// Fastest axis, rad/s: 9 549 turns a minute.
+const FASTEST: f64 = 1000.0;
+
+/// Most that a limit of torque is of the rated one.
+const OVERLOAD: f64 = 6.0;
+
+/// Angles that people say in degrees.
+const DEGREES: [f64; 6] = [45.0, 90.0, 120.0, 180.0, 270.0, 360.0];
+
+/// Largest wheel, m.
+const WHEEL: f64 = 2.0;
+
+/// Largest distance of wheels, m.
+const TRACK: f64 = 10.0;
+
+/// Fastest base, m/s.
+const SPEED: f64 = 20.0;

@@ -1,0 +1,111 @@
+//! All problems of a file at once, and values that are hardly meant.
+
+use onbeat_robot::RobotConfig;
+
+const M4K: &str = include_str!("../../../examples/m4k.toml");
+const ARM: &str = include_str!("../../../examples/arm.toml");
+const EXAMPLES: [&str; 6] = [
+    include_str!("../../../examples/six-axis.toml"),
+    include_str!("../../../examples/io-station.toml"),
+    include_str!("../../../examples/humanoid-59.toml"),
+    M4K,
+    include_str!("../../../examples/omni.toml"),
+    ARM,
+];
+
+fn spoiled(text: &str, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    })
+}
+
+// feature(program): `onbeat check`
+#[test]
+fn mistakes_that_do_not_hang_together_are_told_at_once_each_with_its_place() {
+    let text = spoiled(
+        ARM,
+        &[
+            ("outage_time = \"100ms\"", "outage_tim = \"100ms\""),
+            ("after_outage = \"resume\"", "after_outage = \"go\""),
+            ("inertia = 3e-4", "inertia = -3e-4"),
+            ("on_stale = \"hold\"", "on_stale = \"help\""),
+            ("goal_tolerance = 0.01", "goal_tolerance = \"small\""),
+        ],
+    );
+    let mut problems = RobotConfig::problems(&text, "arm.toml");
+    assert_eq!(problems.len(), 5, "{problems:#?}");
+    let first = RobotConfig::parse(&text, "arm.toml").unwrap_err();
+    assert_eq!(problems[0], first, "the one that a run tells");
+    problems.sort_by_key(|problem| problem.place);
+    for (problem, wrong) in problems.iter().zip(["outage_tim", "go", "-3e-4", "help", "small"]) {
+        let (line, column) = problem.place.unwrap();
+        let there = &text.lines().nth(line - 1).unwrap()[column - 1..];
+        assert!(there.trim_start_matches('"').starts_with(wrong), "{problem}: {there}");
+    }
+}
+
+// feature(program): `onbeat check`
+#[test]
+fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem() {
+    // Without its mode an axis cannot be read.
+    let wrong = spoiled(ARM, &[("mode = \"csp\"", "mode = \"cps\"")]);
+    let problems = RobotConfig::problems(&wrong, "arm.toml");
+    assert!(problems.len() == 1 && problems[0].to_string().contains("csp"), "{problems:#?}");
+    let missing = spoiled(ARM, &[("mode = \"csp\"", ""), ("inertia = 3e-4", "inertia = 0")]);
+    let problems: Vec<_> =
+        RobotConfig::problems(&missing, "arm.toml").iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 2, "{problems:#?}");
+    assert!(
+        problems[0].contains("inertia = 0") && problems[1].contains("\"mode\" is missing"),
+        "{problems:#?}"
+    );
+    // What cannot be read as TOML at all is one problem.
+    assert_eq!(RobotConfig::problems("[cycle", "x.toml").len(), 1);
+}
+
+// feature(program): `onbeat check`
+#[test]
+fn a_file_has_problems_exactly_where_it_cannot_be_read_and_the_first_is_the_same() {
+    for text in EXAMPLES {
+        assert_eq!(RobotConfig::problems(text, "robot.toml"), []);
+        let lines: Vec<&str> = text.lines().collect();
+        // Each line left out, and each with another value.
+        for (number, line) in lines.iter().enumerate() {
+            let value = line.split_once('=').map_or(String::new(), |(key, _)| format!("{key}= -7.5"));
+            for replaced in ["", value.as_str()] {
+                let mut spoiled = lines.clone();
+                spoiled[number] = replaced;
+                let text = spoiled.join("\n");
+                let first = RobotConfig::parse(&text, "robot.toml").err();
+                assert_eq!(RobotConfig::problems(&text, "robot.toml").first(), first.as_ref(), "{line}");
+            }
+        }
+    }
+}
+
+// feature(program): `onbeat check`
+#[test]
+fn values_in_another_unit_are_doubted_and_the_examples_are_not() {
+    for text in EXAMPLES {
+        assert_eq!(RobotConfig::parse(text, "robot.toml").unwrap().doubts(), [""; 0]);
+    }
+    let doubts = |text: &str, changes: &[(&str, &str)]| {
+        RobotConfig::parse(&spoiled(text, changes), "robot.toml").unwrap().doubts().join("\n")
+    };
+    let found = doubts(
+        M4K,
+        &[("wheel_diameter = 0.2032", "wheel_diameter = 203.2"), ("track = 0.42", "track = 420.0")],
+    );
+    assert!(found.contains("base: wheel_diameter = 203.2 m; are these millimetres?"), "{found}");
+    assert!(found.contains("base: track = 420 m"), "{found}");
+    let found = doubts(ARM, &[("torque = 260.0", "torque = 48000.0"), ("[-2.9, 2.9]", "[-180.0, 180.0]")]);
+    assert!(
+        found.contains("axis \"axis-1\": limits.torque = 48000 N m is more than 32 times the rated torque"),
+        "{found}"
+    );
+    assert!(found.contains("limits.position = [-180, 180] rad is 57 turns; are these degrees?"), "{found}");
+    assert_eq!(found.lines().count(), 12, "two of each axis: {found}");
+    let found = doubts(ARM, &[("velocity = 2.0", "velocity = 5000.0")]);
+    assert!(found.contains("limits.velocity = 5000 rad/s is 47746 turns a minute"), "{found}");
+}
