@@ -19,6 +19,8 @@ pub use names::{MOST_NAMED, PartNames, sub_device};
 pub use queue::BusRequests;
 pub use types::time::span;
 
+use std::cell::LazyCell;
+
 use ethercat::main_device::MainDevice;
 use rtrb::RingBuffer;
 use serde_json::Value;
@@ -28,18 +30,19 @@ use crate::status::StatusReader;
 /// Mailbox requests in the hands of the cycle at once.
 const SLOTS: usize = 16;
 
-/// Both ends for a bus in PreOp: the cycle's, and that of the server. `description` is what clients are told of the
-/// SubDevices, `status` that of the cycle.
+/// Both ends for a bus in PreOp: the cycle's, and that of the server. `description` makes what clients are told of
+/// the SubDevices, once somebody asks, `status` that of the cycle.
 #[must_use]
 pub fn requests(
     main_device: &MainDevice,
     guard: Guard,
     status: StatusReader,
-    description: Value,
+    description: impl FnOnce() -> Value + Send + 'static,
 ) -> (BusRequests, BusBackend) {
     // Beside the mailbox requests one for a picture, one that clears the error counters, and one for latch inputs.
     let (asks, asked) = RingBuffer::new(SLOTS + 3);
     let (answers, answered) = RingBuffer::new(SLOTS + 3);
+    let description = LazyCell::new(Box::new(description) as _);
     let backend =
         BusBackend::new(asks, answered, guard, status, description, main_device.sub_devices().len());
     (BusRequests::new(asked, answers), backend)

@@ -179,7 +179,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     });
     let guard = Guard::new(cycle.main_device(), (0..6).map(|drive| (drive, 0)).collect());
     let status = observer.status_reader();
-    let (requests, backend) = bus::requests(cycle.main_device(), guard, status, serde_json::Value::Null);
+    let (requests, backend) = bus::requests(cycle.main_device(), guard, status, || serde_json::Value::Null);
     let asking = Asking::start(backend);
     let mut cycle = cycle.with_ipc(ipc).with_bus(requests);
     cycle.set_signals(signals()).unwrap();

@@ -124,7 +124,7 @@ fn play(
         CycleConfiguration { cycles: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
     let guard = Guard::new(cycle.main_device(), (0..drives).map(|drive| (drive, 0)).collect());
-    let description = serde_json::Value::Null;
+    let description = || serde_json::Value::Null;
     let (requests, backend) =
         bus::requests(cycle.main_device(), guard, observer.status_reader(), description);
     hand.send(backend).unwrap();
@@ -409,5 +409,5 @@ fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_
 fn stand_in() -> BusBackend {
     let main_device = support::main_device(PERIOD);
     let (_, reader) = onbeat_control::status::status_cell(0, 0);
-    bus::requests(&main_device, Guard::new(&main_device, Vec::new()), reader, serde_json::Value::Null).1
+    bus::requests(&main_device, Guard::new(&main_device, Vec::new()), reader, || serde_json::Value::Null).1
 }

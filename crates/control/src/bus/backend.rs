@@ -1,5 +1,6 @@
 //! The server's way to the cycle, on an ordinary thread.
 
+use std::cell::LazyCell;
 use std::collections::VecDeque;
 
 use ethercat::cia402::State;
@@ -25,6 +26,9 @@ use super::picture::{Picture, Pictured};
 use super::queue::{Answer, Ask};
 use crate::status::{Status, StatusReader};
 
+/// What clients are told of the SubDevices: of a thousand it is long, and often nobody asks.
+pub(super) type Description = LazyCell<Value, Box<dyn FnOnce() -> Value + Send>>;
+
 /// Mailboxes and state of a running bus, for [`ipc::bus::Server::start`].
 #[derive(Debug)]
 pub struct BusBackend {
@@ -32,7 +36,7 @@ pub struct BusBackend {
     answers: Consumer<Answer>,
     guard: Guard,
     status: StatusReader,
-    description: Value,
+    description: Description,
     /// Requests under way, by slot.
     slots: [Option<UnderWay>; SLOTS],
     /// Buffers of [`LONGEST_OBJECT`] bytes that are here.
@@ -61,7 +65,7 @@ impl BusBackend {
         answers: Consumer<Answer>,
         guard: Guard,
         status: StatusReader,
-        description: Value,
+        description: Description,
         sub_devices: usize,
     ) -> Self {
         Self {
@@ -238,7 +242,7 @@ impl Backend for BusBackend {
                 None => self.ask_latches(ticket, position),
             },
             Service::Describe => {
-                self.done.push_back((ticket, Outcome::SubDevices(self.description.clone())));
+                self.done.push_back((ticket, Outcome::SubDevices(Value::clone(&self.description))));
                 true
             }
             Service::Events { .. } => self.refuse(ticket, "events are the server's"),

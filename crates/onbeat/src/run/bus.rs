@@ -28,7 +28,8 @@ impl BusServer {
         guests: Guests,
     ) -> (Cycle<RobotLink, MonotonicClock>, Option<Self>) {
         let main_device = cycle.main_device();
-        let description = serde_json::to_value(described(main_device.sub_devices())).unwrap_or_default();
+        let described = described(main_device.sub_devices());
+        let description = move || serde_json::to_value(described).unwrap_or_default();
         let guard = Guard::new(
             main_device,
             robot.axes.iter().map(|axis| (axis.sub_device, axis.drive_axis)).collect(),

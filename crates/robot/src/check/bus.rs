@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::Range;
 
-use ethercat::main_device::{Configuration, ConfigurationError};
+use ethercat::main_device::{Configuration, ConfigurationError, Presence};
 
 use super::repeat::repetitions;
 use super::topology::Topology;
@@ -117,6 +117,8 @@ struct SubDevices {
     topology: Topology,
     /// Members of each group, and the place of its name in the file.
     groups: BTreeMap<String, (usize, Range<usize>)>,
+    /// One of them may be connected in operation.
+    any_hot_connect: bool,
 }
 
 impl SubDevices {
@@ -142,6 +144,10 @@ impl SubDevices {
                 self.groups.entry(group.clone()).or_insert((0, place)).0 += 1;
             }
             let it = SubDevice { name, alias, parent, ..entry.clone() };
+            self.any_hot_connect |= it.presence == Presence::HotConnect;
+            if self.any_hot_connect {
+                presence::told_apart(&it, &self.list, place)?;
+            }
             presence::sub_device(&it, &self.list, place)?;
             self.list.push(it);
         }

@@ -9,14 +9,13 @@ use crate::source::Place;
 
 /// Checks one SubDevice behind those before it.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
-    told_apart(it, before, entry)?;
     if it.group.as_deref().is_some_and(str::is_empty) {
         let remedy = "name the group, or leave the key out";
         return Err(Problem::new(entry.key("group"), "group = \"\"", "a name", remedy));
     }
     let presence = it.presence;
     let same = |other: &&SubDevice| it.group.is_some() && other.group == it.group;
-    let first = before.iter().find(same);
+    let first = it.group.as_ref().and_then(|_| before.iter().find(same));
     if let (Some(first), Some(group)) = (first, &it.group) {
         let SubDevice { name, presence: expected, .. } = first;
         if *expected != presence {
@@ -59,7 +58,7 @@ pub(super) fn of_brake(axis: &str, it: &SubDevice, drive: &SubDevice, place: Pla
 }
 
 /// Checks that no other has the identity of a hot-connect SubDevice without an alias.
-fn told_apart(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
+pub(super) fn told_apart(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {
     let Some(identity) = it.identity else { return Ok(()) };
     for (position, other) in before.iter().enumerate() {
         let is_alike = other.identity.is_some_and(|other| are_alike(other, identity));
