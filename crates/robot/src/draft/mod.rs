@@ -177,17 +177,24 @@ impl<'a> Draft<'a> {
             (format!("onbeat check {file}"), "all errors, doubtful values"),
             (format!("onbeat run {file} {run}"), "up to Op, drives enabled; nothing moves by itself"),
         ];
-        let position = (0..self.found.len()).find(|it| self.axis_mode(*it) == Some(CyclicMode::Position));
-        if let Some(position) = position {
-            let axis = self.axis_name(position, self.devices[position].axes[0]);
+        let first = |mode| (0..self.found.len()).find(|it| self.axis_mode(*it) == Some(mode));
+        let axis = |position: usize| self.axis_name(position, self.devices[position].axes[0]);
+        if let Some(axis) = first(CyclicMode::Position).map(axis) {
             let command = format!("onbeat control move --by {axis} 5 --degrees");
             next.push((command, "in another terminal: the first motion, slow"));
+        } else if let Some(axis) = first(CyclicMode::Velocity).map(axis) {
+            next.push((
+                format!("onbeat control jog {axis}"),
+                "in another terminal: turns while a key is held",
+            ));
         }
         let next: String =
             next.iter().map(|(command, comment)| row(&format!("#   {command}"), comment)).collect();
         let profile = "P priority, M memory lock; without the privilege it runs without, and says so";
         [
-            format!("# Drafted by {made_by}. What could not be known stands behind `unknown:`, what was chosen behind `assumed:`.\n"),
+            format!("# Drafted by {made_by}.\n#\n"),
+            "# What could not be known stands behind `unknown:`, what was chosen behind `assumed:`.\n"
+                .to_owned(),
             "# docs/robot-file.md has every key. Next:\n#\n".to_owned(),
             next,
             format!("\nname = {}\n\n[cycle]\n", quoted(name)),
@@ -317,17 +324,16 @@ impl<'a> Draft<'a> {
 
 /// The controller with which axes rest until they are told to move; none without axes.
 fn controller(modes: &[CyclicMode]) -> String {
-    if modes.contains(&CyclicMode::Position) {
-        let comment = "nothing moves by itself: `onbeat control move`, ROS 2, Python";
-        return format!("\n[controller]\n{}", row("kind = \"joint_trajectory\"", comment));
-    }
-    match modes {
-        [] => String::new(),
-        _ => format!(
-            "\n[controller]\n{}",
-            row("kind = \"hold\"", "nothing moves; docs/controllers.md has others")
-        ),
-    }
+    let (kind, comment) = if modes.contains(&CyclicMode::Position) {
+        ("joint_trajectory", "nothing moves by itself: `onbeat control move`, ROS 2, Python")
+    } else if modes.contains(&CyclicMode::Velocity) {
+        ("joint_velocity", "nothing moves by itself: `onbeat control jog`, ROS 2, Python")
+    } else if modes.is_empty() {
+        return String::new();
+    } else {
+        ("hold", "nothing moves; docs/controllers.md has others")
+    };
+    format!("\n[controller]\n{}", row(&format!("kind = \"{kind}\""), comment))
 }
 
 #[cfg(test)]
