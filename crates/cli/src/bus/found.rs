@@ -9,7 +9,7 @@ use ethercat::wire::coe::AccessRights;
 use onbeat::sub_devices::{Described, PdoObject};
 use robot::draft::Found;
 
-use super::objects::{Entry, Unanswered};
+use super::objects::{Entry, Unanswered, entry_service};
 use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
@@ -38,10 +38,12 @@ impl ToolBus {
 
     /// Asks until there are no questions; one who does not answer is not asked again.
     fn answer_questions(&mut self, position: u16, found: &mut Found) -> Result<(), Failure> {
-        let mut silent = None;
+        let mut silent: Option<String> = None;
         loop {
             let questions = found.questions();
             if questions.is_empty() {
+                let problem = silent.map(|why| format!("its objects are not read: {why}"));
+                found.problem = found.problem.take().or(problem);
                 return Ok(());
             }
             for (index, sub_index) in questions {
@@ -50,13 +52,11 @@ impl ToolBus {
                     Some(why) => Err(String::clone(why)),
                     None => match self.ask(position, service, Vec::with_capacity(LONGEST_NUMBER)) {
                         Ok(bytes) => Ok(bytes),
-                        Err(Unanswered::Mailbox(error)) => {
-                            if !matches!(error, MailboxError::Aborted(_)) {
-                                silent = Some(error.to_string());
-                            }
+                        Err(Unanswered::Mailbox(error @ MailboxError::Aborted(_))) => {
                             Err(error.to_string())
                         }
-                        Err(Unanswered::Running(why)) => Err(why),
+                        Err(Unanswered::Mailbox(error)) => Err(silent.insert(error.to_string()).clone()),
+                        Err(Unanswered::Running(why)) => Err(silent.insert(why).clone()),
                         Err(why @ Unanswered::Bus(_)) => {
                             let object = ObjectAddress { index, sub_index };
                             return Err(self.refused(position, &format!("reading object {object}"), why));
@@ -79,12 +79,20 @@ impl ToolBus {
         let Found { identity, mapping, objects, read_only, .. } = found;
         let kind = identity.map(|it| [it.vendor_id, it.product_code, it.revision]);
         let mut ask = |address: ObjectAddress| -> Result<Option<Entry>, Failure> {
-            let Some(kind) = kind else { return self.entry(position, address) };
-            if let Some(known) = entries.get(&(kind, address)) {
+            if let Some(known) = kind.and_then(|kind| entries.get(&(kind, address))) {
                 return Ok(known.clone());
             }
-            let entry = self.entry(position, address)?;
-            entries.insert((kind, address), entry.clone());
+            let answer = self.ask(position, entry_service(address), Vec::with_capacity(LONGEST_ENTRY));
+            let entry = match answer {
+                Ok(bytes) => Entry::parse(&bytes).ok(),
+                Err(Unanswered::Mailbox(_) | Unanswered::Running(_)) => None,
+                Err(why) => {
+                    return Err(self.refused(position, &format!("asking about object {address}"), why));
+                }
+            };
+            if let Some(kind) = kind {
+                entries.insert((kind, address), entry.clone());
+            }
             Ok(entry)
         };
         let pdos = mapping.outputs.iter_mut().chain(&mut mapping.inputs);
@@ -123,6 +131,9 @@ impl OwnBus {
 /// Room for the answers: numbers.
 const LONGEST_NUMBER: usize = 64;
 
+/// Room for the description of an entry.
+const LONGEST_ENTRY: usize = 512;
+
 fn found(it: &SubDevice) -> Found {
     let described = it.sii.as_ref().map(Found::of_image).unwrap_or_default();
     let problem = it.sii_problem.as_ref().or(it.mapping_error.as_ref());
@@ -139,7 +150,7 @@ fn found(it: &SubDevice) -> Found {
 }
 
 /// A SubDevice as a running cycle tells it.
-fn told(Described { object: it, .. }: &Described) -> Found {
+fn told(Described { object: it, details }: &Described) -> Found {
     let identity = Identity {
         vendor_id: it.vendor_id,
         product_code: it.product_code,
@@ -147,15 +158,14 @@ fn told(Described { object: it, .. }: &Described) -> Found {
         serial: it.serial,
     };
     let pdos = |told: &[PdoObject]| told.iter().map(pdo).collect();
-    let clock = "a running cycle does not tell how its clock is used (dc): stop it and draft anew, or take it over from its robot file";
     Found {
         identity: Some(identity),
         name: it.name.clone(),
         alias: it.alias,
         upstream: it.upstream.as_ref().map(|upstream| (upstream.position, upstream.port)),
         mapping: PdoMapping { outputs: pdos(&it.outputs), inputs: pdos(&it.inputs) },
-        coe: true,
-        problem: it.delay_ns.map(|_| clock.to_owned()),
+        coe: details.iter().any(|line| line.starts_with("mailbox ") && line.ends_with(", CoE")),
+        has_untold_clock: it.delay_ns.is_some(),
         ..Found::default()
     }
 }

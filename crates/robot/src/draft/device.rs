@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ethercat::cia402::object::{INTERPOLATION_TIME_PERIOD, of_axis};
+use ethercat::pdo::PdoMapping;
 use ethercat::sii::DistributedClock;
 use types::CyclicMode;
 
@@ -43,6 +44,9 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     let clock = clock(found, !axes.is_empty(), period);
     let mut table = identity(found);
     table += clock.as_deref().unwrap_or_default();
+    if found.has_untold_clock && found.mapping != PdoMapping::default() {
+        table += "# unknown: dc, whether it uses its clock; a running cycle does not tell, the SII does (onbeat new --iface)\n";
+    }
     if chosen.mode == Some(CyclicMode::Position) {
         table += &startup(found, &axes, period);
     }

@@ -36,6 +36,8 @@ pub struct Found {
     pub samples: Vec<u16>,
     /// Modes of its clock, the default first; empty without a clock.
     pub clock_modes: Vec<DistributedClock>,
+    /// True if it has a clock whose modes are not told.
+    pub has_untold_clock: bool,
     /// True if it has objects (CoE).
     pub coe: bool,
     /// Abilities of its CoE server, as its SII says.
