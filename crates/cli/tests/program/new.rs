@@ -60,7 +60,7 @@ fn compare(draft: &RobotConfig, original: &RobotConfig) {
     }
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn drives_on_a_cable_become_a_file_that_runs() {
     let Some(wire) = Wire::with("examples/six-axis.toml") else { return };
@@ -82,7 +82,7 @@ fn drives_on_a_cable_become_a_file_that_runs() {
     assert_eq!(text.matches("[[axis]]").count(), 3, "{text}");
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn terminals_on_a_cable_have_their_channels_by_name() {
     let Some(wire) = Wire::with("examples/io-station.toml") else { return };
@@ -97,7 +97,7 @@ fn terminals_on_a_cable_have_their_channels_by_name() {
     assert!(text.contains("type = \"int16\"") && text.contains("type = \"int32\""), "{text}");
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn drives_of_several_axes_and_branches_become_files_that_run() {
     for (name, axes) in [("xy-table", 4), ("humanoid-59", 52), ("m4k", 2), ("vibration", 0)] {
@@ -120,7 +120,7 @@ fn drives_of_several_axes_and_branches_become_files_that_run() {
 }
 
 /// The last step that the draft itself tells.
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn an_axis_of_a_draft_is_moved_from_a_shell() {
     let path = folder("new-moved").join("bench.toml");
@@ -158,7 +158,7 @@ fn image_of(name: &str) -> Option<PathBuf> {
     None
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn real_images_become_files_that_are_accepted() {
     let mut images = Vec::new();
@@ -181,7 +181,7 @@ fn real_images_become_files_that_are_accepted() {
     assert_eq!(draft.bus.sub_devices[4].explicit_mapping().map(|it| it.outputs[0].index), Some(0x1724));
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
     let folder = folder("new-refused");
@@ -215,7 +215,7 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
     assert_eq!(run(&["new", "--sii", "a.bin", "--iface", "eth0"]).code, Some(2));
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn nobody_at_the_end_of_the_cable_is_told_as_by_a_scan() {
     let _shared = shared();

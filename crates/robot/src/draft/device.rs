@@ -142,7 +142,7 @@ fn startup(found: &Found, axes: &[u8], period: Duration) -> String {
 /// A time as an 8-bit number and a power of ten in seconds; `None` if it has more digits.
 fn interpolation(period: Duration) -> Option<(u8, i8)> {
     let (mut value, mut exponent) = (period.as_nanos(), -9);
-    while value > 0 && value.is_multiple_of(10) {
+    while value > 0 && value % 10 == 0 {
         (value, exponent) = (value / 10, exponent + 1);
     }
     u8::try_from(value).ok().filter(|it| *it > 0).map(|value| (value, exponent))

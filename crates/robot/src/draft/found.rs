@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    // feature(program): `onbeat new`
+    // feature(program): `onbeat new`: a robot file from a bus, or from SII images
     #[test]
     fn only_drives_are_asked_and_each_of_their_axes() {
         let mut without = Found::default();

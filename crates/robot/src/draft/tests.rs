@@ -83,7 +83,7 @@ const SCALED: [(u16, u8, u32); 9] = [
     (0x60C2, 1, 2),
 ];
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn scale_torque_modes_and_interpolation_time_are_those_of_the_drive() {
     let mut objects = SCALED.to_vec();
@@ -117,7 +117,7 @@ fn scale_torque_modes_and_interpolation_time_are_those_of_the_drive() {
     assert_eq!(drafted(&[fixed]).1.bus.sub_devices[0].startup, []);
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn a_feed_constant_gives_the_position_units_of_a_turn() {
     let counts = |feed: [u32; 2], gear: u32| {
@@ -136,7 +136,7 @@ fn a_feed_constant_gives_the_position_units_of_a_turn() {
     assert_eq!(counts([1, 1], 5), (131_072.0, 655_360.0));
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn what_a_drive_does_not_tell_is_marked_and_assumed_small() {
     let (text, robot) =
@@ -154,7 +154,7 @@ fn what_a_drive_does_not_tell_is_marked_and_assumed_small() {
     assert_eq!((robot.axes.len(), robot.axes[0].gear_ratio > 0.0), (1, true), "{text}");
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn equal_neighbours_are_one_entry_and_other_motors_an_axis_of_their_own() {
     let mut all = vec![drive(&SCALED), drive(&SCALED), drive(&SCALED), drive(&SCALED)];
@@ -188,7 +188,7 @@ fn equal_neighbours_are_one_entry_and_other_motors_an_axis_of_their_own() {
     assert_eq!(robot.bus.sub_devices[5].parent, Some(crate::Parent { position: 1, port: 2 }), "{text}");
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn several_axes_of_a_drive_are_axes_of_the_file() {
     let mut double = drive(&[]);
@@ -210,7 +210,7 @@ fn several_axes_of_a_drive_are_axes_of_the_file() {
     assert_eq!(axes, [("s-3000-axis-1", 0, 131_072.0), ("s-3000-axis-2", 1, 131_072.0)]);
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
     let csp = drive(&SCALED).mapping;
@@ -249,7 +249,7 @@ fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
     assert!(!text.contains("[controller]") && !text.contains("control move"), "{text}");
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn channels_of_terminals_are_signals_by_name() {
     let terminal = |order: &str, inputs: Vec<Pdo>, outputs: Vec<Pdo>| Found {
@@ -295,7 +295,7 @@ fn channels_of_terminals_are_signals_by_name() {
     assert_eq!(text.matches("writer = \"outside\"").count(), 1, "{text}");
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn a_clock_has_the_pulses_of_the_sii() {
     let mode = |assign_activate, sync0_shift, sync1_shift| DistributedClock {
@@ -320,7 +320,7 @@ fn a_clock_has_the_pulses_of_the_sii() {
     assert_eq!(of(drive(&SCALED), vec![]), (None, false));
 }
 
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn whatever_a_sub_device_is_called_it_ends_no_comment() {
     let mut found = drive(&SCALED);
@@ -417,7 +417,7 @@ fn any_image(chance: &mut Chance) -> Vec<u8> {
 }
 
 /// What is written is read, and runs: signals fit, axes have their objects.
-// feature(program): `onbeat new`
+// feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn whatever_an_sii_says_the_draft_is_read_or_refused() {
     let mut chance = Chance(0x9E37_79B9_7F4A_7C15);

@@ -55,7 +55,7 @@ pub(super) fn number(value: f64) -> String {
         let digits = format!("{:.0}", value.abs());
         let mut grouped = String::new();
         for (place, digit) in digits.char_indices() {
-            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            if place > 0 && (digits.len() - place) % 3 == 0 {
                 grouped.push('_');
             }
             grouped.push(digit);
