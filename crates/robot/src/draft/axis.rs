@@ -35,9 +35,14 @@ pub(super) fn rows(found: &Found, axis: u8, mode: CyclicMode) -> String {
         number(rated * ratio),
     );
     let window = number(rounded(velocity / 12.0));
+    let velocities = match mode {
+        CyclicMode::Velocity => "# assumed: 0x60FF and 0x606C count position units a second\n",
+        CyclicMode::Position | CyclicMode::Torque => "",
+    };
     [
         mode_row(found, axis, mode),
         scale,
+        velocities.to_owned(),
         torque,
         "# assumed: low limits for the first motion, in rad and N m at the shaft behind the gear; torque is the rated one\n"
             .to_owned(),

@@ -50,6 +50,13 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     if chosen.mode == Some(CyclicMode::Position) {
         table += &startup(found, &axes, period);
     }
+    let shortest = found.shortest_cycle().map(Duration::from_nanos).filter(|it| *it > period);
+    if let Some(shortest) = shortest {
+        let shortest = duration::format(shortest);
+        table += &format!(
+            "# unknown: whether it keeps up; 0x1C32:05 asks for {shortest} at least: raise period of [cycle]\n"
+        );
+    }
     if let Some(problem) = &found.problem {
         table += &format!("# unknown: {}\n", one_line(problem));
     }

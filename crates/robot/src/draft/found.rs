@@ -53,6 +53,9 @@ pub struct Found {
 /// Device type (CiA 301, 7.5.2.1): the number of the profile in the lower half.
 const DEVICE_TYPE: u16 = 0x1000;
 
+/// Minimum cycle time of the outputs' SyncManager, UNSIGNED32, ns (ETG.1020, 0x1C32).
+const SHORTEST_CYCLE: ObjectPlace = (0x1C32, 5);
+
 /// Number of the profile of drives.
 const DRIVES: u64 = 402;
 
@@ -110,7 +113,8 @@ impl Found {
         }
         let axes = self.axes();
         let of = |axis: &u8| OF_AXIS.map(|(index, sub_index)| (of_axis(index, *axis), sub_index));
-        let open: Vec<_> = axes.iter().flat_map(of).filter(is_open).collect();
+        let cycle = Some(SHORTEST_CYCLE).filter(|_| !axes.is_empty());
+        let open: Vec<_> = cycle.into_iter().chain(axes.iter().flat_map(of)).filter(is_open).collect();
         // Whether there is an axis more only its objects tell, if none of it is mapped.
         let next = axes.last().map(|last| (of_axis(SUPPORTED_DRIVE_MODES, last + 1), 0));
         let further =
@@ -133,6 +137,12 @@ impl Found {
         let is_drive = self.number(DEVICE_TYPE, 0).is_some_and(|it| it & 0xFFFF == DRIVES);
         let is_there = |axis: &u8| is_mapped(axis) || has_modes(axis) || (*axis == 0 && is_drive);
         (0..MOST_AXES).take_while(is_there).collect()
+    }
+
+    /// Shortest cycle that its application can hold, ns (ETG.1020, 0x1C32:05), if it tells any.
+    pub(super) fn shortest_cycle(&self) -> Option<u64> {
+        let (index, sub_index) = SHORTEST_CYCLE;
+        self.number(index, sub_index).filter(|it| *it > 0)
     }
 
     /// Number in an object of the first axis, or the same of another.
@@ -196,10 +206,10 @@ mod tests {
         let has = [((0x1000, 0), 0x0002_0192), ((0x6502, 0), 0x80), ((0x6D02, 0), 0x80)];
         let all = asked(&mut drive, &has);
         assert_eq!(drive.axes(), [0, 1]);
-        assert_eq!(all.len(), 1 + 2 * OF_AXIS.len() + 1, "{all:x?}");
+        assert_eq!(all.len(), 2 + 2 * OF_AXIS.len() + 1, "{all:x?}");
         assert!(all.contains(&(FEED_CONSTANT + 0x800, 2)) && all.last() == Some(&(0x7502, 0)));
         // One that answers nothing is not asked for further axes.
         let mut silent = Found { coe: true, ..Found::default() };
-        assert_eq!(asked(&mut silent, &[((0x1000, 0), 0x192)]).len(), 1 + OF_AXIS.len());
+        assert_eq!(asked(&mut silent, &[((0x1000, 0), 0x192)]).len(), 2 + OF_AXIS.len());
     }
 }

@@ -111,6 +111,10 @@ fn scale_torque_modes_and_interpolation_time_are_those_of_the_drive() {
     assert_eq!(written, [(0x60C2, 1, vec![1]), (0x60C2, 2, vec![0xFD])]);
     assert_eq!(unknown_values(&text), 0, "{text}");
     assert!(text.contains("onbeat control move --by s-3000 5 --degrees"), "{text}");
+    // Slower than the cycle.
+    objects.push((0x1C32, 5, 2_000_000));
+    let (text, _) = drafted(&[drive(&objects)]);
+    assert!(text.contains("# unknown: whether it keeps up; 0x1C32:05 asks for 2ms at least"), "{text}");
     // Where they cannot be written, they are not.
     let mut fixed = drive(&objects);
     fixed.read_only.insert((0x60C2, 1));
@@ -239,6 +243,7 @@ fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
         text.contains("kind = \"joint_velocity\"") && text.contains("onbeat control jog s-3000"),
         "{text}"
     );
+    assert!(text.contains("# assumed: 0x60FF and 0x606C count position units"), "{text}");
     // Nothing is known, but the drive takes a mapping.
     let (text, robot) = with(&none, &none, CoeDetails::SDO.with(CoeDetails::PDO_CONFIGURATION));
     assert_eq!(outputs(&robot).entries.iter().map(|it| it.index).collect::<Vec<_>>(), [0x6040, 0x607A]);
@@ -422,7 +427,7 @@ fn any_image(chance: &mut Chance) -> Vec<u8> {
 fn whatever_an_sii_says_the_draft_is_read_or_refused() {
     let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
     let (mut read, mut refused, mut axes) = (0, 0, 0);
-    for _ in 0..1500 {
+    for _ in 0..500 {
         let images: Vec<Image> =
             (0..=chance.below(4)).filter_map(|_| Image::parse(&any_image(&mut chance)).ok()).collect();
         let found: Vec<Found> = images.iter().map(Found::of_image).collect();
@@ -440,6 +445,6 @@ fn whatever_an_sii_says_the_draft_is_read_or_refused() {
             }
         }
     }
-    assert!(read > 1000 && axes > 50, "{read} read, {axes} axes");
+    assert!(read > 300 && axes > 20, "{read} read, {axes} axes");
     assert_eq!(refused, 0, "of {read}");
 }
