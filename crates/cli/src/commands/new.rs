@@ -175,8 +175,17 @@ fn exists(path: &Path) -> Failure {
     ))
 }
 
-/// Writes the file whole, or not at all.
+/// Writes the file whole, or not at all; with `force` in place of another.
 fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    // Of a link the file it leads to is replaced; a device is not.
+    let led = if force { fs::canonicalize(path) } else { Err(ErrorKind::NotFound.into()) };
+    if led.as_ref().is_ok_and(|it| !it.is_file()) {
+        return Err(Failure::new(format!(
+            "{} is no regular file, expected one to replace: name another",
+            path.display()
+        )));
+    }
+    let path = led.as_deref().unwrap_or(path);
     let failed = |error: std::io::Error| {
         Failure::new(format!("{} cannot be written: {error}; name another file", path.display()))
     };

@@ -210,6 +210,13 @@ fn what_cannot_be_drafted_is_refused_in_a_sentence_and_leaves_no_file() {
     assert_eq!(fs::read_to_string(&output).unwrap(), "mine");
     assert_eq!(run(&[&six[..], &["--force"]].concat()).code, Some(0));
     assert_eq!(read(Path::new(&output)).axes.len(), 6);
+    let special = run(&["new", "--segment", "examples/six-axis.toml", "-o", "/dev/null", "--force"]);
+    assert!(special.sentence().contains("no regular file"), "{}", special.stderr);
+    let link = path("link.toml");
+    std::os::unix::fs::symlink(&output, &link).unwrap();
+    fs::write(&output, "mine").unwrap();
+    assert_eq!(run(&["new", "--segment", "examples/m4k.toml", "-o", &link, "--force"]).code, Some(0));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && read(Path::new(&output)).axes.len() == 2);
     let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert!(left.iter().all(|it| !it.to_string_lossy().starts_with('.')), "{left:?}");
     assert_eq!(run(&["new", "--sii", "a.bin", "--iface", "eth0"]).code, Some(2));

@@ -50,6 +50,9 @@ pub(super) fn described(found: &Found, period: Duration) -> Device {
     if chosen.mode == Some(CyclicMode::Position) {
         table += &startup(found, &axes, period);
     }
+    if !axes.is_empty() && clock.is_none() && !found.has_untold_clock {
+        table += "# assumed: no dc, as its SII lists no mode with SYNC0\n";
+    }
     let shortest = found.shortest_cycle().map(Duration::from_nanos).filter(|it| *it > period);
     if let Some(shortest) = shortest {
         let shortest = duration::format(shortest);

@@ -34,7 +34,8 @@ pub(super) fn chosen(found: &Found, axes: &[u8]) -> Chosen {
     let modes = if modes.is_empty() { MODES.to_vec() } else { modes };
     for mode in &modes {
         if holds(&found.mapping, axes, *mode) {
-            let mapping = Some(found.mapping.clone()).filter(|it| found.coe && can_be_written(it));
+            let mapping =
+                Some(found.mapping.clone()).filter(|it| found.coe && is_assigned(it) && can_be_written(it));
             return Chosen { mode: Some(*mode), mapping, assumed: None };
         }
         let other = offered(found, axes, *mode).filter(|it| found.coe && can_be_written(it));
@@ -118,6 +119,12 @@ fn shortest(axes: &[u8], mode: CyclicMode) -> PdoMapping {
 /// Controlword, statusword and target torque.
 const fn is_word(index: u16) -> bool {
     matches!(index, 0x6040 | 0x6041 | 0x6071)
+}
+
+/// True if its PDOs are those of 0x1C12 and 0x1C13, SyncManagers 2 and 3: others are no matter of CoE.
+fn is_assigned(mapping: &PdoMapping) -> bool {
+    let all = |pdos: &[Pdo], number| pdos.iter().all(|it| it.sync_manager.is_none_or(|it| it == number));
+    all(&mapping.outputs, 2) && all(&mapping.inputs, 3)
 }
 
 /// True if a robot file may have this mapping.

@@ -32,7 +32,8 @@ fn pdo(index: u16, entries: &[(u32, &str)]) -> Pdo {
         ..PdoEntry::from_mapping_value(*value)
     };
     let entries = entries.iter().map(entry).collect();
-    Pdo { index, sync_manager: Some(2), fixed: false, name: String::new(), entries }
+    let sync_manager = Some(if index < MAPPING_INPUTS { 2 } else { 3 });
+    Pdo { index, sync_manager, fixed: false, name: String::new(), entries }
 }
 
 /// A drive on a bus whose default PDOs are those of CSP, and these objects.
@@ -244,6 +245,11 @@ fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
         "{text}"
     );
     assert!(text.contains("# assumed: 0x60FF and 0x606C count position units"), "{text}");
+    // PDOs that no assignment object has are left to the SII.
+    let mut elsewhere = csp.clone();
+    elsewhere.outputs[0].sync_manager = Some(4);
+    let (text, robot) = with(&elsewhere, &none, CoeDetails::SDO);
+    assert_eq!((robot.axes.len(), robot.bus.sub_devices[0].explicit_mapping()), (1, None), "{text}");
     // Nothing is known, but the drive takes a mapping.
     let (text, robot) = with(&none, &none, CoeDetails::SDO.with(CoeDetails::PDO_CONFIGURATION));
     assert_eq!(outputs(&robot).entries.iter().map(|it| it.index).collect::<Vec<_>>(), [0x6040, 0x607A]);
@@ -323,6 +329,7 @@ fn a_clock_has_the_pulses_of_the_sii() {
     // A drive in a cyclic mode takes the first mode with pulses, and no shift that is longer than the period.
     assert_eq!(of(drive(&SCALED), vec![mode(0, 0, 0), mode(0x300, 2_000_000, 0)]), (micros(250), false));
     assert_eq!(of(drive(&SCALED), vec![]), (None, false));
+    assert!(drafted(&[drive(&SCALED)]).0.contains("# assumed: no dc"));
 }
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
