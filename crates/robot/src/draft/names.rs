@@ -111,5 +111,6 @@ mod tests {
         assert_eq!(names.give("el2004", 2), "el2004");
         assert_eq!(names.give("el2004-2", 1), "el2004-2_2");
         assert_eq!(names.give("el2004", 2), "el2004_2");
+        assert_eq!((names.give("akd", 1), names.give("akd", 2)), ("akd".to_owned(), "akd_2".to_owned()));
     }
 }

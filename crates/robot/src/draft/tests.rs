@@ -176,6 +176,11 @@ fn equal_neighbours_are_one_entry_and_other_motors_an_axis_of_their_own() {
     let expected =
         [("s-3000-1", 0, 1.27), ("s-3000-2", 1, 1.27), ("s-3000-3", 2, 9.55), ("s-3000-4", 3, 1.27)];
     assert_eq!(axes, expected);
+    // One behind the other, as a bus tells it.
+    for (position, it) in all.iter_mut().enumerate().skip(1) {
+        it.upstream = Some((position as u16 - 1, 1));
+    }
+    assert_eq!(drafted(&all).0.matches("[[bus.sub_device]]").count(), 1);
     // A terminal between them, an alias and a branch are entries of their own.
     let mut all: Vec<Found> = (0..6).map(|_| drive(&SCALED)).collect();
     all[1] = Found { identity: Some(Identity::default()), order: "EK1122".to_owned(), ..Found::default() };
