@@ -64,7 +64,8 @@ impl Failure {
         ExitCode::from(self.code())
     }
 
-    fn code(&self) -> u8 {
+    /// The same as a number.
+    pub fn code(&self) -> u8 {
         self.code.unwrap_or(COULD_NOT_RUN)
     }
 }

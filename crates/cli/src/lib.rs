@@ -28,6 +28,8 @@ pub mod words;
 
 use std::process::ExitCode;
 
+use ipc::bus::Severity;
+
 use clap::Parser;
 use onbeat::compose;
 
@@ -76,7 +78,7 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
 
 fn ended(failure: &Failure) -> ExitCode {
     if !failure.is_silent() {
-        output::say_or_give_up(failure.lines());
+        output::say_or_give_up(output::with_priority(Severity::Error, &failure.lines()).into_owned());
     }
     failure.exit_code()
 }

@@ -116,6 +116,19 @@ impl Statistics {
         (self.count > 0).then(|| value.clamp(self.minimum, self.maximum))
     }
 
+    /// Number of samples up to each of `bounds`, ns, which rise; one that is at most 0.1 % above a bound may count as at it.
+    #[must_use]
+    pub fn up_to<const N: usize>(&self, bounds: [u64; N]) -> [u64; N] {
+        let mut counts = [0; N];
+        for recorded in self.histogram.iter_recorded() {
+            let value = self.histogram.lowest_equivalent(recorded.value_iterated_to());
+            let of_value = recorded.count_since_last_iteration();
+            let from = bounds.partition_point(|&bound| bound < value);
+            counts[from..].iter_mut().for_each(|count| *count += of_value);
+        }
+        counts
+    }
+
     /// Numbers to print or to serialise.
     #[must_use]
     pub fn summary(&self) -> Summary {
@@ -217,6 +230,13 @@ mod tests {
     fn values_beyond_the_histogram_keep_their_maximum() {
         let statistics = of(&[5, u64::MAX]);
         assert_eq!((statistics.maximum(), statistics.percentile(0.5)), (Some(u64::MAX), Some(5)));
+    }
+
+    #[test]
+    fn those_up_to_a_bound_are_counted() {
+        let statistics = of(&[0, 5, 10, 11, 2_000, 90_000_000_000]);
+        assert_eq!(statistics.up_to([1, 10, 1_000, 2_000]), [1, 3, 4, 5]);
+        assert_eq!(Statistics::new().up_to([1, 10]), [0, 0]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use control::output::{OutputThread, Taken};
+use ipc::bus::Severity;
 
 use super::{USUAL_COLUMNS, columns};
 use crate::output::{self, LAST_PATIENCE};
@@ -41,7 +42,7 @@ enum Said {
     /// Progress.
     Shown(String),
     /// A line that stays.
-    Sentence(String),
+    Sentence(Severity, String),
     /// The last line shown stays, too.
     Finished,
     End,
@@ -50,7 +51,12 @@ enum Said {
 impl Voice {
     /// Says something that stays; where there is no room any more it is counted.
     pub(crate) fn say(&self, line: &str) {
-        match self.lines.try_send(Said::Sentence(line.to_owned())) {
+        self.tell(Severity::Ok, line);
+    }
+
+    /// The same with a severity, which the journal keeps.
+    pub(crate) fn tell(&self, severity: Severity, line: &str) {
+        match self.lines.try_send(Said::Sentence(severity, line.to_owned())) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
                 // Relaxed: a count, nothing hangs on it.
@@ -68,7 +74,7 @@ impl Voice {
     pub(crate) fn overheard() -> (Self, impl FnMut() -> Vec<String>) {
         let (lines, said) = mpsc::sync_channel(ROOM);
         let heard = move || {
-            let sentence = |said| if let Said::Sentence(line) = said { Some(line) } else { None };
+            let sentence = |said| if let Said::Sentence(_, line) = said { Some(line) } else { None };
             said.try_iter().filter_map(sentence).collect()
         };
         (Self { lines, unheard: Arc::default() }, heard)
@@ -99,6 +105,11 @@ impl LiveLine {
     /// Says something that stays.
     pub(crate) fn say(&self, line: &str) {
         self.voice.say(line);
+    }
+
+    /// The same with a severity.
+    pub(crate) fn tell(&self, severity: Severity, line: &str) {
+        self.voice.tell(severity, line);
     }
 
     /// For those who speak from threads of their own.
@@ -138,8 +149,12 @@ fn write(terminal: bool, said: &Receiver<Said>, unheard: &AtomicU64, taken: &Tak
                 write!(error, "{clear}{}", clipped(&line, columns(&io::stderr()).unwrap_or(USUAL_COLUMNS)))
                     .and_then(|()| error.flush())
             }
+            // The journal keeps what happens; how it goes is `onbeat top`'s and --metrics's.
+            Said::Shown(_) if output::is_journal() => Ok(()),
             Said::Shown(line) => writeln!(error, "{line}"),
-            Said::Sentence(line) => writeln!(error, "{clear}{line}"),
+            Said::Sentence(severity, line) => {
+                writeln!(error, "{clear}{}", output::with_priority(severity, &line))
+            }
             Said::Finished if terminal => writeln!(error),
             Said::Finished => Ok(()),
             Said::End => {

@@ -19,6 +19,11 @@ impl Moment {
         // Asked each time: the wall clock is set now and then.
         Self { wall: SystemTime::now() - MonotonicClock.now().since(at), cycle }
     }
+
+    /// The time alone.
+    pub(crate) fn time(&self) -> String {
+        humantime::format_rfc3339_millis(self.wall).to_string()
+    }
 }
 
 impl fmt::Display for Moment {

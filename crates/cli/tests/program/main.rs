@@ -22,6 +22,7 @@ mod ipc;
 mod limits;
 mod link;
 mod link_down;
+mod log;
 mod measure;
 mod measure_motion;
 mod measure_tasks;

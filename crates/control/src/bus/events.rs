@@ -19,11 +19,11 @@ pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
     Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), severity, sentence, what })
 }
 
-/// Sentence of an event that may be of several axes or SubDevices: `others` are those of further events that are
+/// Severity and sentence of an event that may be of several axes or SubDevices: `others` are those of further events that are
 /// [alike](is_alike). `None` for an event that is nobody's concern.
 #[must_use]
-pub fn sentence(what: &Happening, others: &[Happening], names: &PartNames) -> Option<String> {
-    told(what, others, names).map(|(_, _, sentence)| sentence)
+pub fn sentence(what: &Happening, others: &[Happening], names: &PartNames) -> Option<(Severity, String)> {
+    told(what, others, names).map(|(_, severity, sentence)| (severity, sentence))
 }
 
 /// True if two events differ in nothing but their axis or SubDevice, and have one sentence.
@@ -380,7 +380,8 @@ mod tests {
         let stopped = |axis, reason| Happening::AxisStopped { axis, reason, with: None };
         let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
         assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
-        let told = sentence(&first, &[second], &names()).unwrap();
+        let (severity, told) = sentence(&first, &[second], &names()).unwrap();
+        assert_eq!(severity, Severity::Error);
         assert!(told.starts_with("axes \"drive-1\", \"drive-3\" are held: "), "{told}");
     }
 }

@@ -355,7 +355,7 @@ pub struct Event {
 }
 
 /// Severity of an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// As it should be, or so again.
@@ -366,6 +366,18 @@ pub enum Severity {
     #[default]
     #[serde(other)]
     Warning,
+}
+
+impl Severity {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
 }
 
 /// Contents of an event.

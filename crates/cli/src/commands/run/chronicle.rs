@@ -10,7 +10,7 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
-use onbeat::compose::names::part_names;
+use ipc::bus::Severity;
 use robot::RobotConfig;
 
 use super::interface::Interface;
@@ -54,14 +54,14 @@ impl Lost {
 }
 
 impl Chronicle {
-    pub(super) fn new(robot: &RobotConfig, interface: Option<String>, voice: Voice) -> Self {
+    pub(super) fn new(robot: &RobotConfig, names: PartNames, voice: Voice) -> Self {
         let axes = robot.axes.iter().map(|axis| Axis { sub_device: axis.sub_device, told: false });
         Self {
             voice,
-            names: part_names(robot, interface.clone()),
+            interface: Interface::new(names.interface.clone()),
+            names,
             lost: vec![None; robot.bus.sub_devices.len()],
             axes: axes.collect(),
-            interface: Interface::new(interface),
             period: robot.cycle.period,
             op_since: None,
             closed: false,
@@ -72,7 +72,8 @@ impl Chronicle {
     pub(super) fn close(&mut self) {
         self.closed = true;
         if self.lost() > 0 {
-            self.voice.say(
+            self.voice.tell(
+                Severity::Warning,
                 "not all SubDevices exchange process data: those that do are brought to rest; a second signal ends it within 2 s, or \
                  when the slowest brake holds",
             );
@@ -98,14 +99,20 @@ impl Chronicle {
             {
                 others.push(next.what);
             }
-            if let Some(words) = self.words(at, cycle, &what, &others) {
-                self.say(at, cycle, &words);
+            if let Some((severity, words)) = self.words(at, cycle, &what, &others) {
+                self.tell(severity, at, cycle, &words);
             }
         }
     }
 
-    /// The sentence of an event, with what only the course of the run tells; `None` if it is not worth a line here.
-    fn words(&mut self, at: Instant, cycle: u64, what: &Happening, others: &[Happening]) -> Option<String> {
+    /// Severity and sentence of an event, with what only the course of the run tells; `None` if it is not worth a line here.
+    fn words(
+        &mut self,
+        at: Instant,
+        cycle: u64,
+        what: &Happening,
+        others: &[Happening],
+    ) -> Option<(Severity, String)> {
         let mut behind = String::new();
         match what {
             Happening::SubDeviceLost { .. } => {
@@ -122,7 +129,7 @@ impl Chronicle {
             &Happening::LinkFailed { code } => {
                 let trouble = self.interface.look(Some(code)).map(str::to_owned);
                 self.names.interface = self.interface.name().map(str::to_owned);
-                return trouble;
+                return Some((Severity::Error, trouble?));
             }
             Happening::LinkWorks { .. } => self.interface.works(),
             &Happening::Bus(Event::BringUpPhase { phase, at }) => {
@@ -144,7 +151,7 @@ impl Chronicle {
             }
             _ => {}
         }
-        sentence(what, others, &self.names).map(|sentence| sentence + &behind)
+        sentence(what, others, &self.names).map(|(severity, sentence)| (severity, sentence + &behind))
     }
 
     /// Notes the loss of SubDevices, or with none their return; true if the loss of one was told.
@@ -201,8 +208,8 @@ impl Chronicle {
         let mut lost = positions.iter().map(|&position| Happening::SubDeviceLost { position });
         let Some(what) = lost.next() else { return };
         let others: Vec<_> = lost.collect();
-        if let Some(sentence) = sentence(&what, &others, &self.names) {
-            self.say(first.since, first.cycle, &format!("{sentence}: {why}"));
+        if let Some((severity, sentence)) = sentence(&what, &others, &self.names) {
+            self.tell(severity, first.since, first.cycle, &format!("{sentence}: {why}"));
         }
     }
 
@@ -221,12 +228,12 @@ impl Chronicle {
             let (name, drive) = (self.names.axis(number), self.names.sub_device(axis.sub_device));
             let why = trouble::kept_off_words(why);
             let words = format!("axis \"{name}\" at {drive} stays in {state}: {why}");
-            self.say(now, status.cycle, &words);
+            self.tell(Severity::Error, now, status.cycle, &words);
         }
     }
 
-    fn say(&self, at: Instant, cycle: u64, words: &str) {
-        self.voice.say(&format!("{}: {words}", Moment::of(at, cycle)));
+    fn tell(&self, severity: Severity, at: Instant, cycle: u64, words: &str) {
+        self.voice.tell(severity, &format!("{}: {words}", Moment::of(at, cycle)));
     }
 }
 
@@ -237,6 +244,7 @@ const STALL: u64 = 20;
 mod tests {
     use super::*;
     use motion::supervision::StopReason;
+    use onbeat::compose::names::part_names;
     use robot::Overrides;
 
     fn at(milliseconds: u64) -> Instant {
@@ -256,7 +264,7 @@ mod tests {
     fn a_cut_of_the_cable_is_one_line_with_its_begin_and_one_with_how_long_it_was() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
-        let mut chronicle = Chronicle::new(&robot, None, voice);
+        let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
         let mut status = Status::initial(6, 6);
         status.sub_devices.iter_mut().for_each(|it| it.al_status = AlStatus::in_state(AlState::Op));
         let lost = |position| event(500, Happening::SubDeviceLost { position });
@@ -279,7 +287,7 @@ mod tests {
     fn a_group_that_joins_is_one_line() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
-        let mut chronicle = Chronicle::new(&robot, None, voice);
+        let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
         let joined = |(cycle, position)| event(cycle, Happening::Bus(Event::Joined { position }));
         chronicle.take([(7, 4), (7, 5), (8, 3)].into_iter().map(joined));
         let expected = [
@@ -293,7 +301,7 @@ mod tests {
     fn what_happens_to_all_axes_in_a_cycle_is_one_line_and_nothing_is_said_of_the_stop() {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
-        let mut chronicle = Chronicle::new(&robot, None, voice);
+        let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
         let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None });
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));

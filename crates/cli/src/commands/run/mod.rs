@@ -2,14 +2,18 @@
 
 mod chronicle;
 mod controller;
+mod event_file;
 mod explain;
 mod interface;
+mod log;
+mod metrics;
 mod options;
 mod outcome;
 mod reporter;
 mod tasks;
 mod trouble;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +30,7 @@ use crate::left_behind;
 use crate::output;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
+use log::Log;
 use options::Hold;
 use outcome::Outcome;
 use reporter::RunReporter;
@@ -80,6 +85,14 @@ pub(crate) struct Run {
     /// Signals in the file of --record
     #[arg(long, value_enum, value_name = "WHICH", default_value = "named", requires = "record")]
     signals: Recorded,
+
+    /// Write what happens to this file, a JSON object a line, behind what is in it; at 16 MiB it becomes FILE.1, up to FILE.4
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+
+    /// Answer Prometheus at this address, path /metrics: cycles, jitter, working counters, clocks, SubDevices, axes
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
 
     /// Name of the IPC that other programs attach to, or path of its socket; without it the robot's name
     #[arg(long, value_name = "NAME", conflicts_with = "no_ipc")]
@@ -162,7 +175,16 @@ impl From<Recorded> for RecordedSignals {
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut live = LiveLine::new();
-        let finished = self.finish(&mut live)?;
+        let robot = self.robot()?;
+        let mut log = Log::open(&robot, self.wire.iface.as_deref(), self.events.as_deref(), self.metrics)?;
+        let outcome =
+            self.finish(&robot, &mut log, &mut live).and_then(|finished| self.print(finished, &live));
+        let written = log.end(&outcome);
+        Failure::both(outcome, written)
+    }
+
+    /// Prints what came of it.
+    fn print(&self, finished: Finished, live: &LiveLine) -> Result<(), Failure> {
         let text = if self.json { finished.json + "\n" } else { finished.table };
         let printed = output::print_or_give_up(text);
         finished.notes.iter().for_each(|note| live.say(note));
@@ -170,18 +192,17 @@ impl Run {
     }
 
     /// Runs it from the first frame to the last.
-    fn finish(&self, live: &mut LiveLine) -> Result<Finished, Failure> {
+    fn finish(&self, robot: &RobotConfig, log: &mut Log, live: &mut LiveLine) -> Result<Finished, Failure> {
         if self.with_parent {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
-        let robot = self.robot()?;
         left_behind::put_back(|line| live.say(line));
         self.explain.make_folder()?;
         let stop = Stop::listen_for_a_run(live.voice())?;
-        let mut reporter = RunReporter::new(&robot, self.wire.iface.clone(), live);
-        let ran = self.settings(&robot, &stop).run_by(Control::AsDescribed, &mut reporter);
+        let mut reporter = RunReporter::new(robot, log, live);
+        let ran = self.settings(robot, &stop).run_by(Control::AsDescribed, &mut reporter);
         let link_trouble = reporter.link_trouble().map(str::to_owned);
-        let standing = |status| Standing { robot: &robot, status, link_trouble: link_trouble.as_deref() };
+        let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
         let summary = match ran {
             Ok(summary) => summary,
             Err(Error::NotInOp(summary)) => {

@@ -4,23 +4,26 @@ use std::collections::BTreeMap;
 
 use control::status::Status;
 use ethercat::main_device::BringUpPhase;
+use ipc::bus::Severity;
 use onbeat::{CycleEvent, LateCycle, Notice, Phase, Progress, Reporter};
 use record::RunSummary;
 use robot::RobotConfig;
 
 use super::chronicle::Chronicle;
+use super::log::Log;
 use crate::words::live_line::LiveLine;
 use crate::words::sub_device_count;
 
-/// Reports a run on standard error.
+/// Reports a run on standard error, and to those who keep or ask.
 pub(super) struct RunReporter<'a> {
     chronicle: Chronicle,
     live: &'a mut LiveLine,
+    log: &'a mut Log,
 }
 
 impl<'a> RunReporter<'a> {
-    pub(super) fn new(robot: &RobotConfig, interface: Option<String>, live: &'a mut LiveLine) -> Self {
-        Self { chronicle: Chronicle::new(robot, interface, live.voice()), live }
+    pub(super) fn new(robot: &RobotConfig, log: &'a mut Log, live: &'a mut LiveLine) -> Self {
+        Self { chronicle: Chronicle::new(robot, log.names.clone(), live.voice()), live, log }
     }
 
     /// Cause for which the link carried no frames at the end, if that is known.
@@ -31,29 +34,50 @@ impl<'a> RunReporter<'a> {
 
 impl Reporter for RunReporter<'_> {
     fn notice(&mut self, notice: &Notice) {
-        self.live.say(&notice.to_string());
+        let (severity, sentence) = (severity(notice), notice.to_string());
+        self.live.tell(severity, &sentence);
+        self.log.notice(severity, &sentence);
     }
 
     fn events(&mut self, events: Vec<CycleEvent>) {
+        self.log.events(&events);
         self.chronicle.take(events.into_iter());
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
         self.chronicle.look(progress.status, progress.at);
+        self.log.look(progress);
         let lost = self.chronicle.lost();
         self.live.show(|| line(progress.phase, progress.status, progress.timing, lost));
     }
 
     fn late(&mut self, late: &LateCycle) {
-        self.live.say(&late.to_string());
+        self.live.tell(Severity::Warning, &late.to_string());
+        self.log.late(late);
     }
 
     fn stopping(&mut self) {
+        self.log.stopping();
         self.chronicle.close();
     }
 
     fn ended(&mut self) {
         self.live.finish();
+    }
+}
+
+/// Severity of a notice.
+fn severity(notice: &Notice) -> Severity {
+    match notice {
+        Notice::Squatter { .. }
+        | Notice::OtherMainDevice { .. }
+        | Notice::NoWatchdog { .. }
+        | Notice::NoIpc(_)
+        | Notice::NoTrace(_)
+        | Notice::Recording(_)
+        | Notice::Fault { .. }
+        | Notice::NotPutBack(_) => Severity::Warning,
+        _ => Severity::Ok,
     }
 }
 

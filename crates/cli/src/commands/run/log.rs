@@ -1,0 +1,145 @@
+//! What happens in a run, for those who keep it (`--events`) and those who ask (`--metrics`).
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use control::bus::{PartNames, event};
+use control::clock::{Clock, MonotonicClock};
+use ethercat::time::Instant;
+use ipc::bus::{Event, Severity};
+use onbeat::compose::names::part_names;
+use onbeat::{CycleEvent, LateCycle, Progress};
+use robot::RobotConfig;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::event_file::EventFile;
+use super::metrics::Metrics;
+use crate::failure::Failure;
+use crate::words::moment::Moment;
+
+/// Keeps and counts what happens in a run.
+pub(super) struct Log {
+    /// Names of the robot's parts, for sentences.
+    pub(super) names: PartNames,
+    file: Option<EventFile>,
+    metrics: Option<Metrics>,
+    cycle: u64,
+}
+
+/// A line of the file of events.
+#[derive(Serialize)]
+struct Line<T> {
+    /// UTC, RFC 3339.
+    time: String,
+    #[serde(flatten)]
+    what: T,
+}
+
+impl Log {
+    /// Opens the file and the address, if they are asked for.
+    ///
+    /// # Errors
+    /// A file that does not open, an address that cannot be listened at.
+    pub(super) fn open(
+        robot: &RobotConfig,
+        interface: Option<&str>,
+        file: Option<&Path>,
+        metrics: Option<SocketAddr>,
+    ) -> Result<Self, Failure> {
+        let names = part_names(robot, interface.map(str::to_owned));
+        let log = Self {
+            metrics: metrics.map(|address| Metrics::listen(address, robot, names.clone())).transpose()?,
+            file: file.map(EventFile::open).transpose()?,
+            names,
+            cycle: 0,
+        };
+        let on = interface.map_or_else(|| "a simulated bus".to_owned(), |it| format!("interface {it}"));
+        let began = json!({
+            "robot": robot.name,
+            "interface": interface,
+            "version": env!("CARGO_PKG_VERSION"),
+            "process": std::process::id(),
+        });
+        let version = env!("CARGO_PKG_VERSION");
+        let sentence = format!("onbeat {version} runs \"{}\" on {on}", robot.name);
+        log.own("run_began", Severity::Ok, &sentence, began);
+        Ok(log)
+    }
+
+    /// Takes events of the cycle.
+    pub(super) fn events(&mut self, events: &[CycleEvent]) {
+        if self.file.is_none() && self.metrics.is_none() {
+            return;
+        }
+        for event in events.iter().filter_map(|it| event(it, &self.names)) {
+            self.metrics.iter_mut().for_each(|metrics| metrics.event(&event));
+            self.event(&event);
+        }
+    }
+
+    fn event(&self, event: &Event) {
+        let time = Moment::of(Instant::from_nanos(event.at_ns), event.cycle).time();
+        self.write(Line { time, what: event });
+    }
+
+    /// Takes a notice.
+    pub(super) fn notice(&self, severity: Severity, sentence: &str) {
+        self.own("notice", severity, sentence, json!({}));
+    }
+
+    /// Takes a late cycle.
+    pub(super) fn late(&self, late: &LateCycle) {
+        let sentence = late.to_string();
+        let time = Moment::of(Instant::from_nanos(late.start_ns), late.cycle).time();
+        let causes = serde_json::to_value(&late.causes).unwrap_or_default();
+        let what = json!({
+            "cycle": late.cycle, "at_ns": late.start_ns, "severity": Severity::Warning, "sentence": sentence,
+            "event": "late_cycle", "late_ns": late.late_ns, "causes": causes,
+        });
+        self.write(Line { time, what });
+    }
+
+    /// Learns that the stop begins.
+    pub(super) fn stopping(&self) {
+        let sentence = "the measurement is over: the axes come to rest, then the bus goes to Init";
+        self.own("stopping", Severity::Ok, sentence, json!({}));
+    }
+
+    /// Looks how the run goes.
+    pub(super) fn look(&mut self, progress: &Progress<'_>) {
+        self.cycle = progress.status.cycle;
+        self.metrics.iter().for_each(|metrics| metrics.look(progress));
+    }
+
+    /// Ends the file with the outcome of the run.
+    ///
+    /// # Errors
+    /// A file that is not whole.
+    pub(super) fn end(mut self, outcome: &Result<(), Failure>) -> Result<(), Failure> {
+        let (severity, sentence) = match outcome {
+            Ok(()) => (Severity::Ok, "the run ended well".to_owned()),
+            Err(failure) => (Severity::Error, failure.to_string()),
+        };
+        let code = outcome.as_ref().map_or_else(Failure::code, |()| 0);
+        self.own("run_ended", severity, &sentence, json!({ "exit_code": code }));
+        self.file.take().map_or(Ok(()), EventFile::finish)
+    }
+
+    /// Writes an event of the program's own.
+    fn own(&self, event: &str, severity: Severity, sentence: &str, mut what: Value) {
+        let now = MonotonicClock.now();
+        what["cycle"] = self.cycle.into();
+        what["at_ns"] = now.as_nanos().into();
+        what["severity"] = json!(severity);
+        what["sentence"] = sentence.into();
+        what["event"] = event.into();
+        self.write(Line { time: Moment::of(now, self.cycle).time(), what });
+    }
+
+    fn write(&self, line: Line<impl Serialize>) {
+        if let (Some(file), Ok(line)) = (&self.file, serde_json::to_string(&line)) {
+            file.write(line);
+        }
+    }
+}

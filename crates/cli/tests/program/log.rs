@@ -1,0 +1,248 @@
+//! What a run leaves for those who keep and ask: `--events`, `--metrics`, and the journal.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Running, await_cycles, file, finished, onbeat, run, shared};
+
+/// The lines of a file of events.
+fn events(path: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("a file of events");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
+    events.iter().filter(|event| event["event"] == kind).collect()
+}
+
+// feature(program): `run --events` keeps what happens as JSON lines with UTC, cycle, severity and sentence, from the begin to the exit code
+#[test]
+fn a_run_keeps_what_happens_in_a_file_from_its_begin_to_its_exit_code() {
+    let path = file("log-events.jsonl", "");
+    let script = file("log-faults.txt", "1200ms drive fault drive-3 0x7500\n");
+    let arguments = ["run", "--for", "3s", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"];
+    let options = ["--events", path.to_str().unwrap(), "--faults", script.to_str().unwrap()];
+    let ran = run(&[&arguments[..], &options].concat());
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let events = events(&path);
+    let (first, last) = (&events[0], events.last().unwrap());
+    assert_eq!((&first["event"], &first["robot"]), (&"run_began".into(), &"six-axis".into()), "{first}");
+    assert_eq!((&last["event"], &last["exit_code"]), (&"run_ended".into(), &3.into()), "{last}");
+    assert!(last["sentence"].as_str().unwrap().contains("\"axis-3\" ended in Fault"), "{last}");
+    let fault = of(&events, "drive_fault");
+    assert_eq!(
+        (fault.len(), &fault[0]["axis"], &fault[0]["error_code"]),
+        (1, &2.into(), &0x7500.into()),
+        "{fault:?}"
+    );
+    assert_eq!(fault[0]["severity"], "error");
+    assert!(of(&events, "axis_stopped").iter().any(|it| it["axis"] == 2), "{events:?}");
+    let injected = of(&events, "notice").into_iter().filter(|it| it["severity"] == "warning");
+    assert_eq!(injected.count(), 1, "{events:?}");
+    assert_eq!(of(&events, "stopping").len(), 1);
+    for event in &events {
+        let time = event["time"].as_str().unwrap();
+        assert!(time.len() == 24 && time.ends_with('Z'), "{event}");
+        assert!(
+            event["cycle"].is_u64() && event["at_ns"].is_u64() && event["severity"].is_string(),
+            "{event}"
+        );
+    }
+    let again = run(&[&arguments[..], &options[..2]].concat());
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(of(&self::events(&path), "run_began").len(), 2, "it goes on behind what is there");
+}
+
+#[test]
+fn a_file_of_events_that_cannot_be_is_told_before_the_bus_is_touched() {
+    let missing = run(&["run", "--events", "/nonexistent/x.jsonl"]);
+    assert!(
+        missing.sentence().starts_with("onbeat: --events /nonexistent/x.jsonl: "),
+        "{}",
+        missing.stderr
+    );
+    let folder = run(&["run", "--events", "/tmp"]);
+    assert!(folder.sentence().contains("expected a file"), "{}", folder.stderr);
+}
+
+#[test]
+fn a_file_of_events_that_is_not_whole_is_told_at_the_end() {
+    let path = file("log-limited.jsonl", "");
+    let mut command = std::process::Command::new("sh");
+    testkit::end_with_parent(&mut command);
+    let onbeat = env!("CARGO_BIN_EXE_onbeat");
+    // 512 bytes, as a disk that is full then.
+    let line = format!(
+        "ulimit -f 1; exec {onbeat} run --cycles 100 --period 5ms --no-ipc --json --profile none --events {}",
+        path.display()
+    );
+    command.args(["-c", &line]).stdin(Stdio::null());
+    let _shared = shared();
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("events are missing in it"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("\"cycles\""), "what was measured is printed: {}", ran.stdout);
+}
+
+/// A port that is free.
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a free port")
+}
+
+/// A run whose metrics are asked for.
+struct Asked {
+    running: Running,
+    address: SocketAddr,
+}
+
+impl Asked {
+    fn start() -> Self {
+        let address = free();
+        let mut command = onbeat();
+        command.args(["run", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"]);
+        command.args(["--metrics", &address.to_string()]);
+        let running = Running::start(command);
+        await_cycles(running.id(), 10);
+        Self { running, address }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("somebody who listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+        stream
+    }
+
+    fn request(&self, text: &str) -> String {
+        let mut stream = self.connect();
+        stream.write_all(text.as_bytes()).expect("a request");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("a reply");
+        reply
+    }
+
+    fn page(&self) -> String {
+        let reply = self.request("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let (head, page) = reply.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains(&format!("Content-Length: {}", page.len())), "{head}");
+        page.to_owned()
+    }
+
+    /// Asks until this line is on the page.
+    fn until(&self, line: &str) {
+        let started = Instant::now();
+        loop {
+            let page = self.page();
+            if page.lines().any(|it| it == line) {
+                return;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "no {line} in {page}");
+        }
+    }
+
+    fn interrupt(self) -> Value {
+        let number = self.running.id().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-INT", &number]).status().expect("kill").success()
+        );
+        self.running.finish().json()
+    }
+}
+
+// feature(program): `run --metrics` answers Prometheus: cycles, times, bus, clocks, SubDevices, axes, events
+#[test]
+fn whoever_asks_for_metrics_gets_the_figures_of_the_cycle() {
+    let _shared = shared();
+    let asked = Asked::start();
+    asked.until("onbeat_axis_state{axis=\"axis-6\",state=\"Operation enabled\"} 1");
+    asked.until("onbeat_sub_device_al_state{sub_device=\"drive-1\",position=\"0\"} 8");
+    asked.until("onbeat_bus_phase{phase=\"Op\"} 1");
+    let value = |page: &str, name: &str| -> f64 {
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().expect("a number")
+    };
+    let (one, other) = (asked.page(), asked.page());
+    let cycles = |page: &str| value(page, "onbeat_cycles_total");
+    assert!(cycles(&other) >= cycles(&one) && cycles(&one) > 0.0);
+    assert_eq!(value(&one, "onbeat_response_time_seconds_count"), cycles(&one));
+    assert_eq!(value(&one, "onbeat_period_seconds"), 0.002);
+    let docs =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/monitoring.md")).unwrap();
+    let families = one.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    for family in families {
+        assert!(docs.contains(&format!("`{family}`")), "{family} is not in docs/monitoring.md");
+    }
+    let end = asked.interrupt();
+    assert!(end["cycles"].as_f64().unwrap() >= cycles(&other), "{end}");
+}
+
+#[test]
+fn nobody_who_asks_for_metrics_in_a_wrong_way_holds_up_the_others_for_long() {
+    let _shared = shared();
+    let asked = Asked::start();
+    let silent: Vec<TcpStream> = (0..3).map(|_| asked.connect()).collect();
+    let mut slow = asked.connect();
+    slow.write_all(b"GET /met").expect("a part");
+    assert!(asked.request("GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
+    assert!(asked.request(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(3000))).contains(" 404 "));
+    assert!(asked.request("DELETE /metrics HTTP/1.1\r\n\r\n").contains(" 405 "));
+    let mut long = asked.connect();
+    // It may be turned away before all is sent.
+    let _ = long.write_all(&[b'x'; 1 << 16]);
+    let mut cut = asked.connect();
+    cut.write_all(b"GET /metrics HTTP/1.1\r\n").expect("a part");
+    cut.shutdown(Shutdown::Write).expect("an end");
+    let mut reply = String::new();
+    let _ = cut.read_to_string(&mut reply);
+    assert!(reply.contains(" 400 "), "{reply}");
+    asked.page();
+    drop((silent, slow));
+    asked.interrupt();
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_at_is_told_before_the_bus_is_touched() {
+    let held = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = held.local_addr().unwrap().to_string();
+    let ran = run(&["run", "--metrics", &address]);
+    assert!(ran.sentence().starts_with(&format!("onbeat: --metrics {address}: ")), "{}", ran.stderr);
+    assert_eq!(run(&["run", "--metrics", "localhost"]).code, Some(2), "no address with a port");
+}
+
+// feature(program): where standard error is the journal's, lines have their priority, and the live line stays away
+#[test]
+fn the_journal_gets_priorities_and_no_live_line() {
+    let path = file("log-journal.txt", "");
+    let script = file("log-journal-faults.txt", "1200ms drive fault drive-3 0x7500\n");
+    let journal = File::options().append(true).open(&path).unwrap();
+    let of = journal.metadata().unwrap();
+    let mut command = onbeat();
+    command.args(["run", "--for", "2s", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"]);
+    command.args(["--faults", script.to_str().unwrap()]);
+    command
+        .env("JOURNAL_STREAM", format!("{}:{}", of.dev(), of.ino()))
+        .stdout(Stdio::null())
+        .stderr(journal);
+    let _shared = shared();
+    let status = command.status().expect("the program");
+    assert_eq!(status.code(), Some(3));
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.lines().all(|line| ["<3>", "<4>", "<6>"].iter().any(|it| line.starts_with(it))), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("<3>") && line.contains("is in fault: 0x7500")),
+        "{text}"
+    );
+    assert!(
+        text.lines().any(|line| line.starts_with("<3>onbeat: axis \"axis-3\" ended in Fault")),
+        "{text}"
+    );
+    assert!(!text.contains("cycles, "), "{text}");
+}
