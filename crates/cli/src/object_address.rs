@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// An object's index and sub-index, or the index alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectAddress {
     pub(crate) index: u16,
     pub(crate) sub_index: u8,

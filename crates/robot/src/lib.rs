@@ -31,12 +31,14 @@
 //! | `check` | values that are refused together: the first problem found |
 //! | `doubt` | values that are allowed, and hardly meant |
 //! | `task_set` | task sets, for analysis (feature `task-set`) |
+//! | [`draft`] | a robot file from what is on a bus |
 //! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
 mod check;
 mod devices;
 mod doubt;
+pub mod draft;
 pub mod duration;
 mod error;
 mod field;

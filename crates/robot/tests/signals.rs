@@ -443,3 +443,26 @@ fn what_cannot_be_is_named_with_its_place() {
         signals(&format!("{}\n{}", signal(switch), signal(switch).replace("\"it\"", "\"that\""))).is_ok()
     );
 }
+
+// feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
+#[test]
+fn pdos_that_alternate_between_sync_managers_keep_their_entries() {
+    let lines = "[cycle]\nperiod = \"1ms\"\n[[bus.sub_device]]\nname = \"it\"\n\
+                 [[signal]]\nname = \"long\"\nsub_device = \"it\"\nchannel = 1\n\
+                 [[signal]]\nname = \"short\"\nsub_device = \"it\"\nentry = { index = 0x6020, sub_index = 1 }\n";
+    let robot = RobotConfig::parse(lines, "r.toml").unwrap();
+    let at = |index: u16, sync_manager, bits| Pdo {
+        sync_manager: Some(sync_manager),
+        ..pdo(0x1A00 + index, &[(0x6000 + 0x10 * index, 1, bits, "")])
+    };
+    // The first and the third are one share, before the second.
+    let mapping = PdoMapping { outputs: vec![], inputs: vec![at(0, 3, 32), at(1, 2, 8), at(2, 3, 16)] };
+    let all = robot.signals(|_| Some(&mapping)).unwrap();
+    let places: Vec<_> = all.iter().map(|it| (it.name.as_str(), it.bit_offset, it.value_type)).collect();
+    let expected = [
+        ("long", 0, ValueType::Unsigned(32)),
+        ("short", 32, ValueType::Unsigned(16)),
+        ("it.0x6010:01", 48, ValueType::Unsigned(8)),
+    ];
+    assert_eq!(places, expected);
+}

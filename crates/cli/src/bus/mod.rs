@@ -2,6 +2,7 @@
 
 mod diagnosis;
 pub(crate) mod dictionary;
+mod found;
 mod listing;
 mod objects;
 pub(crate) mod running;
@@ -43,8 +44,8 @@ pub(crate) struct OwnBus {
 }
 
 /// Arguments that need a bus of one's own.
-const OF_OWN: [&str; 9] =
-    ["robot", "iface", "segment", "capture", "loss", "late", "duplicate", "reorder", "corrupt"];
+const OF_OWN: [&str; 8] =
+    ["iface", "segment", "capture", "loss", "late", "duplicate", "reorder", "corrupt"];
 
 /// Which bus a command is to look at.
 #[derive(Args, Debug)]
@@ -55,6 +56,19 @@ pub(crate) struct Where {
 
     #[command(flatten)]
     wire: Wire,
+}
+
+impl Where {
+    /// Arguments of `onbeat run` for the same bus; `None` where nothing says which it is.
+    pub(crate) fn run_arguments(&self) -> Option<String> {
+        let Self { cycle, wire } = self;
+        let interface = wire.iface.as_ref().map(|name| match &wire.second_iface {
+            None => format!("--iface {name}"),
+            Some(second) => format!("--iface {name} --second-iface {second}"),
+        });
+        let segment = wire.segment.as_ref().map(|path| format!("--segment {}", path.display()));
+        interface.or(segment).or(cycle.as_ref().map(|_| String::new()))
+    }
 }
 
 impl ToolBus {

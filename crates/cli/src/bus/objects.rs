@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 
 /// Kind of an entry, and its access rights.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) data_type: u16,
     pub(super) bit_length: u16,
@@ -110,7 +110,7 @@ impl ToolBus {
     }
 
     /// One mailbox request, to its outcome.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         position: u16,
         service: MailboxService,
@@ -122,7 +122,7 @@ impl ToolBus {
         }
     }
 
-    fn refused(&self, position: u16, doing: &str, why: Unanswered) -> Failure {
+    pub(super) fn refused(&self, position: u16, doing: &str, why: Unanswered) -> Failure {
         if let Self::Own(bus) = self {
             let found = bus.main_device.sub_devices().get(usize::from(position));
             if let Some(problem) = found.and_then(|it| it.sii_problem.as_ref()) {

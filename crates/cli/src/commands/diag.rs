@@ -54,7 +54,7 @@ enum Verb {
 #[derive(Args, Debug)]
 struct Place {
     /// Robot file that says what should be there; simulated without --iface
-    #[arg(value_name = "ROBOT.toml")]
+    #[arg(value_name = "ROBOT.toml", conflicts_with = "cycle")]
     robot: Option<PathBuf>,
 
     #[command(flatten)]

@@ -9,6 +9,7 @@ mod events;
 mod fault;
 mod io;
 mod measure;
+mod new;
 pub(crate) mod run;
 mod scan;
 mod sdo;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Run(run::Run),
     /// Check a robot file: all its errors at once, doubtful values, what it asks of the machine; nothing is started
     Check(check::Check),
+    /// Draft a robot file from the SubDevices on a bus, or from SII images: what they tell, and marks where they do not
+    New(new::New),
     /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
@@ -70,6 +73,7 @@ impl Command {
             Self::Events(events) => events.execute(),
             Self::Control(control) => control.execute(),
             Self::Check(check) => check.execute(),
+            Self::New(new) => new.execute(),
             Self::Completions(completions) => completions.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),

@@ -20,7 +20,7 @@ use crate::words::sub_devices::drawing;
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
     /// Robot file that says what should be there; simulated without --iface
-    #[arg(value_name = "ROBOT.toml")]
+    #[arg(value_name = "ROBOT.toml", conflicts_with = "cycle")]
     robot: Option<PathBuf>,
 
     /// Print a JSON array

@@ -79,7 +79,7 @@ struct Place {
     sub_device: String,
 
     /// Robot file that says what should be there; simulated without --iface
-    #[arg(long, value_name = "ROBOT.toml")]
+    #[arg(long, value_name = "ROBOT.toml", conflicts_with = "cycle")]
     robot: Option<PathBuf>,
 
     #[command(flatten)]

@@ -28,6 +28,7 @@ mod measure_motion;
 mod measure_tasks;
 mod missing_interface;
 mod moving;
+mod new;
 mod not_enabled;
 mod observer;
 mod one_owner;

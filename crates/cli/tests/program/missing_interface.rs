@@ -8,6 +8,7 @@ fn every_command_names_the_interface() {
     for arguments in [
         &["run", "--iface", "no-such-nic", "--cycles", "1"][..],
         &["scan", "--iface", "no-such-nic"],
+        &["new", "--iface", "no-such-nic"],
         &["simulate", "examples/six-axis.toml", "--iface", "no-such-nic"],
         &["sdo", "read", "0", "0x1018:1", "--iface", "no-such-nic"],
     ] {

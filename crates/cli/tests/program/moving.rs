@@ -63,7 +63,7 @@ fn a_shell_moves_axes_slowly_to_positions_and_by_distances() {
     robot.interrupt();
 }
 
-/// The commands of docs/first-drive.md, on the simulated drive.
+/// The commands of docs/first-drive.md, on the file written by hand.
 // feature(program): `onbeat control move`, `jog`
 #[test]
 fn the_first_drive_moves_as_its_page_says() {

@@ -33,6 +33,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
             assert!(ran.stdout.contains(part), "{}", ran.stdout);
         };
         through(wire.onbeat(&["scan"]), "drive-6");
+        through(wire.onbeat(&["new"]), "name = \"drive-{}\"\ncount = 6\n");
         through(wire.onbeat(&["sdo", "read", "0", "0x1018:1"]), "4294904577");
         through(as_nobody(&wire, &["scan"]), "drive-6");
         through(wire.onbeat(&["io", "list"]), "drive-6.");

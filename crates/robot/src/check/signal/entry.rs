@@ -55,10 +55,14 @@ pub(super) fn find_all<'a>(
     }
     let direction = first.direction;
     let found = |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
-    let behind = |it: &(&PdoEntry, PdoField)| it.1.bit_offset >= place && it.0.index != 0;
+    // In the order of the PDOs: with several SyncManagers that is not the order of the bits.
+    let before = |it: &(&PdoEntry, PdoField)| it.1 != first.field;
+    let is_there = |it: &(&PdoEntry, PdoField)| it.0.index != 0;
     let all: Vec<_> = match signal.channel {
-        Some(_) => mapping.channels(direction).filter(behind).take(count).map(found).collect(),
-        None => mapping.entries(direction).filter(behind).take(count).map(found).collect(),
+        Some(_) => mapping.channels(direction).skip_while(before).take(count).map(found).collect(),
+        None => {
+            mapping.entries(direction).skip_while(before).filter(is_there).take(count).map(found).collect()
+        }
     };
     let alike = all.iter().take_while(|it| it.field.bit_length == bits).count();
     if alike == count {
