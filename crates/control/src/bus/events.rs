@@ -381,7 +381,7 @@ mod tests {
         let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
         assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
         let (severity, told) = sentence(&first, &[second], &names()).unwrap();
-        assert_eq!(severity, Severity::Error);
+        assert_eq!(severity, Error);
         assert!(told.starts_with("axes \"drive-1\", \"drive-3\" are held: "), "{told}");
     }
 }
