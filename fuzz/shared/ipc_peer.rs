@@ -20,6 +20,8 @@ pub fn builder(name: &str, axes: usize, signals: Vec<SignalDescription>) -> Buil
         mode: types::CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 1.0,
         measures_effort: true,
     };

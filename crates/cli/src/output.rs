@@ -166,6 +166,12 @@ pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// The same, with something under way that must not wait for it.
+pub(crate) fn say_beside(line: String) {
+    // Without room for a thread it stays unsaid.
+    let _ = OutputThread::start("say", move |_| say(line));
+}
+
 /// The same as the last thing: a terminal that takes nothing does not keep the process.
 pub fn say_or_give_up(line: String) {
     let shared = line.clone();

@@ -113,6 +113,8 @@ fn description() -> Description {
         mode,
         position_limits: None,
         velocity_limit: 10.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 10.0,
         measures_effort: true,
     };

@@ -78,7 +78,9 @@ impl Robot {
         let started = Instant::now();
         loop {
             match self.ask(what) {
-                Err(Refusal::NotPossible) if started.elapsed() < Duration::from_secs(20) => {
+                Err(Refusal::NotPossible | Refusal::Held)
+                    if started.elapsed() < Duration::from_secs(20) =>
+                {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 outcome => return outcome,
@@ -160,6 +162,28 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::TimedOut));
     robot.until("stopped", |state| state.axes[0].stop == StopReason::HomingTimedOut as u8);
     robot.interrupt_stopped();
+}
+
+#[test]
+fn who_ends_the_command_home_brings_the_axis_to_rest() {
+    let _shared = shared();
+    let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
+    let robot = Robot::start("homing-off", &text);
+    let mut home = onbeat();
+    home.args(["control", "home", "slide", "--cycle"]).arg(robot.ipc.path());
+    let home = Running::start(home);
+    robot.until("searching", |state| state.axes[0].velocity < -5.0);
+    let kill = std::process::Command::new("kill").args(["-INT", &home.id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+    let ran = home.finish();
+    assert!(
+        ran.code == Some(1) && ran.stderr.contains("called off: the axes are at rest"),
+        "{}",
+        ran.stderr
+    );
+    let state = robot.until("at rest", |state| state.axes[0].velocity.abs() < 0.01);
+    assert!(!state.axes[0].homed && state.axes[0].stop == 0, "{state:?}");
+    robot.interrupt();
 }
 
 #[test]

@@ -97,6 +97,7 @@ fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
         (&["move", "shoulder_pan", "0.1", "shoulder_lift"], "axis \"shoulder_lift\" without a position"),
         (&["move", "shoulder_pan", "0.1", "shoulder_pan", "0.2"], "axis \"shoulder_pan\" named twice"),
         (&["move", "shoulder_pan", "nan"], "expected a position as a number"),
+        (&["move", "shoulder_pan", "2", "--speed", "0.001%"], "expected at most 3600 s"),
         (&["jog"], "keys need a terminal"),
     ] {
         let ran = asked(&robot, arguments);
@@ -110,6 +111,50 @@ fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
                     control switch trajectories` makes it so";
     assert!(ran.sentence().contains(sentence), "{}", ran.stderr);
     robot.until("where it was", |state| state.axes.iter().all(|axis| near(axis.position, 0.0)));
+    robot.interrupt();
+}
+
+// feature(program): `onbeat control stop` and `disable` are heard whoever has the port of requests
+#[test]
+fn a_stop_is_heard_whoever_asks_for_something_else() {
+    let _shared = shared();
+    let robot = Robot::run("stop-heard", ARM, &SLOW);
+    let other = robot.ipc.port("control").expect("the port");
+    // It would take 19 s.
+    let moving = Running::start(control(&robot, &["move", "shoulder_pan", "2.0"]));
+    robot.until("under way", |state| state.axes[0].position > 0.02);
+    let ran = asked(&robot, &["move", "shoulder_pan", "0.0"]);
+    assert!(ran.sentence().contains("a motion is under way, expected axes at rest"), "{}", ran.stderr);
+    let ran = asked(&robot, &["reset"]);
+    assert!(ran.sentence().contains("has port `control` open"), "{}", ran.stderr);
+    let stops: Vec<Running> = (0..6).map(|_| Running::start(control(&robot, &["stop"]))).collect();
+    for stop in stops {
+        let ran = stop.finish();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+    }
+    let state = robot.until("at rest", |state| state.axes[0].target_velocity == 0.0);
+    assert!(state.axes[0].position < 1.0, "{state:?}");
+    assert_eq!(moving.finish().code, Some(1), "its motion was taken away");
+    assert_eq!(asked(&robot, &["disable"]).code, Some(0));
+    drop(other);
+    let (enabled, moved) =
+        (asked(&robot, &["enable"]), asked(&robot, &["move", "--by", "wrist_pitch", "0.01"]));
+    assert_eq!((enabled.code, moved.code), (Some(0), Some(0)), "{}{}", enabled.stderr, moved.stderr);
+    robot.interrupt();
+}
+
+#[test]
+fn a_motion_called_off_before_it_begins_is_no_success() {
+    let _shared = shared();
+    let robot = Robot::run("move-early", ARM, &SLOW);
+    for milliseconds in 1..20 {
+        let running = Running::start(control(&robot, &["move", "--by", "wrist_pitch", "0.001"]));
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        let _ = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
+        let ran = running.finish();
+        let whole = ran.stdout == "done\n";
+        assert!(whole == (ran.code == Some(0)), "{:?} {}{}", ran.code, ran.stdout, ran.stderr);
+    }
     robot.interrupt();
 }
 

@@ -27,6 +27,8 @@ impl Played {
             mode: CyclicMode::Position,
             position_limits: None,
             velocity_limit: 1.0,
+            acceleration_limit: None,
+            jerk_limit: None,
             effort_limit: 1.0,
             measures_effort: true,
         };

@@ -20,6 +20,8 @@ pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) 
         mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 10.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 10.0,
         measures_effort: true,
     };

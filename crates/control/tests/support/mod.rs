@@ -188,6 +188,8 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
         mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 1.0,
         measures_effort: true,
     };

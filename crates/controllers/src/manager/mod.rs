@@ -1,6 +1,6 @@
 //! Several controllers, one of which is active, and the requests to a running cycle.
 //!
-//! A [`ControllerManager`] answers port `control` ([`ipc::message::control`]) and passes port `trajectory` to the
+//! A [`ControllerManager`] answers the ports `control` and `stop` ([`ipc::message::control`]) and passes port `trajectory` to the
 //! active controller.
 //!
 //! * Controllers are switched only while all axes are at rest. The new one is shown
@@ -65,7 +65,8 @@ pub struct ControllerManager {
     /// The active controller wants no axis enabled.
     unwanted: bool,
     job: Option<Job>,
-    control: Option<Box<dyn Port>>,
+    /// Ports of requests: `control`, then `stop`.
+    control: Vec<Box<dyn Port>>,
     trajectory: Option<Box<dyn Port>>,
     bound: bool,
     /// Reports shown to the active controller.
@@ -96,7 +97,7 @@ impl ControllerManager {
             enabled: enable,
             unwanted: false,
             job: None,
-            control: None,
+            control: Vec::new(),
             trajectory: None,
             bound: false,
             shown: vec![AxisReport::default(); axes.len()],
@@ -113,7 +114,14 @@ impl ControllerManager {
     /// Adds the ports.
     #[must_use]
     pub fn with_ports(self, control: Box<dyn Port>, trajectory: Box<dyn Port>) -> Self {
-        Self { control: Some(control), trajectory: Some(trajectory), ..self }
+        Self { control: vec![control], trajectory: Some(trajectory), ..self }
+    }
+
+    /// Adds the port for requests that bring the axes to rest, behind that of all ([`ControllerManager::with_ports`]).
+    #[must_use]
+    pub fn with_stop_port(mut self, stop: Box<dyn Port>) -> Self {
+        self.control.push(stop);
+        self
     }
 
     fn stands(&self) -> bool {
@@ -202,7 +210,7 @@ impl Controller for ControllerManager {
         }
         if info.stopping {
             if let Some(job) = self.job.take() {
-                self.reply(job.id, Err(Refusal::Stopping));
+                self.reply(job.from, Err(Refusal::Stopping));
             }
         }
         self.take_requests(&info, io.commands());

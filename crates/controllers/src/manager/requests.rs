@@ -1,18 +1,26 @@
-//! Requests from port `control`, one of which may take more than a cycle.
+//! Requests from the ports `control` and `stop`, one of which may take more than a cycle.
 
 use control::controller::{AxisCommand, AxisReport, CycleInfo};
 use ethercat::cia402::State;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
-use motion::Seconds;
 use motion::supervision::StopReason;
+use motion::{AxisPhase, Seconds};
 
 use super::{ControllerManager, HomedBy, id_of, is_in_fault, is_latched};
+
+/// Origin of a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct From {
+    /// Place of its port among those of the manager.
+    port: usize,
+    /// Id of the request.
+    id: u64,
+}
 
 /// A request in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Job {
-    /// Id of the request.
-    pub(super) id: u64,
+    pub(super) from: From,
     pub(super) doing: Doing,
     /// Cycles since the start of this step, and that time.
     pub(super) cycles: u32,
@@ -42,27 +50,43 @@ impl Doing {
 }
 
 impl ControllerManager {
-    /// Takes requests from port `control`.
+    /// Takes requests from the ports; those that bring the axes to rest first.
     pub(super) fn take_requests(&mut self, info: &CycleInfo, commands: &[AxisCommand]) {
-        let mut buffer = [0; SIZE + 1];
-        for _ in 0..REQUESTS_A_CYCLE {
-            let Some(port) = &mut self.control else { return };
-            let Some(length) = port.receive(&mut buffer) else { return };
-            let bytes = &buffer[..length.min(buffer.len())];
-            match Request::decode(bytes) {
-                Ok(request) => {
-                    if let Some(outcome) = self.begin(request, info, commands) {
-                        self.reply(request.id, outcome);
-                    }
+        for place in (0..self.control.len()).rev() {
+            for _ in 0..REQUESTS_A_CYCLE {
+                if !self.take_request(place, info, commands) {
+                    break;
                 }
-                Err(_) => self.reply(id_of(bytes), Err(Refusal::Malformed)),
             }
         }
     }
 
-    pub(super) fn reply(&mut self, id: u64, outcome: Result<(), Refusal>) {
+    /// Takes one, if there is one.
+    fn take_request(&mut self, place: usize, info: &CycleInfo, commands: &[AxisCommand]) -> bool {
+        let mut buffer = [0; SIZE + 1];
+        let Some(length) = self.control[place].receive(&mut buffer) else { return false };
+        let bytes = &buffer[..length.min(buffer.len())];
+        let from = |id| From { port: place, id };
+        match Request::decode(bytes) {
+            Ok(Request { what, id }) if place == STOPS && !what.brings_to_rest() => {
+                self.reply(from(id), Err(Refusal::NotPossible));
+            }
+            Ok(Request { what, id }) => {
+                if let Some(outcome) = self.begin(what, from(id), info, commands) {
+                    self.reply(from(id), outcome);
+                }
+            }
+            Err(_) => self.reply(from(id_of(bytes)), Err(Refusal::Malformed)),
+        }
+        true
+    }
+
+    pub(super) fn reply(&mut self, from: From, outcome: Result<(), Refusal>) {
         let mut buffer = [0; SIZE];
-        if let (Some(port), Ok(length)) = (&mut self.control, Reply { id, outcome }.encode(&mut buffer)) {
+        let From { port, id } = from;
+        if let (Some(port), Ok(length)) =
+            (self.control.get_mut(port), Reply { id, outcome }.encode(&mut buffer))
+        {
             // A full port counts the message; no client reads it.
             let _ = port.send(&buffer[..length]);
         }
@@ -71,7 +95,8 @@ impl ControllerManager {
     /// Starts a request; returns the reply, if it is due at once.
     fn begin(
         &mut self,
-        Request { id, what }: Request,
+        what: Action,
+        from: From,
         cycle: &CycleInfo,
         commands: &[AxisCommand],
     ) -> Option<Result<(), Refusal>> {
@@ -102,12 +127,12 @@ impl ControllerManager {
             Action::Home(axis) => Doing::Homing { axis: axis as usize, begun: false },
         };
         if let Some(job) = self.job.take() {
-            self.reply(job.id, Err(Refusal::Replaced));
+            self.reply(job.from, Err(Refusal::Replaced));
         }
         if doing == Doing::Enabling {
             self.enabled = true;
         }
-        self.job = Some(Job { id, doing, cycles: 0, since: Seconds::ZERO });
+        self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
         None
     }
 
@@ -144,9 +169,14 @@ impl ControllerManager {
         let settled = job.cycles > ANSWER_CYCLES;
         let outcome = match job.doing {
             Doing::Enabling => {
-                let all = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
                 let fault = settled && reports.iter().any(is_in_fault);
-                if all { Some(Ok(())) } else { fault.then_some(Err(Refusal::Fault)) }
+                let held = settled && reports.iter().any(is_held);
+                match (reports.iter().all(can_be_moved), fault, held) {
+                    (true, ..) => Some(Ok(())),
+                    (_, true, _) => Some(Err(Refusal::Fault)),
+                    (.., true) => Some(Err(Refusal::Held)),
+                    _ => None,
+                }
             }
             Doing::Disabling => {
                 if self.stands() || late {
@@ -187,7 +217,7 @@ impl ControllerManager {
         let too_late = if fault { Refusal::Fault } else { Refusal::TimedOut };
         if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
             self.job = None;
-            self.reply(job.id, outcome);
+            self.reply(job.from, outcome);
         }
     }
 
@@ -198,15 +228,33 @@ impl ControllerManager {
     }
 }
 
+/// True if set-points move it.
+fn can_be_moved(report: &AxisReport) -> bool {
+    is_enabled(report) && report.feedback.phase == AxisPhase::Following && report.stop.is_none()
+}
+
+/// True if its drive is enabled, and supervision holds it.
+fn is_held(report: &AxisReport) -> bool {
+    is_enabled(report) && report.stop.is_some()
+}
+
+fn is_enabled(report: &AxisReport) -> bool {
+    report.state == Some(State::OperationEnabled)
+}
+
 /// Result of homing an axis.
 fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
     match report.stop {
         Some(StopReason::HomingTimedOut) => Err(Refusal::TimedOut),
         Some(StopReason::HomingError | StopReason::Fault) => Err(Refusal::Fault),
         _ if report.homed && begun => Ok(()),
+        Some(_) => Err(Refusal::Held),
         _ => Err(Refusal::NotPossible),
     }
 }
+
+/// Place of the port for requests that bring the axes to rest.
+const STOPS: usize = 1;
 
 /// Timeout of a request.
 const PATIENCE: Seconds = Seconds(10.0);
@@ -214,5 +262,5 @@ const PATIENCE: Seconds = Seconds(10.0);
 /// Cycles until drives show the effect of a request.
 const ANSWER_CYCLES: u32 = 8;
 
-/// Requests taken in one cycle.
+/// Requests taken from a port in one cycle.
 const REQUESTS_A_CYCLE: usize = 4;

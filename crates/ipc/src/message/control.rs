@@ -1,4 +1,4 @@
-//! Port `control`: requests of people and programs to the cycle, each answered once.
+//! Ports `control` and `stop`: requests of people and programs to the cycle, each answered once.
 
 use super::codec::{self, HEAD, Head, Reader, no_number, unknown_kind};
 use super::{DecodeError, Found, NoRoom};
@@ -7,7 +7,11 @@ use types::codes;
 /// Name of the port.
 pub const PORT: &str = "control";
 
-/// Bytes of every message on the port.
+/// Name of the port for [`Action::Stop`] and [`Action::Disable`] alone, with the same messages: both are heard whoever has the port
+/// [`PORT`] open.
+pub const STOP_PORT: &str = "stop";
+
+/// Bytes of every message on both ports.
 pub const SIZE: usize = HEAD;
 
 /// Request to the cycle.
@@ -29,9 +33,11 @@ pub struct Request {
 }
 
 /// Actions that can be requested.
+///
+/// Port [`STOP_PORT`] takes those that bring the axes to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Enables all drives. Done when all are enabled.
+    /// Enables all drives. Done when all are enabled and their axes can be moved.
     Enable,
     /// Brings all axes to rest, then disables all drives. Done when all are disabled.
     Disable,
@@ -86,10 +92,26 @@ codes! {
         Replaced = 10, "a later request took its place";
         /// The drives are not enabled.
         NotEnabled = 11, "the drives are not enabled; enable them first";
+        /// Supervision holds an axis, or has stopped it meanwhile.
+        Held = 12, "supervision holds an axis; see why in its state, mend that, then reset";
     }
 }
 
 impl std::error::Error for Refusal {}
+
+impl Action {
+    /// Name of the port for it.
+    #[must_use]
+    pub const fn port(self) -> &'static str {
+        if self.brings_to_rest() { STOP_PORT } else { PORT }
+    }
+
+    /// True for those that bring the axes to rest, whatever is being done.
+    #[must_use]
+    pub const fn brings_to_rest(self) -> bool {
+        matches!(self, Self::Stop | Self::Disable)
+    }
+}
 
 impl Request {
     /// Encodes the request; returns its length.
@@ -158,7 +180,7 @@ impl Reply {
             18 => {
                 let refusal = Refusal::from_code(head.number);
                 let found = Found::Number(head.number.into());
-                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 11", found })?)
+                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 12", found })?)
             }
             _ => return Err(unknown_kind("17 or 18, a reply", head)),
         };
@@ -232,7 +254,7 @@ mod tests {
         buffer[4] = 99;
         assert_eq!(
             Reply::decode(&buffer).unwrap_err().to_string(),
-            "message's refusal: expected 1 to 11, found 99"
+            "message's refusal: expected 1 to 12, found 99"
         );
         let no_room = Request { id: 1, what: Action::Stop }.encode(&mut buffer[..3]).unwrap_err();
         assert_eq!(no_room.to_string(), "message's buffer: expected room for 16 bytes, found 3");

@@ -76,6 +76,8 @@ pub(crate) fn description() -> Description {
         mode: CyclicMode::Position,
         position_limits: None,
         velocity_limit: 1.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 1.0,
         measures_effort: true,
     };

@@ -7,7 +7,7 @@ use controllers::{
     TrajectorySettings,
 };
 use ipc::controller::CycleEnd;
-use ipc::message::control::PORT;
+use ipc::message::control::{PORT, STOP_PORT};
 use ipc::message::trajectory;
 use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
 use motion::{AxisLimits, Metres, Radians, RadiansPerSecond};
@@ -38,13 +38,17 @@ fn switch(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<Control
     Ok(ControllerManager::new(&axes, members, robot.ipc.enable))
 }
 
-/// The same, answering at the ports `control` and `trajectory` where there is an IPC.
+/// The same, answering at the ports `control`, `stop` and `trajectory` where there is an IPC.
 pub(crate) fn controllers(robot: &RobotConfig, ports: Option<Ports>) -> Result<ControllerManager, Error> {
     let mut ports = ports;
     let switch = switch(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
-    let taken = ports.and_then(|mut ports| Some((ports.take(PORT)?, ports.take(trajectory::PORT)?)));
+    let taken = ports.and_then(|mut ports| {
+        Some((ports.take(PORT)?, ports.take(STOP_PORT)?, ports.take(trajectory::PORT)?))
+    });
     Ok(match taken {
-        Some((requests, orders)) => switch.with_ports(Box::new(requests), Box::new(orders)),
+        Some((requests, stops, orders)) => {
+            switch.with_ports(Box::new(requests), Box::new(orders)).with_stop_port(Box::new(stops))
+        }
         None => switch,
     })
 }

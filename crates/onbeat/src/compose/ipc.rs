@@ -86,6 +86,7 @@ pub(crate) fn interface(
         builder.port(name, kind).map_err(|source| SharedMemoryError::Port { port: name.to_owned(), source })
     };
     let requests = create(requests::PORT, Kind::Message { size: requests::SIZE, depth: REQUESTS })?;
+    let stops = create(requests::STOP_PORT, Kind::Message { size: requests::SIZE, depth: REQUESTS })?;
     let size = trajectory::size(robot.axes.len());
     let orders = create(trajectory::PORT, Kind::Message { size, depth: ORDERS })?;
     let port = |port: &robot::IpcPort| {
@@ -98,7 +99,7 @@ pub(crate) fn interface(
     let others = robot.ipc.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
     let has_external = robot.controllers.iter().any(|it| it.kind == ControllerKind::External);
     let external = (has_external && moved_by == MovedBy::Controllers).then(|| builder.controller());
-    let ports = Ports { ports: [requests, orders].into_iter().chain(others).collect(), external };
+    let ports = Ports { ports: [requests, stops, orders].into_iter().chain(others).collect(), external };
     Ok(Interface {
         builder,
         rules: Rules { signals: Commanded::of(signals), ..rules(robot, moved_by) },
@@ -158,6 +159,8 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         mode: axis.mode,
         position_limits: axis.limits.position.map(|(lowest, highest)| (lowest.0, highest.0)),
         velocity_limit: axis.limits.velocity.0,
+        acceleration_limit: Some(axis.limits.deceleration.0),
+        jerk_limit: Some(axis.limits.jerk.0),
         effort_limit: axis.limits.torque.0,
         measures_effort: true,
     }

@@ -28,4 +28,4 @@ pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
 }
 
 /// Ports that every interface has.
-pub(super) const OURS: [&str; 2] = ["control", "trajectory"];
+pub(super) const OURS: [&str; 3] = ["control", "stop", "trajectory"];

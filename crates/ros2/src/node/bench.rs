@@ -54,6 +54,8 @@ fn description() -> Description {
         mode: CyclicMode::Velocity,
         position_limits: Some((-1.0, 1.0)),
         velocity_limit: 2.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 5.0,
         measures_effort: true,
     };

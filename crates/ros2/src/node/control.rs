@@ -1,12 +1,13 @@
-//! Services that change the state of the cycle, through the port `control`: enable, disable, stop, reset
+//! Services that change the state of the cycle, through the ports `control` and `stop`: enable, disable, stop, reset
 //! faults, switch controllers. Each request is answered when the cycle has replied.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{ErrorKind, Read, Write};
 
 use ipc::channel::Channel;
 use ipc::description::Description;
-use ipc::message::control::{Action, PORT, Reply, Request, SIZE};
+use ipc::message::control::{Action, Reply, Request, SIZE};
 
 use super::commands::attached;
 use super::{Endpoints, Moment};
@@ -26,8 +27,8 @@ pub(crate) struct Control {
     set_enabled: Service,
     switch: Service,
     list: Service,
-    /// Open while a request is pending: others may need the port, too.
-    channel: Option<Channel>,
+    /// Ports by name, open while a request is pending: others may need them, too.
+    channels: HashMap<&'static str, Channel>,
     waiting: HashMap<u64, Waiting>,
     last_id: u64,
 }
@@ -69,7 +70,7 @@ impl Control {
                 .serve(&manager("switch_controller"), "controller_manager_msgs/SwitchController")?,
             list: endpoints
                 .serve(&manager("list_controllers"), "controller_manager_msgs/ListControllers")?,
-            channel: None,
+            channels: HashMap::new(),
             waiting: HashMap::new(),
             last_id: 0,
         })
@@ -99,15 +100,15 @@ impl Control {
 
     /// Drops the pending requests, after the end of the cycle.
     pub(crate) fn lost(&mut self) {
-        self.channel = None;
+        self.channels.clear();
         for (_, waiting) in std::mem::take(&mut self.waiting) {
             self.answer(waiting.from, waiting.origin, Err("the cycle has ended".into()));
         }
     }
 
-    /// Port, while it is open.
-    pub(crate) fn channel(&self) -> Option<&Channel> {
-        self.channel.as_ref()
+    /// Ports that are open.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.values()
     }
 
     pub(crate) fn services(&mut self) -> Vec<&mut Service> {
@@ -152,9 +153,10 @@ impl Control {
 
     fn send(&mut self, request: Request, moment: &mut Moment<'_>) -> Result<(), String> {
         let robot = attached(&mut moment.robot)?;
-        let channel = match &mut self.channel {
-            Some(channel) => channel,
-            none => none.insert(robot.port(PORT)?),
+        let name = request.what.port();
+        let channel = match self.channels.entry(name) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(closed) => closed.insert(robot.port(name)?),
         };
         let mut bytes = [0; SIZE];
         let length = request.encode(&mut bytes).map_err(|error| error.to_string())?;
@@ -164,26 +166,17 @@ impl Control {
 
     /// Passes replies on.
     fn receive(&mut self, moment: &mut Moment<'_>) {
-        let mut bytes = [0; SIZE + 1];
-        while let Some(channel) = &mut self.channel {
-            match channel.read(&mut bytes) {
-                Ok(0) => return self.lost(),
-                Ok(length) => match Reply::decode(&bytes[..length]) {
-                    Ok(reply) => {
-                        if let Some(waiting) = self.waiting.remove(&reply.id) {
-                            let outcome = reply.outcome.map_err(|refusal| refusal.to_string());
-                            self.answer(waiting.from, waiting.origin, outcome);
-                        }
-                    }
-                    Err(why) => moment.voice.error("control", format_args!("port control: {why}")),
-                },
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    break;
-                }
-                Err(error) => {
-                    moment.voice.error("control", format_args!("port control: {error}"));
-                    return self.lost();
-                }
+        let mut replies = Vec::new();
+        for (name, channel) in &mut self.channels {
+            match replies_of(channel, name, moment) {
+                Some(more) => replies.extend(more),
+                None => return self.lost(),
+            }
+        }
+        for reply in replies {
+            if let Some(waiting) = self.waiting.remove(&reply.id) {
+                let outcome = reply.outcome.map_err(|refusal| refusal.to_string());
+                self.answer(waiting.from, waiting.origin, outcome);
             }
         }
         let now = monotonic_ns();
@@ -196,7 +189,7 @@ impl Control {
             }
         }
         if self.waiting.is_empty() {
-            self.channel = None;
+            self.channels.clear();
         }
     }
 
@@ -208,6 +201,27 @@ impl Control {
             From::SetEnabled => self.set_enabled.reply(origin, &Done { success, message }),
             From::Switch => self.switch.reply(origin, &SwitchControllerResponse { ok: success, message }),
         };
+    }
+}
+
+/// Replies at a port; none where its cycle has ended.
+fn replies_of(channel: &mut Channel, name: &str, moment: &mut Moment<'_>) -> Option<Vec<Reply>> {
+    let (mut bytes, mut replies) = ([0; SIZE + 1], Vec::new());
+    loop {
+        match channel.read(&mut bytes) {
+            Ok(0) => return None,
+            Ok(length) => match Reply::decode(&bytes[..length]) {
+                Ok(reply) => replies.push(reply),
+                Err(why) => moment.voice.error("control", format_args!("port {name}: {why}")),
+            },
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Some(replies);
+            }
+            Err(error) => {
+                moment.voice.error("control", format_args!("port {name}: {error}"));
+                return None;
+            }
+        }
     }
 }
 

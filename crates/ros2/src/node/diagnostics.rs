@@ -367,6 +367,8 @@ mod tests {
             mode: CyclicMode::Position,
             position_limits: None,
             velocity_limit: 1.0,
+            acceleration_limit: None,
+            jerk_limit: None,
             effort_limit: 1.0,
             measures_effort: true,
         };

@@ -235,7 +235,7 @@ impl Node {
     /// Waits for samples, messages of ports and timers.
     fn wait(&mut self, ready: &mut Ready, attached: bool) -> std::io::Result<()> {
         let channels =
-            self.sensors.channels().chain(self.trajectories.channel()).chain(self.control.channel());
+            self.sensors.channels().chain(self.trajectories.channel()).chain(self.control.channels());
         for channel in channels {
             watch(&self.poll, channel)?;
         }

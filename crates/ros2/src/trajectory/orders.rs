@@ -186,6 +186,8 @@ mod tests {
             mode: CyclicMode::Position,
             position_limits: Some((-1.0, 1.0)),
             velocity_limit: 2.0,
+            acceleration_limit: None,
+            jerk_limit: None,
             effort_limit: 5.0,
             measures_effort: true,
         };

@@ -190,6 +190,8 @@ fn description() -> Description {
         mode: CyclicMode::Velocity,
         position_limits: None,
         velocity_limit: 20.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 5.0,
         measures_effort: true,
     };

@@ -50,7 +50,9 @@ impl Jog {
         if !io::stdout().is_terminal() {
             return Err(no_terminal(io::ErrorKind::Unsupported.into()));
         }
-        let Some(before) = first_state(cycle, stop)? else { return Ok(()) };
+        let Some(before) = first_state(cycle, stop)? else {
+            return Err(Failure::new("ended before anything moved"));
+        };
         let description = cycle.description();
         let moved = self.moved(description, &before)?;
         let keyboard = Keyboard::open().map_err(no_terminal)?;

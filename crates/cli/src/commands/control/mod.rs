@@ -4,12 +4,15 @@ mod jog;
 mod position;
 
 use std::io::Write;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use control::signal::Near;
+use ipc::channel::Channel;
+use ipc::client::{Client, PortError};
 use ipc::description::Description;
-use ipc::message::control::{Action, PORT, Reply, Request, SIZE};
+use ipc::message::control::{Action, Reply, Request, SIZE};
 use ipc::state::State;
 use types::ControllerKind;
 
@@ -19,8 +22,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time has the port
-/// for that.
+/// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time may ask; *stop* and
+/// *disable* are heard besides.
 #[derive(Args, Debug)]
 pub(crate) struct Control {
     #[command(subcommand)]
@@ -81,28 +84,73 @@ impl Control {
                 Action::SwitchController(place("controller", &controller, names)?)
             }
         };
-        let mut port = cycle.port(PORT).map_err(Failure::new)?;
-        // Others of this connection have numbers of their own.
-        let id = u64::from(std::process::id());
-        let mut message = [0; SIZE];
-        let length = Request { id, what }.encode(&mut message).map_err(Failure::new)?;
-        port.write_all(&message[..length]).map_err(Failure::new)?;
-        let begin = Instant::now();
-        loop {
-            let length = port.recv_timeout(&mut message, LOOK).map_err(Failure::new)?;
-            if let Some(length) = length {
-                let reply = Reply::decode(&message[..length]).map_err(Failure::new)?;
-                if reply.id == id {
-                    reply.outcome.map_err(Failure::new)?;
-                    return output::print("done\n".to_owned());
-                }
+        match ask(&cycle, what, self.within, Some(&stop))? {
+            Asked::Done => output::print("done\n"),
+            Asked::Ended if matches!(what, Action::Home(_)) => {
+                rest(&cycle)?;
+                Err(Failure::new("called off: the axes are at rest, and the axis is not homed"))
             }
-            if stop.is_requested() || begin.elapsed() >= self.within {
-                let found = if stop.is_requested() { "ended" } else { "no answer in time" };
-                return Err(Failure::new(format!(
-                    "{found} before the cycle had done it, and it may go on: `onbeat control stop` brings the axes to rest"
-                )));
+            Asked::Ended => Err(Failure::new("ended before the cycle had done it, and it may go on")),
+            Asked::TooLate => Err(Failure::new(
+                "no answer in time, and the cycle may go on: `onbeat control stop` brings the axes to rest",
+            )),
+        }
+    }
+}
+
+/// Brings to rest what this program has set in motion, whoever asks for what meanwhile.
+fn rest(cycle: &Client) -> Result<(), Failure> {
+    match ask(cycle, Action::Stop, REST, None)? {
+        Asked::Done => Ok(()),
+        Asked::Ended | Asked::TooLate => Err(Failure::new(
+            "called off, and the cycle has not said that the axes rest: look at them with `onbeat top`",
+        )),
+    }
+}
+
+/// Outcome of a request.
+enum Asked {
+    Done,
+    /// The user has ended the wait.
+    Ended,
+    TooLate,
+}
+
+/// Asks for something, and waits for the answer.
+fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> Result<Asked, Failure> {
+    let begin = Instant::now();
+    let mut port = open(cycle, what, within)?;
+    // Others of this connection have numbers of their own.
+    let id = u64::from(std::process::id());
+    let mut message = [0; SIZE];
+    let length = Request { id, what }.encode(&mut message).map_err(Failure::new)?;
+    port.write_all(&message[..length]).map_err(Failure::new)?;
+    loop {
+        let length = port.recv_timeout(&mut message, LOOK).map_err(Failure::new)?;
+        if let Some(length) = length {
+            let reply = Reply::decode(&message[..length]).map_err(Failure::new)?;
+            if reply.id == id {
+                return reply.outcome.map(|()| Asked::Done).map_err(Failure::new);
             }
+        }
+        if stop.is_some_and(Stop::is_requested) {
+            return Ok(Asked::Ended);
+        }
+        if begin.elapsed() >= within {
+            return Ok(Asked::TooLate);
+        }
+    }
+}
+
+/// Opens the port for a request. Where others bring the axes to rest, too, it is theirs for a moment only.
+fn open(cycle: &Client, what: Action, within: Duration) -> Result<Channel, Failure> {
+    let begin = Instant::now();
+    loop {
+        match cycle.port(what.port()) {
+            Err(PortError::Taken { .. }) if what.brings_to_rest() && begin.elapsed() < within => {
+                thread::sleep(LOOK);
+            }
+            outcome => return outcome.map_err(Failure::new),
         }
     }
 }
@@ -147,6 +195,9 @@ fn active(
     };
     Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }
+
+/// Time axes may take to come to rest.
+const REST: Duration = Duration::from_secs(10);
 
 /// Interval at which Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);

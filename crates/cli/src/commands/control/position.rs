@@ -11,7 +11,7 @@ use ipc::message::Rows;
 use ipc::message::trajectory::{
     AxisTolerances, Begin, GoalTime, Order, Outcome, PORT, Point, REPORT_SIZE, Report, size,
 };
-use ipc::state::State;
+use ipc::state::{State, TrajectoryStatus};
 use types::ControllerKind;
 
 use super::{LOOK, active, place};
@@ -51,25 +51,26 @@ struct Leg {
 
 impl Move {
     pub(super) fn execute(&self, cycle: &Client, within: Duration, stop: &Stop) -> Result<(), Failure> {
-        let Some(state) = first_state(cycle, stop)? else { return Ok(()) };
+        let Some(state) = first_state(cycle, stop)? else {
+            return Err(Failure::new("ended before anything moved"));
+        };
         let description = cycle.description();
         let legs = self.legs(description, &state)?;
         let moved: Vec<usize> = legs.iter().map(|leg| leg.axis as usize).collect();
         active(description, &state, &[ControllerKind::JointTrajectory], &moved)?;
-        let lasts = self.duration(&legs, description);
+        still(&state)?;
+        let lasts = self.duration(&legs, description)?;
         let port = cycle.port(PORT).map_err(Failure::new)?;
         // Higher than that of each trajectory before: the Python package counts by the same clock.
         let id = state.release_ns.max(state.control.trajectory + 1);
         for order in orders(id, &legs, lasts)? {
             send(&port, &order)?;
         }
-        for leg in &legs {
+        let lines = legs.iter().map(|leg| {
             let (name, Leg { from, to, .. }) = (&description.axes[leg.axis as usize].name, leg);
-            output::say(format_args!(
-                "{name} from {from:.4} to {to:.4} rad in {:.1} s",
-                lasts.as_secs_f64()
-            ));
-        }
+            format!("{name} from {from:.4} to {to:.4} rad in {:.1} s", lasts.as_secs_f64())
+        });
+        output::say_beside(lines.collect::<Vec<_>>().join("\n"));
         await_end(&port, id, cycle, lasts + within, stop)
     }
 
@@ -106,14 +107,46 @@ impl Move {
         Ok(legs)
     }
 
-    /// Time of the motion: at its middle an axis has 15/8 of its mean velocity.
-    fn duration(&self, legs: &[Leg], description: &Description) -> Duration {
+    /// Time of the motion: no axis is beyond its share of velocity, nor its acceleration and jerk.
+    fn duration(&self, legs: &[Leg], description: &Description) -> Result<Duration, Failure> {
         let seconds = legs.iter().map(|leg| {
-            let limit = self.speed * description.axes[leg.axis as usize].velocity_limit;
-            1.875 * (leg.to - leg.from).abs() / limit
+            let axis = &description.axes[leg.axis as usize];
+            let share = |limit: Option<f64>| SHARE * limit.unwrap_or(f64::INFINITY);
+            let limits = [
+                self.speed.min(SHARE) * axis.velocity_limit,
+                share(axis.acceleration_limit),
+                share(axis.jerk_limit),
+            ];
+            shortest((leg.to - leg.from).abs(), limits)
         });
         let seconds = seconds.fold(SHORTEST.as_secs_f64(), f64::max);
-        Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
+        Duration::try_from_secs_f64(seconds).ok().filter(|&it| it <= LONGEST).ok_or_else(|| {
+            Failure::new(format!(
+                "the motion would take {seconds:.0} s, expected at most {} s: give nearer positions, or a higher --speed",
+                LONGEST.as_secs()
+            ))
+        })
+    }
+}
+
+/// Shortest time, s, of a motion of degree five from rest to rest that keeps within a velocity, an acceleration and a jerk. Of a way
+/// and a time of 1 the peaks are 15/8, 10/sqrt(3) and 60.
+fn shortest(way: f64, [velocity, acceleration, jerk]: [f64; 3]) -> f64 {
+    let times = [
+        1.875 * way / velocity,
+        (10.0 / 3.0_f64.sqrt() * way / acceleration).sqrt(),
+        (60.0 * way / jerk).cbrt(),
+    ];
+    times.into_iter().fold(0.0, f64::max)
+}
+
+/// Checks that no motion is under way: this one begins at rest.
+fn still(state: &State) -> Result<(), Failure> {
+    match state.control.trajectory_status {
+        TrajectoryStatus::Executing => Err(Failure::new(
+            "a motion is under way, expected axes at rest: wait, or `onbeat control stop`",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -209,6 +242,9 @@ pub(super) fn some_share(text: &str) -> Result<f64, String> {
     })
 }
 
+/// Share of an axis's limits that a motion keeps within: set-points of a cycle are differences.
+const SHARE: f64 = 0.95;
+
 /// Shortest motion, so that a short way is no jerk.
 const SHORTEST: Duration = Duration::from_millis(500);
 
@@ -221,6 +257,27 @@ const REST: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Peaks of 10 t^3 - 15 t^4 + 6 t^5 by differences.
+    #[test]
+    fn a_motion_keeps_within_velocity_acceleration_and_jerk() {
+        let limits = [2.0, 3.0, 40.0];
+        for way in [0.001, 0.1, 1.0, 50.0] {
+            let time = shortest(way, limits);
+            let at = |t: f64| way * t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t);
+            let steps = 2000;
+            let of: Vec<f64> = (0..=steps).map(|step| at(f64::from(step) / f64::from(steps))).collect();
+            let per = time / f64::from(steps);
+            let slope = |of: &[f64]| of.windows(2).map(|it| (it[1] - it[0]) / per).collect::<Vec<_>>();
+            let (velocity, acceleration) = (slope(&of), slope(&slope(&of)));
+            let jerk = slope(&acceleration);
+            let peaks =
+                [velocity, acceleration, jerk].map(|it| it.iter().fold(0.0_f64, |top, x| top.max(x.abs())));
+            let shares: Vec<f64> = peaks.iter().zip(limits).map(|(peak, limit)| peak / limit).collect();
+            let top = shares.iter().copied().fold(0.0, f64::max);
+            assert!((0.99..1.001).contains(&top), "{way}: {shares:?}");
+        }
+    }
 
     #[test]
     fn a_speed_is_a_share_above_0() {

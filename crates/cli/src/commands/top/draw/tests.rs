@@ -22,6 +22,8 @@ fn base() -> Picture {
         mode,
         position_limits: None,
         velocity_limit: 20.0,
+        acceleration_limit: None,
+        jerk_limit: None,
         effort_limit: 5.0,
         measures_effort: true,
     };
