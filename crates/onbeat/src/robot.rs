@@ -86,6 +86,15 @@ impl Robot {
         controller::controllers(&self.config, None)
     }
 
+    /// Brings its SubDevices, all of them simulated, to PreOp, and makes the cycle as a run does: signals, axes and controllers are
+    /// resolved. Nothing is exchanged, and nobody can attach.
+    ///
+    /// # Errors
+    /// As [`Robot::run`], before the first cycle.
+    pub fn rehearse(&self) -> Result<(), Error> {
+        self.settings.rehearse(&self.config)
+    }
+
     /// Runs it on the real bus at this network interface.
     pub fn interface(mut self, name: impl Into<String>) -> Self {
         self.settings.wire.interface = Some(name.into());

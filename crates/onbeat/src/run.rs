@@ -89,6 +89,18 @@ impl Settings {
         self.conclude(robot, ran)
     }
 
+    /// Brings the simulated bus to PreOp and makes the cycle as a run does, alone; then lets all go.
+    pub(crate) fn rehearse(&self, robot: &RobotConfig) -> Result<(), Error> {
+        let mut alone = robot.clone();
+        alone.peripherals.clear();
+        let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
+        let main_device = configuration::main_device(configuration::configuration(&alone, AlState::Op))?;
+        let (link, _) = link::open_with_faults(&alone, &settings.wire, "check", &mut |_| ())?;
+        let prepared = settings.prepare(&alone, Control::AsDescribed, main_device, link, &mut ())?;
+        let (mut main_device, mut link) = prepared.cycle.abandon();
+        settings.take_down(&mut main_device, &mut link)
+    }
+
     /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
     fn conclude(&self, robot: &RobotConfig, ran: Ran) -> Result<Summary, Error> {
         let Ran { measured, conditions, granted, recorded, external, ended } = ran;

@@ -54,6 +54,11 @@ impl FileError {
         self.found.contains("missing") && self.found.contains(&format!("\"{key}\""))
     }
 
+    /// True if it is about something of this name.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        !name.is_empty() && self.found.contains(&format!("\"{name}\""))
+    }
+
     pub(crate) fn unreadable(path: &Path, expected: &str, error: &io::Error) -> Self {
         let remedy = match error.kind() {
             io::ErrorKind::NotFound => "check the path",

@@ -55,6 +55,10 @@ pub use error::FileError;
 pub use model::*;
 pub use nearest::nearest;
 
+use toml::Spanned;
+use toml::de::DeTable;
+
+use crate::error::Problem;
 use crate::source::Source;
 
 /// Text of the file at `path`, a regular one of 16 MiB at most.
@@ -120,8 +124,8 @@ impl RobotConfig {
 
     /// All problems of the robot file `text`, in the order in which they are met; of one that [`RobotConfig::parse`] reads none.
     ///
-    /// Behind the first, each is what is found once the keys before it are left out. Where a key cannot be left out it is the last one:
-    /// more may show once these are mended.
+    /// Behind the first, each is what is found once the values before it are replaced by ones that may stand there, or left out. Where
+    /// neither helps it is the last one: more may show once these are mended.
     #[must_use]
     pub fn problems(text: &str, file_name: &str) -> Vec<FileError> {
         let mut tables = match source::tables(text) {
@@ -129,25 +133,60 @@ impl RobotConfig {
             Err(problem) => return vec![FileError::at(text, file_name, problem)],
         };
         let mut problems: Vec<FileError> = Vec::new();
-        let mut left_out: Vec<String> = Vec::new();
-        while problems.len() < MOST_PROBLEMS {
-            let Err(problem) = Source::robot_of(text, tables.clone()).and_then(|it| Self::checked(&it))
-            else {
-                break;
-            };
+        let mut without: Vec<String> = Vec::new();
+        for _ in 0..MOST_PROBLEMS {
+            let Some(problem) = Self::problem(text, &tables) else { break };
             let start = problem.span.start;
             let found = FileError::at(text, file_name, problem);
-            // A key that was left out is not missing.
-            if left_out.iter().any(|key| found.lacks(key)) || problems.contains(&found) {
+            // What names a table that was left out is right.
+            let told = !without.iter().any(|name| found.names(name));
+            if problems.contains(&found) {
                 break;
             }
-            problems.push(found);
-            match source::remove(tables.get_mut(), start) {
-                Some(key) => left_out.push(key),
-                None => break,
+            match Self::mended(text, &tables, start, &found) {
+                Some((mended, left_out)) => {
+                    tables = mended;
+                    without.extend(left_out);
+                    problems.extend(told.then_some(found));
+                }
+                None => {
+                    problems.extend(told.then_some(found));
+                    break;
+                }
             }
         }
         problems
+    }
+
+    /// The tables without the problem at `start`: with another value there, without its key, or without the table of a list that cannot
+    /// be without the key; and the name of that table.
+    fn mended<'t>(
+        text: &str,
+        tables: &Spanned<DeTable<'t>>,
+        start: usize,
+        found: &FileError,
+    ) -> Option<(Spanned<DeTable<'t>>, Option<String>)> {
+        let replaced = source::substitutes(&found.found, &found.expected).into_iter().find_map(|value| {
+            let mut tables = tables.clone();
+            let replaced = source::replace(tables.get_mut(), start, &value);
+            let helps = || Self::problem(text, &tables).is_none_or(|next| next.span.start != start);
+            (replaced && helps()).then_some((tables, None))
+        });
+        replaced.or_else(|| {
+            let mut shorter = tables.clone();
+            let key = source::remove(shorter.get_mut(), start)?;
+            let next = Self::problem(text, &shorter).map(|it| FileError::at(text, "", it));
+            if !next.is_some_and(|next| next.lacks(&key)) {
+                return Some((shorter, None));
+            }
+            let mut shorter = tables.clone();
+            let name = source::remove_item(shorter.get_mut(), start)?;
+            Some((shorter, Some(name)))
+        })
+    }
+
+    fn problem(text: &str, tables: &Spanned<DeTable<'_>>) -> Option<Problem> {
+        Source::robot_of(text, tables.clone()).and_then(|it| Self::checked(&it)).err()
     }
 
     fn checked(source: &Source<'_>) -> check::Checked<Self> {

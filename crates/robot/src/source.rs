@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::devices;
 use crate::error::Problem;
@@ -108,6 +108,76 @@ fn remove_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
         _ => None,
     }
 }
+
+/// Removes the innermost table of a list with the key or value at `start`, and returns its name, empty without one.
+pub(crate) fn remove_item(table: &mut DeTable<'_>, start: usize) -> Option<String> {
+    table.iter_mut().find_map(|(_, value)| remove_item_in(value.get_mut(), start))
+}
+
+fn remove_item_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
+    match value {
+        DeValue::Table(table) => remove_item(table, start),
+        DeValue::Array(items) => {
+            if let Some(name) = items.iter_mut().find_map(|item| remove_item_in(item.get_mut(), start)) {
+                return Some(name);
+            }
+            let has = |item: &Spanned<DeValue<'_>>| {
+                item.get_ref().as_table().is_some_and(|table| remove(&mut table.clone(), start).is_some())
+            };
+            let place = items.iter().position(has)?;
+            let name = items.get(place)?.get_ref().get("name").and_then(|name| name.get_ref().as_str());
+            let name = name.unwrap_or_default().to_owned();
+            let others = items.iter().enumerate().filter(|(other, _)| *other != place);
+            let others: DeArray<'_> = others.map(|(_, item)| item.clone()).collect();
+            *items = others;
+            Some(name)
+        }
+        _ => None,
+    }
+}
+
+/// Puts another value in the place of one that begins at `start`; false if none does.
+pub(crate) fn replace<'t>(table: &mut DeTable<'t>, start: usize, with: &DeValue<'t>) -> bool {
+    table.iter_mut().any(|(_, value)| replace_in(value, start, with))
+}
+
+fn replace_in<'t>(value: &mut Spanned<DeValue<'t>>, start: usize, with: &DeValue<'t>) -> bool {
+    let here = value.span().start == start;
+    match value.get_mut() {
+        DeValue::Table(table) => replace(table, start, with),
+        DeValue::Array(items) if !here => items.iter_mut().any(|item| replace_in(item, start, with)),
+        found if here => {
+            *found = with.clone();
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Values that may stand where something else was found: words of what was expected that are near it, then numbers.
+pub(crate) fn substitutes(found: &str, expected: &str) -> Vec<DeValue<'static>> {
+    // No text makes the comparison slow.
+    let found: String = found.split('"').nth(1).unwrap_or_default().chars().take(64).collect();
+    let words = expected.split(|it: char| !(it.is_alphanumeric() || "_-.".contains(it)));
+    let alike = |word: &str| {
+        strsim::jaro_winkler(&found, word).max(strsim::normalized_damerau_levenshtein(&found, word))
+    };
+    let mut words: Vec<&str> =
+        words.filter(|it| (1..64).contains(&it.len()) && alike(it) > ALIKE).collect();
+    words.sort_by(|one, other| alike(other).total_cmp(&alike(one)));
+    let named = words.into_iter().take(MOST_NAMED).map(|name| DeValue::String(name.to_owned().into()));
+    let numbers = ["x = 1", "x = 1.0", "x = 0", "x = \"1ms\""].into_iter().filter_map(|text| {
+        let mut table = DeTable::parse(text).ok()?.into_inner();
+        table.remove("x").map(Spanned::into_inner)
+    });
+    named.chain(numbers).collect()
+}
+
+/// Likeness of a word that may have been meant.
+const ALIKE: f64 = 0.6;
+
+/// Words of a sentence that are tried.
+const MOST_NAMED: usize = 3;
 
 /// True if a value that is no table begins there, or one of its items.
 fn begins_at(value: &Spanned<DeValue<'_>>, start: usize) -> bool {

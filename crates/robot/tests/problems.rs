@@ -48,10 +48,19 @@ fn mistakes_that_do_not_hang_together_are_told_at_once_each_with_its_place() {
 // feature(program): `onbeat check`
 #[test]
 fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem() {
-    // Without its mode an axis cannot be read.
-    let wrong = spoiled(ARM, &[("mode = \"csp\"", "mode = \"cps\"")]);
+    // Without its mode an axis cannot be read, nor without a kind a controller and a simulated device.
+    let wrong = spoiled(
+        ARM,
+        &[
+            ("period = \"1ms\"", "period = \"1mss\""),
+            ("profile = \"PM\"", "profile = \"PX\""),
+            ("mode = \"csp\"", "mode = \"cps\""),
+            ("kind = \"servo_drive\"", "kind = \"servo\""),
+            ("kind = \"joint_trajectory\"", "kind = \"joint_trajctory\""),
+        ],
+    );
     let problems = RobotConfig::problems(&wrong, "arm.toml");
-    assert!(problems.len() == 1 && problems[0].to_string().contains("csp"), "{problems:#?}");
+    assert_eq!(problems.len(), 5, "{problems:#?}");
     let missing = spoiled(ARM, &[("mode = \"csp\"", ""), ("inertia = 3e-4", "inertia = 0")]);
     let problems: Vec<_> =
         RobotConfig::problems(&missing, "arm.toml").iter().map(ToString::to_string).collect();

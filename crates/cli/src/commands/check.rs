@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use onbeat::{Robot, compose};
+use onbeat::Robot;
 use robot::RobotConfig;
 
 use super::diag::FINDINGS;
 use crate::failure::Failure;
 use crate::output;
 
-/// Reads a robot file and starts nothing: all its errors at once, values that are hardly meant, and what a run would ask of the
+/// Reads a robot file and starts nothing: all its errors at once, those that only a bus shows where all SubDevices are simulated, values that are hardly meant, and what a run would ask of the
 /// machine. Ends with 0 if there is nothing to say against it, with 1 on an error, with 3 on a doubtful value.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
@@ -34,7 +34,7 @@ impl Check {
         let config = robot.config();
         let simulated = config.bus.sub_devices.iter().filter(|it| it.simulation.is_some()).count();
         if simulated == config.bus.sub_devices.len() {
-            drop(compose::segment::segment(config)?);
+            robot.rehearse()?;
         }
         output::print(summary(config, simulated))?;
         let doubts = config.doubts();

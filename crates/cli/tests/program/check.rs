@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::common::{run, six_axis_with};
+use crate::common::{file, run, six_axis_with};
 
 // feature(program): `onbeat check`
 #[test]
@@ -39,6 +39,19 @@ fn all_errors_are_told_at_once_and_a_doubtful_value_ends_with_3() {
     );
     let ran = run(&["check", "/nonexistent.toml"]);
     assert!(ran.sentence().contains("cannot be read"), "{}", ran.stderr);
+}
+
+/// What only the bus shows, of SubDevices that are simulated.
+#[test]
+fn what_a_run_refuses_in_pre_op_is_told_before() {
+    let conveyor =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conveyor.toml"))
+            .unwrap();
+    let path = file("wrong-channel.toml", &conveyor.replacen("channel = 1", "channel = 99", 1));
+    let path = path.to_str().unwrap();
+    let (checked, ran) = (run(&["check", path]), run(&["run", path, "--cycles", "1", "--no-ipc"]));
+    assert!(checked.sentence().contains("channel 99"), "{}", checked.stderr);
+    assert_eq!(checked.sentence(), ran.stderr.lines().last().unwrap());
 }
 
 // feature(program): `onbeat completions`

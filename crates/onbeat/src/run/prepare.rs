@@ -183,7 +183,11 @@ impl Settings {
     }
 
     /// Leaves a bus that is not to run in Init.
-    fn take_down(&self, main_device: &mut MainDevice, link: &mut RobotLink) -> Result<(), Error> {
+    pub(super) fn take_down(
+        &self,
+        main_device: &mut MainDevice,
+        link: &mut RobotLink,
+    ) -> Result<(), Error> {
         let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
         Ok(pump.take_down()?)
     }
