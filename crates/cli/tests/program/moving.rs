@@ -232,6 +232,10 @@ fn a_key_that_is_held_drives_a_base_and_one_that_is_let_go_of_stops_it() {
     let status = jog.terminal.wait().expect("its end");
     assert!(status.success(), "{status}");
     assert!(at_rest(&robot.ipc.state().read().expect("a state")), "it ends when the base is at rest");
+    let Some(mut jog) = Jog::start(&robot, "") else { return };
+    assert_eq!(asked(&robot, &["disable"]).code, Some(0));
+    let status = jog.terminal.wait().expect("its end");
+    assert!(!status.success(), "nothing moves any more");
     robot.interrupt();
 }
 

@@ -13,6 +13,7 @@ use ipc::words;
 use motion::RadiansPerSecond;
 use ratatui::termion::event::Key;
 use ratatui::termion::raw::IntoRawMode;
+use types::state::DriveState;
 use types::{BaseKind, ControllerKind};
 
 use super::position::some_share;
@@ -55,6 +56,9 @@ impl Jog {
         };
         let description = cycle.description();
         let moved = self.moved(description, &before)?;
+        if let Some(why) = moved.powerless(description, &before) {
+            return Err(Failure::new(why));
+        }
         let keyboard = Keyboard::open().map_err(no_terminal)?;
         let mut writer = cycle.command().map_err(Failure::new)?;
         output::say(moved.keys());
@@ -65,6 +69,7 @@ impl Jog {
             0 => HELD,
             nanoseconds => Duration::from_nanos(nanoseconds).min(HELD),
         };
+        let mut held_since: Option<Instant> = None;
         let ended = loop {
             let Ok(Some(keys)) = keyboard.keys(lasts / 5) else { break Ok(()) };
             if stop.is_requested() || keys.iter().any(|&key| !held.press(key)) {
@@ -80,6 +85,13 @@ impl Jog {
             if state.command.refused != before.command.refused {
                 let why = words::last_refusal(&state.command, description).unwrap_or_default();
                 break Err(Failure::new(format!("the cycle refused the command: {why}")));
+            }
+            let held_by = moved.held(description, &state);
+            held_since = held_by.is_some().then(|| held_since.unwrap_or_else(Instant::now));
+            // What a stale command or an outage held goes on by itself.
+            let stays = held_by.filter(|_| held_since.is_some_and(|since| since.elapsed() > PASSING));
+            if let Some(why) = moved.powerless(description, &state).or(stays) {
+                break Err(Failure::new(why));
             }
             // A terminal that is gone is noticed at the keyboard.
             let _ = write!(screen, "\r{}\x1b[K", moved.line(&held, &state));
@@ -196,6 +208,38 @@ impl Moved<'_> {
         }
     }
 
+    /// Sentence on an axis of it whose drive is not enabled, if one is not.
+    fn powerless(&self, description: &Description, state: &State) -> Option<String> {
+        self.axes(description, state).iter().find_map(|&axis| {
+            let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+            let found = words::drive_state(axis.drive_state);
+            (axis.drive_state != DriveState::OperationEnabled as u8).then(|| {
+                format!(
+                    "the drive of axis \"{name}\" is in {found}, expected Operation enabled: `onbeat control enable` or `reset`"
+                )
+            })
+        })
+    }
+
+    /// Sentence on an axis of it that supervision holds, if one is.
+    fn held(&self, description: &Description, state: &State) -> Option<String> {
+        self.axes(description, state).iter().find_map(|&axis| {
+            let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+            let why = words::stop(axis.stop)?;
+            Some(format!("axis \"{name}\" is held: {why}; mend that, then `onbeat control reset`"))
+        })
+    }
+
+    fn axes<'a>(&'a self, description: &'a Description, state: &State) -> &'a [usize] {
+        match self {
+            Self::Base { .. } => {
+                let active = description.controllers.get(usize::from(state.control.active));
+                active.map_or(&[], |it| &it.axes)
+            }
+            Self::Axis { index, .. } => std::slice::from_ref(index),
+        }
+    }
+
     /// True if nothing is asked to move any more.
     fn rests(&self, state: &State) -> bool {
         match *self {
@@ -227,6 +271,9 @@ fn rest(
 
 /// Time after which a key is taken to be let go of: a terminal repeats one that is held some 25 times a second.
 const HELD: Duration = Duration::from_millis(300);
+
+/// Time in which what holds an axis may pass.
+const PASSING: Duration = Duration::from_secs(1);
 
 /// Time for coming to rest.
 const REST: Duration = Duration::from_secs(10);

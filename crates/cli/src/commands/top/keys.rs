@@ -40,19 +40,42 @@ impl Keyboard {
     /// # Errors
     /// The operating system's error.
     pub(crate) fn keys(&self, time: Duration) -> io::Result<Option<Vec<Key>>> {
+        let mut bytes = Vec::new();
+        let mut time = time;
+        while self.is_ready(time)? {
+            let mut more = [0; 256];
+            match rustix::io::read(&self.0, &mut more)? {
+                0 => return Ok(None),
+                length => bytes.extend_from_slice(&more[..length]),
+            }
+            if !ends_within_a_key(&bytes) || bytes.len() > MOST_BYTES {
+                break;
+            }
+            time = REST_OF_A_KEY;
+        }
+        Ok(Some(bytes.keys().flatten().collect()))
+    }
+
+    /// True if there is something to read within `time`.
+    fn is_ready(&self, time: Duration) -> io::Result<bool> {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
         match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&time)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Some(Vec::new())),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut bytes = [0; 256];
-        match rustix::io::read(&self.0, &mut bytes)? {
-            0 => Ok(None),
-            length => Ok(Some(bytes[..length].keys().flatten().collect())),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            outcome => Ok(outcome? > 0),
         }
     }
 }
+
+/// True if the rest of an arrow key may be on its way: a slow line or a full buffer cuts its bytes apart.
+fn ends_within_a_key(bytes: &[u8]) -> bool {
+    [&b"\x1b"[..], b"\x1b[", b"\x1bO"].iter().any(|begin| bytes.ends_with(begin))
+}
+
+/// Time for the rest of a key; Esc alone is taken after it.
+const REST_OF_A_KEY: Duration = Duration::from_millis(50);
+
+/// Bytes of keys that are taken at once.
+const MOST_BYTES: usize = 4096;
 
 /// Changes the view as the key says; the page that scrolls has so many rows.
 pub(super) fn press(view: &mut View, key: Key, rows: usize) -> Pressed {
@@ -78,6 +101,12 @@ const PAGE: isize = 8;
 mod tests {
     use super::super::picture::Page;
     use super::*;
+
+    #[test]
+    fn an_arrow_that_is_cut_apart_is_one_key() {
+        assert!(ends_within_a_key(b"x\x1b") && ends_within_a_key(b"\x1b[A\x1b["));
+        assert!(!ends_within_a_key(b"\x1b[A") && !ends_within_a_key(b"q"));
+    }
 
     #[test]
     fn keys_scroll_within_the_rows_turn_the_page_pause_and_quit() {
