@@ -28,9 +28,9 @@ pub mod words;
 
 use std::process::ExitCode;
 
+use clap::{CommandFactory, Parser};
 use ipc::bus::Severity;
 
-use clap::Parser;
 use onbeat::compose;
 
 use crate::commands::Command;
@@ -42,6 +42,12 @@ use crate::failure::Failure;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+}
+
+/// The command line of the program, for manual pages.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Arguments::command()
 }
 
 /// The program: reads the command line, does what it says, and tells how it went.

@@ -47,11 +47,16 @@ use self::classify::{Classifier, Event};
 use self::counters::Counted;
 use self::probe::Probe;
 use self::tracepoints::Tracepoints;
+use crate::sys::perf;
 
 pub use of_cycle::CycleWatch;
 pub use report::{Counts, Disturbances, First, Frame, MOST_CAUSES, Means};
 pub use rt::watch::{Subject, Window};
 pub use types::cause::{Disturbance, Kind};
+
+/// The system call that a pacer waits in; of 64 bits, as the kernel's trace has it.
+#[allow(clippy::unnecessary_cast, reason = "32 bits on 32-bit machines")]
+const WAIT: i64 = libc::SYS_clock_nanosleep as i64;
 
 /// Bounds of what is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,6 +163,9 @@ impl Watched {
                 Some(number) => expected.push(number),
                 None => missing.push(format!("this machine has no system call `{name}`")),
             }
+        }
+        if detail == Detail::Backtraces && perf::REGISTER_COUNT == 0 {
+            missing.push("backtraces are there on x86-64 and aarch64 only".to_owned());
         }
         let classifier = Classifier::new(subject.window.clone(), expected.clone());
         let eye = Self::eye(&subject, &expected, (detail, best), &mut missing);

@@ -37,6 +37,9 @@ use crate::options::Options;
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if options.man {
+        return Options::print_manual().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     guard::end_with_any_thread();
     guard::bound_memory();
     let stop = Arc::new(AtomicBool::new(false));

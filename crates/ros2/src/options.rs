@@ -1,9 +1,10 @@
 //! Command line.
 
+use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::dds::service::Mapping;
 
@@ -52,9 +53,21 @@ pub(crate) struct Options {
     /// Report only warnings and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Print the manual page, for packages.
+    #[arg(long, hide = true)]
+    pub(crate) man: bool,
 }
 
 impl Options {
+    /// Prints the manual page.
+    ///
+    /// # Errors
+    /// Standard output takes nothing.
+    pub(crate) fn print_manual() -> io::Result<()> {
+        clap_mangen::Man::new(Self::command()).render(&mut io::stdout().lock())
+    }
+
     /// Networks to use; `None` for all.
     pub(crate) fn networks(&self) -> Option<&[IpAddr]> {
         (!self.all_interfaces).then_some(self.network.as_slice())

@@ -1,6 +1,6 @@
 //! `onbeat completions`: what a shell needs to complete our command lines.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::Arguments::command(), "onbeat", &mut script);
+        clap_complete::generate(self.shell, &mut crate::command_line(), "onbeat", &mut script);
         output::print(String::from_utf8_lossy(&script))
     }
 }

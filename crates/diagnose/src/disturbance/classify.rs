@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     const READ: i64 = libc::SYS_read;
-    const WAIT: Event = Event::Enter { number: libc::SYS_clock_nanosleep, waits: true };
+    const WAIT: Event = Event::Enter { number: crate::disturbance::WAIT, waits: true };
     const ASLEEP: Event = Event::Switch { preempted: false, interruptible: true, next: String::new() };
 
     fn preempted_by(next: &str) -> Event {
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_sleep_of_its_own_is_told_from_the_wait() {
-        let own = Event::Enter { number: libc::SYS_clock_nanosleep, waits: false };
+        let own = Event::Enter { number: crate::disturbance::WAIT, waits: false };
         let name = || "clock_nanosleep".to_owned();
         assert_eq!(
             counted([WAIT, ASLEEP, own, ASLEEP, WAIT, ASLEEP]),

@@ -55,5 +55,5 @@ impl Counted {
 pub(super) fn system_call(tid: i32) -> Option<i64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/syscall")).ok()?;
     let number = text.split_whitespace().next()?.parse().ok()?;
-    Some(number).filter(|&number| number >= 0 && number != libc::SYS_clock_nanosleep)
+    Some(number).filter(|&number| number >= 0 && number != super::WAIT)
 }

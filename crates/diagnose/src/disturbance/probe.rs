@@ -101,7 +101,7 @@ impl Probe {
             Ok(())
         };
         let point = |id: u16| perf::Source::Tracepoint(id.into());
-        let sleep = libc::SYS_clock_nanosleep;
+        let sleep = super::WAIT;
         open(Role::Switch, point(tracepoints.switch.id), plain, "")?;
         open(Role::Enter, point(tracepoints.enter.id), plain, "")?;
         // The wait's own return is not worth an event in every period.
@@ -212,7 +212,7 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
             let arguments = tracepoint.field("args")?.bytes(fields)?;
             let fourth = arguments.chunks_exact(arguments.len() / 6).nth(3)?;
             let marked = word(fourth, 0) == Some(RELEASE_MARK as u64);
-            Event::Enter { number, waits: number == libc::SYS_clock_nanosleep && marked }
+            Event::Enter { number, waits: number == super::WAIT && marked }
         }
         Role::Exit => Event::Exit,
         Role::Fault { major } => Event::Fault { major, address: word(record, 32)? },

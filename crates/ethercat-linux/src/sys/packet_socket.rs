@@ -94,7 +94,7 @@ impl PacketSocket {
             *to = from as libc::c_char;
         }
         // SAFETY: `request` is a valid ifreq with a terminated name; SIOCGIFFLAGS writes its flags.
-        if unsafe { libc::ioctl(self.raw(), libc::SIOCGIFFLAGS, &mut request) } < 0 {
+        if unsafe { libc::ioctl(self.raw(), libc::SIOCGIFFLAGS as _, &mut request) } < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: SIOCGIFFLAGS has filled this field of the union.

@@ -9,6 +9,7 @@ mod interference;
 mod interrupt;
 mod ipc;
 mod load;
+mod man;
 mod navigation;
 mod omni;
 mod pilot;
@@ -64,6 +65,9 @@ pub(crate) enum Measure {
     /// Take a CPU from a cycle now and then, to try out `onbeat run --explain`
     #[command(hide = true)]
     Culprit(culprit::Culprit),
+    /// Write the manual pages of `onbeat` and `onbeat-measure` into a folder
+    #[command(hide = true)]
+    Man(man::Man),
 }
 
 impl Measure {
@@ -84,6 +88,7 @@ impl Measure {
             Self::Load(it) => it.execute(),
             Self::Pilot(it) => it.execute(),
             Self::Culprit(it) => it.execute(),
+            Self::Man(it) => it.execute(),
         }
     }
 }

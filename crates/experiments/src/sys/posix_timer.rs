@@ -55,7 +55,7 @@ impl SignalTimer {
         let setting = libc::itimerspec {
             it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
             it_value: libc::timespec {
-                tv_sec: end.as_secs() as libc::time_t,
+                tv_sec: end.as_secs() as _,
                 tv_nsec: end.subsec_nanos() as libc::c_long,
             },
         };

@@ -43,8 +43,8 @@ impl StampedSocket {
         let index = rustix::net::netdevice::name_to_index(&descriptor, interface)?;
         ignore_outgoing(descriptor.as_raw_fd())?;
         setsockopt(&descriptor, ReceiveTimestampns, &true)?;
-        let (seconds, micros) = (patience.as_secs() as libc::time_t, patience.subsec_micros().into());
-        setsockopt(&descriptor, ReceiveTimeout, &TimeVal::new(seconds, micros))?;
+        let patience = TimeVal::new(patience.as_secs() as _, patience.subsec_micros() as _);
+        setsockopt(&descriptor, ReceiveTimeout, &patience)?;
         bind(descriptor.as_raw_fd(), &address(index)?)?;
         Ok(Self { descriptor, control: nix::cmsg_space!(libc::timespec) })
     }

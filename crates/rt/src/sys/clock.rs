@@ -38,12 +38,30 @@ fn sleep(instant: Instant, remaining: *mut libc::timespec) {
     let end = timespec(Duration::from_nanos(instant.as_nanos()));
     loop {
         // SAFETY: `end` is a valid timespec that outlives the call; with an absolute time the kernel ignores `remaining`.
-        let error =
-            unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &end, remaining) };
+        let error = unsafe { clock_nanosleep(&end, remaining) };
         if error != libc::EINTR {
             return;
         }
     }
+}
+
+#[cfg(target_pointer_width = "64")]
+unsafe fn clock_nanosleep(end: &libc::timespec, remaining: *mut libc::timespec) -> libc::c_int {
+    // SAFETY: as the caller's.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, end, remaining) }
+}
+
+/// Without the C library, whose conversion to times of 64 bits would lose the mark. 32 bits last for 68 years after the start of
+/// the machine.
+#[cfg(target_pointer_width = "32")]
+unsafe fn clock_nanosleep(end: &libc::timespec, remaining: *mut libc::timespec) -> libc::c_int {
+    let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+    let end = [end.tv_sec as i32, end.tv_nsec as i32];
+    // SAFETY: as the caller's; `end` is the kernel's `old_timespec32`.
+    if unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, &end, remaining) } == 0 {
+        return 0;
+    }
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 fn read(clock: libc::clockid_t) -> u64 {

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// `duration` as the kernel takes it; saturates far beyond any machine's life.
 pub fn timespec(duration: Duration) -> libc::timespec {
     libc::timespec {
-        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: duration.as_secs().try_into().unwrap_or(i32::MAX.into()),
         tv_nsec: libc::c_long::from(duration.subsec_nanos() as i32),
     }
 }
