@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use onbeat::ipc::channel::Channel;
@@ -32,7 +33,10 @@ impl Robot {
 
     /// A run of this robot file; `test` names its folder.
     pub(crate) fn run(test: &str, robot: &str, arguments: &[&str]) -> Self {
-        let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}", std::process::id()));
+        // Tests of one example run beside each other.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let socket = folder.join("robot.sock");
         let mut command = onbeat();
