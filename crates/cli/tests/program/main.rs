@@ -39,6 +39,7 @@ mod robots;
 mod run;
 mod scan;
 mod sdo;
+mod service;
 mod signals;
 mod simulate;
 mod stopping;

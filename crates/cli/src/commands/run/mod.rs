@@ -7,6 +7,7 @@ mod interface;
 mod options;
 mod outcome;
 mod reporter;
+mod service;
 mod tasks;
 mod trouble;
 

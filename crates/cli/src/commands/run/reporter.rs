@@ -9,18 +9,21 @@ use record::RunSummary;
 use robot::RobotConfig;
 
 use super::chronicle::Chronicle;
+use super::service::Service;
 use crate::words::live_line::LiveLine;
 use crate::words::sub_device_count;
 
-/// Reports a run on standard error.
+/// Reports a run on standard error, and to the service manager that started it.
 pub(super) struct RunReporter<'a> {
     chronicle: Chronicle,
     live: &'a mut LiveLine,
+    service: Option<Service>,
 }
 
 impl<'a> RunReporter<'a> {
     pub(super) fn new(robot: &RobotConfig, interface: Option<String>, live: &'a mut LiveLine) -> Self {
-        Self { chronicle: Chronicle::new(robot, interface, live.voice()), live }
+        let chronicle = Chronicle::new(robot, interface, live.voice());
+        Self { chronicle, live, service: Service::of_this_process() }
     }
 
     /// Cause for which the link carried no frames at the end, if that is known.
@@ -41,7 +44,12 @@ impl Reporter for RunReporter<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         self.chronicle.look(progress.status, progress.at);
         let lost = self.chronicle.lost();
-        self.live.show(|| line(progress.phase, progress.status, progress.timing, lost));
+        let line = || line(progress.phase, progress.status, progress.timing, lost);
+        match &mut self.service {
+            // Its log is for what happens.
+            Some(service) => service.progress(progress.phase, progress.status.cycle, line),
+            None => self.live.show(line),
+        }
     }
 
     fn late(&mut self, late: &LateCycle) {
@@ -49,6 +57,7 @@ impl Reporter for RunReporter<'_> {
     }
 
     fn stopping(&mut self) {
+        self.service.iter().for_each(Service::stopping);
         self.chronicle.close();
     }
 
