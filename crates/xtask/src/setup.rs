@@ -123,6 +123,14 @@ pub(crate) fn python_package_tools(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-python", "python/requirements.txt")
 }
 
+/// Python of a virtual environment with the tools that build wheels for other systems than this.
+///
+/// # Errors
+/// The environment cannot be made.
+pub(crate) fn python_wheel_tools(root: &Path) -> Result<PathBuf, String> {
+    python_with(root, ".venv-wheel", "python/wheel.txt")
+}
+
 /// Python of a virtual environment with Cyclone DDS.
 ///
 /// # Errors

@@ -58,7 +58,7 @@ pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
         one(root, &folder, target, &pages, report);
     }
     if only.is_none() {
-        python::wheel(root, &folder, report);
+        python::wheels(root, &folder, VERSION, report);
     }
     report.step("dist checksums", || checksums(&folder).map_or_else(Outcome::Failed, |()| Outcome::Passed));
 }
