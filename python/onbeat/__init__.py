@@ -30,6 +30,7 @@ from ._native import (
     State,
     Timing,
     TrajectoryReport,
+    __version__,
 )
 from .bus import (
     BusClient,
@@ -126,4 +127,5 @@ __all__ = [
     "WorkingCounterHistory",
     "attach",
     "cycles",
+    "__version__",
 ]

@@ -4,6 +4,8 @@ from array import array
 from os import PathLike
 from types import TracebackType
 
+__version__: str
+
 class OnbeatError(Exception):
     """Anything that goes wrong between a program and a cycle."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Union
@@ -59,8 +61,9 @@ _KINDS: dict[type[object], int] = {Position: 0, Velocity: 1, Effort: 2}
 class Command:
     """The lease of a cycle's commands: one program's at a time. Leaving the ``with`` gives it back."""
 
-    def __init__(self, lease: _native.Lease, description: Description) -> None:
+    def __init__(self, lease: _native.Lease, cycle: _native.Cycle, description: Description) -> None:
         self._lease = lease
+        self._cycle = cycle
         self._description = description
 
     def send(
@@ -71,23 +74,55 @@ class Command:
         pose: Pose | None = None,
         axes: Mapping[str, Target] | Sequence[Target | None] | None = None,
         signals: Mapping[str, Value] | None = None,
+        timeout: float | None = None,
     ) -> int:
         """Gives a command in place of the one before, and returns its sequence number.
+
+        With ``timeout`` it waits, s, until the cycle has taken the command, and raises CommandError with the reason if the cycle
+        refuses it, TimeoutError if it does neither. Without, nobody waits, and ``state().command`` tells.
 
         ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``pose`` is where an arm's tool shall go on
         a straight line. ``axes`` names targets by
         axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. ``signals`` gives values to
         outputs that the robot file lets be commanded from outside (``writer = "outside"``); the others stay as they are.
-        The cycle refuses values that are not finite, or that no axis, base or output can follow; its controller clamps those beyond a limit. Both
-        are counted in ``state().command``.
+        Numbers that are not finite are a ValueError. The cycle refuses what no axis, base or output can follow; its controller clamps
+        what is beyond a limit. Both are counted in ``state().command``.
         """
-        return self._lease.send(
+        targets, values = self._targets(axes), self._values(signals or {})
+        _finite("twist", () if twist is None else (twist.x, twist.y, twist.yaw))
+        _finite("pose", () if pose is None else (*pose.position, *pose.orientation))
+        _finite("axes", (target[1] for target in targets if target is not None))
+        _finite("signals", (value for value in values if value is not None))
+        refused = None if timeout is None else self._cycle.state().command.refused
+        sequence = self._lease.send(
             None if twist is None else (twist.x, twist.y, twist.yaw),
             None if pose is None else (pose.position, pose.orientation),
-            self._targets(axes),
-            self._values(signals or {}),
+            targets,
+            values,
             ttl,
         )
+        if timeout is not None and refused is not None:
+            self._await(sequence, refused, timeout)
+        return sequence
+
+    def _await(self, sequence: int, refused: int, timeout: float) -> None:
+        """Waits until the cycle has taken a command, of which it had refused so many before."""
+        end = time.monotonic() + timeout
+        state = self._cycle.state()
+        while True:
+            if state.command.refused > refused:
+                raise _native.CommandError(f"the cycle refused it: {self._refusal(state.command)}")
+            if state.command.sequence >= sequence:
+                return
+            state = self._cycle.next_state(state.cycle, timeout=max(0.0, end - time.monotonic()))
+
+    def _refusal(self, command: _native.CommandState) -> str:
+        why = command.last_refusal or "no reason is known"
+        if command.last_refused_axis is not None:
+            return f'axis "{self._description.axes[command.last_refused_axis].name}": {why}'
+        if command.last_refused_signal is not None:
+            return f'signal "{self._description.signals[command.last_refused_signal].name}": {why}'
+        return why
 
     def _values(self, signals: Mapping[str, Value]) -> list[Value | None]:
         commanded = [it.name for it in self._description.signals if it.writer == "outside"]
@@ -128,6 +163,12 @@ class Command:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _finite(what: str, numbers: Iterable[float]) -> None:
+    for number in numbers:
+        if not math.isfinite(number):
+            raise ValueError(f"{what}: found {number}, expected finite numbers")
 
 
 def _pair(target: Target) -> tuple[int, float]:

@@ -93,7 +93,7 @@ class Cycle:
 
     def command(self) -> Command:
         """Takes the lease of commands; LeaseError says who has it."""
-        return Command(self._native.lease(), self.description)
+        return Command(self._native.lease(), self._native, self.description)
 
     def force(self, signal: str, value: bool | int | float, *, time: float) -> None:
         """Holds an input or an output at a value, whoever else writes it, for ``time`` seconds or until it is released.

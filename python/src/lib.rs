@@ -35,4 +35,11 @@ mod _native {
     use crate::state::{
         Axis, Base, Bus, Clock, CommandState, Control, Signal, SignalCounters, Spread, State, Timing,
     };
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

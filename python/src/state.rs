@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ipc::description::Description;
 use ipc::{state, words};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -239,15 +240,18 @@ macro_rules! parts {
         $(
             $(#[$doc])*
             #[pyclass(frozen, get_all, module = "onbeat")]
-            #[derive(Clone, Debug)]
+            #[derive(Clone)]
             pub(crate) struct $name {
                 $($field: $kind,)+
             }
 
             #[pymethods]
             impl $name {
-                fn __repr__(&self) -> String {
-                    format!("{self:?}")
+                fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+                    let fields = [$((stringify!($field), self.$field.clone().into_bound_py_any(py)?),)+];
+                    let field = |(name, value): &(&str, Bound<'_, PyAny>)| Ok(format!("{name}={}", value.repr()?));
+                    let fields = fields.iter().map(field).collect::<PyResult<Vec<_>>>()?;
+                    Ok(format!("{}({})", stringify!($name), fields.join(", ")))
                 }
             }
         )+

@@ -65,8 +65,6 @@ def test_targets_of_axes_are_named_or_listed(start: Start) -> None:
 @pytest.mark.parametrize(
     ("axes", "why"),
     [
-        ({"left-wheel": Velocity(math.nan)}, "NaN"),
-        ({"left-wheel": Velocity(math.inf)}, "infinite"),
         ({"left-wheel": Position(1.0)}, "mode cannot"),
         ({"left-wheel": Effort(1e9)}, "mode cannot"),
     ],
@@ -79,9 +77,31 @@ def test_what_an_axis_must_not_do_is_refused_counted_and_moves_nothing(
     with run.cycle.command() as command:
         command.send(axes=axes, ttl=0.5)
         state = run.until(lambda state: state.command.refused > before.command.refused)
+        with pytest.raises(onbeat.CommandError, match=f'axis "left-wheel": .*{why}'):
+            command.send(axes=axes, ttl=0.5, timeout=PATIENCE)
     assert state.command.last_refusal is not None and why in state.command.last_refusal
     assert state.command.last_refused_axis == 0
     assert list(state.positions) == pytest.approx(list(before.positions), abs=0.01)
+
+
+def test_a_command_is_taken_or_raises(start: Start) -> None:
+    run = start("m4k.toml")
+    run.until_enabled()
+    with run.cycle.command() as command:
+        for twist in (Twist(x=0.1), Twist()):
+            sequence = command.send(twist=twist, ttl=0.5, timeout=PATIENCE)
+            assert run.cycle.state().command.sequence == sequence
+        with pytest.raises(onbeat.CommandError, match="the cycle refused it: "):
+            command.send(axes={"left-wheel": Position(1.0)}, ttl=0.5, timeout=PATIENCE)
+        command.send(twist=Twist(), ttl=0.5, timeout=PATIENCE)
+        for number in (math.nan, math.inf, -math.inf):
+            with pytest.raises(ValueError, match="axes: found -?(nan|inf), expected finite numbers"):
+                command.send(axes={"left-wheel": Velocity(number)}, ttl=0.5)
+            with pytest.raises(ValueError, match="twist: "):
+                command.send(twist=Twist(yaw=number), ttl=0.5)
+            with pytest.raises(ValueError, match="pose: "):
+                command.send(pose=onbeat.Pose((0.0, number, 0.0)), ttl=0.5)
+        assert run.cycle.state().command.refused == 1, "they were not even sent"
 
 
 def test_the_lease_is_one_programs_at_a_time_and_given_back(start: Start) -> None:

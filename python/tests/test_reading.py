@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import dataclasses
+import importlib.metadata
 import os
 import threading
 import time
@@ -146,3 +147,11 @@ def test_the_package_is_typed() -> None:
             for member in dir(getattr(_native, name)):
                 if not member.startswith("_") and member not in dir(Exception):
                     assert f"def {member}" in stub, f"{name}.{member} has no types"
+
+
+def test_the_package_knows_its_version_and_its_parts_have_words(start: Start) -> None:
+    assert onbeat.__version__ == importlib.metadata.version("onbeat")
+    state = start("m4k.toml").cycle.next_state(timeout=PATIENCE)
+    assert repr(state.command).startswith("CommandState(sequence=0, ")
+    assert "last_refusal=None" in repr(state.command) and "Some" not in repr(state.timing)
+    assert repr(state.bus).startswith(f"Bus(phase={state.bus.phase!r}, all_fresh=")

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::command;
+use crate::dist;
 use crate::report::{Outcome, Report};
 
 /// Runs the checks of every commit.
@@ -12,6 +13,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     format(root, report);
     clippy(root, report);
     documentation(root, report);
+    licences(root, report);
 }
 
 /// Checks that every file is formatted by rustfmt.
@@ -28,6 +30,16 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
     report.step("clippy: the library without its features", || {
         Outcome::of(&mut command::cargo(root, &alone))
     });
+}
+
+/// Checks that every library has a licence that deny.toml allows.
+pub(crate) fn licences(root: &Path, report: &mut Report) {
+    report.step("licences", || dist::licences::check(root));
+}
+
+/// Checks that the program compiles with musl's library, and where a pointer has 32 bits.
+pub(crate) fn other_targets(root: &Path, report: &mut Report) {
+    report.step("the program on 32 bits, with musl", || dist::other_targets(root));
 }
 
 /// Builds the protocol crate for a target without an operating system.

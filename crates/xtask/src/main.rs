@@ -6,6 +6,7 @@
 //! | [`command`] | execution of other programs |
 //! | [`setup`] | programs a machine needs, and their installation |
 //! | [`check`] | formatting, lints, documentation, a target without an operating system |
+//! | [`dist`] | releases: archives, Debian packages, the wheel |
 //! | [`features`] | FEATURES.md, made from the tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
@@ -19,6 +20,7 @@
 mod bench;
 mod check;
 mod command;
+mod dist;
 mod features;
 mod fuzz;
 mod judges;
@@ -43,6 +45,9 @@ cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 
 cargo xtask judges                         other people's MainDevices and dissectors against ours
 cargo xtask proofs                         loom, Miri and ThreadSanitizer over the lock-free code
 cargo xtask python                         the Python package, built, tested and type-checked
+cargo xtask dist [--target TARGET]         a release in target/dist: static programs as archives and Debian packages,
+                                           the Python wheel, checksums
+cargo xtask package                        the Debian package of the tests' programs, installed in a fresh Debian
 cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with our program in it: cards,
                                            interfaces, two-cpus, virtual-time, or all of them
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
@@ -71,6 +76,14 @@ fn main() -> ExitCode {
             setup::debian_packages(&mut report);
             python::all(&root, &mut report);
         }
+        ["package"] => {
+            setup::debian_packages(&mut report);
+            report.step("Debian package", || dist::installed::test(&root));
+        }
+        ["dist"] => dist::all(&root, None, &mut report),
+        ["dist", "--target", target] if dist::is_target(target) => {
+            dist::all(&root, Some(target), &mut report)
+        }
         ["rt", only @ ..] if only.iter().all(|name| rt::is_guest(name)) && only.len() < 2 => {
             setup::debian_packages(&mut report);
             rt::all(&root, |name| only.first().is_none_or(|only| *only == name), &mut report);
@@ -96,16 +109,21 @@ fn test(root: &Path, report: &mut Report) {
     setup::debian_packages(report);
     check::format(root, report);
     check::clippy(root, report);
+    check::licences(root, report);
     check::bare_target(root, report);
+    check::other_targets(root, report);
     tests::all(root, report);
     // What is not timed goes beside the machine whose clock counts instructions.
     std::thread::scope(|scope| {
         let virtual_time = scope.spawn(|| timed(|| rt::virtual_time(root)));
+        let installed = scope.spawn(|| timed(|| dist::installed::test(root)));
         proofs::all(root, report);
         fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
-        match virtual_time.join() {
-            Ok((took, outcome)) => report.record("rt virtual time", took, outcome),
-            Err(panic) => std::panic::resume_unwind(panic),
+        for (name, thread) in [("rt virtual time", virtual_time), ("Debian package", installed)] {
+            match thread.join() {
+                Ok((took, outcome)) => report.record(name, took, outcome),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
     });
     judges::all(root, report);

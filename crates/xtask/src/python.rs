@@ -31,6 +31,64 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     report.step("python: format, clippy", || lint(root));
 }
 
+/// Builds the wheels of a release into `folder`, and installs this machine's into an environment of its own.
+pub(crate) fn wheels(root: &Path, folder: &Path, version: &str, report: &mut Report) {
+    let mut python = None;
+    report.step("dist wheels: environment", || match setup::python_wheel_tools(root) {
+        Ok(found) => {
+            python = Some(found);
+            Outcome::Passed
+        }
+        Err(why) => Outcome::Skipped(format!("no wheel is made: {why}")),
+    });
+    let Some(python) = python else { return };
+    for processor in ["x86_64", "aarch64"] {
+        report.step(&format!("dist wheel {processor}"), || {
+            let target = format!("{processor}-unknown-linux-gnu");
+            let wanted = Command::new("rustup").args(["target", "add", &target]).current_dir(root).output();
+            if !wanted.is_ok_and(|it| it.status.success()) {
+                return Outcome::Skipped(format!("needs rustup and the network, for the target {target}"));
+            }
+            // zig brings the C library of a system so old that every other has it, too.
+            let mut wheel = maturin(&python);
+            wheel.args(["build", "--release", "--locked", "--zig", "--compatibility", "manylinux2014"]);
+            wheel.args(["--target", &target]).arg("--out").arg(folder);
+            wheel.current_dir(root.join("python")).env("CARGO_TARGET_DIR", root.join("target/wheel"));
+            Outcome::of(&mut wheel)
+        });
+    }
+    report.step("dist wheel: installed", || {
+        installed(folder, version).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+    });
+}
+
+/// Installs the package out of `folder`, and asks it for its version and its errors.
+fn installed(folder: &Path, version: &str) -> Result<(), String> {
+    let environment = folder.join("stage/python");
+    command::output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+    let python = environment.join("bin/python");
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+    command::output(pip.arg("--find-links").arg(folder).arg(format!("onbeat=={version}")))?;
+    let mut asked = Command::new(&python);
+    asked.args(["-c", ASKED, version]);
+    command::run(&mut asked)
+}
+
+/// A program of Python: the version, the types, and an error that is raised.
+const ASKED: &str = "\
+import sys, importlib.resources, onbeat
+assert onbeat.__version__ == sys.argv[1], onbeat.__version__
+files = importlib.resources.files('onbeat')
+assert (files / 'py.typed').is_file() and (files / '_native.pyi').is_file()
+try:
+    onbeat.attach('no-such-cycle')
+except onbeat.NoCycleError as error:
+    print(error)
+else:
+    sys.exit('no error')
+";
+
 fn build(root: &Path, python: &Path) -> Result<(), String> {
     command::build_programs(root)?;
     let mut develop = maturin(python);

@@ -26,6 +26,8 @@ const NEEDS: &[Need] = &[
     Need { program: "cpio", probe: &["--version"], package: "cpio" },
     Need { program: "xz", probe: &["--version"], package: "xz-utils" },
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
+    Need { program: "debootstrap", probe: &["--version"], package: "debootstrap" },
+    Need { program: "systemd-analyze", probe: &["--version"], package: "systemd" },
     Need { program: "test", probe: &["-e", FAST_DDS], package: "libfastrtps-dev" },
 ];
 
@@ -119,6 +121,14 @@ pub(crate) fn python_with_simso(root: &Path) -> Result<PathBuf, String> {
 /// The environment cannot be made.
 pub(crate) fn python_package_tools(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-python", "python/requirements.txt")
+}
+
+/// Python of a virtual environment with the tools that build wheels for other systems than this.
+///
+/// # Errors
+/// The environment cannot be made.
+pub(crate) fn python_wheel_tools(root: &Path) -> Result<PathBuf, String> {
+    python_with(root, ".venv-wheel", "python/wheel.txt")
 }
 
 /// Python of a virtual environment with Cyclone DDS.

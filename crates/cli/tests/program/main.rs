@@ -41,6 +41,7 @@ mod robots;
 mod run;
 mod scan;
 mod sdo;
+mod service;
 mod signals;
 mod simulate;
 mod stopping;

@@ -5,12 +5,37 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 
+#[cfg(not(target_env = "musl"))]
 use libloading::Library;
+#[cfg(target_env = "musl")]
+use without_libraries::Library;
 
 /// `CUresult`; 0 is success.
 type Code = c_int;
 /// `CUdeviceptr`.
 type DevicePointer = u64;
+
+/// Stand-in for libraries in a static program, which can load none.
+#[cfg(target_env = "musl")]
+mod without_libraries {
+    pub(super) enum Library {}
+
+    impl Library {
+        /// # Safety
+        /// Nothing is asked for: it fails.
+        pub(super) unsafe fn new(_: &str) -> Result<Self, &'static str> {
+            Err(
+                "a static program cannot load its driver; build onbeat-measure with this machine's C library",
+            )
+        }
+
+        /// # Safety
+        /// Nothing is asked for: there is no library.
+        pub(super) unsafe fn get<T>(&self, _: &[u8]) -> Result<&T, &'static str> {
+            match *self {}
+        }
+    }
+}
 
 /// Functions of the driver; valid while `library` is loaded.
 struct Driver {

@@ -10,6 +10,7 @@ mod metrics;
 mod options;
 mod outcome;
 mod reporter;
+mod service;
 mod tasks;
 mod trouble;
 

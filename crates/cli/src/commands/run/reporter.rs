@@ -11,19 +11,22 @@ use robot::RobotConfig;
 
 use super::chronicle::Chronicle;
 use super::log::Log;
+use super::service::Service;
 use crate::words::live_line::LiveLine;
 use crate::words::sub_device_count;
 
-/// Reports a run on standard error, and to those who keep or ask.
+/// Reports a run on standard error, to those who keep or ask, and to the service manager that started it.
 pub(super) struct RunReporter<'a> {
     chronicle: Chronicle,
     live: &'a mut LiveLine,
     log: &'a mut Log,
+    service: Option<Service>,
 }
 
 impl<'a> RunReporter<'a> {
     pub(super) fn new(robot: &RobotConfig, log: &'a mut Log, live: &'a mut LiveLine) -> Self {
-        Self { chronicle: Chronicle::new(robot, log.names.clone(), live.voice()), live, log }
+        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice());
+        Self { chronicle, live, log, service: Service::of_this_process() }
     }
 
     /// Cause for which the link carried no frames at the end, if that is known.
@@ -48,7 +51,12 @@ impl Reporter for RunReporter<'_> {
         self.chronicle.look(progress.status, progress.at);
         self.log.look(progress);
         let lost = self.chronicle.lost();
-        self.live.show(|| line(progress.phase, progress.status, progress.timing, lost));
+        let line = || line(progress.phase, progress.status, progress.timing, lost);
+        match &mut self.service {
+            // Its log is for what happens.
+            Some(service) => service.progress(progress.phase, progress.status.cycle, line),
+            None => self.live.show(line),
+        }
     }
 
     fn late(&mut self, late: &LateCycle) {
@@ -57,6 +65,7 @@ impl Reporter for RunReporter<'_> {
     }
 
     fn stopping(&mut self) {
+        self.service.iter().for_each(Service::stopping);
         self.log.stopping();
         self.chronicle.close();
     }

@@ -1,0 +1,132 @@
+//! Words to the service manager that started a run, if one did: systemd's notifications (sd_notify(3)), datagrams to the socket that
+//! `NOTIFY_SOCKET` names.
+//!
+//! They are sent from the thread that watches the cycle, and say that it goes on only while it does. One that nobody takes is lost:
+//! the run waits for nobody.
+
+use std::env;
+use std::ffi::OsStr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::{Duration, Instant};
+
+use onbeat::Phase;
+
+/// Interval of words on the progress.
+const TELLS_EVERY: Duration = Duration::from_secs(1);
+
+/// Service manager of a run.
+pub(super) struct Service {
+    socket: UnixDatagram,
+    manager: SocketAddr,
+    /// Interval at which it wants to hear that the cycle goes on: half of what it waits for.
+    watchdog: Option<Duration>,
+    told: Option<Instant>,
+    alive: Option<(u64, Instant)>,
+    ready: bool,
+}
+
+impl Service {
+    /// The one that the environment names; `None` where nobody waits.
+    pub(super) fn of_this_process() -> Option<Self> {
+        let socket = UnixDatagram::unbound().ok()?;
+        socket.set_nonblocking(true).ok()?;
+        let manager = address(&env::var_os("NOTIFY_SOCKET")?)?;
+        let number = |name| env::var(name).ok()?.parse::<u64>().ok();
+        // Of a process that started this one, maybe.
+        let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+        let within = number("WATCHDOG_USEC").filter(|within| is_ours && *within > 0);
+        let watchdog = within.map(|within| Duration::from_micros(within) / 2);
+        Some(Self { socket, manager, watchdog, told: None, alive: None, ready: false })
+    }
+
+    /// Tells a phase of the run with its newest cycle, and `progress` now and then.
+    pub(super) fn progress(&mut self, phase: Phase, cycle: u64, progress: impl FnOnce() -> String) {
+        let now = Instant::now();
+        if phase == Phase::Measuring && !self.ready {
+            self.ready = true;
+            self.told = Some(now);
+            self.send(&format!("READY=1\nSTATUS={}", progress()));
+        } else if self.told.is_none_or(|told| now - told >= TELLS_EVERY) {
+            self.told = Some(now);
+            self.send(&format!("STATUS={}", progress()));
+        }
+        let Some(interval) = self.watchdog else { return };
+        // The same cycle as last time: whoever waits is to lose patience.
+        if self.alive.is_none_or(|(last, told)| cycle != last && now - told >= interval) {
+            self.alive = Some((cycle, now));
+            self.send("WATCHDOG=1");
+        }
+    }
+
+    /// Tells that the stop has begun.
+    pub(super) fn stopping(&self) {
+        self.send("STOPPING=1");
+    }
+
+    fn send(&self, words: &str) {
+        let _ = self.socket.send_to_addr(words.as_bytes(), &self.manager);
+    }
+}
+
+/// A path, or a name in the kernel's own space behind `@`.
+fn address(name: &OsStr) -> Option<SocketAddr> {
+    match name.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name).ok(),
+        [b'/', ..] => SocketAddr::from_pathname(name).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A service manager that hears what is sent to a name of the kernel's.
+    fn heard(test: &str) -> (Service, impl Fn() -> Vec<String>) {
+        let name = format!("@onbeat-{test}-{}", std::process::id());
+        let manager = address(OsStr::new(&name)).expect("a name");
+        let ear = UnixDatagram::bind_addr(&manager).expect("a socket");
+        ear.set_nonblocking(true).expect("its mode");
+        let socket = UnixDatagram::unbound().expect("a socket");
+        let watchdog = Some(Duration::from_millis(5));
+        let service = Service { socket, manager, watchdog, told: None, alive: None, ready: false };
+        let words = move || {
+            let mut room = [0; 256];
+            std::iter::from_fn(|| {
+                ear.recv(&mut room).ok().map(|it| String::from_utf8_lossy(&room[..it]).into())
+            })
+            .collect()
+        };
+        (service, words)
+    }
+
+    /// A cycle that stands still is not told to be alive, whoever watches it.
+    // feature(program): the watchdog of systemd is told that a run is alive only while its cycle goes on
+    #[test]
+    fn the_watchdog_hears_only_of_a_cycle_that_goes_on() {
+        let (mut service, words) = heard("watchdog");
+        let mut at = |cycle| {
+            std::thread::sleep(Duration::from_millis(6));
+            service.progress(Phase::Measuring, cycle, || "so many cycles".to_owned());
+            words()
+        };
+        assert_eq!(at(7), ["READY=1\nSTATUS=so many cycles", "WATCHDOG=1"]);
+        assert_eq!(at(8), ["WATCHDOG=1"]);
+        assert_eq!([at(8), at(8)], [[""; 0]; 2]);
+        assert_eq!(at(9), ["WATCHDOG=1"]);
+    }
+
+    #[test]
+    fn a_bus_on_its_way_up_is_not_ready() {
+        let (mut service, words) = heard("ready");
+        service.progress(Phase::BringUp, 1, || "PreOp".to_owned());
+        assert_eq!(words(), ["STATUS=PreOp", "WATCHDOG=1"]);
+        service.progress(Phase::Measuring, 2, || "Op".to_owned());
+        assert_eq!(words()[0], "READY=1\nSTATUS=Op");
+        service.stopping();
+        assert_eq!(words(), ["STOPPING=1"]);
+        assert!(address(OsStr::new("relative")).is_none());
+    }
+}

@@ -1,0 +1,50 @@
+//! A run as a service of systemd, which hears of it by datagrams.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use crate::common::{Running, folder, onbeat, shared};
+
+/// What a service manager hears of a run, in order, and what stands in its log.
+// feature(program): a run under systemd tells when it is in Op, how far it is, that it is alive, and that it stops (`Type=notify`)
+#[test]
+fn a_service_manager_hears_of_a_run() {
+    let _shared = shared();
+    let socket = folder("service").join("notify");
+    let manager = UnixDatagram::bind(&socket).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("its patience");
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "1500", "--no-ipc", "--json"]);
+    command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "200000").env_remove("WATCHDOG_PID");
+    let running = Running::start(command);
+    let mut heard = Vec::new();
+    let mut room = [0; 1024];
+    while heard.last().is_none_or(|it| it != "STOPPING=1") {
+        let length = manager.recv(&mut room).expect("a word within a minute");
+        heard.push(String::from_utf8_lossy(&room[..length]).into_owned());
+    }
+    let ran = running.finish();
+    ran.json();
+    assert!(
+        !ran.stderr.contains(" cycles, "),
+        "progress is the status, and not in the log: {}",
+        ran.stderr
+    );
+    let place = |start: &str| heard.iter().position(|it| it.starts_with(start));
+    let ready = place("READY=1\nSTATUS=").unwrap_or_else(|| panic!("{heard:?}"));
+    assert!(heard[ready].contains("cycles, "), "{heard:?}");
+    assert_eq!(heard.iter().filter(|it| it.starts_with("READY=1")).count(), 1, "{heard:?}");
+    // 1.5 s and more in Op, one each 100 ms unless the machine stands still.
+    assert!(heard[ready..].iter().filter(|it| *it == "WATCHDOG=1").count() > 2, "{heard:?}");
+}
+
+/// A manager that is gone, or whose name is none, costs nothing.
+#[test]
+fn a_run_needs_no_service_manager() {
+    let _shared = shared();
+    for name in ["/no/such/socket", "@no-such-name", "relative", ""] {
+        let mut command = onbeat();
+        command.args(["run", "--cycles", "10", "--no-ipc", "--json"]).env("NOTIFY_SOCKET", name);
+        Running::start(command).finish().json();
+    }
+}
