@@ -37,6 +37,17 @@ pub(crate) fn licences(root: &Path, report: &mut Report) {
     report.step("licences", || dist::licences::check(root));
 }
 
+/// Packs every crate that is to be published, as `cargo publish` does, without building it once more.
+pub(crate) fn packages(root: &Path, report: &mut Report) {
+    let words = ["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
+    let kept = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
+    let words: Vec<&str> = words.into_iter().chain(kept).collect();
+    report.step("cargo package", || Outcome::of(&mut command::cargo(root, &words)));
+}
+
+/// Crates with `publish = false`; a test holds the list.
+const UNPUBLISHED: [&str; 3] = ["onbeat-experiments", "testkit", "xtask"];
+
 /// Checks that the program compiles with musl's library, and where a pointer has 32 bits.
 pub(crate) fn other_targets(root: &Path, report: &mut Report) {
     report.step("the program on 32 bits, with musl", || dist::other_targets(root));

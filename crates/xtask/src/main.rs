@@ -110,6 +110,7 @@ fn test(root: &Path, report: &mut Report) {
     check::format(root, report);
     check::clippy(root, report);
     check::licences(root, report);
+    check::packages(root, report);
     check::bare_target(root, report);
     check::other_targets(root, report);
     tests::all(root, report);

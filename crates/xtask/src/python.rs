@@ -54,6 +54,10 @@ pub(crate) fn wheels(root: &Path, folder: &Path, version: &str, report: &mut Rep
             wheel.args(["build", "--release", "--locked", "--zig", "--compatibility", "manylinux2014"]);
             wheel.args(["--target", &target]).arg("--out").arg(folder);
             wheel.current_dir(root.join("python")).env("CARGO_TARGET_DIR", root.join("target/wheel"));
+            // It looks for zig with the `python3` that it finds.
+            let paths = std::env::var("PATH").unwrap_or_default();
+            let programs = python.parent().unwrap_or(&python).display();
+            wheel.env("PATH", format!("{programs}:{paths}"));
             Outcome::of(&mut wheel)
         });
     }

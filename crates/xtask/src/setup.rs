@@ -38,6 +38,14 @@ pub(crate) const FAST_DDS: &str = "/usr/include/fastrtps/fastrtps_all.h";
 /// it.
 const BENCH_PACKAGES: &[&str] = &["clang", "libbpf-dev"];
 
+/// Packages needed by `cargo xtask dist` only: programs of other machines run in it.
+const DIST_NEEDS: &[Need] = &[
+    Need { program: "debootstrap", probe: &["--version"], package: "debootstrap" },
+    Need { program: "systemd-analyze", probe: &["--version"], package: "systemd" },
+    Need { program: "qemu-arm-static", probe: &["--version"], package: "qemu-user-static" },
+    Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
+];
+
 /// Space that a whole run of the tests fills in a clean checkout, measured with `du`, and some to spare.
 const NEEDED_GIB: u64 = 16;
 
@@ -69,6 +77,14 @@ fn free_gib(root: &Path) -> Result<u64, String> {
 /// Installs the packages whose programs are missing.
 pub(crate) fn debian_packages(report: &mut Report) {
     let missing = missing(NEEDS);
+    if !missing.is_empty() {
+        report.step("Debian packages", || install(&missing));
+    }
+}
+
+/// Installs what a release needs.
+pub(crate) fn dist_packages(report: &mut Report) {
+    let missing = missing(DIST_NEEDS);
     if !missing.is_empty() {
         report.step("Debian packages", || install(&missing));
     }

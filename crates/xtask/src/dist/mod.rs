@@ -21,9 +21,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::check;
 use crate::command;
-use crate::python;
 use crate::report::{Outcome, Report};
+use crate::{python, setup};
 use debian::Packed;
 use pages::Pages;
 pub(crate) use target::check as other_targets;
@@ -39,12 +40,14 @@ pub(crate) fn is_target(name: &str) -> bool {
 
 /// Makes a release for one target, or for all and Python.
 pub(crate) fn all(root: &Path, only: Option<&str>, report: &mut Report) {
+    setup::dist_packages(report);
     let folder = root.join("target/dist");
     let made = fs::remove_dir_all(&folder).or(Ok(())).and_then(|()| fs::create_dir_all(&folder));
     if let Err(error) = made {
         return report.step("dist", || Outcome::Failed(format!("{}: {error}", folder.display())));
     }
-    report.step("dist licences", || licences::check(root));
+    check::licences(root, report);
+    check::packages(root, report);
     let mut pages = None;
     report.step("dist pages", || {
         let made = target::of_this_machine(root).and_then(|programs| Pages::make(&programs, &folder));
