@@ -167,7 +167,7 @@ def test_a_trajectory_succeeds_is_canceled_and_is_rejected(start: Start) -> None
 
 def test_a_port_is_a_file_that_can_be_polled(start: Start) -> None:
     run = start("arm.toml")
-    with pytest.raises(onbeat.PortError, match="there is no port `nothing`; there are: control, trajectory"):
+    with pytest.raises(onbeat.PortError, match="there is no port `nothing`; there are: control, stop, trajectory"):
         run.cycle.port("nothing")
     with run.cycle.port("control") as port:
         assert (port.name, port.kind) == ("control", "message")
