@@ -228,14 +228,15 @@ impl ControllerManager {
     }
 }
 
-/// True if set-points move it.
+/// True if set-points move it, or will as soon as a command comes that is not stale.
 fn can_be_moved(report: &AxisReport) -> bool {
-    is_enabled(report) && report.feedback.phase == AxisPhase::Following && report.stop.is_none()
+    let follows = report.feedback.phase == AxisPhase::Following || report.stop.is_some();
+    is_enabled(report) && !is_latched(report) && follows
 }
 
-/// True if its drive is enabled, and supervision holds it.
+/// True if its drive is enabled, and supervision holds it until somebody resets it.
 fn is_held(report: &AxisReport) -> bool {
-    is_enabled(report) && report.stop.is_some()
+    is_enabled(report) && is_latched(report)
 }
 
 fn is_enabled(report: &AxisReport) -> bool {
