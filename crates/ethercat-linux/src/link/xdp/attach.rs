@@ -22,8 +22,9 @@ pub(crate) struct Demand {
 /// Queues that are served: one more is refused.
 const MOST_QUEUES: u32 = 64;
 
-/// Time for the kernel to let go of a queue.
-const QUEUE_PATIENCE: Duration = Duration::from_secs(1);
+/// Time for the kernel to let go of a program and of a queue whose link is gone: that waits for the lock of all
+/// interfaces, and for processes that were being started meanwhile.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// An interface's program and sockets.
 pub(crate) struct Attached {
@@ -61,7 +62,8 @@ impl Attached {
 
 /// The program in the driver if that takes it, else behind it.
 fn redirect(interface: &Interface, native_only: bool) -> Result<(Redirect, bool), OpenError> {
-    let attach = |place| Redirect::attach(interface.index, MOST_QUEUES, place);
+    let is_taken = |step: &Step| matches!(step, Step::Attach(source) if is_taken(source));
+    let attach = |place| once_free(|| Redirect::attach(interface.index, MOST_QUEUES, place), is_taken);
     match attach(Place::Driver) {
         Ok(redirect) => return Ok((redirect, true)),
         Err(Step::Attach(source)) if is_drivers_own(&source) => {
@@ -97,18 +99,28 @@ fn sockets(interface: &Interface, copied: bool) -> Result<Vec<XdpSocket>, OpenEr
     Err(OpenError::XdpQueues { interface: interface.name.clone(), most: MOST_QUEUES })
 }
 
-/// Binds a socket to a queue, the first to send, too. The kernel lets go of a queue a moment after its last socket is gone.
+/// Binds a socket to a queue, the first to send, too.
 fn bind(index: u32, queue: u32, copied: bool) -> io::Result<XdpSocket> {
+    once_free(|| XdpSocket::bind(index, queue, queue == 0, copied), is_taken)
+}
+
+/// Tries again while it is taken: the kernel lets go of what a link had a moment after the link is gone.
+fn once_free<T, E>(attempt: impl Fn() -> Result<T, E>, is_taken: impl Fn(&E) -> bool) -> Result<T, E> {
     let clock = MonotonicClock;
-    let end = clock.now() + QUEUE_PATIENCE;
+    let end = clock.now() + PATIENCE;
     loop {
-        match XdpSocket::bind(index, queue, queue == 0, copied) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && clock.now() < end => {
+        match attempt() {
+            Err(error) if is_taken(&error) && clock.now() < end => {
                 clock.sleep_until(clock.now() + Duration::from_millis(5));
             }
-            bound => return bound,
+            done => return done,
         }
     }
+}
+
+/// True if another has it, or had it a moment ago.
+fn is_taken(source: &io::Error) -> bool {
+    matches!(source.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
 
 /// The error of a call for AF_XDP, with what to do.
@@ -116,7 +128,7 @@ fn explained(interface: &Interface, source: io::Error) -> OpenError {
     let interface = interface.name.clone();
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => OpenError::XdpNotPermitted { interface },
-        Some(libc::EBUSY | libc::EEXIST) => OpenError::XdpTaken { interface },
+        _ if is_taken(&source) => OpenError::XdpTaken { interface },
         Some(libc::ENETDOWN) => OpenError::InterfaceDown { interface },
         Some(libc::ENOBUFS | libc::ENOMEM) => OpenError::XdpMemory { interface },
         Some(libc::EAFNOSUPPORT | libc::EINVAL | libc::ENOSYS) => {
