@@ -33,7 +33,7 @@ impl Raw {
         columns: &[&str],
         mut facts: Facts,
     ) -> Result<Self, Error> {
-        facts.extend(conditions());
+        facts.extend(Conditions::read().facts());
         let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
         let row = vec![0; columns.len()];
         let writer = context.record(name, &Header { what: what.into(), columns, facts })?;
@@ -70,18 +70,6 @@ impl Raw {
         }
         self.writer.finish(&more).map(drop).map_err(|error| Error::file(&self.path, error))
     }
-}
-
-fn conditions() -> Facts {
-    let it = Conditions::read();
-    facts([
-        ("kernel", it.kernel.into()),
-        ("preempt_rt", it.preempt_rt.into()),
-        ("cpu_model", it.cpu_model.into()),
-        ("cpus", it.cpus.into()),
-        ("governor", it.governor.into()),
-        ("clock_source", it.clock_source.into()),
-    ])
 }
 
 /// Facts from pairs.

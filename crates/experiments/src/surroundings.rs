@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machine::conditions::Conditions;
+use machine::conditions::{Conditions, VERSION, utc};
 use machine::usage::{Busy, Usage};
 use report::Report;
 
@@ -11,6 +11,7 @@ use crate::Context;
 /// Observer of the machine during a measurement.
 #[derive(Debug)]
 pub struct Surroundings {
+    began: String,
     conditions: Conditions,
     before: Option<Busy>,
     begin: Option<Usage>,
@@ -20,16 +21,17 @@ impl Surroundings {
     /// Observes the machine for a second before anything is started, then begins.
     #[must_use]
     pub fn begin(context: &Context) -> Self {
-        let first = Usage::now().ok();
+        let (began, first) = (utc(), Usage::now().ok());
         context.wait(LOOK);
         let begin = Usage::now().ok();
         let before = begin.as_ref().zip(first.as_ref()).map(|(now, first)| now.since(first));
-        Self { conditions: Conditions::read(), before, begin }
+        Self { began, conditions: Conditions::read(), before, begin }
     }
 
     /// Adds the conditions and doubts to a report; to be called when the measurement is over.
     pub fn end(&self, report: &mut Report) {
         let it = &self.conditions;
+        report.condition("began", format!("{} on {}, onbeat {VERSION}", self.began, it.host));
         let kind = if it.preempt_rt { " PREEMPT_RT" } else { "" };
         report.condition("kernel", format!("Linux {}{kind}", it.kernel));
         let governor =
@@ -92,7 +94,7 @@ mod tests {
     fn warnings(before: Busy, over: Busy) -> Vec<String> {
         let conditions = Conditions { preempt_rt: true, ..Conditions::default() };
         let mut report = Report::default();
-        Surroundings { conditions, before: Some(before), begin: None }.doubt(Some(&over), &mut report);
+        Surroundings { began: utc(), conditions, before: Some(before), begin: None }.doubt(Some(&over), &mut report);
         report.warnings
     }
 

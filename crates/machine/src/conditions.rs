@@ -1,12 +1,27 @@
 //! Conditions of a measurement: the machine it was made on.
 
 use std::fmt;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::root::Root;
 
+/// Version of Onbeat.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Time of now: UTC, as RFC 3339, to the millisecond.
+#[must_use]
+pub fn utc() -> String {
+    humantime::format_rfc3339_millis(SystemTime::now()).to_string()
+}
+
 /// Properties of the machine needed to judge a number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Conditions {
+    /// Name of the machine in the network.
+    pub host: String,
     /// Release of the kernel, as printed by `uname -r`.
     pub kernel: String,
     /// True for a PREEMPT_RT kernel.
@@ -30,6 +45,19 @@ impl Conditions {
         Self::read_below(&Root::machine())
     }
 
+    /// Facts of a recording that begins now: these, the time and the version, by their names.
+    #[must_use]
+    pub fn facts(&self) -> Map<String, Value> {
+        let mut facts = Map::from_iter([
+            ("began".to_owned(), utc().into()),
+            ("version".to_owned(), VERSION.into()),
+        ]);
+        if let Ok(Value::Object(these)) = serde_json::to_value(self) {
+            facts.extend(these);
+        }
+        facts
+    }
+
     fn read_below(root: &Root) -> Self {
         let read = |path: &str| root.text(path);
         let processors = read("proc/cpuinfo").unwrap_or_default();
@@ -38,6 +66,7 @@ impl Conditions {
             line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
         };
         Self {
+            host: read("proc/sys/kernel/hostname").unwrap_or_default(),
             kernel: read("proc/sys/kernel/osrelease").unwrap_or_default(),
             preempt_rt: is_preempt_rt(root),
             // ARM and RISC-V name the board, not the processor.

@@ -14,8 +14,16 @@ pub struct RequestedAndGranted<T> {
 /// The conditions of a run: the machine, the privileges, the bus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunConditions {
+    /// Begin of the run: UTC, as RFC 3339.
+    pub began: String,
+    /// Version of Onbeat.
+    pub version: String,
+    /// Name of the machine in the network.
+    pub host: String,
     /// Name of the robot.
     pub robot: String,
+    /// SHA-256 of the robot file's text, in hexadecimal, if there is one.
+    pub robot_file_sha256: Option<String>,
     /// Kernel release and kind, as `6.12.0 PREEMPT_RT`.
     pub kernel: String,
     /// The processor's name.

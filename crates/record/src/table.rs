@@ -37,7 +37,10 @@ impl RunTable<'_> {
     fn write_conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let it = self.conditions;
         let mut line = |label: &str, text: &str| writeln!(f, "{label:<13}{text}");
-        line("robot", &it.robot)?;
+        line("run", &format!("{} on {}, onbeat {}", it.began, it.host, it.version))?;
+        let file = it.robot_file_sha256.as_deref().and_then(|digest| digest.get(..SHORT_DIGEST));
+        let file = file.map(|digest| format!(", robot file sha256 {digest}...")).unwrap_or_default();
+        line("robot", &format!("{}{file}", it.robot))?;
         line("kernel", &it.kernel)?;
         let mut machine = format!("{} x {}", it.cpus, it.cpu_model);
         for (label, value) in [("governor", &it.governor), ("clock source", &it.clock_source)] {
@@ -175,6 +178,8 @@ fn happened(it: Occurrences) -> String {
 /// Picks one number of a statistics.
 type Figure = fn(&Statistics) -> Option<f64>;
 
+/// Digits of the digest that a line has room for.
+const SHORT_DIGEST: usize = 12;
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
@@ -189,7 +194,11 @@ mod tests {
 
     fn conditions() -> RunConditions {
         RunConditions {
+            began: "2026-11-21T07:40:27.123Z".into(),
+            version: "0.1.0".into(),
+            host: "bench-3".into(),
             robot: "six-axis".into(),
+            robot_file_sha256: Some("0123456789abcdef".repeat(4)),
             kernel: "6.12.0 PREEMPT_RT".into(),
             cpu_model: "Example 3000".into(),
             cpus: 4,

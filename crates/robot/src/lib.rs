@@ -55,6 +55,7 @@ pub use error::FileError;
 pub use model::*;
 pub use nearest::nearest;
 
+use sha2::{Digest, Sha256};
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -120,6 +121,15 @@ impl RobotConfig {
         let mut robot = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
         (robot.signals.text, robot.signals.file) = (text.to_owned(), file_name.to_owned());
         Ok(robot)
+    }
+
+    /// SHA-256 of the robot file's text, in hexadecimal, as `sha256sum` prints it: what a recording was made with. Files that
+    /// it names, and what a command line replaces, are not in it. `None` of one that was made without a file.
+    #[must_use]
+    pub fn sha256(&self) -> Option<String> {
+        let text = &self.signals.text;
+        let digest = || Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        (!text.is_empty()).then(digest)
     }
 
     /// All problems of the robot file `text`, in the order in which they are met; of one that [`RobotConfig::parse`] reads none.

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use record::{Recording, cycles};
 
@@ -23,6 +25,17 @@ fn recorded(name: &str) -> PathBuf {
     path
 }
 
+/// Digest as coreutils has it.
+fn sha256sum(path: &str) -> String {
+    let printed = Command::new("sha256sum").arg(path).output().expect("coreutils").stdout;
+    String::from_utf8(printed).expect("UTF-8").split(' ').next().expect("a digest").to_owned()
+}
+
+fn hostname() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name").trim().to_owned()
+}
+
+// feature(measure): recordings, reports and `--json` say when, on which machine, by which version and with which robot file
 // feature(measure): `run --record`: every measured cycle and its conditions; a full disk ends the recording, not the run
 #[test]
 fn a_recording_holds_every_measured_cycle_and_its_conditions() {
@@ -41,6 +54,13 @@ fn a_recording_holds_every_measured_cycle_and_its_conditions() {
     assert_eq!((&facts["robot"], &facts["sub_devices"]), (&"six-axis".into(), &6.into()));
     assert_eq!(facts["kernel"], end["conditions"]["kernel"]);
     assert_eq!(facts["output_bytes"], end["conditions"]["output_bytes"]);
+    assert_eq!(facts["robot_file_sha256"], sha256sum("../../examples/six-axis.toml"));
+    assert_eq!(
+        (&facts["version"], &facts["host"]),
+        (&env!("CARGO_PKG_VERSION").into(), &hostname().into())
+    );
+    let began = humantime::parse_rfc3339(facts["began"].as_str().expect("a text")).expect("a time");
+    assert!(began.elapsed().expect("the past") < Duration::from_secs(600), "{began:?}");
     assert_eq!((&recording.end["cycles"], &recording.end["dropped_records"]), (&300.into(), &0.into()));
     assert!(recording.end["machine"]["busy"].is_number(), "{:?}", recording.end);
 

@@ -2,7 +2,7 @@
 
 use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
-use machine::conditions::Conditions;
+use machine::conditions::{Conditions, VERSION, utc};
 use record::{RequestedAndGranted, RunConditions};
 use robot::RobotConfig;
 
@@ -47,7 +47,11 @@ pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, bus: Bus) -> Run
     let cpu = granted.cpu.requested();
     let memory_lock = granted.memory.requested().is_some();
     RunConditions {
+        began: utc(),
+        version: VERSION.to_owned(),
+        host: machine.host.clone(),
         robot: robot.name.clone(),
+        robot_file_sha256: robot.sha256(),
         kernel: format!("{}{kind}", machine.kernel),
         cpu_model: machine.cpu_model.clone(),
         cpus: machine.cpus,

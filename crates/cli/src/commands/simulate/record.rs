@@ -261,8 +261,7 @@ fn watched_outputs(robot: &RobotConfig, segment: &Segment) -> Result<Option<Watc
 }
 
 fn facts(robot: &RobotConfig, interface: &str, watched: Option<&Watched>) -> Facts {
-    let machine = Conditions::read();
-    let mut facts = Facts::new();
+    let mut facts = Conditions::read().facts();
     let mut add = |name: &str, value: Value| facts.insert(name.into(), value);
     add("robot", robot.name.as_str().into());
     add("sub_devices", robot.bus.sub_devices.len().into());
@@ -272,11 +271,6 @@ fn facts(robot: &RobotConfig, interface: &str, watched: Option<&Watched>) -> Fac
     add("outputs", watched.map(|it| it.name.as_str()).into());
     // Bits of `outputs` that count the cycles; 0 if they do something else.
     add("cycle_number_bits", watched.filter(|it| it.number_of_cycle).map_or(0, |it| it.bits.count).into());
-    add("kernel", machine.kernel.into());
-    add("preempt_rt", machine.preempt_rt.into());
-    add("cpu_model", machine.cpu_model.into());
-    add("cpus", machine.cpus.into());
-    add("governor", machine.governor.into());
     facts
 }
 
