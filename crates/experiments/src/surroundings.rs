@@ -94,7 +94,8 @@ mod tests {
     fn warnings(before: Busy, over: Busy) -> Vec<String> {
         let conditions = Conditions { preempt_rt: true, ..Conditions::default() };
         let mut report = Report::default();
-        Surroundings { began: utc(), conditions, before: Some(before), begin: None }.doubt(Some(&over), &mut report);
+        Surroundings { began: utc(), conditions, before: Some(before), begin: None }
+            .doubt(Some(&over), &mut report);
         report.warnings
     }
 

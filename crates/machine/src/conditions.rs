@@ -48,10 +48,8 @@ impl Conditions {
     /// Facts of a recording that begins now: these, the time and the version, by their names.
     #[must_use]
     pub fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::from_iter([
-            ("began".to_owned(), utc().into()),
-            ("version".to_owned(), VERSION.into()),
-        ]);
+        let mut facts =
+            Map::from_iter([("began".to_owned(), utc().into()), ("version".to_owned(), VERSION.into())]);
         if let Ok(Value::Object(these)) = serde_json::to_value(self) {
             facts.extend(these);
         }

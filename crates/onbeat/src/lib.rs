@@ -155,6 +155,6 @@ pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use record::{self, RunSummary};
 pub use reporter::{Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
-pub use run::{RecordedSignals, SIMULATED};
+pub use run::{FlightRecorder, RecordedSignals, SIMULATED, Threshold, Trigger, TriggerError};
 pub use summary::Summary;
 pub use types::Value;

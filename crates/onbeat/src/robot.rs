@@ -13,7 +13,7 @@ use robot::{Overrides, Profile};
 use crate::compose::controller;
 use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;
-use crate::run::{IpcPlace, Limit, RecordedSignals, Settings};
+use crate::run::{FlightRecorder, IpcPlace, Limit, RecordedSignals, Settings};
 use crate::{Error, Reporter, Summary};
 
 /// A robot as its file describes it, and settings of a run of it.
@@ -194,6 +194,12 @@ impl Robot {
     /// Signals that are recorded, in place of those that the robot file names.
     pub fn recorded_signals(mut self, signals: RecordedSignals) -> Self {
         self.settings.recorded_signals = signals;
+        self
+    }
+
+    /// Keeps recordings for a reason only, each in a file of its own that is named after that of [`Robot::record`].
+    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
+        self.settings.flight = Some(recorder);
         self
     }
 

@@ -19,7 +19,7 @@ mod side_tasks;
 mod tasks;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::stop::StopHandle;
@@ -37,6 +37,7 @@ use running::Ran;
 pub use conditions::SIMULATED;
 pub(crate) use name::{Name, name};
 pub use process_data::RecordedSignals;
+pub use recorder::{FlightRecorder, Threshold, Trigger, TriggerError};
 
 /// Settings of a run.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +48,7 @@ pub(crate) struct Settings {
     pub(crate) ipc: IpcPlace,
     pub(crate) record: Option<PathBuf>,
     pub(crate) recorded_signals: RecordedSignals,
+    pub(crate) flight: Option<FlightRecorder>,
     pub(crate) watch: Option<Detail>,
     pub(crate) late_above: Option<Duration>,
 }
@@ -79,12 +81,14 @@ impl Settings {
         reporter: &mut dyn Reporter,
     ) -> Result<Summary, Error> {
         refuse_limited_processor_time()?;
-        let file = self.record.as_deref().map(|path| recorder::create(path, reporter)).transpose()?;
+        let create = |path: &Path| recorder::create(path, self.flight.as_ref(), reporter);
+        let file = self.record.as_deref().map(create).transpose()?;
         let main_device = configuration::main_device(configuration::configuration(robot, AlState::Op))?;
         let doing = format!("run, robot \"{}\"", robot.name);
         let tell = &mut |notice: &_| reporter.notice(notice);
         let (link, faults) = link::open_with_faults(robot, &self.wire, &doing, tell)?;
-        let prepared = self.prepare(robot, control, main_device, link, reporter)?;
+        let ask = file.as_ref().and_then(recorder::NewFile::ask);
+        let prepared = self.prepare(robot, control, main_device, link, ask, reporter)?;
         let ran = self.run_cycle(robot, prepared, file, faults, reporter)?;
         self.conclude(robot, ran)
     }
@@ -96,7 +100,7 @@ impl Settings {
         let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
         let main_device = configuration::main_device(configuration::configuration(&alone, AlState::Op))?;
         let (link, _) = link::open_with_faults(&alone, &settings.wire, "check", &mut |_| ())?;
-        let prepared = settings.prepare(&alone, Control::AsDescribed, main_device, link, &mut ())?;
+        let prepared = settings.prepare(&alone, Control::AsDescribed, main_device, link, None, &mut ())?;
         let (mut main_device, mut link) = prepared.cycle.abandon();
         settings.take_down(&mut main_device, &mut link)
     }

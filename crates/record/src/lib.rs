@@ -6,6 +6,8 @@
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`lowest`] | the lowest per cents of samples |
 //! | [`cycles`] | cycle records as a recording |
+//! | [`format`](mod@format) | formats of a recording's file |
+//! | [`mcap`] | a recording as an MCAP file |
 //! | [`process_data`] | signals and axes of each cycle beside them |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
@@ -17,7 +19,9 @@
 
 pub mod conditions;
 pub mod cycles;
+pub mod format;
 pub mod lowest;
+pub mod mcap;
 pub mod process_data;
 pub mod record;
 pub mod recording;
@@ -25,6 +29,8 @@ pub mod statistics;
 pub mod summary;
 pub mod table;
 
+pub use crate::format::{Format, FormatWriter};
+pub use crate::mcap::McapWriter;
 pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
 pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};

@@ -288,9 +288,14 @@ impl<R: BufRead> RecordingReader<R> {
 
     /// Reads a line; `false` at the end of the file.
     fn take_line(&mut self) -> Result<bool, RecordingError> {
-        self.line.clear();
+        let mut line = std::mem::take(&mut self.line).into_bytes();
+        line.clear();
         self.number += 1;
-        Ok(self.file.read_line(&mut self.line)? > 0)
+        let length = self.file.read_until(b'\n', &mut line)?;
+        // What is no text is none of the lines that are expected.
+        self.line = String::from_utf8(line)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(length > 0)
     }
 
     fn text(&self) -> &str {

@@ -6,10 +6,12 @@ mod control;
 mod diag;
 mod doctor;
 mod events;
+mod export;
 mod fault;
 mod io;
 mod measure;
 mod new;
+mod record;
 pub(crate) mod run;
 mod scan;
 mod sdo;
@@ -40,6 +42,10 @@ pub(crate) enum Command {
     Io(io::Io),
     /// Print the events of a running cycle: states, emergencies, losses, returns, stopped axes
     Events(events::Events),
+    /// Have the flight recorder of a running cycle keep a recording
+    Record(record::Record),
+    /// Write a recording as MCAP, for Foxglove, PlotJuggler and tools of ROS 2, or as CSV
+    Export(export::Export),
     /// Ask a running cycle: enable, disable or home its axes, reset faults, stop, switch the controller
     Control(control::Control),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
@@ -71,6 +77,8 @@ impl Command {
             Self::Top(top) => top.execute(),
             Self::Io(io) => io.execute(),
             Self::Events(events) => events.execute(),
+            Self::Record(record) => record.execute(),
+            Self::Export(export) => export.execute(),
             Self::Control(control) => control.execute(),
             Self::Check(check) => check.execute(),
             Self::New(new) => new.execute(),

@@ -15,6 +15,7 @@ mod doctor;
 mod exit_codes;
 mod explain;
 mod faults;
+mod flight;
 mod hold;
 mod homing;
 mod interference;

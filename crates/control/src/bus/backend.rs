@@ -246,6 +246,7 @@ impl Backend for BusBackend {
                 true
             }
             Service::Events { .. } => self.refuse(ticket, "events are the server's"),
+            Service::Record { .. } => self.refuse(ticket, "recordings are the run's"),
         }
     }
 

@@ -89,6 +89,12 @@ pub enum Service {
     },
     /// Description of all SubDevices as they were found: a JSON array.
     Describe,
+    /// Has the run's flight recorder keep a recording; for those who may command.
+    Record {
+        /// Words for the recording.
+        #[serde(default)]
+        reason: String,
+    },
     /// Events: those kept, then with `follow` those to come; without it [`Outcome::Done`] ends them.
     Events {
         /// Goes on until the connection ends.

@@ -13,6 +13,9 @@ pub enum RecordingError {
         "the recording cannot be written ({0}), expected a place for a new file: choose another path for --record"
     )]
     File(#[source] io::Error),
+    /// Threshold of a flight recorder whose value is not recorded.
+    #[error("{0}")]
+    Trigger(String),
     /// Panic of the writer before it had opened the file.
     #[error("the recording's writer panicked")]
     Panicked,

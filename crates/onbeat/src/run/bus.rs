@@ -1,12 +1,15 @@
 //! Lets other programs ask the bus of the run.
 
+use std::collections::VecDeque;
+
 use control::bus::{self, Guard, PartNames};
 use control::clock::MonotonicClock;
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
-use ipc::bus::{Counters, Guests, Publisher, Server};
+use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
 use robot::RobotConfig;
 
+use super::recorder::Ask;
 use crate::compose::link::RobotLink;
 use crate::compose::names::part_names;
 use crate::sub_devices::described;
@@ -26,6 +29,7 @@ impl BusServer {
         cycle: Cycle<RobotLink, MonotonicClock>,
         observer: &Observer,
         guests: Guests,
+        ask: Option<Ask>,
     ) -> (Cycle<RobotLink, MonotonicClock>, Option<Self>) {
         let main_device = cycle.main_device();
         let described = described(main_device.sub_devices());
@@ -35,6 +39,7 @@ impl BusServer {
             robot.axes.iter().map(|axis| (axis.sub_device, axis.drive_axis)).collect(),
         );
         let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
+        let backend = WithRecorder { backend, ask, done: VecDeque::new() };
         match Server::start(guests, Box::new(backend)) {
             Ok(server) => {
                 let (publisher, names) = (server.publisher(), part_names(robot, interface));
@@ -54,5 +59,37 @@ impl BusServer {
         if let Some(event) = bus::event(event, &self.names) {
             self.publisher.publish(event);
         }
+    }
+}
+
+/// The bus, and the flight recorder of the run.
+struct WithRecorder<B> {
+    backend: B,
+    /// The recorder, if it is to hear of it.
+    ask: Option<Ask>,
+    done: VecDeque<(Ticket, Outcome)>,
+}
+
+impl<B: Backend> Backend for WithRecorder<B> {
+    fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool {
+        let Service::Record { reason } = service else {
+            return self.backend.submit(ticket, service, reads_only);
+        };
+        let outcome = match (&self.ask, reads_only) {
+            (_, Some(why)) => Outcome::error(why),
+            (None, None) => Outcome::error(
+                "the run keeps no recording when it is asked, expected one with --record FILE --trigger command",
+            ),
+            (Some(ask), None) => {
+                ask.keep(reason.clone());
+                Outcome::Done(true)
+            }
+        };
+        self.done.push_back((ticket, outcome));
+        true
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        self.done.pop_front().or_else(|| self.backend.poll())
     }
 }

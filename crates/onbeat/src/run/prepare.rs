@@ -21,6 +21,7 @@ use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
 use super::data_types::typed_mappings;
 use super::process_data::{Chosen, ProcessData};
+use super::recorder::Ask;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::{IpcPlace, Settings, explain};
@@ -28,6 +29,7 @@ use crate::compose::configuration::cycle;
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{axes, controller, signals};
+use crate::error::RecordingError;
 use crate::robot::Parts;
 use crate::{Control, Error, Notice, Reporter};
 
@@ -54,6 +56,7 @@ impl Settings {
         control: Control<'_>,
         mut main_device: MainDevice,
         mut link: RobotLink,
+        ask: Option<Ask>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
         let explainer = self.late_above.map(|late_above| explain::start(robot, late_above));
@@ -85,10 +88,11 @@ impl Settings {
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
         let recorded =
             self.record.as_ref().and_then(|_| Chosen::of(self.recorded_signals, robot, &signals));
-        if let Err(error) = cycle.set_signals(signals) {
+        let set = self.check_triggers(recorded.as_ref()).and_then(|()| Ok(cycle.set_signals(signals)?));
+        if let Err(error) = set {
             let (mut main_device, mut link) = cycle.abandon();
             self.take_down(&mut main_device, &mut link)?;
-            return Err(error.into());
+            return Err(error);
         }
         let process_data = recorded.map(|chosen| chosen.sample(&mut cycle));
         let mut cycle = match ipc {
@@ -98,9 +102,17 @@ impl Settings {
         let mut bus_server = None;
         if let Some(guests) = guests {
             (cycle, bus_server) =
-                BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests);
+                BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, ask);
         }
         Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus, process_data })
+    }
+
+    /// Refuses a flight recorder's thresholds of values that are not recorded.
+    fn check_triggers(&self, recorded: Option<&Chosen>) -> Result<(), Error> {
+        let (Some(flight), Some(path)) = (&self.flight, &self.record) else { return Ok(()) };
+        let refused =
+            |words| Error::Recording { path: path.clone(), source: RecordingError::Trigger(words) };
+        flight.check(recorded.map(Chosen::columns).unwrap_or_default()).map_err(refused)
     }
 
     /// To PreOp; every axis and interlock finds its objects there.

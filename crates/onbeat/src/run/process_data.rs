@@ -60,6 +60,11 @@ impl Chosen {
         Some(Self { places, columns, signals: descriptions(robot, &chosen) })
     }
 
+    /// Names of its columns.
+    pub(super) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
     /// Has the cycle hand it over.
     pub(super) fn sample<L: Link, C: Clock>(self, cycle: &mut Cycle<L, C>) -> ProcessData {
         let Self { places, columns, signals } = self;

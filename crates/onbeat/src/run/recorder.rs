@@ -1,18 +1,35 @@
-//! Every measured cycle in a file, written by a thread of its own: neither the cycle nor its watch ever waits for a disk.
+//! Every measured cycle in a file, or those around a cause, written by a thread of its own: neither the cycle nor its watch ever
+//! waits for a disk.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+mod files;
+mod flight;
+mod trigger;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use control::bus::{PartNames, sentence};
+use control::clock::{Clock, MonotonicClock};
+use control::observer::CycleEvent;
 use control::output::{OutputThread, Taken, Unfinished};
 use control::sampling::Samples;
+use ipc::bus::Severity;
 use ipc::ring::{self, bounded};
 use machine::usage::Usage;
-use record::recording::{Facts, Header, RecordingWriter};
-use record::{CycleRecord, RunConditions, RunSummary, cycles};
+use record::mcap::REALTIME_OFFSET;
+use record::recording::{Facts, Header};
+use record::{CycleRecord, Format, FormatWriter, RunConditions, RunSummary, cycles};
+use rustix::fs::{Access, access};
 use serde_json::Value;
+
+use flight::Flight;
+use trigger::Cause;
+
+pub use flight::FlightRecorder;
+pub use trigger::{Threshold, Trigger, TriggerError};
 
 use super::process_data::ProcessData;
 use crate::error::{Incomplete, RecordingError};
@@ -37,11 +54,41 @@ const AT_ONCE: usize = 256;
 /// A file to record into, made before the bus is touched: a wrong path costs nothing then.
 pub(super) struct NewFile {
     path: PathBuf,
+    flight: Option<FlightRecorder>,
     top: Sender<Top>,
+    causes: Sender<Cause>,
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
-    writer: OutputThread<io::Result<u64>>,
+    writer: OutputThread<io::Result<Wrote>>,
+}
+
+/// What the writer has written.
+#[derive(Clone, Copy, Default)]
+struct Wrote {
+    /// Cycles whose process data was dropped.
+    without: u64,
+    /// Files of a flight recorder.
+    files: u64,
+}
+
+/// Asks a flight recorder to keep a recording.
+pub(super) struct Ask(Sender<Cause>);
+
+impl Ask {
+    /// For this reason.
+    pub(super) fn keep(&self, sentence: String) {
+        // The recorder is gone with its run.
+        let _ = self.0.send(Cause { cycle: 0, kind: "command", sentence });
+    }
+}
+
+impl NewFile {
+    /// What programs outside ask with, if they may have a recording kept.
+    pub(super) fn ask(&self) -> Option<Ask> {
+        let asked = self.flight.as_ref()?.triggers.contains(&Trigger::Command);
+        asked.then(|| Ask(self.causes.clone()))
+    }
 }
 
 /// Facts known once the bus is in PreOp.
@@ -51,16 +98,21 @@ struct Top {
     samples: Option<Samples>,
 }
 
-/// Makes the file.
-pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile, Error> {
+/// Makes the file, or the place for those of a flight recorder.
+pub(super) fn create(
+    path: &Path,
+    flight: Option<&FlightRecorder>,
+    reporter: &mut dyn Reporter,
+) -> Result<NewFile, Error> {
     let failed = |source| Error::Recording { path: path.to_owned(), source };
     let at = |error| failed(RecordingError::File(error));
     let (tell, opened) = mpsc::sync_channel(1);
     let (top, begin) = mpsc::channel();
+    let (causes, heard) = mpsc::channel();
     let (cycles, rows) = bounded(ROOM);
     let (end, bottom) = mpsc::channel();
     let (say, said) = mpsc::channel();
-    let file = Writing { path: path.to_owned(), say };
+    let file = Writing { path: path.to_owned(), flight: flight.cloned(), heard, say };
     let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
     let writer = OutputThread::start("record", work).map_err(at)?;
     match opened.recv_timeout(OPEN_PATIENCE) {
@@ -71,16 +123,20 @@ pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile
         }
         Err(RecvTimeoutError::Disconnected) => return Err(failed(RecordingError::Panicked)),
     }
-    Ok(NewFile { path: path.to_owned(), top, cycles, end, said, writer })
+    Ok(NewFile { path: path.to_owned(), flight: flight.cloned(), top, causes, cycles, end, said, writer })
 }
 
 /// Hands cycles over as they come.
 pub(super) struct Recorder {
     path: PathBuf,
+    /// Names for the faults that have a recording kept, if they do.
+    faults: Option<PartNames>,
+    keeps: bool,
+    causes: Sender<Cause>,
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
-    writer: OutputThread<io::Result<u64>>,
+    writer: OutputThread<io::Result<Wrote>>,
     measured: u64,
     begin: Option<Usage>,
 }
@@ -92,8 +148,11 @@ impl Recorder {
         conditions: &RunConditions,
         period: Duration,
         process_data: Option<ProcessData>,
+        names: PartNames,
     ) -> Self {
-        let NewFile { path, top, cycles, end, said, writer } = new;
+        let NewFile { path, flight, top, causes, cycles, end, said, writer } = new;
+        let keeps = flight.is_some();
+        let faults = flight.filter(|flight| flight.triggers.contains(&Trigger::Fault)).map(|_| names);
         let period = types::time::nanoseconds(period);
         let mut header = Header {
             what: cycles::WHAT.to_owned(),
@@ -107,7 +166,18 @@ impl Recorder {
         });
         // A writer that is gone has its failure to tell.
         let _ = top.send(Top { header, samples });
-        Self { path, cycles, end, said, writer, measured: 0, begin: Usage::now().ok() }
+        let begin = Usage::now().ok();
+        Self { path, faults, keeps, causes, cycles, end, said, writer, measured: 0, begin }
+    }
+
+    /// Has a recording kept for what went wrong, if that is wanted.
+    pub(super) fn see(&self, events: &[CycleEvent]) {
+        let Some(names) = &self.faults else { return };
+        for CycleEvent { cycle, what, .. } in events {
+            if let Some((Severity::Error, sentence)) = sentence(what, &[], names) {
+                let _ = self.causes.send(Cause { cycle: *cycle, kind: "fault", sentence });
+            }
+        }
     }
 
     /// Has one cycle written. Never waits: a cycle that finds no room is missing.
@@ -131,11 +201,15 @@ impl Recorder {
         let missing = self.measured.saturating_sub(written);
         let mut without = 0;
         let source = match outcome {
-            Ok(Ok(0)) if missing == 0 => {
+            Ok(Ok(wrote)) if self.keeps => return Ok(kept(&self.path, wrote, missing)),
+            Ok(Err(error)) if self.keeps => {
+                return Err(Error::Recording { path: self.path, source: RecordingError::File(error) });
+            }
+            Ok(Ok(Wrote { without: 0, .. })) if missing == 0 => {
                 return Ok(format!("{written} cycles recorded in {}", self.path.display()));
             }
-            Ok(Ok(dropped)) => {
-                without = dropped;
+            Ok(Ok(wrote)) => {
+                without = wrote.without;
                 Incomplete::TooSlow
             }
             Ok(Err(error)) => error.into(),
@@ -147,14 +221,31 @@ impl Recorder {
     }
 }
 
+/// What a flight recorder has kept.
+fn kept(path: &Path, wrote: Wrote, missing: u64) -> String {
+    let what = match wrote.files {
+        0 => "no recording was kept".to_owned(),
+        1 => "1 recording was kept".to_owned(),
+        files => format!("{files} recordings were kept"),
+    };
+    let lost = if missing > 0 {
+        format!("; {missing} cycles were not seen: it was too slow")
+    } else {
+        String::new()
+    };
+    format!("{}: {what}{lost}", path.display())
+}
+
 /// The writer's side.
 struct Writing {
     path: PathBuf,
+    flight: Option<FlightRecorder>,
+    heard: Receiver<Cause>,
     say: Sender<String>,
 }
 
 impl Writing {
-    /// Opens the file and writes all of it; what it has taken is counted. Returns the cycles whose process data was dropped.
+    /// Opens the file and writes all of it; what it has taken is counted.
     fn write(
         self,
         opened: &SyncSender<io::Result<()>>,
@@ -162,11 +253,11 @@ impl Writing {
         rows: ring::Receiver<CycleRecord>,
         bottom: &Receiver<Facts>,
         taken: &Taken,
-    ) -> io::Result<u64> {
-        let file = match File::create(&self.path) {
+    ) -> io::Result<Wrote> {
+        let file = match self.open() {
             Ok(file) => {
                 let _ = opened.send(Ok(()));
-                BufWriter::with_capacity(BUFFER, file)
+                file
             }
             Err(error) => {
                 // Who does not wait for it any more learns of it at the end.
@@ -176,57 +267,128 @@ impl Writing {
             }
         };
         // A run that did not come so far has nothing to write.
-        let Ok(Top { header, mut samples }) = top.recv() else { return Ok(0) };
-        let written = write_rows(file, &header, rows, samples.as_mut(), taken);
+        let Ok(Top { header, mut samples }) = top.recv() else { return Ok(Wrote::default()) };
+        let written =
+            self.tape(file, header).and_then(|tape| self.write_rows(tape, rows, samples.as_mut(), taken));
         if let Err(error) = &written {
             let told = format!("{}: {error}; cycles are not recorded any more", self.path.display());
             let _ = self.say.send(told);
         }
         let end = bottom.recv();
-        let (file, without) = written?;
-        if let Ok(mut end) = end {
-            if samples.is_some() {
-                end.insert(WITHOUT.to_owned(), without.into());
+        let (tape, without) = written?;
+        let files = match (tape, end) {
+            (Tape::Whole(file), Ok(mut end)) => {
+                if samples.is_some() {
+                    end.insert(WITHOUT.to_owned(), without.into());
+                }
+                file.finish(&end)?;
+                0
             }
-            file.finish(&end)?;
+            (Tape::Whole(_), Err(_)) => 0,
+            (Tape::Kept(flight), _) => flight.finish(|line| drop(self.say.send(line)))?,
+        };
+        Ok(Wrote { without, files })
+    }
+
+    /// Opens the file; for a flight recorder there is none yet, but a folder that takes one.
+    fn open(&self) -> io::Result<Option<File>> {
+        if self.flight.is_none() {
+            return File::create(&self.path).map(Some);
         }
-        Ok(without)
+        let folder = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if self.path.file_stem().is_none() || !fs::metadata(folder)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
+        Ok(None)
+    }
+
+    fn tape(&self, file: Option<File>, header: Header) -> io::Result<Tape> {
+        Ok(match (file, &self.flight) {
+            (Some(file), _) => {
+                let file = BufWriter::with_capacity(BUFFER, file);
+                Tape::Whole(FormatWriter::begin(Format::of(&self.path), file, &header)?)
+            }
+            (None, flight) => {
+                let flight = Flight::new(&flight.clone().unwrap_or_default(), &self.path, header);
+                Tape::Kept(Box::new(flight.map_err(io::Error::other)?))
+            }
+        })
+    }
+
+    /// Empties the ring into the file until nobody fills it any more; counts cycles whose process data was dropped.
+    fn write_rows(
+        &self,
+        mut tape: Tape,
+        mut rows: ring::Receiver<CycleRecord>,
+        mut samples: Option<&mut Samples>,
+        taken: &Taken,
+    ) -> io::Result<(Tape, u64)> {
+        let mut without = 0;
+        tape.flush(&self.say)?;
+        loop {
+            // Asked before emptying: what was stored before it is found below.
+            let last = rows.is_over();
+            let mut written = 0;
+            self.heard.try_iter().for_each(|cause| tape.trigger(cause));
+            for record in rows.by_ref().take(AT_ONCE) {
+                match &mut samples {
+                    None => tape.row(&record, std::iter::empty(), &self.say)?,
+                    Some(samples) => {
+                        without += u64::from(!samples.go_to(record.cycle));
+                        tape.row(&record, samples.values(), &self.say)?;
+                    }
+                }
+                written += 1;
+            }
+            if written > 0 {
+                // A run cut off keeps what was written so far.
+                tape.flush(&self.say)?;
+                taken.add(written);
+            } else if last {
+                return Ok((tape, without));
+            } else {
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
     }
 }
 
-/// Empties the ring into the file until nobody fills it any more; counts cycles whose process data was dropped.
-fn write_rows<W: Write>(
-    file: W,
-    header: &Header,
-    mut rows: ring::Receiver<CycleRecord>,
-    mut samples: Option<&mut Samples>,
-    taken: &Taken,
-) -> io::Result<(RecordingWriter<W>, u64)> {
-    let mut file = RecordingWriter::begin(file, header)?;
-    let mut without = 0;
-    file.flush()?;
-    loop {
-        // Asked before emptying: what was stored before it is found below.
-        let last = rows.is_over();
-        let mut written = 0;
-        for record in rows.by_ref().take(AT_ONCE) {
-            match &mut samples {
-                None => file.row(&cycles::row(&record))?,
-                Some(samples) => {
-                    without += u64::from(!samples.go_to(record.cycle));
-                    file.row_with(&cycles::row(&record), samples.values())?;
-                }
-            }
-            written += 1;
+/// What rows are written to.
+enum Tape {
+    Whole(FormatWriter<BufWriter<File>>),
+    Kept(Box<Flight>),
+}
+
+impl Tape {
+    fn trigger(&mut self, cause: Cause) {
+        if let Self::Kept(flight) = self {
+            flight.trigger(cause);
         }
-        if written > 0 {
-            // A run cut off keeps what was written so far.
-            file.flush()?;
-            taken.add(written);
-        } else if last {
-            return Ok((file, without));
-        } else {
-            std::thread::sleep(LOOK_EVERY);
+    }
+
+    fn row(
+        &mut self,
+        record: &CycleRecord,
+        values: impl Iterator<Item = Option<types::Value>>,
+        say: &Sender<String>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Whole(file) => file.row_with(&cycles::row(record), values),
+            Self::Kept(flight) => {
+                flight.row(record, values).into_iter().for_each(|line| drop(say.send(line)));
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&mut self, say: &Sender<String>) -> io::Result<()> {
+        match self {
+            Self::Whole(file) => file.flush(),
+            Self::Kept(flight) => {
+                flight.flush().into_iter().for_each(|line| drop(say.send(line)));
+                Ok(())
+            }
         }
     }
 }
@@ -235,10 +397,18 @@ fn write_rows<W: Write>(
 fn facts(conditions: &RunConditions, period_ns: u64) -> Facts {
     let mut facts = Facts::new();
     facts.insert("period_ns".to_owned(), period_ns.into());
+    facts.insert(REALTIME_OFFSET.to_owned(), realtime_offset_ns().into());
     if let Ok(Value::Object(conditions)) = serde_json::to_value(conditions) {
         facts.extend(conditions);
     }
     facts
+}
+
+/// CLOCK_REALTIME less CLOCK_MONOTONIC, ns.
+fn realtime_offset_ns() -> i64 {
+    let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let monotonic = u128::from(MonotonicClock.now().as_nanos());
+    i64::try_from(realtime.saturating_sub(monotonic)).unwrap_or(i64::MAX)
 }
 
 /// Faults over the run, and the machine's doings.

@@ -21,6 +21,7 @@ use super::tasks::Tasks;
 use super::watch::{Measured, Watch};
 use super::{Settings, conditions};
 use crate::compose::link::RobotLink;
+use crate::compose::names::part_names;
 use crate::fault::FaultReports;
 use crate::{Error, Notice, Reporter};
 
@@ -64,8 +65,10 @@ impl Settings {
                 overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
                 summary: RunSummary::new(types::time::nanoseconds(robot.cycle.period)),
                 explainer,
-                recorder: file
-                    .map(|file| Recorder::begin(file, &conditions, robot.cycle.period, process_data)),
+                recorder: file.map(|file| {
+                    let names = part_names(robot, self.wire.interface.clone());
+                    Recorder::begin(file, &conditions, robot.cycle.period, process_data, names)
+                }),
                 bus_server,
                 faults,
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),

@@ -107,6 +107,7 @@ impl Watch {
             reporter.notice(&fault);
         }
         self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
+        self.recorder.iter().for_each(|recorder| recorder.see(&events));
         reporter.events(events);
         // It begins no later than the status of one of the records says.
         let status = self.observer.status();

@@ -9,6 +9,7 @@ mod log;
 mod metrics;
 mod options;
 mod outcome;
+mod recording;
 mod reporter;
 mod service;
 mod tasks;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use control::verdict::COULD_NOT_RUN;
-use onbeat::{Control, Detail, Error, RecordedSignals, Summary};
+use onbeat::{Control, Detail, Error, Summary};
 use robot::{FrameOrder, Overrides, RobotConfig};
 
 use crate::arguments::{Wire, lasting, named, time};
@@ -79,14 +80,6 @@ pub(crate) struct Run {
     #[arg(long)]
     json: bool,
 
-    /// Write every measured cycle to this file, for `onbeat report` and `onbeat analyse`: its timing, axes and signals
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
-
-    /// Signals in the file of --record
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "named", requires = "record")]
-    signals: Recorded,
-
     /// Write what happens to this file, a JSON object a line, behind what is in it; at 16 MiB it becomes FILE.1, up to FILE.4
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
@@ -128,6 +121,9 @@ pub(crate) struct Run {
     hold: Hold,
 
     #[command(flatten)]
+    recording: recording::Recording,
+
+    #[command(flatten)]
     explain: explain::Explain,
 
     #[command(flatten)]
@@ -151,26 +147,6 @@ enum Watching {
     Counts,
     /// Place of the thread at the first of each kind, too
     Backtraces,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Recorded {
-    /// No signals and no axes: timing alone
-    None,
-    /// Those that the robot file names, and all axes
-    Named,
-    /// Those of all process data, and all axes
-    All,
-}
-
-impl From<Recorded> for RecordedSignals {
-    fn from(recorded: Recorded) -> Self {
-        match recorded {
-            Recorded::None => Self::None,
-            Recorded::Named => Self::Named,
-            Recorded::All => Self::All,
-        }
-    }
 }
 
 impl Run {
@@ -227,9 +203,7 @@ impl Run {
         if let Some(duration) = self.duration {
             run = run.duration(duration);
         }
-        if let Some(path) = &self.record {
-            run = run.record(path).recorded_signals(self.signals.into());
-        }
+        run = self.recording.of(run);
         if let Some(name) = &self.ipc {
             run = run.ipc(name);
         }

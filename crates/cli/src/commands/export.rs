@@ -1,0 +1,133 @@
+//! `onbeat export`: a recording for other programs.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use record::mcap::McapWriter;
+use record::{Facts, RecordingReader};
+use types::Value;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Reads a recording of `run --record` row by row, in constant memory, and writes it as MCAP (Foxglove, PlotJuggler, tools of
+/// ROS 2) or as CSV: a line of names, then a line a cycle.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// The recording
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+
+    /// The new file: MCAP if it ends in .mcap, CSV if it ends in .csv
+    #[arg(value_name = "FILE.mcap|FILE.csv")]
+    to: PathBuf,
+
+    /// Write it even if there is a file of that name
+    #[arg(long)]
+    force: bool,
+}
+
+impl Export {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let (from, to) = (self.recording.display(), self.to.display());
+        let as_mcap = match self.to.extension().and_then(|it| it.to_str()) {
+            Some("mcap") => true,
+            Some("csv") => false,
+            _ => return Err(Failure::new(format!("{to}: expected a name that ends in .mcap or .csv"))),
+        };
+        let read = |error: &dyn std::fmt::Display| Failure::new(format!("{from}: {error}"));
+        let file = File::open(&self.recording).map_err(|error| read(&error))?;
+        let mut reader = RecordingReader::open(BufReader::new(file)).map_err(|error| read(&error))?;
+        let file = self.create(&self.to)?;
+        let written = match as_mcap {
+            true => mcap(&mut reader, file),
+            false => csv(&mut reader, file),
+        };
+        let rows = written.map_err(|error| match error {
+            Stopped::Read(error) => read(&error),
+            Stopped::Written(error) => Failure::new(format!("{to}: {error}; it is not whole")),
+        })?;
+        let cut = if reader.end().is_none() { "; the recording was cut off" } else { "" };
+        output::print(format!("{rows} rows in {to}{cut}\n"))
+    }
+
+    fn create(&self, to: &Path) -> Result<File, Failure> {
+        let mut options = File::options();
+        options.write(true).truncate(self.force).create(self.force).create_new(!self.force);
+        options.open(to).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::new(format!(
+                "{}: there is such a file, expected none; --force replaces it",
+                to.display()
+            )),
+            _ => Failure::new(format!("{}: {error}, expected a place for a new file", to.display())),
+        })
+    }
+}
+
+/// Which side ended it.
+enum Stopped {
+    Read(record::recording::RecordingError),
+    Written(io::Error),
+}
+
+impl From<record::recording::RecordingError> for Stopped {
+    fn from(error: record::recording::RecordingError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Written(error)
+    }
+}
+
+type Reader = RecordingReader<BufReader<File>>;
+
+/// Rows written.
+fn mcap(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
+    let mut writer = McapWriter::begin(BufWriter::new(file), reader.header())?;
+    let (mut rows, mut row) = (0, Vec::new());
+    while let Some(values) = reader.next_row()? {
+        values.clone_into(&mut row);
+        let values =
+            reader.process_data().iter().map(|&value| (!value.is_nan()).then_some(Value::Real(value)));
+        writer.row_with(&row, values)?;
+        writer.flush()?;
+        rows += 1;
+    }
+    let end = reader.end().cloned();
+    writer.finish(&end.unwrap_or_else(Facts::new))?;
+    Ok(rows)
+}
+
+/// Rows written.
+fn csv(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
+    let mut file = BufWriter::new(file);
+    let names: Vec<String> = reader.header().columns.iter().map(|name| quoted(name)).collect();
+    writeln!(file, "{}", names.join(","))?;
+    let mut rows = 0;
+    while let Some(values) = reader.next_row()? {
+        let mut line = values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+        for value in reader.process_data() {
+            line.push(',');
+            if !value.is_nan() {
+                line.push_str(&value.to_string());
+            }
+        }
+        writeln!(file, "{line}")?;
+        rows += 1;
+    }
+    file.flush()?;
+    Ok(rows)
+}
+
+/// A field as RFC 4180 has it.
+fn quoted(name: &str) -> String {
+    match name.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
+}

@@ -1,0 +1,202 @@
+//! `onbeat run --trigger`, `onbeat record`, `onbeat export`: recordings that are kept for a reason, and for other programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use record::{Recording, cycles};
+
+use crate::common::{file, finished, folder, onbeat, run, shared};
+use crate::robots::Robot;
+
+const SIX_AXIS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml");
+
+/// Files in a folder, oldest first.
+fn kept(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut files: Vec<PathBuf> = entries.map(|it| it.expect("a file").path()).collect();
+    files.sort();
+    files
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).expect("a name")
+}
+
+fn read(path: &Path) -> Recording {
+    Recording::read(fs::read(path).expect("the recording").as_slice()).expect("a recording")
+}
+
+// feature(measure): flight recorder (`run --trigger`): cycles before and after a fault, a late cycle, a threshold, `onbeat record`
+#[test]
+fn a_fault_is_kept_with_what_was_before_and_after_it() {
+    let folder = folder("flight-fault");
+    let path = folder.join("arm.onbeat");
+    let script = file("flight-fault.txt", "1s drive fault drive-3 0x7500\n");
+    let (path, script) = (path.to_str().unwrap(), script.to_str().unwrap());
+    let times = ["--before", "300ms", "--after", "200ms", "--for", "3s", "--faults", script];
+    let ran = run(&[&["run", SIX_AXIS, "--record", path, "--trigger", "fault"], &times[..]].concat());
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    let files = kept(&folder);
+    assert!(ran.stderr.contains(&format!("{path}: {} recording", files.len())), "{}", ran.stderr);
+    // On a machine that stands still an outage is a fault, too.
+    let with_fault = |path: &PathBuf| {
+        let it = read(path);
+        it.end["triggers"].to_string().contains("axis-3").then_some((path.clone(), it))
+    };
+    let (path, recording) = files.iter().find_map(with_fault).expect("a recording of the fault");
+    assert!(name(&path).starts_with("arm-2") && name(&path).ends_with("Z-fault.onbeat"), "{path:?}");
+    assert!(ran.stderr.contains(path.to_str().unwrap()), "{}", ran.stderr);
+    assert_eq!(recording.header.facts["trigger"]["cause"], "fault");
+    let of_fault = recording.end["triggers"].as_array().unwrap().iter();
+    let of_fault = of_fault.filter(|it| it["sentence"].as_str().unwrap().contains("axis-3"));
+    let fault = of_fault.map(|it| it["cycle"].as_u64().unwrap()).min().unwrap();
+    let (_, all) = cycles::cycles(&recording).unwrap();
+    assert!(all.is_sorted_by(|a, b| a.cycle < b.cycle), "each cycle once");
+    let (first, last) = (all[0].release_ns, all[all.len() - 1].release_ns);
+    let at = all.iter().find(|it| it.cycle >= fault).expect("the fault").release_ns;
+    assert!(at - first >= 250_000_000 && last - at >= 150_000_000, "{first} {at} {last}");
+    assert_eq!(recording.end["cycles"], all.len());
+}
+
+#[test]
+fn of_thresholds_the_newest_files_are_kept_as_mcap_too() {
+    let folder = folder("flight-threshold");
+    let path = folder.join("arm.mcap");
+    let times = ["--before", "50ms", "--after", "20ms", "--keep", "2", "--for", "5s"];
+    let triggers =
+        ["--trigger", "axis-1.target_position>0.01", "--trigger", "axis-1.target_position<-0.01"];
+    let record = ["run", SIX_AXIS, "--record", path.to_str().unwrap()];
+    let ran = run(&[&record, &triggers[..], &times].concat());
+    assert!(matches!(ran.code, Some(0 | 3)), "{}{}", ran.stdout, ran.stderr);
+    let files = kept(&folder);
+    assert_eq!(files.len(), 2, "{files:?} {}", ran.stderr);
+    for path in files {
+        assert!(name(&path).ends_with("Z-threshold.mcap"), "{path:?}");
+        let bytes = fs::read(&path).unwrap();
+        let messages: Vec<_> = mcap::MessageStream::new(&bytes).unwrap().collect::<Result<_, _>>().unwrap();
+        let count = |topic: &str| messages.iter().filter(|it| it.channel.topic == topic).count();
+        assert!(count("/cycle") > 60, "{}", count("/cycle"));
+        assert_eq!(count("/cycle"), count("/axes/axis-1"));
+    }
+}
+
+#[test]
+fn a_recording_is_kept_when_somebody_asks_for_it() {
+    let _shared = shared();
+    let folder = folder("flight-command");
+    let path = folder.join("arm.onbeat");
+    let arguments = ["--record", path.to_str().unwrap(), "--trigger", "command", "--after", "100ms"];
+    let robot = Robot::run("flight-command", SIX_AXIS, &arguments);
+    robot.until("some cycles on", |state| state.cycle > 300);
+    let ask = |robot: &Robot, words: &[&str]| {
+        let mut command = onbeat();
+        command.arg("record").args(words).arg("--cycle").arg(robot.ipc.path());
+        finished(command)
+    };
+    let asked = ask(&robot, &["the arm shook"]);
+    assert_eq!(asked.code, Some(0), "{}", asked.stderr);
+    let started = Instant::now();
+    let complete = || {
+        kept(&folder)
+            .first()
+            .is_some_and(|path| fs::read_to_string(path).unwrap().ends_with("}\n") && read(path).complete)
+    };
+    while !complete() {
+        assert!(started.elapsed() < Duration::from_secs(30), "no recording");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = robot.end();
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let recording = read(&kept(&folder)[0]);
+    let trigger = &recording.header.facts["trigger"];
+    assert_eq!((&trigger["cause"], &trigger["sentence"]), (&"command".into(), &"the arm shook".into()));
+
+    let robot = Robot::run("flight-none", SIX_AXIS, &[]);
+    let asked = ask(&robot, &[]);
+    let expected =
+        "the run keeps no recording when it is asked, expected one with --record FILE --trigger command";
+    assert!(asked.sentence().contains(expected), "{}", asked.stderr);
+    robot.end();
+}
+
+#[test]
+fn triggers_that_cannot_be_are_told() {
+    let record = ["run", "--cycles", "10", "--record"];
+    let ran = run(&[&record, &["/tmp/x.onbeat", "--trigger", "axis-1.torqe>2"][..]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("--trigger axis-1.torqe: found no such value in the recording"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("nearest: axis-1.torque"), "{}", ran.stderr);
+    let ran = run(&[&record, &["/nowhere/x.onbeat", "--trigger", "fault"][..]].concat());
+    assert!(
+        ran.sentence().contains("/nowhere/x.onbeat: the recording cannot be written"),
+        "{}",
+        ran.stderr
+    );
+    for (arguments, expected) in [
+        (["--trigger", "fall"], "found \"fall\", expected fault, late"),
+        (["--before", "5s"], "--trigger"),
+        (["--keep", "0"], "0 is not in 1.."),
+    ] {
+        let ran = run(&[&record[..], &["/tmp/x.onbeat"], &arguments[..]].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+    let ran = run(&[&record, &["/tmp/x.onbeat", "--trigger", "late", "--before", "61s"][..]].concat());
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("found 61s, expected 1min at most"),
+        "{}",
+        ran.stderr
+    );
+}
+
+// feature(measure): `onbeat export`: a recording as MCAP or CSV
+#[test]
+fn a_recording_is_exported_as_csv_and_as_mcap() {
+    let folder = folder("export");
+    let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
+    let (from, csv, mcap) = (path("run.onbeat"), path("run.csv"), path("run.mcap"));
+    run(&["run", "--cycles", "100", "--record", &from, "--json"]).json();
+    let recording = read(Path::new(&from));
+
+    let ran = run(&["export", &from, &csv]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), format!("100 rows in {csv}\n").as_str()));
+    let text = fs::read_to_string(&csv).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (101, recording.header.columns.join(",").as_str()));
+    let fields: Vec<&str> = lines[50].split(',').collect();
+    let row = recording.rows().nth(49).unwrap();
+    assert_eq!(fields[..row.len()], row.iter().map(i64::to_string).collect::<Vec<_>>());
+    let process_data = recording.process_data_rows().nth(49).unwrap();
+    let numbers = fields[row.len()..].iter().map(|field| field.parse().unwrap_or(f64::NAN));
+    assert!(numbers.zip(process_data).all(|(a, &b)| a == b || a.is_nan() && b.is_nan()));
+
+    assert_eq!(run(&["export", &from, &mcap]).stdout, format!("100 rows in {mcap}\n"));
+    let bytes = fs::read(&mcap).unwrap();
+    let messages: Vec<_> = mcap::MessageStream::new(&bytes).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(messages.iter().filter(|it| it.channel.topic == "/cycle").count(), 100);
+    let offset = recording.header.facts["realtime_offset_ns"].as_i64().unwrap();
+    let release = recording.column("release_ns").unwrap().next().unwrap();
+    assert_eq!(messages[0].log_time, u64::try_from(release + offset).unwrap());
+
+    let ran = run(&["export", &from, &csv]);
+    assert!(
+        ran.sentence().ends_with("there is such a file, expected none; --force replaces it"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(run(&["export", &from, &csv, "--force"]).code, Some(0));
+    let ran = run(&["export", &from, &path("run.txt")]);
+    assert!(
+        ran.sentence().ends_with("run.txt: expected a name that ends in .mcap or .csv"),
+        "{}",
+        ran.stderr
+    );
+    let ran = run(&["export", &mcap, &path("again.csv")]);
+    assert!(ran.sentence().contains("# onbeat recording 1"), "{}", ran.stderr);
+    assert!(!Path::new(&path("again.csv")).exists());
+}

@@ -1,0 +1,113 @@
+//! Recordings that are kept: each in a file of its own, named by its time and cause, a bounded number of them.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::trigger::Cause;
+
+/// Names of the recordings of a flight recorder: `FOLDER/STEM-TIME-CAUSE.EXTENSION`.
+pub(super) struct Names {
+    folder: PathBuf,
+    stem: String,
+    extension: String,
+    kept: usize,
+}
+
+impl Names {
+    /// For the path that was asked for, with this many files.
+    pub(super) fn new(path: &Path, kept: usize) -> Self {
+        let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
+        Self { folder: folder.to_owned(), stem: text(path.file_stem()), extension, kept: kept.max(1) }
+    }
+
+    /// Folder of the files.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes the file of a recording that was begun for this cause, and removes the oldest ones beyond those kept.
+    pub(super) fn create(&self, cause: &Cause) -> io::Result<(PathBuf, File)> {
+        // Without the separators, which not every file system takes.
+        let time = machine::conditions::utc().replace(['-', ':'], "");
+        let name = format!("{}-{time}-{}{}", self.stem, cause.kind, self.extension);
+        let path = self.folder.join(name);
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        self.remove_oldest()?;
+        Ok((path, file))
+    }
+
+    fn remove_oldest(&self) -> io::Result<()> {
+        let mut names: Vec<String> = fs::read_dir(&self.folder)?
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| self.is_one(name))
+            .collect();
+        // In the order of their times.
+        names.sort_unstable();
+        let too_many = names.len().saturating_sub(self.kept);
+        names[..too_many].iter().try_for_each(|name| fs::remove_file(self.folder.join(name)))
+    }
+
+    /// True if this recorder, or one before it, has named the file so.
+    fn is_one(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(&self.stem).and_then(|rest| rest.strip_prefix('-'));
+        let Some((time, kind)) =
+            rest.and_then(|rest| rest.strip_suffix(&self.extension)).and_then(|rest| rest.split_once('-'))
+        else {
+            return false;
+        };
+        let pattern = "00000000T000000.000Z";
+        let fits = |(found, expected): (char, char)| match expected {
+            '0' => found.is_ascii_digit(),
+            expected => found == expected,
+        };
+        time.len() == pattern.len() && time.chars().zip(pattern.chars()).all(fits) && KINDS.contains(&kind)
+    }
+}
+
+/// Words of causes in names.
+pub(super) const KINDS: [&str; 4] = ["fault", "late", "command", "threshold"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_and_what_is_not_ours_stays() {
+        let folder = std::env::temp_dir().join(format!("onbeat-names-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let others = [
+            "arm.onbeat",
+            "arm-2026.onbeat",
+            "arm-20251121T074027.123Z-notes.onbeat",
+            "x-20251121T074027.123Z-late.onbeat",
+        ];
+        let old = "arm-20251121T074027.123Z-late.onbeat";
+        others.iter().chain([&old]).for_each(|name| fs::write(folder.join(name), "").unwrap());
+        let names = Names::new(&folder.join("arm.onbeat"), 2);
+        let create = |kind| {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            names.create(&Cause { cycle: 1, kind, sentence: String::new() }).unwrap().0
+        };
+        let (first, second, third) = (create("fault"), create("threshold"), create("command"));
+        assert!(!folder.join(old).exists() && !first.exists());
+        assert!(second.exists() && third.exists());
+        assert!(others.iter().all(|name| folder.join(name).exists()));
+        let name = third.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("arm-2") && name.ends_with("Z-command.onbeat"), "{name}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_path_without_folder_or_extension_has_names_too() {
+        let names = Names::new(Path::new("arm"), 2);
+        assert_eq!(names.folder(), Path::new("."));
+        assert!(
+            names.is_one("arm-20251121T074027.123Z-late")
+                && !names.is_one("arm-20251121T074027.123Z-late.onbeat")
+        );
+    }
+}

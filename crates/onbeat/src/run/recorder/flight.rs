@@ -1,0 +1,269 @@
+//! Flight recorder: the last seconds of every cycle in memory, and in a file when there is a reason.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use record::recording::{Facts, Header};
+use record::{CycleRecord, Format, FormatWriter, cycles};
+use serde_json::json;
+use types::Value;
+
+use super::BUFFER;
+use super::files::Names;
+use super::trigger::{Cause, Eye, Trigger};
+
+/// Recordings that are kept for a reason: the cycles before it and after it, each recording in a file of its own.
+///
+/// Cycles are kept in memory until then. A further reason while one is written lengthens it, up to a minute more.
+#[derive(Clone, Debug)]
+pub struct FlightRecorder {
+    /// Reasons, at least one.
+    pub triggers: Vec<Trigger>,
+    /// Time before a reason; a minute at most.
+    pub before: Duration,
+    /// Time after it.
+    pub after: Duration,
+    /// Files kept: beyond them the oldest of this name go.
+    pub kept: usize,
+}
+
+impl Default for FlightRecorder {
+    fn default() -> Self {
+        Self {
+            triggers: vec![Trigger::Fault],
+            before: Duration::from_secs(5),
+            after: Duration::from_secs(2),
+            kept: 20,
+        }
+    }
+}
+
+impl FlightRecorder {
+    /// Longest time before a reason: it is kept in memory.
+    pub const LONGEST_BEFORE: Duration = Duration::from_secs(60);
+
+    /// Refuses thresholds of values that are not in these columns of process data.
+    pub(in crate::run) fn check(&self, columns: &[String]) -> Result<(), String> {
+        Eye::new(&self.triggers, columns).map(drop)
+    }
+}
+
+/// Time for which further reasons lengthen a recording.
+const LONGEST_MORE: Duration = Duration::from_secs(60);
+
+/// The recorder at work, in the writer's thread.
+pub(super) struct Flight {
+    header: Header,
+    format: Format,
+    names: Names,
+    eye: Eye,
+    before_ns: u64,
+    after_ns: u64,
+    last: VecDeque<Row>,
+    /// A cause that came from outside, for the next row.
+    asked: Option<Cause>,
+    writes: Option<Writes>,
+    /// Files written so far.
+    pub(super) files: u64,
+    /// First file that failed.
+    failed: Option<io::Error>,
+}
+
+struct Row {
+    record: CycleRecord,
+    values: Vec<Option<Value>>,
+}
+
+/// A recording that is being written.
+struct Writes {
+    path: PathBuf,
+    file: FormatWriter<BufWriter<File>>,
+    causes: Vec<Cause>,
+    rows: u64,
+    /// Release of the newest row.
+    newest_ns: u64,
+    end_ns: u64,
+    latest_end_ns: u64,
+}
+
+impl Flight {
+    /// Begins; `path` is the name that files are named after.
+    ///
+    /// # Errors
+    /// A threshold of a value that is not recorded.
+    pub(super) fn new(settings: &FlightRecorder, path: &Path, header: Header) -> Result<Self, String> {
+        let columns = header.columns.get(cycles::COLUMNS.len()..).unwrap_or_default();
+        let eye = Eye::new(&settings.triggers, columns)?;
+        let before = settings.before.min(FlightRecorder::LONGEST_BEFORE);
+        Ok(Self {
+            eye,
+            header,
+            format: Format::of(path),
+            names: Names::new(path, settings.kept),
+            before_ns: types::time::nanoseconds(before),
+            after_ns: types::time::nanoseconds(settings.after),
+            last: VecDeque::new(),
+            asked: None,
+            writes: None,
+            files: 0,
+            failed: None,
+        })
+    }
+
+    /// Has the recording of this cause kept.
+    pub(super) fn trigger(&mut self, mut cause: Cause) {
+        if cause.kind == "command" {
+            cause.cycle = self.last.back().map_or(0, |row| row.record.cycle);
+        }
+        match &mut self.writes {
+            Some(writes) => writes.go_on(cause, self.after_ns),
+            None => self.asked = self.asked.take().or(Some(cause)),
+        }
+    }
+
+    /// Takes a row; returns a sentence about a recording that has ended or failed with it.
+    pub(super) fn row(
+        &mut self,
+        record: &CycleRecord,
+        values: impl Iterator<Item = Option<Value>>,
+    ) -> Option<String> {
+        let row = self.keep(record, values);
+        let mut causes = self.eye.look(&row.record, &row.values);
+        causes.extend(self.asked.take());
+        self.last.push_back(row);
+        let mut told = match &mut self.writes {
+            None if causes.is_empty() => return None,
+            None => self.begin(causes.remove(0)),
+            Some(writes) => {
+                self.last.back().and_then(|row| writes.row(row).err()).map(|error| self.fail(error))
+            }
+        };
+        if let Some(writes) = &mut self.writes {
+            causes.into_iter().for_each(|cause| writes.go_on(cause, self.after_ns));
+            if record.release_ns >= writes.end_ns {
+                told = self.end();
+            }
+        }
+        told
+    }
+
+    /// A row of these values, in the place of the oldest one that is too old.
+    fn keep(&mut self, record: &CycleRecord, values: impl Iterator<Item = Option<Value>>) -> Row {
+        let mut spare = None;
+        let is_old = |row: &Row| row.record.release_ns + self.before_ns < record.release_ns;
+        while self.last.front().is_some_and(is_old) {
+            spare = self.last.pop_front();
+        }
+        let mut row = spare.unwrap_or_else(|| Row { record: *record, values: Vec::new() });
+        row.record = *record;
+        row.values.clear();
+        row.values.extend(values);
+        row
+    }
+
+    /// Begins a recording with the rows there are.
+    fn begin(&mut self, cause: Cause) -> Option<String> {
+        match self.begun(cause) {
+            Ok(writes) => {
+                self.writes = Some(writes);
+                None
+            }
+            Err(error) => Some(self.fail(error)),
+        }
+    }
+
+    fn begun(&self, cause: Cause) -> io::Result<Writes> {
+        let mut header = self.header.clone();
+        let words = json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
+        header.facts.insert("trigger".to_owned(), words);
+        let (path, file) = self.names.create(&cause)?;
+        let file = FormatWriter::begin(self.format, BufWriter::with_capacity(BUFFER, file), &header)?;
+        let now = self.last.back().map_or(0, |row| row.record.release_ns);
+        let end_ns = now + self.after_ns;
+        let latest_end_ns = end_ns + types::time::nanoseconds(LONGEST_MORE);
+        let causes = vec![cause];
+        let mut writes = Writes { path, file, causes, rows: 0, newest_ns: now, end_ns, latest_end_ns };
+        self.last.iter().try_for_each(|row| writes.row(row))?;
+        Ok(writes)
+    }
+
+    /// Hands over what was written so far.
+    pub(super) fn flush(&mut self) -> Option<String> {
+        let flushed = self.writes.as_mut()?.file.flush();
+        flushed.err().map(|error| self.fail(error))
+    }
+
+    /// Ends the recording that is being written, if there is one.
+    fn end(&mut self) -> Option<String> {
+        let writes = self.writes.take()?;
+        match writes.end() {
+            Ok(told) => {
+                self.files += 1;
+                Some(told)
+            }
+            Err(error) => Some(self.fail(error)),
+        }
+    }
+
+    /// Ends with the run: what was asked for in its last cycle is kept, too.
+    pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> io::Result<u64> {
+        if let Some(cause) = self.asked.take() {
+            self.begin(cause).map(&mut tell);
+        }
+        self.end().map(&mut tell);
+        self.failed.map_or(Ok(self.files), Err)
+    }
+
+    /// Gives the recording up; the next cause begins another.
+    fn fail(&mut self, error: io::Error) -> String {
+        let path = self.writes.take().map(|writes| writes.path);
+        let path = path.as_deref().unwrap_or(self.names.folder());
+        let told = format!("{}: {error}; this recording is not whole", path.display());
+        self.failed.get_or_insert(error);
+        told
+    }
+}
+
+impl Writes {
+    fn row(&mut self, row: &Row) -> io::Result<()> {
+        self.rows += 1;
+        self.newest_ns = row.record.release_ns;
+        self.file.row_with(&cycles::row(&row.record), row.values.iter().copied())
+    }
+
+    /// Lengthens it, for a further cause.
+    fn go_on(&mut self, cause: Cause, after_ns: u64) {
+        self.end_ns = self.end_ns.max(self.newest_ns + after_ns).min(self.latest_end_ns);
+        if self.causes.len() < MOST_CAUSES {
+            self.causes.push(cause);
+        }
+    }
+
+    /// Writes the end, and says what is in it.
+    fn end(self) -> io::Result<String> {
+        let cause = |cause: &Cause| json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
+        let mut facts = Facts::new();
+        facts.insert("cycles".to_owned(), self.rows.into());
+        facts.insert("triggers".to_owned(), self.causes.iter().map(cause).collect());
+        self.file.finish(&facts)?;
+        let first = &self.causes[0];
+        let more = match self.causes.len() - 1 {
+            0 => String::new(),
+            MOST_CAUSES.. => ", and more".to_owned(),
+            more => format!(", and {more} more"),
+        };
+        Ok(format!(
+            "{}: {} cycles around cycle {}: {}{more}",
+            self.path.display(),
+            self.rows,
+            first.cycle,
+            first.sentence
+        ))
+    }
+}
+
+/// Causes that a recording tells.
+const MOST_CAUSES: usize = 100;

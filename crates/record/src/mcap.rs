@@ -1,0 +1,329 @@
+//! A recording as an MCAP file, for Foxglove, PlotJuggler, and the tools of ROS 2.
+//!
+//! | topic | message | when |
+//! |---|---|---|
+//! | `/cycle` | `onbeat/msg/Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to start, 0 of the first); `signals_forced`, -1 where process data was dropped | each row |
+//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none | each row whose process data is there |
+//! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`; the channel's metadata has its unit | each row with a value of it |
+//!
+//! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on CLOCK_REALTIME, where the
+//! facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are metadata, `onbeat` at the beginning, `onbeat_end` at the
+//! end. Chunks are not compressed; one is finished each second: a file
+//! that was cut off holds the seconds before.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use mcap::records::{MessageHeader, Metadata};
+use mcap::write::NoSeek;
+use mcap::{McapError, WriteOptions, Writer};
+use types::Value;
+
+use crate::process_data::{Column, FORCED, OF_AXIS};
+use crate::recording::{Facts, Header};
+
+/// Fact of a recording: CLOCK_REALTIME less CLOCK_MONOTONIC at its beginning, ns.
+pub const REALTIME_OFFSET: &str = "realtime_offset_ns";
+
+/// Writes an MCAP file as it grows.
+pub struct McapWriter<W: Write> {
+    file: Writer<NoSeek<W>>,
+    /// Columns of whole numbers: those behind them are process data.
+    whole: usize,
+    release: usize,
+    start: usize,
+    cycle: u16,
+    /// Place of [`FORCED`] in the process data.
+    forced: Option<usize>,
+    axes: Vec<(u16, usize)>,
+    signals: Vec<(u16, usize)>,
+    offset: i64,
+    last_start: Option<i64>,
+    /// Start of the row behind which a chunk was finished last.
+    flushed: Option<i64>,
+    sequence: u32,
+    process_data: Vec<Option<Value>>,
+    message: Vec<u8>,
+}
+
+impl<W: Write> McapWriter<W> {
+    /// Writes the head.
+    ///
+    /// # Errors
+    /// Columns that are not those of a cycle; I/O errors of the writer.
+    pub fn begin(file: W, header: &Header) -> io::Result<Self> {
+        let whole = header.columns.iter().position(|it| Column::of(it).is_some());
+        let (timing, process_data) = header.columns.split_at(whole.unwrap_or(header.columns.len()));
+        let place = |name: &str| {
+            timing.iter().position(|column| column == name).ok_or_else(|| {
+                let found = format!("found no column `{name}`, expected a recording of a cycle");
+                io::Error::new(io::ErrorKind::InvalidInput, found)
+            })
+        };
+        let (release, start) = (place("release_ns")?, place("start_ns")?);
+        let options = WriteOptions::new().compression(None).profile("ros2");
+        let options = options.library(concat!("onbeat ", env!("CARGO_PKG_VERSION"))).disable_seeking(true);
+        let mut file = options.create(NoSeek::new(file)).map_err(failed)?;
+        file.write_metadata(&metadata("onbeat", &header.facts)).map_err(failed)?;
+
+        let fields: String = timing.iter().map(|column| format!("int64 {column}\n")).collect();
+        let cycle = format!("{fields}int64 wakeup_latency_ns\nint64 period_ns\nint64 signals_forced\n");
+        let cycle = schema(&mut file, "Cycle", &cycle)?;
+        let cycle = channel(&mut file, cycle, "/cycle", &[])?;
+        let of_axis: String = OF_AXIS.map(|(name, unit)| format!("float64 {name}  # {unit}\n")).concat();
+        let axis = schema(&mut file, "Axis", &of_axis)?;
+        let signal = schema(&mut file, "Signal", "float64 value\n")?;
+        let (mut axes, mut signals) = (Vec::new(), Vec::new());
+        for (place, column) in process_data.iter().enumerate() {
+            match Column::of(column) {
+                Some(Column::Axis(name, quantity, _)) if quantity == OF_AXIS[0].0 => {
+                    axes.push((channel(&mut file, axis, &format!("/axes/{name}"), &[])?, place));
+                }
+                Some(Column::Signal(name)) => {
+                    let unit = unit(&header.facts, name).map(|unit| ("unit", unit));
+                    let topic = format!("/signals/{name}");
+                    signals.push((channel(&mut file, signal, &topic, unit.as_slice())?, place));
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            file,
+            whole: timing.len(),
+            release,
+            start,
+            cycle,
+            forced: process_data.iter().position(|column| column == FORCED),
+            axes,
+            signals,
+            offset: header.facts.get(REALTIME_OFFSET).and_then(serde_json::Value::as_i64).unwrap_or(0),
+            last_start: None,
+            flushed: None,
+            sequence: 0,
+            process_data: Vec::new(),
+            message: Vec::new(),
+        })
+    }
+
+    /// Writes one row with its process data, `None` where there is none.
+    ///
+    /// # Errors
+    /// A row with fewer values than there are columns; I/O errors of the writer.
+    pub fn row_with(
+        &mut self,
+        values: &[i64],
+        process_data: impl IntoIterator<Item = Option<Value>>,
+    ) -> io::Result<()> {
+        if values.len() != self.whole {
+            let found = format!("a row of {} whole numbers, expected {}", values.len(), self.whole);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, found));
+        }
+        self.process_data.clear();
+        self.process_data.extend(process_data);
+        let (release, start) = (values[self.release], values[self.start]);
+        let at = u64::try_from(release.saturating_add(self.offset)).unwrap_or(0);
+        let value = |row: &[Option<Value>], place: usize| row.get(place).copied().flatten();
+        let forced = self.forced.and_then(|place| value(&self.process_data, place));
+        let forced_signals = match forced {
+            Some(Value::Unsigned(count)) => i64::try_from(count).unwrap_or(i64::MAX),
+            Some(value) => value.number() as i64,
+            None => -1,
+        };
+        let period = self.last_start.map_or(0, |last| start - last);
+        let derived = [start - release, period, forced_signals];
+        self.last_start = Some(start);
+        self.begin_message();
+        values.iter().chain(&derived).for_each(|value| self.message.extend(value.to_le_bytes()));
+        self.send(self.cycle, at)?;
+        for at_axis in 0..self.axes.len() {
+            let (channel, first) = self.axes[at_axis];
+            if forced.is_none() {
+                break;
+            }
+            self.begin_message();
+            for place in first..first + OF_AXIS.len() {
+                let number = value(&self.process_data, place).map_or(f64::NAN, Value::number);
+                self.message.extend(number.to_le_bytes());
+            }
+            self.send(channel, at)?;
+        }
+        for at_signal in 0..self.signals.len() {
+            let (channel, place) = self.signals[at_signal];
+            if let Some(value) = value(&self.process_data, place) {
+                self.begin_message();
+                self.message.extend(value.number().to_le_bytes());
+                self.send(channel, at)?;
+            }
+        }
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most: an index stands behind
+    /// each chunk.
+    ///
+    /// # Errors
+    /// I/O errors of the writer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let Some(newest) = self.last_start else { return Ok(()) };
+        let flushed = *self.flushed.get_or_insert(newest);
+        if newest - flushed < A_SECOND {
+            return Ok(());
+        }
+        self.flushed = Some(newest);
+        self.file.flush().map_err(failed)
+    }
+
+    /// Writes the facts known at the end and the index, and returns the file.
+    ///
+    /// # Errors
+    /// I/O errors of the writer.
+    pub fn finish(mut self, facts: &Facts) -> io::Result<W> {
+        self.file.write_metadata(&metadata("onbeat_end", facts)).map_err(failed)?;
+        self.file.finish().map_err(failed)?;
+        let mut file = self.file.into_inner().into_inner();
+        file.flush()?;
+        Ok(file)
+    }
+
+    fn begin_message(&mut self) {
+        self.message.clear();
+        self.message.extend(CDR_LITTLE_ENDIAN);
+    }
+
+    fn send(&mut self, channel_id: u16, at: u64) -> io::Result<()> {
+        let header = MessageHeader { channel_id, sequence: self.sequence, log_time: at, publish_time: at };
+        self.file.write_to_known_channel(&header, &self.message).map_err(failed)
+    }
+}
+
+/// Nanoseconds of one.
+const A_SECOND: i64 = 1_000_000_000;
+
+/// Encapsulation header of plain CDR. All members are of eight bytes, and so are aligned behind it.
+const CDR_LITTLE_ENDIAN: [u8; 4] = [0, 1, 0, 0];
+
+fn schema<W: Write>(file: &mut Writer<NoSeek<W>>, name: &str, text: &str) -> io::Result<u16> {
+    file.add_schema(&format!("onbeat/msg/{name}"), "ros2msg", text.as_bytes()).map_err(failed)
+}
+
+fn channel<W: Write>(
+    file: &mut Writer<NoSeek<W>>,
+    schema: u16,
+    topic: &str,
+    metadata: &[(&str, &str)],
+) -> io::Result<u16> {
+    let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    file.add_channel(schema, topic, "cdr", &metadata).map_err(failed)
+}
+
+/// Facts as text, those that are no text as JSON.
+fn metadata(name: &str, facts: &Facts) -> Metadata {
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let metadata: BTreeMap<String, String> =
+        facts.iter().map(|(name, value)| (name.clone(), text(value))).collect();
+    Metadata { name: name.to_owned(), metadata }
+}
+
+/// Unit of the signal of this name.
+fn unit<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+    facts.get("signals")?.as_array()?.iter().find(|signal| signal["name"] == name)?["unit"].as_str()
+}
+
+fn failed(error: McapError) -> io::Error {
+    match error {
+        McapError::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CycleRecord, cycles, process_data};
+
+    fn header() -> Header {
+        let process_data = [FORCED.to_owned(), process_data::of_signal("pressure")];
+        let columns = cycles::COLUMNS.map(str::to_owned).into_iter().chain(process_data);
+        let facts = serde_json::json!({
+            REALTIME_OFFSET: 5_000, "robot": "press", "signals": [{ "name": "pressure", "unit": "bar" }],
+        });
+        Header {
+            what: cycles::WHAT.to_owned(),
+            columns: columns.chain(process_data::of_axis("x")).collect(),
+            facts: facts.as_object().unwrap().clone(),
+        }
+    }
+
+    fn row(release: u64) -> [i64; cycles::COLUMNS.len()] {
+        cycles::row(&CycleRecord::begin(release / 100, release, release + 7))
+    }
+
+    /// Little-endian numbers behind the encapsulation.
+    fn words(data: &[u8]) -> Vec<[u8; 8]> {
+        assert_eq!(data[..4], CDR_LITTLE_ENDIAN);
+        data[4..].chunks_exact(8).map(|word| word.try_into().unwrap()).collect()
+    }
+
+    // feature(measure): recordings as MCAP (CDR, ros2msg): cycles, axes, signals with their units, facts
+    #[test]
+    fn rows_are_messages_at_their_wall_time() {
+        let mut writer = McapWriter::begin(Vec::new(), &header()).unwrap();
+        let real = |value| Some(Value::Real(value));
+        let axis = [real(0.5), None, None, real(1.0), real(2.0), real(3.0)];
+        let all = [Some(Value::Unsigned(1)), real(2.5)].into_iter().chain(axis);
+        writer.row_with(&row(1_000), all).unwrap();
+        let without = [Some(Value::Unsigned(0)), None].into_iter().chain(axis);
+        writer.row_with(&row(1_100), without).unwrap();
+        writer.row_with(&row(1_200), vec![None; 8]).unwrap();
+        let file = writer.finish(serde_json::json!({ "cycles": 3 }).as_object().unwrap()).unwrap();
+
+        let messages: Vec<mcap::Message<'_>> =
+            mcap::MessageStream::new(&file).unwrap().collect::<Result<_, _>>().unwrap();
+        let told: Vec<(&str, u64)> =
+            messages.iter().map(|it| (it.channel.topic.as_str(), it.log_time)).collect();
+        let expected = [
+            ("/cycle", 6_000),
+            ("/axes/x", 6_000),
+            ("/signals/pressure", 6_000),
+            ("/cycle", 6_100),
+            ("/axes/x", 6_100),
+            ("/cycle", 6_200),
+        ];
+        assert_eq!(told, expected);
+        let cycle = words(&messages[3].data);
+        assert_eq!(cycle.len(), cycles::COLUMNS.len() + 3);
+        let behind = &cycle[cycles::COLUMNS.len()..];
+        assert_eq!(behind.iter().map(|it| i64::from_le_bytes(*it)).collect::<Vec<_>>(), [7, 100, 0]);
+        let last = words(&messages[5].data);
+        assert_eq!(i64::from_le_bytes(last[last.len() - 1]), -1, "its process data was dropped");
+        let numbers: Vec<f64> = words(&messages[1].data).into_iter().map(f64::from_le_bytes).collect();
+        assert!(numbers[1].is_nan() && numbers[2].is_nan());
+        assert_eq!([numbers[0], numbers[3], numbers[4], numbers[5]], [0.5, 1.0, 2.0, 3.0]);
+        let pressure = &messages[2];
+        assert_eq!(pressure.channel.metadata["unit"], "bar");
+        assert_eq!(f64::from_le_bytes(words(&pressure.data)[0]), 2.5);
+        let schema = messages[1].channel.schema.as_ref().unwrap();
+        assert_eq!((schema.name.as_str(), schema.encoding.as_str()), ("onbeat/msg/Axis", "ros2msg"));
+        assert!(schema.data.starts_with(b"float64 position  # rad\n"));
+
+        let summary = mcap::Summary::read(&file).unwrap().unwrap();
+        assert_eq!((summary.stats.unwrap().message_count, summary.metadata_indexes.len()), (6, 2));
+    }
+
+    #[test]
+    fn what_is_no_cycle_and_a_full_disk_are_errors() {
+        let columns = vec!["latency_ns".to_owned()];
+        let other = Header { what: "wakeup".to_owned(), columns, facts: Facts::new() };
+        let error = McapWriter::begin(Vec::new(), &other).err().unwrap().to_string();
+        assert_eq!(error, "found no column `release_ns`, expected a recording of a cycle");
+        let mut disk = [0_u8; 4096];
+        let mut writer = McapWriter::begin(&mut disk[..], &header()).unwrap();
+        (0..100).for_each(|number| writer.row_with(&row(number * 100), vec![None; 8]).unwrap());
+        assert_eq!(writer.finish(&Facts::new()).unwrap_err().kind(), io::ErrorKind::WriteZero);
+        let mut writer = McapWriter::begin(Vec::new(), &header()).unwrap();
+        assert!(
+            writer.row_with(&[1, 2], []).unwrap_err().to_string().contains("2 whole numbers, expected 15")
+        );
+    }
+}
