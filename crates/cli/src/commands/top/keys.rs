@@ -80,9 +80,13 @@ const MOST_BYTES: usize = 4096;
 /// Changes the view as the key says; the page that scrolls has so many rows.
 pub(super) fn press(view: &mut View, key: Key, rows: usize) -> Pressed {
     match key {
+        Key::Char('h' | '?') => view.help = !view.help,
+        Key::Esc if view.help => view.help = false,
         Key::Ctrl('c') | Key::Char('q') | Key::Esc => return Pressed::Quit,
         Key::Char('p' | ' ') => view.paused = !view.paused,
-        Key::Char('\t') | Key::Left | Key::Right => view.turn(),
+        Key::Char('\t') => view.turn(),
+        Key::Left => view.move_across(-ACROSS),
+        Key::Right => view.move_across(ACROSS),
         Key::Up | Key::Char('k') => view.scroll(-1, rows),
         Key::Down | Key::Char('j') => view.scroll(1, rows),
         Key::PageUp => view.scroll(-PAGE, rows),
@@ -93,6 +97,9 @@ pub(super) fn press(view: &mut View, key: Key, rows: usize) -> Pressed {
     }
     Pressed::Nothing
 }
+
+/// Columns of a key to the side.
+const ACROSS: i16 = 16;
 
 /// About what a small terminal shows at once.
 const PAGE: isize = 8;
@@ -122,11 +129,16 @@ mod tests {
         assert_eq!(press(Key::PageDown).1.scroll, 58);
         assert_eq!(press(Key::PageUp).1.scroll, 50);
         let turned = press(Key::Char('\t')).1;
-        assert_eq!((turned.page, turned.scroll), (Page::Signals, 0));
+        assert_eq!((turned.page, turned.scroll), (Page::Curves, 0));
+        let pages = [(); 3].map(|()| press(Key::Char('\t')).1.page);
+        assert_eq!(pages, [Page::Signals, Page::Details, Page::Axes]);
         assert_eq!(
-            [press(Key::Char('\t')).1.page, press(Key::Char('\t')).1.page],
-            [Page::Details, Page::Axes]
+            [press(Key::Right).1.across, press(Key::Left).1.across, press(Key::Left).1.across],
+            [16, 0, 0]
         );
+        assert!(press(Key::Char('?')).1.help);
+        assert_eq!((press(Key::Esc).0, press(Key::Char('h')).1.help), (Pressed::Nothing, true));
+        assert!(!press(Key::Char('h')).1.help);
         assert!(press(Key::Char('p')).1.paused && !press(Key::Char('p')).1.paused);
         assert_eq!(press(Key::Char('x')).0, Pressed::Nothing);
         assert_eq!(press(Key::Char('q')).0, Pressed::Quit);

@@ -36,8 +36,8 @@ use crate::output;
 use crate::stop::Stop;
 use crate::words::{USUAL_COLUMNS, columns};
 
-/// Reads the cycle's state as any program may, without root: the cycle cannot notice it. Keys: q quit, arrows and page
-/// keys scroll, tab axes, signals, or tasks and channels, p pause.
+/// Reads the cycle's state as any program may, without root: the cycle cannot notice it. Keys: q quit, h help, arrows and page
+/// keys scroll, tab the next page, p pause.
 #[derive(Args, Debug)]
 pub(crate) struct Top {
     /// Name of the cycle, or path of its socket; without it the one that runs
@@ -141,8 +141,9 @@ impl Top {
         let mut view = View::default();
         let mut looked_for_next = Instant::now();
         while !stop.is_requested() {
-            if !view.paused {
-                source.look(&mut picture)?;
+            match view.paused {
+                true => source.look_at_its_end(&mut picture),
+                false => source.look(&mut picture)?,
             }
             terminal.draw(|frame| frame.render_widget(screen(&picture, view), frame.area()))?;
             let (next, size) = (Instant::now() + self.every, terminal.size()?);

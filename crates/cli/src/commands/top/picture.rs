@@ -38,6 +38,8 @@ impl Picture {
     pub(super) fn take(&mut self, state: State, read_ns: u64) {
         if state.cycle != self.state.cycle {
             self.history.take(&state.timing);
+            let moved = (0..state.axes.len()).map(|axis| self.moved(axis, &state)).collect();
+            self.history.take_axes(moved);
         }
         self.state = state;
         self.read_ns = read_ns;
@@ -52,6 +54,21 @@ impl Picture {
     pub(super) fn effort(&self, axis: usize) -> Option<f64> {
         let measures = self.description.axes.get(axis).is_none_or(|it| it.measures_effort);
         self.state.axes.get(axis).map(|it| it.effort).filter(|_| measures)
+    }
+
+    /// Quantity that an axis is moved by, as its mode says: position, velocity or torque.
+    fn moved(&self, axis: usize, state: &State) -> f64 {
+        let Some(it) = state.axes.get(axis).filter(|it| it.fresh) else { return f64::NAN };
+        match self.mode(axis) {
+            CyclicMode::Position => it.position,
+            CyclicMode::Velocity => it.velocity,
+            CyclicMode::Torque => it.effort,
+        }
+    }
+
+    /// Mode of an axis.
+    pub(super) fn mode(&self, axis: usize) -> CyclicMode {
+        self.description.axes.get(axis).map_or(CyclicMode::Position, |axis| axis.mode)
     }
 
     /// Set-point the axis was sent, and its distance from that, where it is known: in the unit of its mode.
@@ -78,24 +95,38 @@ pub(super) struct History {
     pub(super) wakeup_latency: VecDeque<u64>,
     pub(super) period_jitter: VecDeque<u64>,
     pub(super) execution: VecDeque<u64>,
+    /// What moves each axis, NaN where nothing was heard.
+    pub(super) axes: Vec<VecDeque<f64>>,
 }
 
 impl History {
     fn take(&mut self, timing: &Timing) {
-        let one = |all: &mut VecDeque<u64>, spread: &Spread| {
-            if all.len() == SEEN {
-                all.pop_front();
-            }
-            all.push_back(spread.last_ns);
-        };
+        let one = |all: &mut VecDeque<u64>, spread: &Spread| push(all, spread.last_ns);
         one(&mut self.wakeup_latency, &timing.wakeup_latency);
         one(&mut self.period_jitter, &timing.period_jitter);
         one(&mut self.execution, &timing.execution);
     }
 }
 
+impl History {
+    fn take_axes(&mut self, values: Vec<f64>) {
+        self.axes.resize(values.len(), VecDeque::new());
+        self.axes.iter_mut().zip(values).for_each(|(all, value)| push(all, value));
+    }
+}
+
+fn push<T>(all: &mut VecDeque<T>, value: T) {
+    if all.len() == SEEN {
+        all.pop_front();
+    }
+    all.push_back(value);
+}
+
 /// As many as a wide terminal has columns.
 const SEEN: usize = 256;
+
+/// Columns that can be left of the screen.
+pub(super) const MOST_ACROSS: u16 = 400;
 
 /// A person's choice of the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +134,11 @@ pub(super) struct View {
     pub(super) page: Page,
     /// First row of the page that is shown.
     pub(super) scroll: usize,
+    /// Columns that are left of the screen.
+    pub(super) across: u16,
     pub(super) paused: bool,
+    /// The keys are explained.
+    pub(super) help: bool,
 }
 
 /// Contents below the header where not all finds room.
@@ -111,6 +146,8 @@ pub(super) struct View {
 pub(super) enum Page {
     #[default]
     Axes,
+    /// What moves the axes, over the last pictures.
+    Curves,
     /// Process data by name.
     Signals,
     /// Tasks, channels, warnings: what the run's watch tells.
@@ -121,11 +158,17 @@ impl View {
     /// The next page, from its top.
     pub(super) fn turn(&mut self) {
         self.page = match self.page {
-            Page::Axes => Page::Signals,
+            Page::Axes => Page::Curves,
+            Page::Curves => Page::Signals,
             Page::Signals => Page::Details,
             Page::Details => Page::Axes,
         };
-        self.scroll = 0;
+        (self.scroll, self.across) = (0, 0);
+    }
+
+    /// Columns to the right, or to the left.
+    pub(super) fn move_across(&mut self, by: i16) {
+        self.across = self.across.saturating_add_signed(by).min(MOST_ACROSS);
     }
 
     /// Rows further down, or up, within `rows` rows.

@@ -102,14 +102,7 @@ impl Source {
 
     /// Takes what is newest into the picture. After the end the last state stays.
     pub(super) fn look(&mut self, picture: &mut Picture) -> Result<(), Failure> {
-        let now = Instant::now();
-        if self.ended.is_none() && self.ipc.has_ended() {
-            self.ended = Some(now);
-        }
-        let heartbeat = self.reader.heartbeat();
-        if heartbeat != self.heartbeat {
-            (self.heartbeat, self.beating) = (heartbeat, now);
-        }
+        self.look_at_its_end(picture);
         // Otherwise looked at again soon.
         if let Ok(state) = self.reader.read() {
             picture.take(state, now_ns());
@@ -118,6 +111,19 @@ impl Source {
             // What cannot be read is shown as it is.
             let value = serde_json::from_str(&document).unwrap_or(serde_json::Value::String(document));
             picture.diagnostics = Some(value);
+        }
+        Ok(())
+    }
+
+    /// Looks whether it goes on; all else stays in the picture.
+    pub(super) fn look_at_its_end(&mut self, picture: &mut Picture) {
+        let now = Instant::now();
+        if self.ended.is_none() && self.ipc.has_ended() {
+            self.ended = Some(now);
+        }
+        let heartbeat = self.reader.heartbeat();
+        if heartbeat != self.heartbeat {
+            (self.heartbeat, self.beating) = (heartbeat, now);
         }
         let still = now.duration_since(self.beating);
         picture.standing = match self.ended {
@@ -128,7 +134,6 @@ impl Source {
             None if still > STILL => Standing::Still(still),
             None => Standing::Live,
         };
-        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table, Widget};
 
 use super::super::picture::Picture;
-use super::{faint, first, range, titled};
+use super::{faint, first, length, range, titled};
 
 /// Lines all of them take.
 pub(super) fn rows(picture: &Picture) -> usize {
@@ -26,62 +26,139 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
         range(from, room, all)
     );
     let inner = titled(title, area, buffer);
+    let columns = Columns::of(picture, area.width);
     let heads = ["", "mode", "state", "position", "velocity", "torque", "target", "error", "stopped"];
     let heads = heads.into_iter().enumerate().map(|(place, head)| {
         let side = if (3..8).contains(&place) { Alignment::Right } else { Alignment::Left };
         Cell::from(Text::from(head).alignment(side))
     });
     let shown = (from..all).take(room).filter_map(|axis| Some((axis, picture.state.axes.get(axis)?)));
-    let table = Table::new(shown.map(|(axis, it)| row(picture, axis, it)), widths(picture, area.width))
-        .header(Row::new(heads).style(faint()))
+    let rows = shown
+        .map(|(axis, it)| Row::new(columns.chosen(cells(picture, axis, it, columns))).style(style(it)));
+    let table = Table::new(rows, columns.widths())
+        .header(Row::new(columns.chosen(heads)).style(faint()))
         .column_spacing(1);
     table.render(inner, buffer);
 }
 
-/// At 80 columns the longest names and states are cut, and modes are left out; a wider terminal shows all.
-fn widths(picture: &Picture, width: u16) -> [Constraint; 9] {
-    let longest = picture.description.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0);
-    let name = if width >= WIDE { longest.min(usize::from(24 + width - WIDE)) } else { longest.min(8) };
-    let (mode, state) = if width >= WIDE { (4, 22) } else { (0, 18) };
-    [
-        Constraint::Length(name.max(4) as u16),
-        Constraint::Length(mode),
-        Constraint::Length(state),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Length(7),
-        Constraint::Min(0),
-    ]
+/// Columns that a terminal has room for.
+#[derive(Clone, Copy)]
+struct Columns {
+    kind: Room,
+    name: u16,
 }
 
-fn row<'a>(picture: &'a Picture, axis: usize, it: &Axis) -> Row<'a> {
+/// Room of a terminal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Modes, states and reasons are shown in full.
+    Wide,
+    /// States are a word.
+    Usual,
+    /// So they are, and of the numbers there is the position.
+    Small,
+}
+
+impl Columns {
+    fn of(picture: &Picture, width: u16) -> Self {
+        let count = |text: &str| length(text.chars().count());
+        let longest = picture.description.axes.iter().map(|axis| count(&axis.name)).max().unwrap_or(0);
+        let kind = match width {
+            WIDE.. => Room::Wide,
+            USUAL.. => Room::Usual,
+            _ => Room::Small,
+        };
+        let others: u16 = Self { kind, name: 0 }.lengths().iter().map(|length| length + 1).sum();
+        let with = |axis| words::stopped_with(axis, &picture.description);
+        let reason = picture.state.axes.iter().map(|axis| count(&stopped(axis, with(axis)))).max();
+        // A reason is not cut for a name that is the longer one.
+        let reason = reason.unwrap_or(0).max(count("stopped")).min(LONGEST_REASON);
+        let room = (width + 1).saturating_sub(others + reason + 1);
+        Self { kind, name: longest.min(room).max(4) }
+    }
+
+    /// Width of each column but the last.
+    fn lengths(self) -> Vec<u16> {
+        let (name, state) = (self.name, if self.kind == Room::Wide { 22 } else { 9 });
+        match self.kind {
+            Room::Wide => vec![name, 4, state, 8, 8, 7, 8, 7],
+            Room::Usual => vec![name, state, 8, 8, 7, 8, 7],
+            Room::Small => vec![name, state, 8],
+        }
+    }
+
+    fn widths(self) -> Vec<Constraint> {
+        self.lengths().into_iter().map(Constraint::Length).chain([Constraint::Min(0)]).collect()
+    }
+
+    /// Those of all cells of a row that are shown.
+    fn chosen<T>(self, all: impl IntoIterator<Item = T>) -> Vec<T> {
+        let shown = |place: usize| match self.kind {
+            Room::Wide => true,
+            Room::Usual => place != 1,
+            Room::Small => [0, 2, 3, 8].contains(&place),
+        };
+        all.into_iter().enumerate().filter(|(place, _)| shown(*place)).map(|(_, cell)| cell).collect()
+    }
+}
+
+fn style(it: &Axis) -> Style {
+    let fault = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
+    match (it.stop, it.fresh) {
+        _ if fault => Style::new().fg(Color::Red),
+        (0, true) => Style::new(),
+        (0, false) => faint(),
+        _ => Style::new().fg(Color::Yellow),
+    }
+}
+
+fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> [Cell<'a>; 9] {
     let mode = picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
     let (target, error) = picture
         .target_and_error(axis)
         .map_or_else(<(String, String)>::default, |(target, error)| (number(target), known(error)));
     let text = |text: String| Cell::from(text);
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
-    let fault = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
-    let style = match (it.stop, it.fresh) {
-        _ if fault => Style::new().fg(Color::Red),
-        (0, true) => Style::new(),
-        (0, false) => faint(),
-        _ => Style::new().fg(Color::Yellow),
+    let state = match DriveState::from_code(it.drive_state) {
+        Some(state) if columns.kind != Room::Wide => in_a_word(state).to_owned(),
+        _ => words::drive_state(it.drive_state).into_owned(),
     };
-    Row::new([
-        text(picture.axis_name(axis).to_owned()),
+    [
+        text(shortened(picture.axis_name(axis), usize::from(columns.name))),
         text(mode.to_owned()),
-        text(words::drive_state(it.drive_state).into_owned()),
+        text(state),
         right(number(it.position)),
         right(number(it.velocity)),
         right(known(picture.effort(axis))),
         right(target),
         right(error),
         text(stopped(it, words::stopped_with(it, &picture.description))),
-    ])
-    .style(style)
+    ]
+}
+
+/// The state of a drive where there is no room for its name.
+fn in_a_word(state: DriveState) -> &'static str {
+    match state {
+        DriveState::NotReadyToSwitchOn => "not ready",
+        DriveState::SwitchOnDisabled => "disabled",
+        DriveState::ReadyToSwitchOn => "ready",
+        DriveState::SwitchedOn => "on",
+        DriveState::OperationEnabled => "enabled",
+        DriveState::QuickStopActive => "quickstop",
+        DriveState::FaultReactionActive => "faulting",
+        DriveState::Fault => "fault",
+    }
+}
+
+/// A name that is too long, without its middle: what tells names apart is mostly at their ends.
+pub(super) fn shortened(name: &str, room: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= room || room == 0 {
+        return name.to_owned();
+    }
+    let end = (room - 1).div_ceil(2);
+    let begin = room - 1 - end;
+    letters[..begin].iter().chain(&['\u{2026}']).chain(&letters[letters.len() - end..]).collect()
 }
 
 /// Reason of its stop, the word that tells most first, for the last column is cut.
@@ -92,12 +169,12 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         Some(StopReason::Stale) => "stale command",
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",
-        Some(StopReason::Step) => "step of the set-point",
+        Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
-        Some(StopReason::Fault) => "fault of the drive",
+        Some(StopReason::Fault) => "drive fault",
         Some(StopReason::NotFinite) => "not a number",
         Some(StopReason::HomingError) => "homing error",
-        Some(StopReason::HomingTimedOut) => "homing took too long",
+        Some(StopReason::HomingTimedOut) => "homing timeout",
         Some(StopReason::Outage) => "outage",
         Some(StopReason::Interlock) => "stop signal",
         Some(StopReason::NotPermitted) => "no permission",
@@ -117,7 +194,7 @@ fn known(value: Option<f64>) -> String {
 }
 
 /// Seven letters at most, with as many decimals as there is room for.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
@@ -139,9 +216,23 @@ fn number(value: f64) -> String {
 /// Columns from which names, states and reasons are shown in full.
 const WIDE: u16 = 110;
 
+/// Columns from which all numbers are.
+const USUAL: u16 = 72;
+
+/// Letters of the reasons that are not cut.
+const LONGEST_REASON: u16 = 15;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shortened("left-leg-hip-yaw", 16), "left-leg-hip-yaw");
+        assert_eq!(shortened("left-leg-hip-yaw", 10), "left\u{2026}p-yaw");
+        assert_eq!(shortened("left-leg-hip-yaw", 1), "\u{2026}");
+        assert_ne!(shortened("left-leg-hip-yaw", 9), shortened("left-leg-hip-roll", 9));
+    }
 
     #[test]
     fn numbers_find_room_and_zero_has_no_sign() {

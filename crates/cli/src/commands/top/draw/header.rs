@@ -25,10 +25,17 @@ pub(super) fn height(picture: &Picture) -> u16 {
     9 + optional.map(u16::from).iter().sum::<u16>()
 }
 
-/// Draws it.
+/// Lines of the short one.
+pub(super) const SHORT: u16 = 2;
+
+/// Draws it; in a few lines where it finds no more room.
 pub(super) fn render(picture: &Picture, paused: bool, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![title(picture, paused)];
     lines.extend(bus(picture));
+    if area.height < height(picture) {
+        lines.truncate(usize::from(SHORT));
+        return Paragraph::new(lines).render(area, buffer);
+    }
     lines.extend(clock(picture));
     let [above, times, below] = Layout::vertical([
         Constraint::Length(lines.len() as u16),
@@ -50,7 +57,7 @@ fn title(picture: &Picture, paused: bool) -> Line<'static> {
     let it = &picture.description;
     let period = it.period_ns as f64 / 1e6;
     let standing = match &picture.standing {
-        _ if paused => Span::styled("paused", Style::new().fg(Color::Yellow)),
+        Standing::Live if paused => Span::styled("paused", Style::new().fg(Color::Yellow)),
         Standing::Live => Span::styled("live", Style::new().fg(Color::Green)),
         Standing::Still(since) => {
             Span::styled(format!("no cycle for {}", span(*since)), Style::new().fg(Color::Yellow))
@@ -206,12 +213,12 @@ fn control(picture: &Picture) -> Line<'static> {
 }
 
 fn base(picture: &Picture) -> Option<Line<'static>> {
-    let kind = picture.description.base.as_ref()?.kind.name();
+    picture.description.base.as_ref()?;
     let ([x, y, yaw], [ahead, left, turn]) = (picture.state.base.pose, picture.state.base.twist);
     Some(row(
         "base",
         Span::raw(format!(
-            "x {x:.3} m  y {y:.3} m  yaw {yaw:.3} rad   {ahead:.2}, {left:.2} m/s  {turn:.2} rad/s   {kind}"
+            "x {x:.3} m  y {y:.3} m  yaw {yaw:.3} rad   {ahead:.2}, {left:.2} m/s  {turn:.2} rad/s"
         )),
     ))
 }

@@ -1,6 +1,7 @@
 //! A picture on a screen of any size: the header, then axes and details as far as they find room.
 
 mod axes;
+mod curves;
 mod details;
 mod header;
 mod signals;
@@ -9,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
-use ratatui::widgets::{Block, Borders, Paragraph, Widget};
+use ratatui::widgets::{Block, Borders, Paragraph, Widget, Wrap};
 
 use super::picture::{Page, Picture, View};
 use crate::words::USUAL_COLUMNS;
@@ -25,14 +26,45 @@ pub(super) struct Screen<'a> {
 
 impl Widget for Screen<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
+        if self.keys && (area.width < LEAST.0 || area.height < LEAST.1) {
+            let words =
+                format!("{} x {}: too small, expected {} x {}", area.width, area.height, LEAST.0, LEAST.1);
+            return Paragraph::new(words).wrap(Wrap { trim: true }).render(area, buffer);
+        }
         let keys = u16::from(self.keys);
+        let head = header::height(self.picture);
+        let is_low = area.height < head + LEAST_BODY + keys;
         let [head, body, foot] = Layout::vertical([
-            Constraint::Length(header::height(self.picture)),
+            Constraint::Length(if is_low { header::SHORT } else { head }),
             Constraint::Min(0),
             Constraint::Length(keys),
         ])
         .areas(area);
         header::render(self.picture, self.view.paused, head, buffer);
+        let wide = Rect { width: body.width.saturating_add(self.view.across), ..body };
+        if self.view.help {
+            Paragraph::new(HELP).render(body, buffer);
+        } else if wide == body {
+            self.render_body(body, buffer);
+        } else {
+            // What is left of the screen is drawn, too.
+            let mut all = Buffer::empty(wide);
+            self.render_body(wide, &mut all);
+            for place in body.positions() {
+                let from = (place.x + self.view.across, place.y);
+                if let (Some(to), Some(from)) = (buffer.cell_mut(place), all.cell(from)) {
+                    *to = from.clone();
+                }
+            }
+        }
+        let keys = if area.width < USUAL_COLUMNS as u16 { FEW_KEYS } else { KEYS };
+        Paragraph::new(keys).style(faint()).render(foot, buffer);
+    }
+}
+
+impl Screen<'_> {
+    /// Draws what is below the header.
+    fn render_body(&self, body: Rect, buffer: &mut Buffer) {
         let (axes, details) = (axes::rows(self.picture) + 2, details::rows(self.picture) + 1);
         let signals = self.signal_lines();
         if usize::from(body.height) >= axes + signals + details {
@@ -40,7 +72,10 @@ impl Widget for Screen<'_> {
             let [upper, middle, lower] =
                 Layout::vertical([lengths[0], lengths[1], Constraint::Min(0)]).areas(body);
             let scrolled = |page| if self.view.page == page { self.view.scroll } else { 0 };
-            axes::render(self.picture, scrolled(Page::Axes), upper, buffer);
+            match self.view.page {
+                Page::Curves => curves::render(self.picture, self.view.scroll, upper, buffer),
+                _ => axes::render(self.picture, scrolled(Page::Axes), upper, buffer),
+            }
             if signals > 0 {
                 signals::render(self.picture, scrolled(Page::Signals), middle, buffer);
             }
@@ -48,15 +83,13 @@ impl Widget for Screen<'_> {
         } else {
             match self.view.page {
                 Page::Axes => axes::render(self.picture, self.view.scroll, body, buffer),
+                Page::Curves => curves::render(self.picture, self.view.scroll, body, buffer),
                 Page::Signals => signals::render(self.picture, self.view.scroll, body, buffer),
                 Page::Details => details::render(self.picture, self.view.scroll, body, buffer),
             }
         }
-        Paragraph::new(KEYS).style(faint()).render(foot, buffer);
     }
-}
 
-impl Screen<'_> {
     /// Lines that show everything.
     pub(super) fn height(&self) -> u16 {
         let body = axes::rows(self.picture) + 2 + self.signal_lines() + details::rows(self.picture) + 1;
@@ -74,7 +107,7 @@ impl Screen<'_> {
     /// Rows of the page that scrolls.
     pub(super) fn rows(&self) -> usize {
         match self.view.page {
-            Page::Axes => axes::rows(self.picture),
+            Page::Axes | Page::Curves => axes::rows(self.picture),
             Page::Signals => signals::rows(self.picture),
             Page::Details => details::rows(self.picture),
         }
@@ -154,7 +187,29 @@ fn length(rows: usize) -> u16 {
 /// Letters of a line beyond which it is cut in any case.
 const LONGEST: u16 = 8_000;
 
-const KEYS: &str = " q quit   arrows, page keys scroll   tab signals, tasks, channels   p pause";
+/// Columns and lines below which nothing is drawn.
+const LEAST: (u16, u16) = (40, 6);
+
+/// Lines that axes, signals or details have at least; the header gives way to them.
+const LEAST_BODY: u16 = 6;
+
+const KEYS: &str = " q quit   h help   arrows, page keys scroll   tab next page   p pause";
+
+const FEW_KEYS: &str = " q quit  h help  tab next page  p pause";
+
+const HELP: &str = "
+ q, Esc, Ctrl-C   end
+ up, down, page up, page down, home, end   scroll
+ left, right      what is beside the screen
+ tab              axes; curves of axes; signals; tasks, channels, warnings
+ p, space         pause: the picture stays, the cycle goes on
+ h, ?             this help
+
+ target, error    in the unit of the axis' mode: rad, rad/s, N m
+ yellow, red      stopped by supervision, drive in fault; faint: nothing heard
+ lost, rejected   no reply in time, as after a standstill of the machine;
+                  replies that came when they were of no use any more
+";
 
 #[cfg(test)]
 mod tests;

@@ -201,6 +201,70 @@ fn fifty_nine_axes_scroll_to_the_last() {
     assert_eq!(bottom.matches("Operation enabled").count(), top.matches("Operation enabled").count());
 }
 
+// feature(ipc): `onbeat top` on small terminals: names told apart, axes first, what is beside the screen, help, curves of axes
+#[test]
+fn names_are_told_apart_and_reasons_are_not_cut_at_80_columns() {
+    let mut picture = humanoid();
+    for (number, axis) in picture.description.axes.iter_mut().enumerate() {
+        axis.name = format!("left-arm-shoulder-{number}");
+    }
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains("left-arm-shoulder-1 enabled"), "{found}");
+    picture.state.axes[1].stop = StopReason::FollowingError as u8;
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains("left-\u{2026}der-1") && found.contains("left-\u{2026}der-2"), "{found}");
+    assert!(found.contains("following error"), "{found}");
+}
+
+#[test]
+fn a_low_terminal_shows_axes_and_one_that_is_too_small_says_so() {
+    let found = shown(&base(), View::default(), 50, 12);
+    for part in [
+        "m4k",
+        "Op, all inputs",
+        "left",
+        "enabled",
+        "head-of\u{2026}e-robot quickstop   -0.500 following error",
+        "h help",
+    ] {
+        assert!(found.contains(part), "{part} in\n{found}");
+    }
+    let found = shown(&base(), View::default(), 20, 5);
+    assert_eq!(found.trim_end(), "20 x 5: too small,\nexpected 40 x 6");
+}
+
+#[test]
+fn help_is_shown_and_what_is_beside_the_screen_is_reached() {
+    let found = shown(&base(), View { help: true, ..View::default() }, 80, 24);
+    assert!(found.contains("what is beside the screen") && !found.contains("head-of"), "{found}");
+    let mut view = View { page: Page::Details, ..View::default() };
+    assert!(!shown(&base(), view, 80, 24).contains("opened"));
+    view.move_across(32);
+    assert!(shown(&base(), view, 80, 24).contains("opened"));
+}
+
+#[test]
+fn curves_of_axes_go_from_their_lowest_to_their_highest() {
+    let mut picture = base();
+    picture.history.axes = vec![[0.0, 1.0, f64::NAN, 2.0].into(), [3.0; 2].into(), [].into()];
+    let found = shown(&picture, View { page: Page::Curves, ..View::default() }, 80, 24);
+    assert!(
+        found.contains("left              velocity    0.000    2.000 \u{2581}\u{2585} \u{2588}"),
+        "{found}"
+    );
+    assert!(found.contains("head-of-the-robot position        -        -"), "{found}");
+}
+
+/// Who has paused learns of the end.
+#[test]
+fn a_paused_picture_says_so_and_that_its_cycle_has_ended() {
+    let mut picture = base();
+    let paused = View { paused: true, ..View::default() };
+    assert!(shown(&picture, paused, 80, 24).contains("  paused  "));
+    picture.standing = Standing::Ended("ended".into(), Duration::from_secs(3));
+    assert!(shown(&picture, paused, 80, 24).contains("ended (3.0 s ago)"));
+}
+
 #[test]
 fn a_cycle_that_ended_says_so_and_keeps_its_last_picture() {
     let mut picture = base();
@@ -283,8 +347,11 @@ fn trajectories_and_codes_of_a_newer_run_are_shown() {
 fn any_size_and_an_empty_picture_are_drawn() {
     for picture in [base(), humanoid(), Picture::default()] {
         for (width, height) in [(1, 1), (10, 3), (79, 12), (300, 100), (5, 60)] {
-            for page in [Page::Axes, Page::Signals, Page::Details] {
-                shown(&picture, View { page, scroll: 70, paused: true }, width, height);
+            for page in [Page::Axes, Page::Curves, Page::Signals, Page::Details] {
+                for (across, help) in [(0, false), (400, false), (0, true)] {
+                    let view = View { page, scroll: 70, across, paused: true, help };
+                    shown(&picture, view, width, height);
+                }
             }
         }
     }
