@@ -107,7 +107,7 @@ fn once_into_a_pipe_cuts_no_line_unless_columns_says_so() {
     let diagnostics = serde_json::json!({ "warnings": [warning] }).to_string();
     cycle.server().diagnostics(&diagnostics).expect("room");
     let ran = finished(cycle.top(&["--once"]));
-    for part in [warning.as_str(), "step of the set-point"] {
+    for part in [warning.as_str(), "set-point step"] {
         assert!(ran.stdout.contains(part), "{part} in\n{}", ran.stdout);
     }
     for (columns, width) in [("90", 90), ("1", 80)] {
@@ -182,7 +182,7 @@ fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
     let mut shown = command.spawn().expect("script");
     let mut keys = shown.stdin.take().expect("a pipe");
 
-    await_text(&typescript, "Operation", || cycle.step());
+    await_text(&typescript, "enabled", || cycle.step());
     drop(cycle.server.take());
     await_text(&typescript, "closed", || ());
     std::io::Write::write_all(&mut keys, b"q").expect("the terminal");
