@@ -136,7 +136,7 @@ fn timing(picture: &Picture, area: Rect, buffer: &mut Buffer) {
     let it = &picture.state.timing;
     let rows = Layout::vertical([Constraint::Length(1); 4]).split(area);
     let last = if it.overruns > 0 { format!(" (cycle {})", it.last_overrun) } else { String::new() };
-    let overruns = format!("overruns {}{last}  skipped {}", it.overruns, it.skipped);
+    let overruns = format!("skipped {}  overruns {}{last}", it.skipped, it.overruns);
     let style = if it.overruns > 0 { Style::new().fg(Color::Yellow) } else { faint() };
     let head = Line::from(vec![
         Span::styled(" timing, us ", bold()),
