@@ -73,6 +73,10 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, FileError> {
 /// Problems of a file that are told at once: more are not read.
 const MOST_PROBLEMS: usize = 20;
 
+/// JSON Schema (draft 2020-12) of robot files, for editors: their keys, types, ranges and choices. What [`RobotConfig::parse`] refuses besides - references,
+/// keys that exclude each other - is not in it.
+pub const SCHEMA: &str = include_str!("../robot.schema.json");
+
 /// Robot of those who name none: six servo axes.
 const BUILT_IN: &str = include_str!("../../../examples/six-axis.toml");
 

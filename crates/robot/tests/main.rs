@@ -15,6 +15,7 @@ mod motion_objects;
 mod oversampling;
 mod peripherals;
 mod problems;
+mod schema;
 mod sensors;
 mod signals;
 mod simulated_kinds;

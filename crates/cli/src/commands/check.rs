@@ -15,20 +15,25 @@ use crate::output;
 #[derive(Args, Debug)]
 pub(crate) struct Check {
     /// Robot file
-    #[arg(value_name = "ROBOT.toml")]
-    file: PathBuf,
+    #[arg(value_name = "ROBOT.toml", required_unless_present = "schema")]
+    file: Option<PathBuf>,
+
+    /// Print the JSON Schema of robot files instead, for an editor
+    #[arg(long, conflicts_with = "file")]
+    schema: bool,
 }
 
 impl Check {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let text = robot::read_text(&self.file, "a robot file in TOML")?;
-        let mut problems = RobotConfig::problems(&text, &self.file.display().to_string());
+        let Some(file) = &self.file else { return output::print(robot::SCHEMA.to_owned()) };
+        let text = robot::read_text(file, "a robot file in TOML")?;
+        let mut problems = RobotConfig::problems(&text, &file.display().to_string());
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.place);
             let sentences: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return Err(Failure::new(sentences.join("\n")));
         }
-        let robot = Robot::load(&self.file)?;
+        let robot = Robot::load(file)?;
         // What other files say, as a URDF, and what follows from all of it together.
         drop(robot.controllers()?);
         let config = robot.config();
