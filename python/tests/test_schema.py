@@ -28,7 +28,7 @@ def validator() -> Any:
     return Draft202012Validator(schema)
 
 
-# feature(robot-file): every example is valid by the JSON Schema, for a validator of others, and wrong ones are not
+# feature(program): every example is valid by the JSON Schema, for a validator of others, and wrong ones are not
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_valid(validator: Any, path: Path) -> None:
     errors = [f"{'/'.join(map(str, error.path))}: {error.message}" for error in validator.iter_errors(tomllib.loads(path.read_text()))]

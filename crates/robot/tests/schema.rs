@@ -39,13 +39,16 @@ fn example(all: &Value, it: &Value) -> Value {
     }
 }
 
+/// Makes a document around a value.
+type Place<'a> = &'a dyn Fn(Value) -> Value;
+
 /// Finds every table of the schema. `place` says how a document is made around a value that stands there.
 fn walk(
     all: &Value,
     it: &Value,
     path: &str,
-    place: &dyn Fn(Value) -> Value,
-    seen: &mut dyn FnMut(&str, &Value, &dyn Fn(Value) -> Value),
+    place: Place<'_>,
+    seen: &mut dyn FnMut(&str, &Value, Place<'_>),
 ) {
     let it = resolved(all, it);
     for one in it["anyOf"].as_array().into_iter().flatten() {
@@ -89,7 +92,7 @@ fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     names
 }
 
-// feature(robot-file): a JSON Schema for editors (`onbeat check --schema`), with every key and every word that the parser takes
+// feature(program): a JSON Schema for editors (`onbeat check --schema`), with every key and every word that the parser takes
 #[test]
 fn every_table_has_the_keys_that_the_parser_takes_and_no_other() {
     let all = schema();
