@@ -1,4 +1,5 @@
-//! A report as one self-contained HTML page: no script, no other file, no network.
+//! A report as one self-contained HTML page, without another file or the network. A script enlarges parts of plots; without it
+//! all is there to see.
 
 use std::fmt::Write as _;
 
@@ -45,7 +46,8 @@ impl Report {
                 Section::Map(plot) => write_picture(&mut page, Kind::Map, plot),
             }
         }
-        page.push_str("</body>\n</html>\n");
+        // Between tags of XML a script needs the section around it, which is a comment to it.
+        let _ = write!(page, "<script>//<![CDATA[\n{ZOOM}//]]></script>\n</body>\n</html>\n");
         page
     }
 }
@@ -104,6 +106,8 @@ pub(crate) fn printable(letter: char) -> char {
     if cannot || matches!(letter, '\u{FFFE}' | '\u{FFFF}') { '?' } else { letter }
 }
 
+const ZOOM: &str = include_str!("zoom.js");
+
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}\
 h1{font-size:1.6rem}.source{color:#666}.warning{background:#fff3cd;border-left:4px solid #e0a800;padding:.4rem .8rem}\
 .wide{overflow-x:auto}table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}\
@@ -111,4 +115,8 @@ caption{text-align:left;font-weight:600;padding-bottom:.3rem}th,td{padding:.15re
 th{text-align:left;font-weight:500}thead th{text-align:right;border-bottom:2px solid #999}\
 thead th:first-child{text-align:left}tbody td{text-align:right}.conditions td{text-align:left}\
 .paper{background:#eef4fb;font-style:italic}figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}\
-figcaption{color:#444}";
+figcaption{color:#444}figure svg{cursor:crosshair;touch-action:pan-y}figure svg polyline,figure svg line{vector-effect:non-scaling-stroke}\
+.readout{margin:0;color:#666;font-size:.85rem;font-variant-numeric:tabular-nums;min-height:1.3rem}.frame{fill:#0072b2;opacity:.15}\
+@media(prefers-color-scheme:dark){body{background:#16181c;color:#ddd}th,td{border-color:#444}.paper{background:#1f2a36}\
+.warning{background:#4a3b10}figcaption,.source,.readout{color:#aaa}figure svg{background:#fff;border-radius:4px}}\
+@media print{.readout{display:none}}";

@@ -43,7 +43,8 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
     let (Some(x), Some(y)) = (Range::of(all().map(|it| it.0)), Range::of(all().map(|it| it.1))) else {
         return Ok(None);
     };
-    let mut svg = String::new();
+    let (mut svg, scales);
+    svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let [x_title, y_title] = [&plot.x, &plot.y].map(|it| it.chars().map(printable).collect());
@@ -53,15 +54,25 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
         // Counts and shares always are.
         let log_y = may_y && (kind != Kind::Trace || y.is_wide());
         let (x, y) = if kind == Kind::Map { on_one_scale(x, y) } else { (x, y) };
+        let range = |it: Range, log| if log { it.logarithmic() } else { it.linear() };
+        let (x, y) = (range(x, log_x), range(y, log_y));
+        scales = [("x", x.clone(), log_x), ("y", y.clone(), log_y)].map(scale).concat();
         let drawn = match (log_x, log_y) {
-            (false, false) => parts.draw(x.linear(), y.linear()),
-            (false, true) => parts.draw(x.linear(), y.logarithmic().log_scale()),
-            (true, false) => parts.draw(x.logarithmic().log_scale(), y.linear()),
-            (true, true) => parts.draw(x.logarithmic().log_scale(), y.logarithmic().log_scale()),
+            (false, false) => parts.draw(x, y),
+            (false, true) => parts.draw(x, y.log_scale()),
+            (true, false) => parts.draw(x.log_scale(), y),
+            (true, true) => parts.draw(x.log_scale(), y.log_scale()),
         };
         drawn.map_err(|error| error.to_string())?;
     }
-    Ok(Some(svg))
+    let (width, height) = DRAWN;
+    let area = format!("<svg data-area=\"{} {MARGIN} {width} {height}\"{scales} ", MARGIN + Y_LABELS);
+    Ok(Some(svg.replacen("<svg ", &area, 1)))
+}
+
+/// What the script of a page is told of a scale: both ends, and 1 if it is logarithmic.
+fn scale((name, range, log): (&str, std::ops::Range<f64>, bool)) -> String {
+    format!(" data-{name}=\"{:e} {:e} {}\"", range.start, range.end, u8::from(log))
 }
 
 /// Points to be joined by straight lines, without those that have no place on the scales.
@@ -105,9 +116,9 @@ impl Parts<'_, '_> {
     {
         self.area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(self.area)
-            .margin(12)
-            .x_label_area_size(42)
-            .y_label_area_size(72)
+            .margin(MARGIN)
+            .x_label_area_size(X_LABELS)
+            .y_label_area_size(Y_LABELS)
             .build_cartesian_2d(x, y)?;
         chart
             .configure_mesh()
@@ -193,7 +204,7 @@ fn on_one_scale(x: Range, y: Range) -> (Range, Range) {
 /// Number at an axis: short, and exact enough to be read.
 fn label(value: f64) -> String {
     let size = value.abs();
-    if size == 0.0 {
+    if size < NOTHING {
         "0".to_owned()
     } else if (1e-3..1e6).contains(&size) {
         let text = format!("{value:.3}");
@@ -209,10 +220,18 @@ const NONE: f64 = 0.7;
 /// Span, as a factor, from which on the scale is logarithmic.
 const WIDE: f64 = 50.0;
 
+/// Size of a value that is rounding and nothing else.
+const NOTHING: f64 = 1e-12;
+
 const SIZE: (u32, u32) = (960, 420);
 
+const MARGIN: u32 = 12;
+const X_LABELS: u32 = 42;
+const Y_LABELS: u32 = 72;
+
 /// Size without margins and labels.
-const DRAWN: (f64, f64) = (864.0, 354.0);
+const DRAWN: (f64, f64) =
+    ((SIZE.0 - 2 * MARGIN - Y_LABELS) as f64, (SIZE.1 - 2 * MARGIN - X_LABELS) as f64);
 
 /// Colours that remain distinct with any colour vision (Okabe and Ito), then darker ones.
 const COLORS: [RGBColor; 10] = [

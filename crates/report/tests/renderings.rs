@@ -85,9 +85,12 @@ fn as_one_page_that_is_well_formed_and_holds_every_plot() {
             "{text}"
         );
     }
-    // No external resource, no script.
+    // No external resource.
     let names_only = "http://www.w3.org/2000/svg";
-    assert!(!page.replace(names_only, "").contains("http") && !page.contains("<script"));
+    assert!(!page.replace(names_only, "").contains("http") && !page.contains("src="));
+    let plot = document.descendants().find(|it| it.tag_name().name() == "svg").unwrap();
+    assert_eq!(plot.attribute("data-area"), Some("84 12 864 354"));
+    assert!(plot.attribute("data-x").is_some_and(|scale| scale.split(' ').count() == 3));
 }
 
 #[test]
