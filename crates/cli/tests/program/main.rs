@@ -15,6 +15,7 @@ mod doctor;
 mod exit_codes;
 mod explain;
 mod faults;
+mod first_terminal;
 mod flight;
 mod hold;
 mod homing;
