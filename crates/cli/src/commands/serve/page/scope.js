@@ -42,7 +42,8 @@ class Scope {
   attach(channels, axes) {
     this.channels = channels.map(([name, unit], id) => ({ id, name, unit }));
     const known = new Set(this.channels.map((it) => it.name));
-    let wanted = remembered("channels", []).filter((name) => known.has(name));
+    let wanted = linked([...known]);
+    if (!wanted.length) wanted = remembered("channels", []).filter((name) => known.has(name));
     if (!wanted.length) {
       const few = axes.slice(0, 3).map((it) => it.name);
       wanted = [...few.map((name) => `${name} position`), `${few[0]} following error`].filter((name) => known.has(name));
@@ -319,6 +320,16 @@ class Scope {
     tip.style.left = `${Math.min(event.offsetX + 12, Math.max(0, $("plot").clientWidth - 240))}px`;
     tip.style.top = `${event.offsetY + 16}px`;
   }
+}
+
+/** Channels that the page's address asks for: `#channels=axis-1 position,*velocity`, where * stands for anything. */
+function linked(names) {
+  const asked = new URLSearchParams(location.hash.slice(1)).get("channels");
+  const fits = (pattern) => {
+    const parts = pattern.trim().split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    return new RegExp(`^${parts.join(".*")}$`);
+  };
+  return (asked ? asked.split(",") : []).flatMap((pattern) => names.filter((name) => fits(pattern).test(name)));
 }
 
 /** The dialog in which channels are chosen. */
