@@ -104,3 +104,36 @@ fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
     page.until("scope.chosen.includes('axis-2 position') && scope.store.newest > 0");
     assert!(page.complaints.is_empty(), "{:?}", page.complaints);
 }
+
+// feature(program): late cycles stand with their causes on the scope's axis in the page of `serve`, where the run explains them; 64 channels of the humanoid are drawn
+#[test]
+fn late_cycles_and_their_causes_are_marked_beside_sixty_four_curves_of_the_humanoid() {
+    let Some(mut page) = Page::open("serve-humanoid") else { return };
+    let _shared = shared();
+    let file = "examples/humanoid-59.toml";
+    // Every cycle is late by a nanosecond.
+    let _run = robot("serve-humanoid", &[file, "--period", "4ms", "--explain", "--late-above", "1ns"]);
+    let served = Served::start(&["--ipc", "serve-humanoid"]);
+    page.screen(1280, 800, false);
+    page.goto(&format!("http://{}/#channels=*%20position", served.address));
+    page.until("$('standing').textContent === 'Op'");
+    page.until("scope.chosen.length === 64 && scope.chosen.every((it) => it.endsWith(' position'))");
+    page.until("scope.store.length > 200");
+    page.value("$('tab-timing').click()");
+    page.until(
+        "scope.marks.some((it) => it.late && /^cycle [\\d ]+ (started|ended) .* late: ./.test(it.text))",
+    );
+    page.until("$('timing').textContent.includes('cycles were late by more than 0.0 us')");
+    // Each stands where its own cycle is on the axis of the curves.
+    let off = "(() => { const { store, marks } = scope; const all = marks.filter((it) => it.late).flatMap((it) => { \
+               const cycle = +/^cycle ([\\d ]+)/.exec(it.text)[1].replaceAll(' ', ''), row = store.cycle.subarray(0, store.length).indexOf(cycle); \
+               return row < 0 ? [] : [Math.abs(store.time[row] - it.time)] }); return all.length ? Math.max(...all) : null })()";
+    page.until(&format!("{off} !== null"));
+    assert!(page.value(off).as_f64().expect("a time") < 1e-6);
+    page.screenshot(&picture("serve-1280-humanoid.png"));
+    page.screen(390, 844, true);
+    page.until("scope.drawn.right < 400");
+    page.screenshot(&picture("serve-390-humanoid-dark.png"));
+    assert_eq!(page.value("document.documentElement.scrollWidth <= 390"), true, "nothing sticks out");
+    assert!(page.complaints.is_empty(), "{:?}", page.complaints);
+}
