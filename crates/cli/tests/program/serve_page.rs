@@ -87,9 +87,10 @@ fn the_page_shows_axes_and_curves_triggers_and_goes_over_to_the_next_cycle() {
 
     // A phone.
     page.screen(390, 844, false);
+    let before = page.value("scope.store.newest").as_f64().expect("a time");
     page.value("$('tab-axes').click(); $('mode').value = 'roll'; $('mode').onchange(); $('cursors').click(); scrollTo(0, 0)");
     page.until("scope.drawn.store === scope.store && $('status').textContent === 'rolling'");
-    page.until("scope.store.length - scope.store.first(scope.store.newest - 0.5) > 100");
+    page.until(&format!("scope.store.newest - scope.store.time[scope.store.first({before} + 1e-6)] > 0.6"));
     page.screenshot(&picture("serve-390.png"));
     page.value("$('axes').scrollIntoView()");
     page.screenshot(&picture("serve-390-axes.png"));

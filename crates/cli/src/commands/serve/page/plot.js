@@ -77,7 +77,8 @@ function plot(canvas, store, view, { marks, cursors, origin, trigger }) {
     const at = x(mark.time);
     it.fillStyle = shade;
     it.fillRect(at - 2.5, 3, 5, 9);
-    line(it, shade, at, 12, at, bottom, [1, 3]);
+    // Many lines would hide the curves.
+    if (shown.length <= 40) line(it, shade, at, 12, at, bottom, [1, 3]);
   }
   cursors.forEach((time, place) => {
     const at = x(time);
