@@ -107,7 +107,9 @@ impl Socket {
 
     /// The next rows: head and rest.
     fn rows(&mut self) -> ([f64; 8], Vec<f64>) {
+        let started = Instant::now();
         loop {
+            assert!(started.elapsed() < Duration::from_secs(30), "no rows come");
             if let Message::Binary(bytes) = self.0.read().expect("a message") {
                 let numbers =
                     bytes.chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().expect("8")));
@@ -118,9 +120,19 @@ impl Socket {
         }
     }
 
+    /// Reads until the connection is over.
+    fn gone(mut self) {
+        let started = Instant::now();
+        while self.0.read().is_ok() {
+            assert!(started.elapsed() < Duration::from_secs(30), "the connection is not ended");
+        }
+    }
+
     /// Code and reason with which the program ends the connection.
     fn end(mut self) -> (CloseCode, String) {
+        let started = Instant::now();
         loop {
+            assert!(started.elapsed() < Duration::from_secs(30), "the connection is not ended");
             match self.0.read() {
                 Ok(Message::Close(Some(frame))) => return (frame.code, frame.reason.to_string()),
                 Ok(_) => {}
@@ -359,13 +371,13 @@ fn bad_messages_end_their_connection_with_a_reason_and_nothing_else() {
     // Too long, no UTF-8, no frame at all, gone without a word.
     let mut long = served.socket();
     long.say(Message::text("x".repeat(10_000)));
-    while long.0.read().is_ok() {}
+    long.gone();
     for bytes in [&b"\x81\x82\0\0\0\0\xff\xff"[..], b"\xff\xff\xff\xff\xff\xff", b"\x81"] {
         let mut page = served.socket();
         attached(&mut page);
         page.0.get_mut().write_all(bytes).expect("taken");
         let _ = page.0.get_mut().shutdown(std::net::Shutdown::Write);
-        while page.0.read().is_ok() {}
+        page.gone();
     }
     played.cycles(4);
     kept.until(|it| it["kind"] == "picture" && it["cycle"] == 4);
