@@ -1,7 +1,7 @@
 //! Explanation of a run: its late cycles with their causes, the worst of them with all events around.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::thread;
 
 use machine::cpus::Cpus;
@@ -44,6 +44,7 @@ pub struct Explainer {
     /// Late cycles of the last look: by the next one, the events after their end have been recorded, too.
     pending: Vec<CycleTimes>,
     late: BinaryHeap<Reverse<LateCycle>>,
+    newest: VecDeque<LateCycle>,
     late_cycles: u64,
     overwritten_cycles: u64,
     throttled_cycles: u64,
@@ -63,6 +64,9 @@ pub const MOST_LATE: usize = 10_000;
 
 /// Number of worst cycles kept with their events.
 pub const WORST: usize = 10;
+
+/// Number of newest late cycles kept for those who watch the run.
+pub const NEWEST: usize = 24;
 
 /// Most events kept with one of them.
 const MOST_EVENTS: usize = 20_000;
@@ -100,6 +104,7 @@ impl Explainer {
             previous: None,
             pending: Vec::new(),
             late: BinaryHeap::new(),
+            newest: VecDeque::with_capacity(NEWEST),
             late_cycles: 0,
             overwritten_cycles: 0,
             throttled_cycles: 0,
@@ -147,6 +152,23 @@ impl Explainer {
             }
         }
         self.worst.first().map(|it| &it.late).filter(|it| Some(it.late_ns) > worst)
+    }
+
+    /// The newest late cycles that are explained, oldest first; [`NEWEST`] at most.
+    pub fn newest(&self) -> impl Iterator<Item = &LateCycle> {
+        self.newest.iter()
+    }
+
+    /// Late cycles so far.
+    #[must_use]
+    pub fn late_cycles(&self) -> u64 {
+        self.late_cycles
+    }
+
+    /// Lateness above which a cycle is late, ns.
+    #[must_use]
+    pub fn late_above_ns(&self) -> u64 {
+        self.settings.late_above_ns
     }
 
     /// Ends the recording.
@@ -271,6 +293,10 @@ impl Explainer {
             self.worst.sort_by(|a, b| b.late.cmp(&a.late));
             self.worst.truncate(WORST);
         }
+        if self.newest.len() == NEWEST {
+            self.newest.pop_front();
+        }
+        self.newest.push_back(late.clone());
         self.late.push(Reverse(late));
         if self.late.len() > MOST_LATE {
             self.late.pop();

@@ -220,21 +220,37 @@ impl<M: Words> Reader<M> {
             if number == 0 {
                 return Found::Nothing;
             }
-            let (sequence, slot) = self.shape.slot(words, number);
-            // Partner: the Release store of the sequence in `publish`.
-            if sequence.load(Ordering::Acquire) == whole(number) {
-                for (value, word) in copy.iter_mut().zip(slot) {
-                    *value = word.load(Ordering::Relaxed);
-                }
-                // Partner: the Release fence in `publish`.
-                M::Word::fence(Ordering::Acquire);
-                if sequence.load(Ordering::Relaxed) == whole(number) {
-                    return Found::Whole(number);
-                }
+            if self.read_number(number, copy) {
+                return Found::Whole(number);
             }
             std::hint::spin_loop();
         }
         Found::Torn(number)
+    }
+
+    /// Copies the publication of this number, cut to the length of `copy`, if its slot still holds it; one attempt. The writer
+    /// keeps the newest, and as many before it as there are slots less two.
+    #[inline]
+    pub fn read_number(&self, number: u64, copy: &mut [u64]) -> bool {
+        if number == 0 {
+            return false;
+        }
+        let (sequence, slot) = self.shape.slot(self.memory.words(), number);
+        // Partner: the Release store of the sequence in `publish`.
+        if sequence.load(Ordering::Acquire) != whole(number) {
+            return false;
+        }
+        for (value, word) in copy.iter_mut().zip(slot) {
+            *value = word.load(Ordering::Relaxed);
+        }
+        // Partner: the Release fence in `publish`.
+        M::Word::fence(Ordering::Acquire);
+        sequence.load(Ordering::Relaxed) == whole(number)
+    }
+
+    /// Dimensions of the cell.
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Memory of the words.

@@ -13,7 +13,8 @@ use crate::state::ReadError;
 use crate::sys::mapping::Use;
 
 pub use document::{
-    Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics,
+    Conditions, Diagnostics, DisturbanceCounts, LateCycle, LateCycles, SpreadNs, TaskDiagnostics,
+    WatchDiagnostics,
 };
 pub use watched::Watched;
 

@@ -157,6 +157,27 @@ fn without_acquire_and_release_a_reader_is_torn_and_loom_says_so() {
     lapped(|value| Unordered(AtomicU64::new(value)));
 }
 
+// feature(ipc): a reader that looks in time gets the state of every cycle, whole and in order; what was overwritten before is known by its number
+#[test]
+fn a_publication_asked_for_by_its_number_is_that_one_or_none() {
+    models().check(|| {
+        let memory = memory(|value| Right(AtomicU64::new(value)));
+        let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+        let mut writer = Writer::new(memory, SHAPE).unwrap();
+        writer.publish(&words(1));
+        let writes = thread::spawn(move || {
+            writer.publish(&words(2));
+            writer.publish(&words(3));
+        });
+        for number in [1, 2] {
+            let mut copy = [0; 2];
+            assert!(!reader.read_number(number, &mut copy) || copy == words(number), "torn: {copy:?}");
+        }
+        writes.join().unwrap();
+        assert!(!reader.read_number(1, &mut [0; 2]), "publication 3 is in its slot");
+    });
+}
+
 #[test]
 fn what_a_reader_sees_never_goes_back() {
     models().check(|| {

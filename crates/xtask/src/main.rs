@@ -54,6 +54,7 @@ cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong i
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
 cargo xtask bench bring-up                 bring-up times and memory alone, beside pysoem and ethercrab
 cargo xtask bench explain [--rounds N]     what `onbeat run --explain` costs the cycle
+cargo xtask bench serve [--rounds N]       what pages of `onbeat serve` cost the cycle of the humanoid
 cargo xtask bench soak [--seconds N] [--seed N]  the six axes with random faults: memory, descriptors, outcome
 cargo xtask bench clone                    time from a fresh clone to the first cycle";
 

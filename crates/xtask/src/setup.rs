@@ -26,6 +26,7 @@ const NEEDS: &[Need] = &[
     Need { program: "cpio", probe: &["--version"], package: "cpio" },
     Need { program: "xz", probe: &["--version"], package: "xz-utils" },
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
+    Need { program: "chromium", probe: &["--version"], package: "chromium" },
     Need { program: "debootstrap", probe: &["--version"], package: "debootstrap" },
     Need { program: "systemd-analyze", probe: &["--version"], package: "systemd" },
     Need { program: "test", probe: &["-e", FAST_DDS], package: "libfastrtps-dev" },

@@ -15,10 +15,11 @@ mod record;
 pub(crate) mod run;
 mod scan;
 mod sdo;
+mod serve;
 mod simulate;
 mod top;
 
-pub(crate) use top::{Keyboard, Which, first_state};
+pub(crate) use top::{Keyboard, STILL, Which, first_state, now_ns};
 
 use clap::Subcommand;
 
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
     Top(top::Top),
+    /// Show a running cycle in a browser: axes, bus, events, timing, and a scope of every cycle
+    Serve(serve::Serve),
     /// Read, set and force the process data of a running cycle by name
     #[command(subcommand)]
     Io(io::Io),
@@ -75,6 +78,7 @@ impl Command {
         match self {
             Self::Run(run) => run.execute(),
             Self::Top(top) => top.execute(),
+            Self::Serve(serve) => serve.execute(),
             Self::Io(io) => io.execute(),
             Self::Events(events) => events.execute(),
             Self::Record(record) => record.execute(),

@@ -1,5 +1,6 @@
 //! Text that people read.
 
+pub(crate) mod axes;
 pub(crate) mod bus_event;
 pub(crate) mod bus_status;
 pub(crate) mod diagnosis;

@@ -146,3 +146,22 @@ fn readers_never_see_two_publications_in_one() {
         }
     });
 }
+
+// feature(ipc): a reader that looks in time gets the state of every cycle, whole and in order; what was overwritten before is known by its number
+#[test]
+fn publications_are_read_by_their_numbers_until_the_writer_comes_round_to_their_slots() {
+    let memory = memory();
+    let mut writer = Writer::new(Arc::clone(&memory), SHAPE).unwrap();
+    let reader = Reader::new(memory, SHAPE).unwrap();
+    let mut copy = [0; 3];
+    assert!(!reader.read_number(0, &mut copy) && !reader.read_number(1, &mut copy));
+    for newest in 1..=20_u64 {
+        writer.publish(&[newest; 3]);
+        for number in 0..newest + 9 {
+            let kept =
+                number > newest.saturating_sub(SHAPE.slots() as u64) && (1..=newest).contains(&number);
+            assert_eq!(reader.read_number(number, &mut copy), kept, "{number} of {newest}");
+            assert!(!kept || copy == [number; 3], "{copy:?} for {number}");
+        }
+    }
+}

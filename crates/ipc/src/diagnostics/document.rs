@@ -28,10 +28,39 @@ pub struct Diagnostics {
     pub controller: Option<ControllerCounters>,
     /// Records of the cycle: kept and dropped.
     pub watch: WatchDiagnostics,
+    /// Late cycles with their causes; none in a cycle that is not explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateCycles>,
     /// Conditions requested from the system, and those granted.
     pub conditions: Conditions,
     /// Conditions that worsen the timing, each a sentence with its remedy.
     pub warnings: Vec<String>,
+}
+
+/// Late cycles as their run explains them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LateCycles {
+    /// Lateness above which a cycle is late.
+    pub above_ns: u64,
+    /// Late cycles so far.
+    pub count: u64,
+    /// The newest of them, oldest first.
+    pub newest: Vec<LateCycle>,
+}
+
+/// Late cycle with its causes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LateCycle {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// Its release, CLOCK_MONOTONIC.
+    pub release_ns: u64,
+    /// Lateness.
+    pub late_ns: u64,
+    /// The cycle and its causes in words.
+    pub sentence: String,
 }
 
 /// Diagnostics of a real-time thread.

@@ -88,24 +88,52 @@ impl Reader {
     /// # Errors
     /// No whole state could be read.
     pub fn read_into(&self, state: &mut State) -> Result<(), ReadError> {
-        let length = self.cell.memory().shape().words();
-        // On the stack for a robot of up to 24 axes with 100 signals.
-        let mut few = [0; 420];
-        let mut many = Vec::new();
-        let copy = match few.get_mut(..length) {
-            Some(few) => few,
-            None => {
-                many.resize(length, 0);
-                &mut many[..]
-            }
-        };
-        match self.cell.read(copy, ATTEMPTS) {
+        self.copied(|cell, copy| match cell.read(copy, ATTEMPTS) {
             Found::Nothing => Err(ReadError::Nothing),
             Found::Torn(_) => Err(ReadError::Torn),
             Found::Whole(_) => {
                 decode(copy, state);
                 Ok(())
             }
+        })
+    }
+
+    /// Reads the oldest state that is still there of those published after number `after`, into an existing state, and returns
+    /// its number; `None` if there is no newer one, or none was whole in many attempts. The numbers between were overwritten before they were read: a reader that looks
+    /// again within [`Reader::kept`] cycles gets every cycle.
+    pub fn read_next(&self, after: u64, state: &mut State) -> Option<u64> {
+        self.copied(|cell, copy| {
+            for _ in 0..ATTEMPTS {
+                let newest = cell.newest();
+                let number = after.checked_add(1)?.max(newest.saturating_sub(self.kept() - 1));
+                if number > newest {
+                    return None;
+                }
+                if cell.read_number(number, copy) {
+                    decode(copy, state);
+                    return Some(number);
+                }
+                std::hint::spin_loop();
+            }
+            None
+        })
+    }
+
+    /// Number of states, the newest among them, that are there to be read at any time.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        // The writer is at work in the slot of the oldest.
+        self.cell.shape().slots() as u64 - 1
+    }
+
+    /// Has a publication copied to words of its length.
+    fn copied<T>(&self, copy: impl FnOnce(&cell::Reader<Arc<Region>>, &mut [u64]) -> T) -> T {
+        let length = self.cell.shape().words();
+        // On the stack for a robot of up to 24 axes with 100 signals.
+        let mut few = [0; 420];
+        match few.get_mut(..length) {
+            Some(few) => copy(&self.cell, few),
+            None => copy(&self.cell, &mut vec![0; length]),
         }
     }
 

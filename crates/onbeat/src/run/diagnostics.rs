@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use control::observer::Observer;
-use ipc::diagnostics::{Conditions, Diagnostics, WatchDiagnostics};
+use diagnose::Explainer;
+use ipc::diagnostics::{Conditions, Diagnostics, LateCycle, LateCycles, WatchDiagnostics};
 use ipc::server::Server;
 use record::{RunConditions, RunSummary};
 
@@ -45,6 +46,7 @@ impl DiagnosticsWriter {
         observer: &Observer,
         tasks: &Tasks,
         bus: Option<&BusServer>,
+        explainer: Option<&Explainer>,
     ) {
         if self.told.is_some_and(|told| told.elapsed() < EVERY) {
             return;
@@ -61,9 +63,25 @@ impl DiagnosticsWriter {
             dropped_events: observer.dropped_events(),
         };
         document.tasks = tasks.told(summary);
+        document.late = explainer.map(late);
         if let Ok(text) = serde_json::to_string(document) {
             // A document too long leaves the one before: there is nobody to tell that to.
             let _ = self.server.diagnostics(&text);
         }
+    }
+}
+
+/// Late cycles as far as they are explained.
+fn late(explainer: &Explainer) -> LateCycles {
+    let newest = explainer.newest().map(|it| LateCycle {
+        cycle: it.cycle,
+        release_ns: it.release_ns,
+        late_ns: it.late_ns,
+        sentence: it.to_string(),
+    });
+    LateCycles {
+        above_ns: explainer.late_above_ns(),
+        count: explainer.late_cycles(),
+        newest: newest.collect(),
     }
 }

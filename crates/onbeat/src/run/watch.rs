@@ -114,7 +114,8 @@ impl Watch {
         let at = MonotonicClock.now();
         self.measure(&records, status.stop_began, reporter);
         if let Some(diagnostics) = &mut self.diagnostics {
-            diagnostics.look(&self.summary, &self.observer, &self.tasks, self.bus_server.as_ref());
+            let (bus, explainer) = (self.bus_server.as_ref(), self.explainer.as_ref());
+            diagnostics.look(&self.summary, &self.observer, &self.tasks, bus, explainer);
         }
         self.recorder.iter().for_each(|recorder| recorder.look(reporter));
         let phase = match (&self.frozen, self.op_since) {

@@ -5,6 +5,7 @@ mod conditions;
 mod contestant;
 mod explain;
 mod reflector;
+mod serve;
 mod soak;
 mod soem;
 mod start;
@@ -33,10 +34,15 @@ pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<()
             let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
             explain::measure(root, rounds, report);
         }
+        ["serve"] => serve::measure(root, 4, report),
+        ["serve", "--rounds", rounds] => {
+            let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
+            serve::measure(root, rounds, report);
+        }
         ["soak", words @ ..] => soak::measure(root, soak::Options::parse(words)?, report),
         _ => {
             return Err(format!(
-                "`bench {}`: there are `bench wire [--rounds N]`, `bench bring-up`, `bench explain [--rounds N]`, \
+                "`bench {}`: there are `bench wire [--rounds N]`, `bench bring-up`, `bench explain [--rounds N]`, `bench serve [--rounds N]`, \
                  `bench soak [--seconds N] [--seed N]` and `bench clone`",
                 words.join(" ")
             ));

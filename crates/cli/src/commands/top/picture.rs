@@ -8,6 +8,8 @@ use ipc::state::{Spread, State, Timing};
 use serde_json::Value;
 use types::CyclicMode;
 
+use crate::words::axes;
+
 /// A cycle, as last read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
@@ -73,13 +75,7 @@ impl Picture {
 
     /// Set-point the axis was sent, and its distance from that, where it is known: in the unit of its mode.
     pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, Option<f64>)> {
-        let it = self.state.axes.get(axis)?;
-        let (target, actual) = match self.description.axes.get(axis)?.mode {
-            CyclicMode::Position => (it.target_position, Some(it.position)),
-            CyclicMode::Velocity => (it.target_velocity, Some(it.velocity)),
-            CyclicMode::Torque => (it.target_effort, self.effort(axis)),
-        };
-        Some((target, actual.map(|actual| target - actual)))
+        Some(axes::target_and_error(self.state.axes.get(axis)?, self.description.axes.get(axis)?))
     }
 
     /// Since the last command taken over; `None` if there was none.

@@ -138,13 +138,13 @@ impl Source {
 }
 
 /// CLOCK_MONOTONIC.
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// A cycle without a cycle for this long stands still.
-const STILL: Duration = Duration::from_millis(500);
+pub(crate) const STILL: Duration = Duration::from_millis(500);
 
 /// Interval of looks for one that does not run yet.
 pub(super) const LOOK_FOR_ONE: Duration = Duration::from_millis(200);

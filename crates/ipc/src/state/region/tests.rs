@@ -142,3 +142,27 @@ fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
     assert_eq!(back.axes, every_field().axes[..1]);
     assert_eq!(back.signals, every_field().signals[..1]);
 }
+
+#[test]
+fn every_state_is_read_in_order_and_those_that_were_overwritten_are_passed_over() {
+    let (mut writer, file) = Writer::make(2, 2).unwrap();
+    let reader = Reader::open(std::os::fd::AsFd::as_fd(&file)).unwrap();
+    let mut state = State::default();
+    assert_eq!(reader.read_next(0, &mut state), None);
+    let mut published = 0;
+    let mut last = 0;
+    for (burst, passed_over) in [(1, 0), (3, 0), (reader.kept(), 0), (20, 20 - reader.kept()), (2, 0)] {
+        for _ in 0..burst {
+            published += 1;
+            writer.publish(&State { cycle: published * 10, ..every_field() });
+        }
+        let mut expected = last + 1 + passed_over;
+        while let Some(number) = reader.read_next(last, &mut state) {
+            assert_eq!((number, state.cycle), (expected, number * 10), "after {last}");
+            (last, expected) = (number, number + 1);
+        }
+        assert_eq!(last, published);
+    }
+    assert_eq!(reader.read_next(u64::MAX, &mut state), None);
+    assert_eq!(State { cycle: 1, ..state }, every_field());
+}

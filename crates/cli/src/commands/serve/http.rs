@@ -1,0 +1,291 @@
+//! HTTP: the page, its WebSocket, and who may have them.
+//!
+//! A page of another origin must not read a robot through the browser of somebody who may: names that a foreign server has its browser
+//! resolve to this machine (DNS rebinding) are refused by their `Host`, and pages of other origins by their `Origin`.
+
+use std::fmt::Write as _;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{interval, sleep, timeout};
+
+use super::hub::Hub;
+use super::session;
+use crate::stop::Stop;
+
+/// Connections with requests at once; those that have become WebSockets are counted by the hub.
+const CONNECTIONS: usize = 32;
+
+/// Time for the head of a request to come, also of the next on the same connection.
+const HEAD: Duration = Duration::from_secs(5);
+
+/// Time for all requests of a connection.
+const CONNECTION: Duration = Duration::from_secs(30);
+
+/// Longest head of a request, bytes.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+/// Time from one look for a stop to the next.
+const STOP: Duration = Duration::from_millis(100);
+
+#[derive(Clone)]
+struct Server {
+    hub: Arc<Hub>,
+    /// Names that a browser may know this machine by.
+    names: Arc<[String]>,
+}
+
+/// Serves until a stop is asked for.
+pub(super) fn serve(
+    listener: TcpListener,
+    names: Vec<String>,
+    hub: &Arc<Hub>,
+    stop: &Stop,
+) -> io::Result<()> {
+    let server = Server { hub: Arc::clone(hub), names: names.into() };
+    let router = Router::new()
+        .route("/", get(page))
+        .route("/socket", get(socket))
+        .fallback(nothing)
+        .layer(middleware::from_fn_with_state(server.clone(), guarded))
+        .with_state(server);
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut looks = interval(STOP);
+        while !stop.is_requested() {
+            tokio::select! {
+                _ = looks.tick() => {}
+                (stream, place) = accepted(&listener, &room) => {
+                    tokio::spawn(answer(stream, place, router.clone()));
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The next connection, once there is room for it.
+async fn accepted(
+    listener: &tokio::net::TcpListener,
+    room: &Arc<Semaphore>,
+) -> (TcpStream, OwnedSemaphorePermit) {
+    loop {
+        if let Ok(place) = Arc::clone(room).acquire_owned().await {
+            if let Ok((stream, _)) = listener.accept().await {
+                return (stream, place);
+            }
+        }
+        // Out of descriptors, or gone before it was accepted.
+        sleep(STOP).await;
+    }
+}
+
+async fn answer(stream: TcpStream, _place: OwnedSemaphorePermit, router: Router) {
+    // Rows are to leave at once.
+    let _ = stream.set_nodelay(true);
+    let mut connection = http1::Builder::new();
+    connection.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
+    let served = connection.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // Whatever goes wrong with it, there is nobody left to be told.
+    let _ = timeout(CONNECTION, served.with_upgrades()).await;
+}
+
+/// Answers those that may ask, with headers that let the page load nothing but itself.
+async fn guarded(State(server): State<Server>, request: Request, next: Next) -> Response {
+    let host = match allowed(request.headers(), &server.names) {
+        Ok(host) => host,
+        Err((status, why)) => return (status, why + "\n").into_response(),
+    };
+    let nonce = nonce();
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; \
+         connect-src 'self' ws://{host} wss://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    let mut request = request;
+    request.extensions_mut().insert(Nonce(nonce));
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
+}
+
+const HEADERS: [(&str, &str); 6] = [
+    ("cache-control", "no-store"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+];
+
+/// The host that was asked, if it is this machine by a name that a foreign page cannot give it, and no foreign page asks.
+fn allowed(headers: &HeaderMap, names: &[String]) -> Result<String, (StatusCode, String)> {
+    let one = |name: HeaderName| {
+        let mut values = headers.get_all(name).iter();
+        let first = values.next().and_then(|it| it.to_str().ok());
+        (first, values.next().is_some())
+    };
+    let (Some(host), false) = one(header::HOST) else {
+        return Err((StatusCode::BAD_REQUEST, "Host: expected one, found none or several".to_owned()));
+    };
+    let name = host.parse::<Authority>().ok().map(|it| it.host().to_ascii_lowercase()).unwrap_or_default();
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+    if !address && name != "localhost" && !names.iter().any(|it| it.eq_ignore_ascii_case(&name)) {
+        let why =
+            format!("Host: expected localhost, an address or a name given with --host, found {host:?}");
+        return Err((StatusCode::FORBIDDEN, why));
+    }
+    if headers.contains_key(header::ORIGIN) {
+        let (origin, several) = one(header::ORIGIN);
+        let of_this_page = |origin: &str| {
+            origin.split_once("://").is_some_and(|(scheme, from)| {
+                ["http", "https"].contains(&scheme) && from.eq_ignore_ascii_case(host)
+            })
+        };
+        if several || !origin.is_some_and(of_this_page) {
+            let found = origin.unwrap_or("no text");
+            let why =
+                format!("Origin: expected http://{host}, found {found:?}: pages of others may not look");
+            return Err((StatusCode::FORBIDDEN, why));
+        }
+    }
+    Ok(host.to_owned())
+}
+
+/// Word that a page's own parts carry: another one for each page.
+#[derive(Clone)]
+struct Nonce(String);
+
+/// 128 bits nobody can guess: keys from the system's random numbers are what a hash of nothing depends on.
+fn nonce() -> String {
+    (0..2).fold(String::new(), |mut word, _| {
+        let _ = write!(word, "{:016x}", RandomState::new().hash_one(()));
+        word
+    })
+}
+
+async fn page(request: Request) -> Response {
+    let nonce = request.extensions().get::<Nonce>().map_or("", |it| &it.0);
+    let kind = (header::CONTENT_TYPE, "text/html; charset=utf-8");
+    ([kind], PAGE.replace("@NONCE@", nonce)).into_response()
+}
+
+/// The page, all in one; `@NONCE@` stands where its parts tell that they are its own.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    include_str!("page/page.html").replace("@STYLE@", include_str!("page/page.css")).replace(
+        "@SCRIPT@",
+        concat!(
+            include_str!("page/basics.js"),
+            include_str!("page/store.js"),
+            include_str!("page/trigger.js"),
+            include_str!("page/plot.js"),
+            include_str!("page/scope.js"),
+            include_str!("page/panels.js"),
+            include_str!("page/bus.js"),
+            include_str!("page/page.js"),
+        ),
+    )
+});
+
+async fn socket(State(server): State<Server>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade
+        .max_message_size(session::LONGEST)
+        .max_frame_size(session::LONGEST)
+        .on_upgrade(move |socket| session::serve(socket, server.hub))
+}
+
+async fn nothing(request: Request) -> Response {
+    let why = format!("{}: expected /, which is all there is\n", request.uri().path());
+    (StatusCode::NOT_FOUND, why).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(headers: &[(HeaderName, &str)]) -> Result<String, StatusCode> {
+        let headers = headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
+        allowed(&headers, &["robot.example".to_owned()]).map_err(|(status, _)| status)
+    }
+
+    // feature(program): `serve` answers no page of another origin, and none that calls this machine by a foreign name (DNS rebinding)
+    #[test]
+    fn only_this_machine_by_its_own_names_and_only_its_own_page() {
+        use header::{HOST, ORIGIN};
+        for host in [
+            "127.0.0.1:8460",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:8460",
+            "192.0.2.7:80",
+            "robot.example:8460",
+        ] {
+            assert_eq!(asked(&[(HOST, host)]), Ok(host.to_owned()));
+            assert_eq!(asked(&[(HOST, host), (ORIGIN, &format!("http://{host}"))]), Ok(host.to_owned()));
+        }
+        for host in [
+            "evil.example",
+            "evil.example:8460",
+            "127.0.0.1.evil.example",
+            "localhost.",
+            "a@127.0.0.1@b",
+            "",
+            "x y",
+        ] {
+            assert_eq!(asked(&[(HOST, host)]), Err(StatusCode::FORBIDDEN), "{host}");
+        }
+        let host = (HOST, "localhost:8460");
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://localhost",
+            "http://localhost:84600",
+            "file://",
+            "x://localhost:8460",
+        ] {
+            assert_eq!(asked(&[host.clone(), (ORIGIN, origin)]), Err(StatusCode::FORBIDDEN), "{origin}");
+        }
+        let twice = [host.clone(), (ORIGIN, "http://localhost:8460"), (ORIGIN, "http://evil.example")];
+        let mut headers = HeaderMap::new();
+        for (name, value) in twice {
+            headers.append(name, value.parse().unwrap());
+        }
+        assert!(allowed(&headers, &[]).is_err());
+        assert_eq!(asked(&[]), Err(StatusCode::BAD_REQUEST));
+    }
+
+    #[test]
+    fn the_page_is_whole_and_loads_nothing() {
+        assert!(!PAGE.contains("@STYLE@") && !PAGE.contains("@SCRIPT@") && PAGE.contains("@NONCE@"));
+        for elsewhere in ["http://", "https://", "src=", "@import", "url("] {
+            let inside = PAGE.replace("data:,", "").replace("http://www.w3.org", "");
+            assert!(!inside.contains(elsewhere), "{elsewhere}");
+        }
+        assert_ne!(nonce(), nonce());
+        assert_eq!(nonce().len(), 32);
+    }
+}
