@@ -6,7 +6,7 @@ use std::path::Path;
 use types::Value;
 
 use crate::mcap::McapWriter;
-use crate::recording::{Facts, Header, RecordingWriter};
+use crate::recording::{Facts, Header, MAGIC, RecordingWriter};
 
 /// Format of a recording's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,12 @@ pub enum FormatWriter<W: Write> {
     Text(RecordingWriter<W>),
     /// As MCAP.
     Mcap(Box<McapWriter<W>>),
+}
+
+/// True if a file that begins so is a recording in one of the formats.
+#[must_use]
+pub fn is_recording(begin: &[u8]) -> bool {
+    begin.starts_with(MAGIC.as_bytes()) || begin.starts_with(mcap::MAGIC)
 }
 
 impl<W: Write> FormatWriter<W> {
@@ -62,13 +68,13 @@ impl<W: Write> FormatWriter<W> {
         }
     }
 
-    /// Hands over what was written so far.
+    /// Hands over what was written so far; false if that waits until there is more.
     ///
     /// # Errors
     /// I/O errors of the writer.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<bool> {
         match self {
-            Self::Text(writer) => writer.flush(),
+            Self::Text(writer) => writer.flush().map(|()| true),
             Self::Mcap(writer) => writer.flush(),
         }
     }

@@ -160,18 +160,18 @@ impl<W: Write> McapWriter<W> {
     }
 
     /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most: an index stands behind
-    /// each chunk.
+    /// each chunk. False if it waits for that.
     ///
     /// # Errors
     /// I/O errors of the writer.
-    pub fn flush(&mut self) -> io::Result<()> {
-        let Some(newest) = self.last_start else { return Ok(()) };
+    pub fn flush(&mut self) -> io::Result<bool> {
+        let Some(newest) = self.last_start else { return Ok(true) };
         let flushed = *self.flushed.get_or_insert(newest);
         if newest - flushed < A_SECOND {
-            return Ok(());
+            return Ok(false);
         }
         self.flushed = Some(newest);
-        self.file.flush().map_err(failed)
+        self.file.flush().map_err(failed).map(|()| true)
     }
 
     /// Writes the facts known at the end and the index, and returns the file.

@@ -7,7 +7,7 @@
 //! object. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
 //! recording reads as [`Recording::complete`]` == false`.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -291,7 +291,10 @@ impl<R: BufRead> RecordingReader<R> {
         let mut line = std::mem::take(&mut self.line).into_bytes();
         line.clear();
         self.number += 1;
-        let length = self.file.read_until(b'\n', &mut line)?;
+        let length = self.file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+            return Err(self.wrong(format!("a line of {LONGEST_LINE} bytes at most")));
+        }
         // What is no text is none of the lines that are expected.
         self.line = String::from_utf8(line)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
@@ -339,7 +342,11 @@ fn wrong_row(why: String) -> io::Error {
 const ORDER: &str =
     "columns of process data (with a colon) behind at least one other, and none behind them";
 
-const MAGIC: &str = "# onbeat recording 1";
+/// First line of a recording.
+pub const MAGIC: &str = "# onbeat recording 1";
+
+/// Bytes of a line: of the header of a thousand axes, and far more than that.
+const LONGEST_LINE: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -38,32 +38,42 @@ impl Export {
             _ => return Err(Failure::new(format!("{to}: expected a name that ends in .mcap or .csv"))),
         };
         let read = |error: &dyn std::fmt::Display| Failure::new(format!("{from}: {error}"));
+        if std::fs::metadata(&self.recording).is_ok_and(|it| !it.is_file()) {
+            return Err(read(&"not a regular file, expected a recording"));
+        }
         let file = File::open(&self.recording).map_err(|error| read(&error))?;
         let mut reader = RecordingReader::open(BufReader::new(file)).map_err(|error| read(&error))?;
-        let file = self.create(&self.to)?;
+        if !self.force && self.to.exists() {
+            return Err(Failure::new(format!(
+                "{to}: there is such a file, expected none; --force replaces it"
+            )));
+        }
+        // Whole or not at all: the recording may be the file that is replaced.
+        let mut part = self.to.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = create(&part)?;
         let written = match as_mcap {
             true => mcap(&mut reader, file),
             false => csv(&mut reader, file),
         };
-        let rows = written.map_err(|error| match error {
-            Stopped::Read(error) => read(&error),
-            Stopped::Written(error) => Failure::new(format!("{to}: {error}; it is not whole")),
+        let written = written.and_then(|rows| Ok(std::fs::rename(&part, &self.to).map(|()| rows)?));
+        let rows = written.map_err(|error| {
+            let _ = std::fs::remove_file(&part);
+            match error {
+                Stopped::Read(error) => read(&error),
+                Stopped::Written(error) => Failure::new(format!("{to}: {error}; it is not written")),
+            }
         })?;
         let cut = if reader.end().is_none() { "; the recording was cut off" } else { "" };
         output::print(format!("{rows} rows in {to}{cut}\n"))
     }
+}
 
-    fn create(&self, to: &Path) -> Result<File, Failure> {
-        let mut options = File::options();
-        options.write(true).truncate(self.force).create(self.force).create_new(!self.force);
-        options.open(to).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::new(format!(
-                "{}: there is such a file, expected none; --force replaces it",
-                to.display()
-            )),
-            _ => Failure::new(format!("{}: {error}, expected a place for a new file", to.display())),
-        })
-    }
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|error| {
+        Failure::new(format!("{}: {error}, expected a place for a new file", path.display()))
+    })
 }
 
 /// Which side ended it.

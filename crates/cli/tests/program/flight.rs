@@ -94,7 +94,7 @@ fn a_recording_is_kept_when_somebody_asks_for_it() {
         command.arg("record").args(words).arg("--cycle").arg(robot.ipc.path());
         finished(command)
     };
-    let asked = ask(&robot, &["the arm shook"]);
+    let asked = ask(&robot, &["the arm\u{1b}shook"]);
     assert_eq!(asked.code, Some(0), "{}", asked.stderr);
     let started = Instant::now();
     let complete = || {
@@ -199,4 +199,44 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
     let ran = run(&["export", &mcap, &path("again.csv")]);
     assert!(ran.sentence().contains("# onbeat recording 1"), "{}", ran.stderr);
     assert!(!Path::new(&path("again.csv")).exists());
+}
+
+/// What is there and is no recording stays, and so does one that is being written or read.
+#[test]
+fn no_file_is_lost_to_a_recording() {
+    let folder = folder("not-lost");
+    let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
+    let robot = path("robot.toml");
+    let text = fs::read_to_string(SIX_AXIS).unwrap();
+    fs::write(&robot, &text).unwrap();
+    for option in ["--record", "--events"] {
+        let ran = run(&["run", &robot, "--no-ipc", "--cycles", "10", option, &robot]);
+        assert!(ran.sentence().contains("there is a file that"), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(&robot).unwrap(), text);
+    }
+    // A recording is replaced by the next one, but not exported onto itself by halves.
+    let recording = path("run.csv");
+    for _ in 0..2 {
+        run(&["run", "--no-ipc", "--cycles", "50", "--record", &recording, "--json"]).json();
+    }
+    assert_eq!(
+        run(&["export", &recording, &recording, "--force"]).stdout,
+        format!("50 rows in {recording}\n")
+    );
+    assert_eq!(fs::read_to_string(&recording).unwrap().lines().count(), 51);
+    let other = path("other.onbeat");
+    let robot = Robot::run("held", SIX_AXIS, &["--record", &other]);
+    let ran = run(&["run", "--no-ipc", "--cycles", "10", "--record", &other]);
+    assert!(ran.sentence().contains("another run writes it"), "{}", ran.stderr);
+    robot.end();
+    assert!(read(Path::new(&other)).complete);
+    // Half a line of events is ended before the next.
+    let events = path("events.jsonl");
+    fs::write(&events, "{\"time\":\"cut").unwrap();
+    run(&["run", "--no-ipc", "--cycles", "10", "--json", "--events", &events]).json();
+    let text = fs::read_to_string(&events).unwrap();
+    let began: serde_json::Value = serde_json::from_str(text.lines().nth(1).unwrap()).expect("JSON");
+    assert_eq!(began["event"], "run_began");
+    let ran = run(&["export", "/dev/zero", &path("zero.csv")]);
+    assert!(ran.sentence().contains("not a regular file"), "{}", ran.stderr);
 }

@@ -170,7 +170,7 @@ fn what_is_no_recording_is_a_sentence_that_names_the_place() {
         (empty, "line 1: expected `# onbeat recording 1`, found \"\""),
         (text, "line 1: expected `# onbeat recording 1`, found \"hello\""),
         (json, "expected a report"),
-        (bytes, "UTF-8"),
+        (bytes, "line 1: expected `# onbeat recording 1`, found"),
         (nothing, "found no report.json and no recording"),
         (path("missing.onbeat"), "No such file"),
     ] {

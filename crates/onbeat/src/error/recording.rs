@@ -13,6 +13,14 @@ pub enum RecordingError {
         "the recording cannot be written ({0}), expected a place for a new file: choose another path for --record"
     )]
     File(#[source] io::Error),
+    /// Recordings of a flight recorder that failed.
+    #[error("{failed} recordings failed, {kept} were kept: make room, or record elsewhere")]
+    NotKept {
+        /// Those that failed.
+        failed: u64,
+        /// Those that were kept.
+        kept: u64,
+    },
     /// Threshold of a flight recorder whose value is not recorded.
     #[error("{0}")]
     Trigger(String),

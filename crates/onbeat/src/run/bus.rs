@@ -81,7 +81,7 @@ impl<B: Backend> Backend for WithRecorder<B> {
                 "the run keeps no recording when it is asked, expected one with --record FILE --trigger command",
             ),
             (Some(ask), None) => {
-                ask.keep(reason.clone());
+                ask.keep(reason);
                 Outcome::Done(true)
             }
         };

@@ -6,7 +6,7 @@ mod flight;
 mod trigger;
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,10 +19,11 @@ use control::sampling::Samples;
 use ipc::bus::Severity;
 use ipc::ring::{self, bounded};
 use machine::usage::Usage;
+use record::format::is_recording;
 use record::mcap::REALTIME_OFFSET;
 use record::recording::{Facts, Header};
 use record::{CycleRecord, Format, FormatWriter, RunConditions, RunSummary, cycles};
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use serde_json::Value;
 
 use flight::Flight;
@@ -44,6 +45,9 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Cycles that may wait for the file: half a minute at 1 kHz.
 const ROOM: usize = 1 << 15;
+
+/// Letters of a reason that is given from outside.
+const LONGEST_WORDS: usize = 200;
 
 /// Interval at which the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -70,6 +74,8 @@ struct Wrote {
     without: u64,
     /// Files of a flight recorder.
     files: u64,
+    /// Those that failed.
+    failed: u64,
 }
 
 /// Asks a flight recorder to keep a recording.
@@ -77,7 +83,10 @@ pub(super) struct Ask(Sender<Cause>);
 
 impl Ask {
     /// For this reason.
-    pub(super) fn keep(&self, sentence: String) {
+    pub(super) fn keep(&self, words: &str) {
+        // They come from outside, and go to a terminal or a journal.
+        let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+        let sentence = words.chars().map(printable).take(LONGEST_WORDS).collect();
         // The recorder is gone with its run.
         let _ = self.0.send(Cause { cycle: 0, kind: "command", sentence });
     }
@@ -201,6 +210,10 @@ impl Recorder {
         let missing = self.measured.saturating_sub(written);
         let mut without = 0;
         let source = match outcome {
+            Ok(Ok(wrote)) if self.keeps && wrote.failed > 0 => {
+                let source = RecordingError::NotKept { failed: wrote.failed, kept: wrote.files };
+                return Err(Error::Recording { path: self.path, source });
+            }
             Ok(Ok(wrote)) if self.keeps => return Ok(kept(&self.path, wrote, missing)),
             Ok(Err(error)) if self.keeps => {
                 return Err(Error::Recording { path: self.path, source: RecordingError::File(error) });
@@ -275,7 +288,8 @@ impl Writing {
             let _ = self.say.send(told);
         }
         let end = bottom.recv();
-        let (tape, without) = written?;
+        let Written { tape, without, waiting } = written?;
+        let mut failed = 0;
         let files = match (tape, end) {
             (Tape::Whole(file), Ok(mut end)) => {
                 if samples.is_some() {
@@ -285,15 +299,23 @@ impl Writing {
                 0
             }
             (Tape::Whole(_), Err(_)) => 0,
-            (Tape::Kept(flight), _) => flight.finish(|line| drop(self.say.send(line)))?,
+            (Tape::Kept(flight), _) => {
+                let (files, lost) = flight.finish(|line| drop(self.say.send(line)));
+                failed = lost.map_or(0, |(failed, _)| failed);
+                files
+            }
         };
-        Ok(Wrote { without, files })
+        taken.add(waiting);
+        Ok(Wrote { without, files, failed })
     }
 
     /// Opens the file; for a flight recorder there is none yet, but a folder that takes one.
     fn open(&self) -> io::Result<Option<File>> {
         if self.flight.is_none() {
-            return File::create(&self.path).map(Some);
+            return replace(&self.path).map(Some);
+        }
+        if fs::metadata(&self.path).is_ok_and(|it| !it.is_file()) {
+            return Err(io::Error::other("not a regular file, as whose neighbours recordings are kept"));
         }
         let folder = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.path.file_stem().is_none() || !fs::metadata(folder)?.is_dir() {
@@ -323,8 +345,8 @@ impl Writing {
         mut rows: ring::Receiver<CycleRecord>,
         mut samples: Option<&mut Samples>,
         taken: &Taken,
-    ) -> io::Result<(Tape, u64)> {
-        let mut without = 0;
+    ) -> io::Result<Written> {
+        let (mut without, mut waiting) = (0, 0);
         tape.flush(&self.say)?;
         loop {
             // Asked before emptying: what was stored before it is found below.
@@ -343,15 +365,46 @@ impl Writing {
             }
             if written > 0 {
                 // A run cut off keeps what was written so far.
-                tape.flush(&self.say)?;
-                taken.add(written);
+                waiting += written;
+                if tape.flush(&self.say)? {
+                    taken.add(std::mem::take(&mut waiting));
+                }
             } else if last {
-                return Ok((tape, without));
+                return Ok(Written { tape, without, waiting });
             } else {
                 std::thread::sleep(LOOK_EVERY);
             }
         }
     }
+}
+
+/// Opens the file for a recording: a new one, or one that is in the place of a recording that nobody writes.
+fn replace(path: &Path) -> io::Result<File> {
+    let is_new = !fs::metadata(path).is_ok_and(|it| it.is_file());
+    let file = File::options().read(!is_new).write(true).create(is_new).truncate(false).open(path)?;
+    if is_new && !file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(io::Error::other("another run writes it"));
+    }
+    let mut begin = [0; 32];
+    let length = if is_new { 0 } else { (&file).read(&mut begin)? };
+    if length > 0 && !is_recording(&begin[..length]) {
+        return Err(io::Error::other("there is a file that is no recording"));
+    }
+    (&file).seek(io::SeekFrom::Start(0))?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// What was written, but for its end.
+struct Written {
+    tape: Tape,
+    /// Cycles whose process data was dropped.
+    without: u64,
+    /// Cycles that are in the file only once that is finished.
+    waiting: u64,
 }
 
 /// What rows are written to.
@@ -382,12 +435,13 @@ impl Tape {
         }
     }
 
-    fn flush(&mut self, say: &Sender<String>) -> io::Result<()> {
+    /// False if what was written is not in the file yet.
+    fn flush(&mut self, say: &Sender<String>) -> io::Result<bool> {
         match self {
             Self::Whole(file) => file.flush(),
             Self::Kept(flight) => {
                 flight.flush().into_iter().for_each(|line| drop(say.send(line)));
-                Ok(())
+                Ok(true)
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -91,8 +92,20 @@ struct Written {
 
 impl Written {
     fn open(path: &Path, largest: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         let size = file.metadata()?.len();
+        if size > 0 {
+            let mut ends = [0; 2];
+            file.read_exact_at(&mut ends[..1], 0)?;
+            file.read_exact_at(&mut ends[1..], size - 1)?;
+            if ends[0] != b'{' {
+                return Err(io::Error::other("there is a file that holds no events"));
+            }
+            // A run that was killed may have left half a line.
+            if ends[1] != b'\n' {
+                file.write_all(b"\n")?;
+            }
+        }
         Ok(Self { path: path.to_owned(), file, size, largest })
     }
 

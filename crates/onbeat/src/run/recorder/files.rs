@@ -1,9 +1,10 @@
 //! Recordings that are kept: each in a file of its own, named by its time and cause, a bounded number of them.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::trigger::Cause;
 
@@ -24,31 +25,26 @@ impl Names {
         Self { folder: folder.to_owned(), stem: text(path.file_stem()), extension, kept: kept.max(1) }
     }
 
-    /// Folder of the files.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Makes the file of a recording that was begun for this cause, and removes the oldest ones beyond those kept.
-    pub(super) fn create(&self, cause: &Cause) -> io::Result<(PathBuf, File)> {
+    /// Path of a recording that is begun now for this cause.
+    pub(super) fn path(&self, cause: &Cause) -> PathBuf {
         // Without the separators, which not every file system takes.
         let time = machine::conditions::utc().replace(['-', ':'], "");
-        let name = format!("{}-{time}-{}{}", self.stem, cause.kind, self.extension);
-        let path = self.folder.join(name);
-        let file = File::options().write(true).create_new(true).open(&path)?;
-        self.remove_oldest()?;
-        Ok((path, file))
+        self.folder.join(format!("{}-{time}-{}{}", self.stem, cause.kind, self.extension))
     }
 
-    fn remove_oldest(&self) -> io::Result<()> {
-        let mut names: Vec<String> = fs::read_dir(&self.folder)?
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| self.is_one(name))
+    /// Removes the oldest ones beyond those kept, now that the one at `newest` is whole: that one stays in any case.
+    pub(super) fn remove_oldest(&self, newest: &Path) -> io::Result<()> {
+        let is_other = |path: &PathBuf| path.file_name() != newest.file_name();
+        let mut others: Vec<(SystemTime, PathBuf)> = fs::read_dir(&self.folder)?
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_name().to_str().is_some_and(|name| self.is_one(name)))
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .filter(|(_, path)| is_other(path))
             .collect();
-        // In the order of their times.
-        names.sort_unstable();
-        let too_many = names.len().saturating_sub(self.kept);
-        names[..too_many].iter().try_for_each(|name| fs::remove_file(self.folder.join(name)))
+        // As they were written; the clock may have been set.
+        others.sort_unstable();
+        let too_many = (others.len() + 1).saturating_sub(self.kept);
+        others.iter().take(too_many).try_for_each(|(_, path)| fs::remove_file(path))
     }
 
     /// True if this recorder, or one before it, has named the file so.
@@ -85,12 +81,16 @@ mod tests {
             "arm-20251121T074027.123Z-notes.onbeat",
             "x-20251121T074027.123Z-late.onbeat",
         ];
-        let old = "arm-20251121T074027.123Z-late.onbeat";
+        // Of a clock that was ahead.
+        let old = "arm-20991121T074027.123Z-late.onbeat";
         others.iter().chain([&old]).for_each(|name| fs::write(folder.join(name), "").unwrap());
         let names = Names::new(&folder.join("arm.onbeat"), 2);
         let create = |kind| {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            names.create(&Cause { cycle: 1, kind, sentence: String::new() }).unwrap().0
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let path = names.path(&Cause { cycle: 1, kind, sentence: String::new() });
+            fs::write(&path, "").unwrap();
+            names.remove_oldest(&path).unwrap();
+            path
         };
         let (first, second, third) = (create("fault"), create("threshold"), create("command"));
         assert!(!folder.join(old).exists() && !first.exists());
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_path_without_folder_or_extension_has_names_too() {
         let names = Names::new(Path::new("arm"), 2);
-        assert_eq!(names.folder(), Path::new("."));
+        assert_eq!(names.folder, Path::new("."));
         assert!(
             names.is_one("arm-20251121T074027.123Z-late")
                 && !names.is_one("arm-20251121T074027.123Z-late.onbeat")

@@ -1,7 +1,7 @@
 //! Flight recorder: the last seconds of every cycle in memory, and in a file when there is a reason.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,8 +68,8 @@ pub(super) struct Flight {
     writes: Option<Writes>,
     /// Files written so far.
     pub(super) files: u64,
-    /// First file that failed.
-    failed: Option<io::Error>,
+    /// Recordings that failed, and why the first one did.
+    failed: Option<(u64, io::Error)>,
 }
 
 struct Row {
@@ -138,7 +138,9 @@ impl Flight {
             None if causes.is_empty() => return None,
             None => self.begin(causes.remove(0)),
             Some(writes) => {
-                self.last.back().and_then(|row| writes.row(row).err()).map(|error| self.fail(error))
+                let (failed, path) =
+                    (self.last.back().and_then(|row| writes.row(row).err()), writes.path.clone());
+                failed.map(|error| self.fail(error, &path))
             }
         };
         if let Some(writes) = &mut self.writes {
@@ -166,25 +168,27 @@ impl Flight {
 
     /// Begins a recording with the rows there are.
     fn begin(&mut self, cause: Cause) -> Option<String> {
-        match self.begun(cause) {
+        let path = self.names.path(&cause);
+        match self.begun(cause, &path) {
             Ok(writes) => {
                 self.writes = Some(writes);
                 None
             }
-            Err(error) => Some(self.fail(error)),
+            Err(error) => Some(self.fail(error, &path)),
         }
     }
 
-    fn begun(&self, cause: Cause) -> io::Result<Writes> {
+    fn begun(&self, cause: Cause, path: &Path) -> io::Result<Writes> {
         let mut header = self.header.clone();
         let words = json!({ "cycle": cause.cycle, "cause": cause.kind, "sentence": cause.sentence });
         header.facts.insert("trigger".to_owned(), words);
-        let (path, file) = self.names.create(&cause)?;
+        let file = File::options().write(true).create_new(true).open(path)?;
         let file = FormatWriter::begin(self.format, BufWriter::with_capacity(BUFFER, file), &header)?;
         let now = self.last.back().map_or(0, |row| row.record.release_ns);
         let end_ns = now + self.after_ns;
         let latest_end_ns = end_ns + types::time::nanoseconds(LONGEST_MORE);
         let causes = vec![cause];
+        let path = path.to_owned();
         let mut writes = Writes { path, file, causes, rows: 0, newest_ns: now, end_ns, latest_end_ns };
         self.last.iter().try_for_each(|row| writes.row(row))?;
         Ok(writes)
@@ -192,37 +196,42 @@ impl Flight {
 
     /// Hands over what was written so far.
     pub(super) fn flush(&mut self) -> Option<String> {
-        let flushed = self.writes.as_mut()?.file.flush();
-        flushed.err().map(|error| self.fail(error))
+        let writes = self.writes.as_mut()?;
+        let (failed, path) = (writes.file.flush().err(), writes.path.clone());
+        failed.map(|error| self.fail(error, &path))
     }
 
     /// Ends the recording that is being written, if there is one.
     fn end(&mut self) -> Option<String> {
         let writes = self.writes.take()?;
+        let path = writes.path.clone();
         match writes.end() {
             Ok(told) => {
                 self.files += 1;
-                Some(told)
+                let removed = self.names.remove_oldest(&path);
+                let kept =
+                    removed.err().map(|error| format!("; older ones stay: {error}")).unwrap_or_default();
+                Some(told + &kept)
             }
-            Err(error) => Some(self.fail(error)),
+            Err(error) => Some(self.fail(error, &path)),
         }
     }
 
     /// Ends with the run: what was asked for in its last cycle is kept, too.
-    pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> io::Result<u64> {
+    pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> (u64, Option<(u64, io::Error)>) {
         if let Some(cause) = self.asked.take() {
             self.begin(cause).map(&mut tell);
         }
         self.end().map(&mut tell);
-        self.failed.map_or(Ok(self.files), Err)
+        (self.files, self.failed)
     }
 
-    /// Gives the recording up; the next cause begins another.
-    fn fail(&mut self, error: io::Error) -> String {
-        let path = self.writes.take().map(|writes| writes.path);
-        let path = path.as_deref().unwrap_or(self.names.folder());
-        let told = format!("{}: {error}; this recording is not whole", path.display());
-        self.failed.get_or_insert(error);
+    /// Gives the recording up, whose file is removed; the next cause begins another.
+    fn fail(&mut self, error: io::Error, path: &Path) -> String {
+        self.writes = None;
+        let _ = fs::remove_file(path);
+        let told = format!("{}: {error}; this recording is not kept", path.display());
+        self.failed.get_or_insert((0, error)).0 += 1;
         told
     }
 }
