@@ -46,7 +46,7 @@ Exit codes; of several the highest:
   0    all went well
   1    it could not run, was ended by overrun \"stop\", or a file asked for is not whole
   2    the command line cannot be read
-  3    an axis ended in fault, stopped by supervision or for want of a command, or not as it was asked: enabled, or disabled
+  3    an axis ended in fault, stopped by supervision until a reset, or for want of a command, or not enabled or disabled as asked
   4    the bus ended lost, or a SubDevice outside Op
   130  ended by force";
 
