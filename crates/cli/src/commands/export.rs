@@ -50,7 +50,7 @@ impl Export {
         }
         // Whole or not at all: the recording may be the file that is replaced.
         let mut part = self.to.clone().into_os_string();
-        part.push(".part");
+        part.push(format!(".part-{}", std::process::id()));
         let part = PathBuf::from(part);
         let file = create(&part)?;
         let written = match as_mcap {
@@ -71,7 +71,7 @@ impl Export {
 }
 
 fn create(path: &Path) -> Result<File, Failure> {
-    File::create(path).map_err(|error| {
+    File::options().write(true).create_new(true).open(path).map_err(|error| {
         Failure::new(format!("{}: {error}, expected a place for a new file", path.display()))
     })
 }

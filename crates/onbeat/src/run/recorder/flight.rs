@@ -63,8 +63,8 @@ pub(super) struct Flight {
     before_ns: u64,
     after_ns: u64,
     last: VecDeque<Row>,
-    /// A cause that came from outside, for the next row.
-    asked: Option<Cause>,
+    /// Causes that came from outside, for the next row.
+    asked: Vec<Cause>,
     writes: Option<Writes>,
     /// Files written so far.
     pub(super) files: u64,
@@ -106,7 +106,7 @@ impl Flight {
             before_ns: types::time::nanoseconds(before),
             after_ns: types::time::nanoseconds(settings.after),
             last: VecDeque::new(),
-            asked: None,
+            asked: Vec::new(),
             writes: None,
             files: 0,
             failed: None,
@@ -120,7 +120,8 @@ impl Flight {
         }
         match &mut self.writes {
             Some(writes) => writes.go_on(cause, self.after_ns),
-            None => self.asked = self.asked.take().or(Some(cause)),
+            None if self.asked.len() < MOST_CAUSES => self.asked.push(cause),
+            None => {}
         }
     }
 
@@ -132,7 +133,7 @@ impl Flight {
     ) -> Option<String> {
         let row = self.keep(record, values);
         let mut causes = self.eye.look(&row.record, &row.values);
-        causes.extend(self.asked.take());
+        causes.append(&mut self.asked);
         self.last.push_back(row);
         let mut told = match &mut self.writes {
             None if causes.is_empty() => return None,
@@ -219,8 +220,12 @@ impl Flight {
 
     /// Ends with the run: what was asked for in its last cycle is kept, too.
     pub(super) fn finish(mut self, mut tell: impl FnMut(String)) -> (u64, Option<(u64, io::Error)>) {
-        if let Some(cause) = self.asked.take() {
+        let mut asked = std::mem::take(&mut self.asked).into_iter();
+        if let Some(cause) = asked.next() {
             self.begin(cause).map(&mut tell);
+        }
+        if let Some(writes) = &mut self.writes {
+            asked.for_each(|cause| writes.go_on(cause, self.after_ns));
         }
         self.end().map(&mut tell);
         (self.files, self.failed)

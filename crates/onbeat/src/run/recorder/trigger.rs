@@ -110,10 +110,12 @@ impl Eye {
     /// # Errors
     /// A threshold whose name is not among them.
     pub(super) fn new(triggers: &[Trigger], columns: &[String]) -> Result<Self, String> {
-        let late = triggers.iter().find_map(|trigger| match trigger {
+        let limits = triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Late(limit) => Some(*limit),
             _ => None,
         });
+        // Of several times the shortest counts.
+        let late = limits.reduce(|one, other| one.into_iter().chain(other).min());
         let thresholds = triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Threshold(threshold) => Some(threshold),
             _ => None,
@@ -224,6 +226,10 @@ mod tests {
         assert_eq!(causes("late", 0, 2, false).unwrap(), "2 releases were skipped");
         assert!(causes("late", 0, 0, true).is_some());
         assert_eq!(causes("fault", 999_000, 9, true), None);
+        let record = CycleRecord::begin(7, 1_000_000, 1_250_000);
+        for both in [["late", "late:200us"], ["late:200us", "late:1ms"]] {
+            assert_eq!(eye(&both, &[]).unwrap().look(&record, &[]).len(), 1, "{both:?}");
+        }
     }
 
     #[test]
