@@ -154,22 +154,18 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("onbeat-event-file-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("events.jsonl");
-        let mut written = Written::open(&path, 8).unwrap();
+        let mut written = Written::open(&path, 6).unwrap();
         for number in 0..7 {
-            written.write(format!("line{number}\n")).unwrap();
+            written.write(format!("{{{number}}}\n")).unwrap();
         }
         let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
-        assert_eq!(read("events.jsonl").as_deref(), Some("line6\n"));
-        assert_eq!(read("events.jsonl.1").as_deref(), Some("line5\n"));
-        assert_eq!(read("events.jsonl.4").as_deref(), Some("line2\n"));
+        assert_eq!(read("events.jsonl").as_deref(), Some("{6}\n"));
+        assert_eq!(read("events.jsonl.1").as_deref(), Some("{5}\n"));
+        assert_eq!(read("events.jsonl.4").as_deref(), Some("{2}\n"));
         assert_eq!(read("events.jsonl.5"), None);
         let mut written = Written::open(&path, 100).unwrap();
-        written.write("more\n".to_owned()).unwrap();
-        assert_eq!(
-            read("events.jsonl").as_deref(),
-            Some("line6\nmore\n"),
-            "it goes on behind what is there"
-        );
+        written.write("{7}\n".to_owned()).unwrap();
+        assert_eq!(read("events.jsonl").as_deref(), Some("{6}\n{7}\n"), "it goes on behind what is there");
         fs::remove_dir_all(&folder).unwrap();
     }
 }
