@@ -110,6 +110,9 @@
 //! }
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
+//!
+//! The same as a program, with an SDO and a servo drive:
+//! [`examples/sans_io.rs`](https://github.com/onbeat-rt/onbeat/blob/main/crates/ethercat/examples/sans_io.rs).
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

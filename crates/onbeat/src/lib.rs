@@ -88,7 +88,9 @@
 //!
 //! A run that could not be is an [`Error`] to match on; a run that did not go as it should returns a [`Summary`] with its
 //! findings. The library installs no signal handler, prints nothing, ends no process and keeps no state between runs: any
-//! number of them go on after each other and, on interfaces of their own or simulated, beside each other. It puts
+//! number of them go on after each other and, on interfaces of their own or simulated, beside each other. Its only globals count
+//! what Linux keeps for the whole process: holders of the memory lock and of the ban on huge pages, which the last of them gives
+//! back, journals of changes to the machine, and numbers that keep names apart. It puts
 //! back what it changed on the machine (profile C) when the run ends; what a killed process left behind, `onbeat run` puts back.
 //!
 //! Devices beside the bus (`[[peripheral]]` in the robot file) need the feature `devices`.

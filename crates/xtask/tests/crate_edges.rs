@@ -2,11 +2,12 @@
 
 mod workspace;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use workspace::{crates, text};
 
 /// Package, crates of ours it may import, and those its tests may import besides.
@@ -48,14 +49,13 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
         &["onbeat-types", "onbeat-motion", "onbeat-record", "onbeat-ipc", "onbeat-control"],
         &["testkit"],
     ),
-    ("onbeat-ros2", &["onbeat-types", "onbeat-ipc", "onbeat-motion"], &["testkit"]),
+    ("onbeat-ros2", &["onbeat-types", "onbeat-ipc", "onbeat-motion"], &[]),
     (
         "onbeat-experiments",
         &[
             "onbeat-types",
             "onbeat-ethercat",
             "onbeat-rt",
-            "onbeat-ethercat-linux",
             "onbeat-simulator",
             "onbeat-record",
             "onbeat-schedulability",
@@ -70,7 +70,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat",
             "onbeat-cli",
         ],
-        &["testkit"],
+        &[],
     ),
     (
         "onbeat",
@@ -96,8 +96,6 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat",
             "onbeat-types",
             "onbeat-ethercat",
-            "onbeat-rt",
-            "onbeat-ethercat-linux",
             "onbeat-motion",
             "onbeat-record",
             "onbeat-machine",
@@ -106,8 +104,6 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-robot",
             "onbeat-simulator",
             "onbeat-control",
-            "onbeat-controllers",
-            "onbeat-devices",
         ],
         &["testkit"],
     ),
@@ -133,37 +129,55 @@ const SAFE: &[&str] = &[
 ];
 
 #[test]
-fn crates_import_only_what_the_map_allows() {
+fn crates_import_what_the_map_allows_and_nothing_else() {
     let packages = workspace::packages();
-    let known: BTreeMap<_, _> =
-        EDGES.iter().map(|&(name, imports, tests)| (name, (imports, tests))).collect();
     let mut names: Vec<&str> = packages.iter().map(|package| text(package, "name")).collect();
     names.sort_unstable();
-    assert_eq!(
-        names,
-        known.keys().copied().collect::<Vec<_>>(),
-        "the workspace's packages and the map's differ"
-    );
-    let mut wrong = Vec::new();
-    for package in &packages {
-        let name = text(package, "name");
-        let (imports, tests) = known[name];
-        for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
-            let imported = text(dependency, "name");
-            if !known.contains_key(imported) {
-                continue; // not ours
-            }
-            let in_tests = dependency["kind"] == "dev";
-            let allowed = imports.contains(&imported) || in_tests && tests.contains(&imported);
-            if !allowed {
-                wrong.push(format!(
-                    "{name} imports {imported}{}",
-                    if in_tests { " in its tests" } else { "" }
-                ));
-            }
+    let mut known: Vec<&str> = EDGES.iter().map(|&(name, ..)| name).collect();
+    known.sort_unstable();
+    assert_eq!(names, known, "the workspace's packages and the map's differ");
+    for &(name, imports, tests) in EDGES {
+        let package = packages.iter().find(|package| text(package, "name") == name).expect("a package");
+        let dependencies = package["dependencies"].as_array().expect("a list of dependencies");
+        let of_tests = |dependency: &&Value| dependency["kind"] == "dev";
+        let ours = |found: Vec<&Value>| -> BTreeSet<String> {
+            let names = found.into_iter().map(|it| text(it, "name"));
+            names.filter(|name| known.contains(name)).map(str::to_owned).collect()
+        };
+        let (in_tests, imported) = dependencies.iter().partition(of_tests);
+        let imported = ours(imported);
+        // Tests import again what they need of the crate's own.
+        let in_tests: BTreeSet<_> = ours(in_tests).difference(&imported).cloned().collect();
+        for (found, allowed, whose) in [(imported, imports, ""), (in_tests, tests, " in its tests")] {
+            let allowed: BTreeSet<_> = allowed.iter().map(|&name| name.to_owned()).collect();
+            let more: Vec<_> = found.difference(&allowed).collect();
+            assert!(more.is_empty(), "{name} imports{whose} what the map does not have: {more:?}");
+            let less: Vec<_> = allowed.difference(&found).collect();
+            assert!(less.is_empty(), "the map allows {name}{whose} what it does not import: {less:?}");
         }
     }
-    assert!(wrong.is_empty(), "edges the map does not have: {wrong:#?}");
+}
+
+#[test]
+fn the_table_of_the_architecture_has_the_same_edges() {
+    let page = fs::read_to_string(crates().join("../ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let short = |name: &'static str| name.strip_prefix("onbeat-").unwrap_or(name);
+    let all: BTreeSet<&str> = EDGES.iter().map(|&(name, ..)| short(name)).collect();
+    let mut above = BTreeSet::new();
+    for row in page.lines().filter(|line| line.starts_with("| [`")) {
+        let cells: Vec<&str> = row.split('|').collect();
+        let names = |cell: &str| -> BTreeSet<String> {
+            cell.split('`').skip(1).step_by(2).filter(|it| all.contains(it)).map(str::to_owned).collect()
+        };
+        let (name, told) = (names(cells[1]).pop_first().expect("a crate"), names(cells[3]));
+        let told = if cells[3].contains("all above but") { &above - &told } else { told };
+        let &(_, imports, _) =
+            EDGES.iter().find(|it| short(it.0) == name).expect("the crate is in the map");
+        let allowed: BTreeSet<String> = imports.iter().map(|&it| short(it).to_owned()).collect();
+        assert_eq!(told, allowed, "{name} in ARCHITECTURE.md, and in the map");
+        above.insert(name);
+    }
+    assert_eq!(above.len(), all.len(), "{above:?}");
 }
 
 #[test]
@@ -246,7 +260,6 @@ fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
         "sigaction",
         "libc::signal(",
         "signal_hook",
-        "static mut",
     ];
     for name in ["types", "ethercat", "rt", "ethercat-linux", "onbeat"] {
         let source = crates().join(name).join("src");
@@ -255,6 +268,77 @@ fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
         let found = lines_with(&source, takes);
         assert!(found.is_empty(), "{found:#?}");
     }
+}
+
+/// Crates that a program with the library is made of.
+const LIBRARY: &[&str] = &[
+    "types",
+    "ethercat",
+    "rt",
+    "ethercat-linux",
+    "motion",
+    "record",
+    "schedulability",
+    "machine",
+    "diagnose",
+    "ipc",
+    "robot",
+    "simulator",
+    "control",
+    "controllers",
+    "devices",
+    "onbeat",
+];
+
+/// Statics of the library: file, name, and the reason for each.
+const STATICS: &[(&str, &str, &str)] = &[
+    (
+        "control/src/profile/mod.rs",
+        "MEMORY_HOLDERS",
+        "mlockall(2) holds for the process: its last holder ends it",
+    ),
+    (
+        "control/src/always_on.rs",
+        "HUGE_PAGE_HOLDERS",
+        "PR_SET_THP_DISABLE holds for the process: its last holder ends it",
+    ),
+    (
+        "machine/src/journal/mod.rs",
+        "OWN",
+        "changes to the machine that a process undoes which ends without dropping them",
+    ),
+    ("machine/src/journal/record.rs", "NUMBER", "two journals of a process have two files"),
+    ("diagnose/src/trace/tracefs.rs", "MADE", "two traces of a process have two names"),
+    ("simulator/src/coe/object.rs", "NAMES", "a constant that is made once"),
+];
+
+// feature(library): no global beside those that belong to the process, each with its reason
+#[test]
+fn the_library_has_no_global_but_what_is_the_processes_own() {
+    let is_static = |line: &str| {
+        let code = line.trim_start();
+        let item =
+            code.strip_prefix("pub").map_or(code, |rest| rest.split_once(' ').map_or(rest, |it| it.1));
+        ["static ", "thread_local!", "lazy_static!"].iter().any(|it| item.starts_with(it))
+    };
+    let mut left: BTreeSet<(&str, &str)> = STATICS.iter().map(|&(file, name, _)| (file, name)).collect();
+    for name in LIBRARY {
+        for (file, number, line) in lines_with(&crates().join(name).join("src"), is_static) {
+            let file = file.strip_prefix(crates()).expect("a file of ours");
+            if file.components().any(|part| ["tests", "tests.rs"].iter().any(|it| part.as_os_str() == *it))
+            {
+                continue;
+            }
+            let reasoned = STATICS.iter().find(|(place, name, _)| {
+                file == Path::new(place) && line.contains(&format!("static {name}: "))
+            });
+            let &(place, name, _) = reasoned.unwrap_or_else(|| {
+                panic!("{}:{number}: a global, without a reason in STATICS: {line}", file.display())
+            });
+            left.remove(&(place, name));
+        }
+    }
+    assert!(left.is_empty(), "reasons for globals that are gone: {left:?}");
 }
 
 /// File, line number and line of all Rust lines below `folder` that `wanted` selects.
