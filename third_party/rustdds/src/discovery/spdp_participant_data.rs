@@ -129,6 +129,7 @@ impl SpdpDiscoveredParticipantData {
       self.metatraffic_multicast_locators.clone(),
       EntityId::UNKNOWN, // Remote Group Entityid, which we do not implement
     )
+    .of_vendor(self.vendor_id)
   }
 
   pub(crate) fn from_local_participant(

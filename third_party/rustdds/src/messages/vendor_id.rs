@@ -17,6 +17,11 @@ impl VendorId {
     vendor_id: [0x01, 0x12],
   };
 
+  /// Fast DDS
+  pub const EPROSIMA: Self = Self {
+    vendor_id: [0x01, 0x0F],
+  };
+
   pub const THIS_IMPLEMENTATION: Self = Self::ATOSTEK;
 
   pub fn as_bytes(&self) -> [u8; 2] {

@@ -22,7 +22,7 @@ use crate::{
     discovery_db::{discovery_db_read, DiscoveryDB},
     sedp_messages::{DiscoveredReaderData, DiscoveredWriterData},
   },
-  messages::submessages::submessages::AckSubmessage,
+  messages::{submessages::submessages::AckSubmessage, vendor_id::VendorId},
   network::{
     constant::SPDP_LOCALHOST_PEER_COUNT,
     udp_listener::UDPListener,
@@ -983,6 +983,10 @@ impl DPEventLoop {
       })
       .unwrap_or_else(|e| error!("Cannot report participant status: {e:?}"));
 
+    let vendor_id = discovery_db_read(&self.discovery_db)
+      .find_participant_proxy(remote_writer.writer_proxy.remote_writer_guid.prefix)
+      .map_or(VendorId::VENDOR_UNKNOWN, |participant| participant.vendor_id);
+
     // update writer proxies in local readers
     for reader in self.message_receiver.available_readers.values_mut() {
       if &remote_writer.publication_topic_data.topic_name == reader.topic_name() {
@@ -1042,7 +1046,8 @@ impl DPEventLoop {
           let offered_qos = remote_writer.publication_topic_data.qos();
           // Should we check if the participant has published a QoS for the topic?
           reader.update_writer_proxy(
-            RtpsWriterProxy::from_discovered_writer_data(remote_writer, &[], &[]),
+            RtpsWriterProxy::from_discovered_writer_data(remote_writer, &[], &[])
+              .of_vendor(vendor_id),
             &offered_qos,
           );
         }

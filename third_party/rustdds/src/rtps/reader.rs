@@ -1424,6 +1424,7 @@ impl Reader {
   fn send_preemptive_acknack_to(&self, writer_proxy: &mut RtpsWriterProxy) {
     let flags = BitFlags::<ACKNACK_Flags>::from_flag(ACKNACK_Flags::Endianness);
     let acknack_count = writer_proxy.next_ack_nack_sequence_number();
+    let base = writer_proxy.preemptive_acknack_base();
     let RtpsWriterProxy {
       remote_writer_guid,
       unicast_locator_list,
@@ -1434,7 +1435,7 @@ impl Reader {
       AckNack {
         reader_id: self.entity_id(),
         writer_id: remote_writer_guid.entity_id,
-        reader_sn_state: SequenceNumberSet::new_empty(SequenceNumber::new(1)),
+        reader_sn_state: SequenceNumberSet::new_empty(base),
         count: acknack_count,
       },
       InfoDestination {

@@ -6,6 +6,7 @@ use log::{debug, error, info, trace, warn};
 
 use crate::{
   discovery::sedp_messages::DiscoveredWriterData,
+  messages::vendor_id::VendorId,
   rtps::constant::MAX_TRACKED_CHANGES_PER_WRITER,
   structure::{
     guid::{EntityId, GUID},
@@ -19,6 +20,9 @@ use crate::{
 pub(crate) struct RtpsWriterProxy {
   /// Identifies the remote matched Writer
   pub remote_writer_guid: GUID,
+
+  /// Implementation of the Writer, if its participant is known.
+  pub remote_vendor_id: VendorId,
 
   /// List of unicast (address, port) combinations that can be used to send
   /// messages to the matched Writer or Writers. The list may be empty.
@@ -86,6 +90,7 @@ impl RtpsWriterProxy {
   ) -> Self {
     Self {
       remote_writer_guid,
+      remote_vendor_id: VendorId::VENDOR_UNKNOWN,
       unicast_locator_list,
       multicast_locator_list,
       remote_group_entity_id,
@@ -116,6 +121,29 @@ impl RtpsWriterProxy {
     self.unicast_locator_list = other.unicast_locator_list;
     self.multicast_locator_list = other.multicast_locator_list;
     self.remote_group_entity_id = other.remote_group_entity_id;
+    self.remote_vendor_id = other.remote_vendor_id;
+  }
+
+  pub fn of_vendor(self, remote_vendor_id: VendorId) -> Self {
+    Self {
+      remote_vendor_id,
+      ..self
+    }
+  }
+
+  // Base of an ACKNACK that acknowledges nothing and asks for a HEARTBEAT.
+  //
+  // Fast DDS recognises a preemptive ACKNACK by the base 0, as its own has. With
+  // base 1 it takes it for an ordinary acknowledgement of a reader that it is still
+  // matching, answers nothing and restarts its heartbeat period (3 s), and a reliable
+  // reader that has just been matched gets its first sample only then. To others
+  // base 0 is invalid (RTPS v2.5, 8.3.5.5): Cyclone DDS drops the message.
+  pub fn preemptive_acknack_base(&self) -> SequenceNumber {
+    if self.remote_vendor_id == VendorId::EPROSIMA {
+      SequenceNumber::zero()
+    } else {
+      SequenceNumber::new(1)
+    }
   }
 
   // This is used to check for DEADLINE policy
@@ -322,6 +350,7 @@ impl RtpsWriterProxy {
 
     RtpsWriterProxy {
       remote_writer_guid: discovered_writer_data.writer_proxy.remote_writer_guid,
+      remote_vendor_id: VendorId::VENDOR_UNKNOWN,
       remote_group_entity_id: EntityId::UNKNOWN,
       unicast_locator_list,
       multicast_locator_list,
