@@ -81,10 +81,21 @@ pub struct DomainParticipantBuilder {
   socket_receive_buffer_size: usize,
   socket_send_buffer_size: usize,
 
+  discovery_options: DiscoveryOptions,
+
   #[cfg(feature = "security")]
   security_plugins: Option<SecurityPlugins>,
   #[cfg(feature = "security")]
   sec_properties: Option<policy::Property>, // Properties for configuring security plugins
+}
+
+/// How a participant announces itself.
+#[derive(Clone, Debug)]
+pub(crate) struct DiscoveryOptions {
+  /// Time between two announcements.
+  pub announcement_period: Duration,
+  /// Silence after which others take this participant for dead.
+  pub lease_duration: Duration,
 }
 
 impl DomainParticipantBuilder {
@@ -95,6 +106,10 @@ impl DomainParticipantBuilder {
       same_host_loopback: true,
       socket_receive_buffer_size: Self::DEFAULT_SOCKET_RECEIVE_BUFFER_SIZE,
       socket_send_buffer_size: Self::DEFAULT_SOCKET_SEND_BUFFER_SIZE,
+      discovery_options: DiscoveryOptions {
+        announcement_period: Self::DEFAULT_ANNOUNCEMENT_PERIOD,
+        lease_duration: Self::DEFAULT_LEASE_DURATION,
+      },
       #[cfg(feature = "security")]
       security_plugins: None,
       #[cfg(feature = "security")]
@@ -126,6 +141,18 @@ impl DomainParticipantBuilder {
   /// `src/rtps/loopback_same_host_design.md`.
   pub fn same_host_loopback(mut self, enabled: bool) -> Self {
     self.same_host_loopback = enabled;
+    self
+  }
+
+  pub const DEFAULT_ANNOUNCEMENT_PERIOD: Duration = Duration::from_secs(10);
+  pub const DEFAULT_LEASE_DURATION: Duration = Duration::from_secs(50);
+
+  /// Time between two SPDP announcements of this participant, and its lease
+  /// duration: the silence after which others take it for dead. The lease
+  /// should cover several announcements, as any of them may be lost.
+  pub fn announcements(mut self, period: Duration, lease_duration: Duration) -> Self {
+    self.discovery_options.announcement_period = period;
+    self.discovery_options.lease_duration = lease_duration;
     self
   }
 
@@ -346,6 +373,7 @@ impl DomainParticipantBuilder {
       self.same_host_loopback,
       dp_waker,
       discovery_sample_sender,
+      self.discovery_options,
     )?;
 
     // outer DP wrapper
@@ -539,6 +567,10 @@ impl DomainParticipant {
 
   pub(crate) fn only_networks(&self) -> Option<Arc<[IpAddr]>> {
     self.dpi.lock().ok().and_then(|g| g.only_networks())
+  }
+
+  pub(crate) fn discovery_options(&self) -> DiscoveryOptions {
+    self.dpi.lock().unwrap().discovery_options.clone()
   }
 
   /// Gets all DiscoveredTopics from DDS network
@@ -958,6 +990,7 @@ pub(crate) struct DomainParticipantDisc {
   discovery_join_handle: std::sync::mpsc::Receiver<JoinHandle<()>>,
   // This allows deterministic generation of EntityIds for DataReader, DataWriter, etc.
   entity_id_generator: atomic::AtomicU32,
+  discovery_options: DiscoveryOptions,
 }
 
 impl DomainParticipantDisc {
@@ -979,6 +1012,7 @@ impl DomainParticipantDisc {
     same_host_loopback: bool,
     dp_waker: LoopWaker,
     discovery_sample_sender: ReadySender<mio1::Token>,
+    discovery_options: DiscoveryOptions,
   ) -> CreateResult<Self> {
     let dpi = DomainParticipantInner::new(
       domain_id,
@@ -1003,6 +1037,7 @@ impl DomainParticipantDisc {
       discovery_command_sender,
       discovery_join_handle,
       entity_id_generator: atomic::AtomicU32::new(0),
+      discovery_options,
     })
   }
 

@@ -187,7 +187,7 @@ mod no_key {
 #[derive(Clone, Copy, Debug)]
 enum DiscoveryTimerEvent {
   // `reschedule` distinguishes the periodic SPDP announce (true, reschedules
-  // itself at SPDP_PUBLISH_PERIOD) from a one-shot quick response to a newly
+  // itself at the announcement period) from a one-shot quick response to a newly
   // discovered participant (false, does not reschedule).
   SendParticipantInfo {
     reschedule: bool,
@@ -301,7 +301,6 @@ pub(crate) struct Discovery {
 impl Discovery {
   const PARTICIPANT_CLEANUP_PERIOD: StdDuration = StdDuration::from_secs(2);
   const TOPIC_CLEANUP_PERIOD: StdDuration = StdDuration::from_secs(60); // timer for cleaning up inactive topics
-  const SPDP_PUBLISH_PERIOD: StdDuration = StdDuration::from_secs(10);
   const CHECK_PARTICIPANT_MESSAGES: StdDuration = StdDuration::from_secs(1);
   #[cfg(feature = "security")]
   const CACHED_SECURE_DISCOVERY_MESSAGE_RESEND_PERIOD: StdDuration = StdDuration::from_secs(1);
@@ -852,17 +851,16 @@ impl Discovery {
             for timer_event in expired {
               match timer_event {
                 DiscoveryTimerEvent::SendParticipantInfo { reschedule } => {
-                  if let Some(dp) = self.domain_participant.clone().upgrade() {
-                    self.spdp_publish(&dp);
-                  } else {
+                  let Some(dp) = self.domain_participant.clone().upgrade() else {
                     error!("DomainParticipant doesn't exist anymore, exiting Discovery.");
                     return;
                   };
+                  self.spdp_publish(&dp);
                   // Only the periodic announce reschedules itself; the one-shot
                   // quick response does not.
                   if reschedule {
                     self.discovery_timer.borrow_mut().set_timeout(
-                      Self::SPDP_PUBLISH_PERIOD,
+                      dp.discovery_options().announcement_period,
                       DiscoveryTimerEvent::SendParticipantInfo { reschedule: true },
                     );
                   }
@@ -1019,7 +1017,7 @@ impl Discovery {
             // returns a permission other than `Allow`, which skips
             // `process_discovered_participant_data` above — and with it the normal
             // "quick SPDP response" optimization. Without that, the remote would
-            // only learn about us on our next *periodic* SPDP (SPDP_PUBLISH_PERIOD),
+            // only learn about us on our next *periodic* SPDP (the announcement period),
             // delaying the authentication handshake by up to a full period. Send an
             // unsolicited one-shot quick SPDP response now (at most once per remote).
             // We only re-announce our own public SPDP data, so this discloses nothing
@@ -1443,12 +1441,10 @@ impl Discovery {
   }
 
   fn spdp_publish(&self, local_dp: &DomainParticipant) {
-    // setting 5 times the duration so lease doesn't break if update fails once or
-    // twice
     let data = SpdpDiscoveredParticipantData::from_local_participant(
       local_dp,
       &self.security_opt,
-      5.0 * Duration::from(Self::SPDP_PUBLISH_PERIOD),
+      Duration::from(local_dp.discovery_options().lease_duration),
     );
 
     #[cfg(feature = "security")]
