@@ -96,6 +96,8 @@ pub(crate) struct DiscoveryOptions {
   pub announcement_period: Duration,
   /// Silence after which others take this participant for dead.
   pub lease_duration: Duration,
+  /// USER_DATA of the participant.
+  pub user_data: Vec<u8>,
 }
 
 impl DomainParticipantBuilder {
@@ -109,6 +111,7 @@ impl DomainParticipantBuilder {
       discovery_options: DiscoveryOptions {
         announcement_period: Self::DEFAULT_ANNOUNCEMENT_PERIOD,
         lease_duration: Self::DEFAULT_LEASE_DURATION,
+        user_data: Vec::new(),
       },
       #[cfg(feature = "security")]
       security_plugins: None,
@@ -153,6 +156,13 @@ impl DomainParticipantBuilder {
   pub fn announcements(mut self, period: Duration, lease_duration: Duration) -> Self {
     self.discovery_options.announcement_period = period;
     self.discovery_options.lease_duration = lease_duration;
+    self
+  }
+
+  /// USER_DATA (DDS v1.4, 2.2.3.1) of this participant: bytes that discovery
+  /// hands to all others, without looking at them. ROS 2 has the enclave there.
+  pub fn user_data(mut self, user_data: Vec<u8>) -> Self {
+    self.discovery_options.user_data = user_data;
     self
   }
 

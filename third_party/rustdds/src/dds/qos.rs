@@ -210,6 +210,8 @@ impl QosPolicyBuilder {
       // (drop glue) which is incompatible with `const fn`, and the built-in QoS
       // policies never need it. Set it via `QosPolicies::with_data_representation`.
       data_representation: None,
+      // Nor is USER_DATA, for the same reason: `QosPolicies::with_user_data`.
+      user_data: Vec::new(),
       #[cfg(feature = "security")]
       property: None,
     }
@@ -235,6 +237,7 @@ pub struct QosPolicies {
   pub(crate) resource_limits: Option<policy::ResourceLimits>,
   pub(crate) lifespan: Option<policy::Lifespan>,
   pub(crate) data_representation: Option<policy::DataRepresentation>,
+  pub(crate) user_data: Vec<u8>,
   #[cfg(feature = "security")]
   pub(crate) property: Option<policy::Property>,
 }
@@ -333,6 +336,20 @@ impl QosPolicies {
     self
   }
 
+  /// USER_DATA (DDS v1.4, 2.2.3.1) of a reader or a writer: bytes that discovery
+  /// hands to all others, without looking at them.
+  pub fn user_data(&self) -> &[u8] {
+    &self.user_data
+  }
+
+  /// Sets USER_DATA. Not part of the const [`QosPolicyBuilder`], because it holds
+  /// a `Vec`.
+  #[must_use]
+  pub fn with_user_data(mut self, user_data: Vec<u8>) -> Self {
+    self.user_data = user_data;
+    self
+  }
+
   #[cfg(feature = "security")]
   pub fn property(&self) -> Option<policy::Property> {
     self.property.clone()
@@ -362,6 +379,11 @@ impl QosPolicies {
         .data_representation
         .clone()
         .or(self.data_representation.clone()),
+      user_data: if other.user_data.is_empty() {
+        self.user_data.clone()
+      } else {
+        other.user_data.clone()
+      },
       #[cfg(feature = "security")]
       property: other.property.clone().or(self.property.clone()),
     }
@@ -566,6 +588,7 @@ impl QosPolicies {
       resource_limits,
       lifespan,
       data_representation,
+      user_data: _, // Serialized with the data of the reader or writer that it belongs to
       #[cfg(feature = "security")]
         property: _, // TODO: properties to parameter list?
     } = self;
@@ -738,6 +761,7 @@ impl QosPolicies {
       resource_limits,
       lifespan,
       data_representation,
+      user_data: Vec::new(), // Kept with the data of the reader or writer
       #[cfg(feature = "security")]
       property,
     })

@@ -1,4 +1,4 @@
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use serde::{Deserialize, Serialize};
 #[allow(unused_imports)]
@@ -287,6 +287,7 @@ impl SubscriptionBuiltinTopicData {
       resource_limits: None, // nor Resource Limits, see Figure 8.30 in RTPS spec 2.5
       lifespan: self.lifespan,
       data_representation: self.data_representation.clone(),
+      user_data: Vec::new(),
 
       #[cfg(feature = "security")]
       property: None, // TODO: no property QoS?
@@ -307,6 +308,17 @@ impl SubscriptionBuiltinTopicData {
 // =======================================================================
 // =======================================================================
 // =======================================================================
+
+/// USER_DATA of a reader or a writer. Empty if it is absent, or is no sequence of
+/// bytes: that is no reason not to match.
+fn user_data_from_pl_map(
+  pl_map: &BTreeMap<ParameterId, Vec<&Parameter>>,
+  ctx: speedy::Endianness,
+) -> Vec<u8> {
+  get_option_from_pl_map(pl_map, ctx, ParameterId::PID_USER_DATA, "user data")
+    .unwrap_or_default()
+    .unwrap_or_default()
+}
 
 /// Type specified in RTPS v2.3 spec Figure 8.30
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -418,11 +430,7 @@ impl PlCdrDeserialize for DiscoveredReaderData {
 
     let qos = QosPolicies::from_parameter_list(ctx, &pl_map)?;
 
-    let user_data = pl_map
-      .get(&ParameterId::PID_USER_DATA)
-      .and_then(|v| v.first())
-      .map(|p| p.value.clone())
-      .unwrap_or_default();
+    let user_data = user_data_from_pl_map(&pl_map, ctx);
 
     Ok(DiscoveredReaderData {
       reader_proxy: ReaderProxy::new(
@@ -498,7 +506,7 @@ impl ParameterListable for DiscoveredReaderData {
           security_info,
         },
       content_filter,
-      user_data: _,
+      user_data,
     } = self;
 
     let mut pl = ParameterList::new();
@@ -566,6 +574,9 @@ impl ParameterListable for DiscoveredReaderData {
         &topic_alias.clone().into(),
         StringWithNul
       );
+    }
+    if !user_data.is_empty() {
+      emit!(PID_USER_DATA, user_data, Vec<u8>);
     }
     emit_option!(
       PID_CONTENT_FILTER_PROPERTY,
@@ -736,6 +747,7 @@ impl PublicationBuiltinTopicData {
       resource_limits: None, // nor Resource Limits, see Figure 8.30 in RTPS spec 2.5
       lifespan: self.lifespan,
       data_representation: self.data_representation.clone(),
+      user_data: Vec::new(),
       #[cfg(feature = "security")]
       property: None, // TODO: no property Qos?
     }
@@ -810,7 +822,7 @@ impl DiscoveredWriterData {
       last_updated: Instant::now(),
       writer_proxy,
       publication_topic_data,
-      user_data: Vec::new(),
+      user_data: writer.qos().user_data().to_vec(),
     }
   }
 }
@@ -877,11 +889,7 @@ impl PlCdrDeserialize for DiscoveredWriterData {
 
     let qos = QosPolicies::from_parameter_list(ctx, &pl_map)?;
 
-    let user_data = pl_map
-      .get(&ParameterId::PID_USER_DATA)
-      .and_then(|v| v.first())
-      .map(|p| p.value.clone())
-      .unwrap_or_default();
+    let user_data = user_data_from_pl_map(&pl_map, ctx);
 
     Ok(DiscoveredWriterData {
       last_updated: Instant::now(),
@@ -956,7 +964,7 @@ impl ParameterListable for DiscoveredWriterData {
           #[cfg(feature = "security")]
           security_info,
         },
-      user_data: _,
+      user_data,
     } = self;
 
     let mut pl = ParameterList::new();
@@ -1024,6 +1032,9 @@ impl ParameterListable for DiscoveredWriterData {
         &topic_alias.clone().into(),
         StringWithNul
       );
+    }
+    if !user_data.is_empty() {
+      emit!(PID_USER_DATA, user_data, Vec<u8>);
     }
 
     #[cfg(feature = "security")]
@@ -1097,6 +1108,7 @@ impl HasQoSPolicy for TopicBuiltinTopicData {
       resource_limits: self.resource_limits,
       lifespan: self.lifespan,
       data_representation: None, // Topic-level DATA_REPRESENTATION not tracked
+      user_data: Vec::new(),
       #[cfg(feature = "security")]
       property: None, // TODO: no property Qos?
     }

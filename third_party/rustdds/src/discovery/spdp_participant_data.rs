@@ -65,6 +65,7 @@ pub struct SpdpDiscoveredParticipantData {
   pub manual_liveliness_count: i32,        // PartProxy
   pub builtin_endpoint_qos: Option<BuiltinEndpointQos>, // PartProxy
   pub entity_name: Option<String>,         // where does this come from??
+  pub user_data: Vec<u8>,                  // from ParticipantBuiltinTopicData
 
   // security
   #[cfg(feature = "security")]
@@ -222,6 +223,7 @@ impl SpdpDiscoveredParticipantData {
       manual_liveliness_count: 0,
       builtin_endpoint_qos: None,
       entity_name: None,
+      user_data: participant.discovery_options().user_data,
 
       // DDS Security
       #[cfg(feature = "security")]
@@ -313,6 +315,12 @@ impl PlCdrDeserialize for SpdpDiscoveredParticipantData {
       get_option_from_pl_map::< _ , StringWithNul>(&pl_map, ctx, ParameterId::PID_ENTITY_NAME, "entity name")?
       .map( String::from );
 
+    // Absent or malformed: empty
+    let user_data: Vec<u8> =
+      get_option_from_pl_map(&pl_map, ctx, ParameterId::PID_USER_DATA, "user data")
+        .unwrap_or_default()
+        .unwrap_or_default();
+
     // DDS security
     #[cfg(feature = "security")]
     let identity_token: Option<IdentityToken> = get_option_from_pl_map(
@@ -359,6 +367,7 @@ impl PlCdrDeserialize for SpdpDiscoveredParticipantData {
       manual_liveliness_count,
       builtin_endpoint_qos,
       entity_name,
+      user_data,
       #[cfg(feature = "security")]
       identity_token,
       #[cfg(feature = "security")]
@@ -405,6 +414,7 @@ impl ParameterListable for SpdpDiscoveredParticipantData {
       manual_liveliness_count,
       builtin_endpoint_qos,
       entity_name,
+      user_data,
 
       // DDS security
       #[cfg(feature = "security")]
@@ -489,6 +499,9 @@ impl ParameterListable for SpdpDiscoveredParticipantData {
     // and does not follow CDR encoding.
     let entity_name_n: Option<StringWithNul> = entity_name.clone().map(|e| e.into());
     emit_option!(PID_ENTITY_NAME, &entity_name_n, StringWithNul);
+    if !user_data.is_empty() {
+      emit!(PID_USER_DATA, user_data, Vec<u8>);
+    }
 
     #[cfg(feature = "security")] // DDS security
     {
