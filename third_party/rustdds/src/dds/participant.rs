@@ -1192,6 +1192,11 @@ impl Drop for DomainParticipantDisc {
 
     debug!("Waiting for Discovery join.");
     if let Ok(handle) = self.discovery_join_handle.try_recv() {
+      if handle.thread().id() == thread::current().id() {
+        // Discovery itself held the last reference, for the time of an
+        // announcement. It ends as soon as it is back in its loop.
+        return;
+      }
       handle
         .join()
         .unwrap_or_else(|e| warn!("Failed to join discovery thread: {e:?}"));

@@ -408,6 +408,10 @@ impl DPEventLoop {
         }
         Ok(EventLoopCommand::Stop) => {
           info!("Stopping dp_event_loop");
+          // What writers have been given is sent first. Discovery has just
+          // disposed of our endpoints and of the participant: without that, the
+          // others learn of the end only when our lease runs out.
+          self.serve_writers();
           return true;
         }
         Err(TryRecvError::Empty) => break,
@@ -459,6 +463,12 @@ impl DPEventLoop {
         Reader::process_command,
       );
     }
+    self.serve_writers();
+    false
+  }
+
+  // Sends what has been handed to writers since the last time.
+  fn serve_writers(&mut self) {
     let writer_ids = self.writer_ready.drain_unique();
     for eid in writer_ids {
       let (blocked, local_readers) = match self.writers.get_mut(&eid) {
@@ -476,7 +486,6 @@ impl DPEventLoop {
       }
       self.message_receiver.notify_data_to_readers(local_readers);
     }
-    false
   }
 
   fn drain_timers(&mut self, preparing_to_stop: bool) {
