@@ -78,6 +78,8 @@ pub struct DomainParticipantBuilder {
 
   same_host_loopback: bool, // prefer loopback for same-host peers + localhost SPDP discovery peers
 
+  this_host_only: bool, // neither hear nor speak to other hosts
+
   socket_receive_buffer_size: usize,
   socket_send_buffer_size: usize,
 
@@ -106,6 +108,7 @@ impl DomainParticipantBuilder {
       domain_id,
       only_networks: None,
       same_host_loopback: true,
+      this_host_only: false,
       socket_receive_buffer_size: Self::DEFAULT_SOCKET_RECEIVE_BUFFER_SIZE,
       socket_send_buffer_size: Self::DEFAULT_SOCKET_SEND_BUFFER_SIZE,
       discovery_options: DiscoveryOptions {
@@ -144,6 +147,20 @@ impl DomainParticipantBuilder {
   /// `src/rtps/loopback_same_host_design.md`.
   pub fn same_host_loopback(mut self, enabled: bool) -> Self {
     self.same_host_loopback = enabled;
+    self
+  }
+
+  /// Talk to participants on this host only, over all of its interfaces
+  /// (default: disabled).
+  ///
+  /// Participants of other DDS implementations may use the loopback interface, or
+  /// a network interface, also for peers on the same host. So all addresses are
+  /// announced and multicast is used on all interfaces, with a time to live of 0:
+  /// such datagrams never leave the host. Datagrams whose source is not an address
+  /// of this host are dropped, and nothing is sent to other hosts. (A datagram from
+  /// outside with an address of this host as its source is dropped by the kernel.)
+  pub fn this_host_only(mut self, enabled: bool) -> Self {
+    self.this_host_only = enabled;
     self
   }
 
@@ -381,6 +398,7 @@ impl DomainParticipantBuilder {
       self.socket_send_buffer_size,
       self.only_networks,
       self.same_host_loopback,
+      self.this_host_only,
       dp_waker,
       discovery_sample_sender,
       self.discovery_options,
@@ -1020,6 +1038,7 @@ impl DomainParticipantDisc {
     socket_send_buffer_size: usize,
     only_networks: Option<Vec<IpAddr>>,
     same_host_loopback: bool,
+    this_host_only: bool,
     dp_waker: LoopWaker,
     discovery_sample_sender: ReadySender<mio1::Token>,
     discovery_options: DiscoveryOptions,
@@ -1038,6 +1057,7 @@ impl DomainParticipantDisc {
       socket_send_buffer_size,
       only_networks,
       same_host_loopback,
+      this_host_only,
       dp_waker,
       discovery_sample_sender,
     )?;
@@ -1286,6 +1306,7 @@ impl DomainParticipantInner {
     socket_send_buffer_size: usize,
     only_networks: Option<Vec<IpAddr>>,
     same_host_loopback: bool,
+    this_host_only: bool,
     dp_waker: LoopWaker,
     discovery_sample_sender: ReadySender<mio1::Token>,
   ) -> CreateResult<Self> {
@@ -1462,6 +1483,7 @@ impl DomainParticipantInner {
           only_networks_for_ev_loop,
           socket_send_buffer_size,
           same_host_loopback,
+          this_host_only,
           reader_ready_rx,
           writer_ready_rx,
           dp_waker,

@@ -3,6 +3,7 @@ use std::{
   collections::HashMap,
   io,
   net::{IpAddr, SocketAddr, UdpSocket},
+  rc::Rc,
 };
 #[cfg(test)]
 use std::net::Ipv4Addr;
@@ -14,7 +15,7 @@ use log::{debug, error, info, trace, warn};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::{
-  network::util::get_local_multicast_ip_addrs_filtered,
+  network::util::{get_local_multicast_ip_addrs_filtered, OwnAddresses},
   rtps::{
     outbound::{ControlQueue, Datagram, SendOutcome, SocketId, CONTROL_QUEUE_WARN_LEN},
     transmit::InterfaceSelector,
@@ -38,12 +39,15 @@ pub struct UDPSender {
   // sent immediately. Drained on write readiness by `flush_control`.
   // (see src/rtps/nonblocking_transmit_design.md)
   control_queues: RefCell<HashMap<SocketId, ControlQueue>>,
+
+  // Some: nothing is sent to another host.
+  own_addresses: Option<Rc<RefCell<OwnAddresses>>>,
 }
 
 impl UDPSender {
   #[cfg(test)]
   pub fn new(sender_port: u16) -> io::Result<Self> {
-    Self::new_with_networks(sender_port, None, 0)
+    Self::new_with_networks(sender_port, None, 0, None)
   }
 
   // Request (and verify) SO_SNDBUF on a sender socket. `size == 0` leaves the
@@ -75,6 +79,7 @@ impl UDPSender {
     sender_port: u16,
     only_networks: Option<&[IpAddr]>,
     send_buffer_size: usize,
+    own_addresses: Option<Rc<RefCell<OwnAddresses>>>,
   ) -> io::Result<Self> {
     let unicast_socket = {
       let saddr: SocketAddr = SocketAddr::new("0.0.0.0".parse().unwrap(), sender_port);
@@ -122,6 +127,10 @@ impl UDPSender {
           mc_socket.set_multicast_loop_v4(true).unwrap_or_else(|e| {
             error!("Cannot set IPv4 multicast loop. err: {e}");
           });
+          if own_addresses.is_some() {
+            // A time to live of 0 keeps datagrams on this host.
+            mc_socket.set_multicast_ttl_v4(0)?;
+          }
           // nonblocking-transmit: mio requires the socket be non-blocking, and
           // we must never let a full kernel buffer stall the event loop.
           mc_socket.set_nonblocking(true).unwrap_or_else(|e| {
@@ -160,6 +169,7 @@ impl UDPSender {
       unicast_socket,
       multicast_sockets,
       control_queues: RefCell::new(HashMap::new()),
+      own_addresses,
     };
     info!("UDPSender::new() --> {sender:?}");
     Ok(sender)
@@ -218,6 +228,13 @@ impl UDPSender {
     if !self.socket_can_reach(id, addr) {
       trace!("raw_send: {id:?} cannot reach {addr} (address family mismatch), dropping");
       return SendOutcome::Dropped;
+    }
+    if let Some(own_addresses) = &self.own_addresses {
+      let ip = addr.ip();
+      if !ip.is_multicast() && !own_addresses.borrow_mut().contains(ip) {
+        trace!("raw_send: {addr} is another host, dropping");
+        return SendOutcome::Dropped;
+      }
     }
     match socket.send_to(buffer, addr) {
       Ok(bytes_sent) => {

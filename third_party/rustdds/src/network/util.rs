@@ -2,6 +2,7 @@ use std::{
   collections::HashMap,
   io,
   net::{IpAddr, Ipv4Addr, SocketAddr},
+  time::{Duration, Instant},
 };
 
 use log::{error, warn};
@@ -141,6 +142,49 @@ pub fn path_mtu_payload_for_peer(ifaces: &[IfAddr], peer_ip: IpAddr) -> usize {
 fn same_subnet_v4(local: Ipv4Addr, mask: Ipv4Addr, peer: Ipv4Addr) -> bool {
   let m = u32::from(mask);
   (u32::from(local) & m) == (u32::from(peer) & m)
+}
+
+// ---------------------------------------------------------------------------
+// Addresses of this host
+// ---------------------------------------------------------------------------
+
+/// The addresses of this host, for a participant that talks to participants on
+/// the same host only.
+///
+/// Interfaces come and go: an address that is not known is looked up again, at
+/// most once in [`OwnAddresses::REFRESH_PERIOD`].
+#[derive(Debug)]
+pub(crate) struct OwnAddresses {
+  addresses: Vec<IpAddr>,
+  refreshed: Instant,
+}
+
+impl OwnAddresses {
+  const REFRESH_PERIOD: Duration = Duration::from_secs(1);
+
+  pub fn new() -> Self {
+    Self {
+      addresses: Self::look_up(),
+      refreshed: Instant::now(),
+    }
+  }
+
+  /// True if `ip` is an address of this host.
+  pub fn contains(&mut self, ip: IpAddr) -> bool {
+    if ip.is_loopback() || self.addresses.contains(&ip) {
+      return true;
+    }
+    if self.refreshed.elapsed() < Self::REFRESH_PERIOD {
+      return false;
+    }
+    self.addresses = Self::look_up();
+    self.refreshed = Instant::now();
+    self.addresses.contains(&ip)
+  }
+
+  fn look_up() -> Vec<IpAddr> {
+    local_interface_table().iter().map(|ifa| ifa.ip).collect()
+  }
 }
 
 // ---------------------------------------------------------------------------

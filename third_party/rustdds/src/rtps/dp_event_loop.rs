@@ -25,9 +25,9 @@ use crate::{
   messages::{submessages::submessages::AckSubmessage, vendor_id::VendorId},
   network::{
     constant::SPDP_LOCALHOST_PEER_COUNT,
-    udp_listener::UDPListener,
+    udp_listener::{PacketOrigin, UDPListener},
     udp_sender::UDPSender,
-    util::{local_interface_table, localhost_spdp_peer_locators, IfAddr},
+    util::{local_interface_table, localhost_spdp_peer_locators, IfAddr, OwnAddresses},
   },
   polling::{
     new_shared_timer, timeout_until, wake_channel, LoopWaker, ReadyReceiver, SharedTimer,
@@ -140,6 +140,10 @@ pub struct DPEventLoop {
   // route same-host peers over loopback. See
   // `src/rtps/loopback_same_host_design.md`.
   same_host_loopback: bool,
+
+  // Some: datagrams of other hosts are dropped (participant builder's
+  // `this_host_only`).
+  own_addresses: Option<Rc<RefCell<OwnAddresses>>>,
 }
 
 impl DPEventLoop {
@@ -164,6 +168,7 @@ impl DPEventLoop {
     only_networks: Option<Arc<[IpAddr]>>,
     socket_send_buffer_size: usize,
     same_host_loopback: bool,
+    this_host_only: bool,
     reader_ready: ReadyReceiver<EntityId>,
     writer_ready: ReadyReceiver<EntityId>,
     waker: LoopWaker,
@@ -211,8 +216,14 @@ impl DPEventLoop {
     }
 
     // port number 0 means OS chooses an available port number.
+    let own_addresses = this_host_only.then(|| Rc::new(RefCell::new(OwnAddresses::new())));
     let udp_sender = try_init!(
-      UDPSender::new_with_networks(0, only_networks.as_deref(), socket_send_buffer_size),
+      UDPSender::new_with_networks(
+        0,
+        only_networks.as_deref(),
+        socket_send_buffer_size,
+        own_addresses.clone(),
+      ),
       "UDPSender construction fail"
     );
 
@@ -257,6 +268,16 @@ impl DPEventLoop {
       participant_status_sender,
       discovery_command_sender,
       same_host_loopback,
+      own_addresses,
+    })
+  }
+
+  // True unless the datagram is of another host, and only this one is heard.
+  fn is_heard(&self, origin: &PacketOrigin) -> bool {
+    self.own_addresses.as_ref().is_none_or(|own_addresses| {
+      origin
+        .source
+        .is_some_and(|source| own_addresses.borrow_mut().contains(source.ip()))
     })
   }
 
@@ -339,6 +360,9 @@ impl DPEventLoop {
                   |l| l.messages_bounded(usize::MAX),
                 );
                 for (packet, origin) in udp_messages {
+                  if !ev_wrapper.is_heard(&origin) {
+                    continue;
+                  }
                   ev_wrapper
                     .message_receiver
                     .handle_received_packet(&packet, origin);
@@ -1358,6 +1382,7 @@ mod tests {
         None,
         0,
         true,
+        false,
         reader_ready,
         writer_ready,
         waker,
