@@ -23,7 +23,7 @@ use crate::{
     statusevents::{DomainParticipantStatusEvent, LostReason, StatusChannelSender},
   },
   discovery::{
-    discovery_db::{discovery_db_read, discovery_db_write, DiscoveredVia, DiscoveryDB},
+    discovery_db::{discovery_db_read, discovery_db_write, DiscoveredVia, DiscoveryDB, Room},
     sedp_messages::{
       DiscoveredReaderData, DiscoveredTopicData, DiscoveredWriterData, Endpoint_GUID,
       ParticipantMessageData, ParticipantMessageDataKind,
@@ -975,85 +975,101 @@ impl Discovery {
   }
 
   pub fn spdp_receive(&mut self) {
-    loop {
-      let s = self.dcps_participant.reader.take_next_sample();
-      debug!("spdp_receive read {:?}", s);
-      match s {
-        Ok(Some(ds)) => {
-          #[cfg(not(feature = "security"))]
-          let permission = NormalDiscoveryPermission::Allow;
+    // All at once: to take one sample is to look at all of them.
+    let samples = match self
+      .dcps_participant
+      .reader
+      .take(usize::MAX, ReadCondition::not_read())
+    {
+      Ok(samples) => samples,
+      Err(e) => {
+        error!(" !!! spdp_receive: {e:?}");
+        return;
+      }
+    };
+    for ds in samples {
+      debug!("spdp_receive read {ds:?}");
+      let announced = match &ds.value {
+        Sample::Value(data) => data.participant_guid.prefix,
+        Sample::Dispose(guid) => guid.0.prefix,
+      };
+      if announced != ds.sample_info.writer_guid().prefix {
+        debug!("Announcement of another participant. Ignoring.");
+        continue;
+      }
+      #[cfg(not(feature = "security"))]
+      let permission = NormalDiscoveryPermission::Allow;
 
-          #[cfg(feature = "security")]
-          let permission = if let Some(security) = self.security_opt.as_mut() {
-            // Security is enabled. Do a secure read, potentially starting the
-            // authentication protocol. The return value tells if normal Discovery is
-            // allowed to process the message.
-            security.participant_read(
-              &ds,
-              &self.discovery_db,
-              &self.discovery_updated_sender,
-              &self.dcps_participant_stateless_message.writer,
-            )
-          } else {
-            // No security configured, always allowed
-            NormalDiscoveryPermission::Allow
-          };
+      #[cfg(feature = "security")]
+      let permission = if let Some(security) = self.security_opt.as_mut() {
+        // Security is enabled. Do a secure read, potentially starting the
+        // authentication protocol. The return value tells if normal Discovery is
+        // allowed to process the message.
+        security.participant_read(
+          &ds,
+          &self.discovery_db,
+          &self.discovery_updated_sender,
+          &self.dcps_participant_stateless_message.writer,
+        )
+      } else {
+        // No security configured, always allowed
+        NormalDiscoveryPermission::Allow
+      };
 
-          if permission == NormalDiscoveryPermission::Allow {
-            match ds.value {
-              Sample::Value(participant_data) => {
-                debug!("spdp_receive discovered {:?}", participant_data);
-                self.process_discovered_participant_data(&participant_data);
-              }
-              // Sample::Dispose means that DomainParticipant was disposed
-              Sample::Dispose(participant_guid) => {
-                self.process_participant_dispose(participant_guid.0.prefix);
-              }
-            }
-          } else {
-            // Speed up *secure* discovery.
-            //
-            // While the remote is still being authenticated, `participant_read`
-            // returns a permission other than `Allow`, which skips
-            // `process_discovered_participant_data` above — and with it the normal
-            // "quick SPDP response" optimization. Without that, the remote would
-            // only learn about us on our next *periodic* SPDP (the announcement period),
-            // delaying the authentication handshake by up to a full period. Send an
-            // unsolicited one-shot quick SPDP response now (at most once per remote).
-            // We only re-announce our own public SPDP data, so this discloses nothing
-            // extra.
-            #[cfg(feature = "security")]
-            if let Sample::Value(participant_data) = &ds.value {
-              let remote_prefix = participant_data.participant_guid.prefix;
-              if remote_prefix != self.domain_participant.guid().prefix
-                && self.spdp_quick_response_sent.insert(remote_prefix)
-              {
-                self.discovery_timer.borrow_mut().set_timeout(
-                  StdDuration::from_millis(10),
-                  DiscoveryTimerEvent::SendParticipantInfo { reschedule: false },
-                );
-              }
-            }
+      if permission == NormalDiscoveryPermission::Allow {
+        match ds.value {
+          Sample::Value(participant_data) => {
+            debug!("spdp_receive discovered {:?}", participant_data);
+            self.process_discovered_participant_data(&participant_data);
+          }
+          // Sample::Dispose means that DomainParticipant was disposed
+          Sample::Dispose(participant_guid) => {
+            self.process_participant_dispose(participant_guid.0.prefix);
           }
         }
-        Ok(None) => {
-          trace!("spdp_receive: no more data");
-          return;
-        } // no more data
-        Err(e) => {
-          error!(" !!! spdp_receive: {e:?}");
-          return;
+      } else {
+        // Speed up *secure* discovery.
+        //
+        // While the remote is still being authenticated, `participant_read`
+        // returns a permission other than `Allow`, which skips
+        // `process_discovered_participant_data` above — and with it the normal
+        // "quick SPDP response" optimization. Without that, the remote would
+        // only learn about us on our next *periodic* SPDP (the announcement period),
+        // delaying the authentication handshake by up to a full period. Send an
+        // unsolicited one-shot quick SPDP response now (at most once per remote).
+        // We only re-announce our own public SPDP data, so this discloses nothing
+        // extra.
+        #[cfg(feature = "security")]
+        if let Sample::Value(participant_data) = &ds.value {
+          let remote_prefix = participant_data.participant_guid.prefix;
+          if remote_prefix != self.domain_participant.guid().prefix
+            && self.spdp_quick_response_sent.insert(remote_prefix)
+          {
+            self.discovery_timer.borrow_mut().set_timeout(
+              StdDuration::from_millis(10),
+              DiscoveryTimerEvent::SendParticipantInfo { reschedule: false },
+            );
+          }
         }
       }
-    } // loop
+    } // for
   }
 
   fn process_discovered_participant_data(
     &mut self,
     participant_data: &SpdpDiscoveredParticipantData,
   ) {
-    let was_new = discovery_db_write(&self.discovery_db).update_participant(participant_data);
     let guid_prefix = participant_data.participant_guid.prefix;
+    let room = discovery_db_read(&self.discovery_db).room_for_participant(guid_prefix);
+    match room {
+      Room::Free => {}
+      Room::InPlaceOf(silent) => self.process_participant_lost(silent, LostReason::Disposed),
+      Room::None => {
+        debug!("One participant too many: {guid_prefix:?}. Ignoring.");
+        return;
+      }
+    }
+    let was_new = discovery_db_write(&self.discovery_db).update_participant(participant_data);
 
     // Send notification to dp_event_loop. It will update local reader/writer
     // proxies as the SpdpDiscoveredParticipantData contains a bitmap of the
@@ -1098,13 +1114,17 @@ impl Discovery {
   }
 
   fn process_participant_dispose(&mut self, participant_guidp: GuidPrefix) {
+    self.process_participant_lost(participant_guidp, LostReason::Disposed);
+  }
+
+  fn process_participant_lost(&mut self, participant_guidp: GuidPrefix, reason: LostReason) {
     discovery_db_write(&self.discovery_db).remove_participant(participant_guidp, true); // true = actively removed
     self.send_discovery_notification(DiscoveryNotificationType::ParticipantLost {
       guid_prefix: participant_guidp,
     });
     self.send_participant_status(DomainParticipantStatusEvent::ParticipantLost {
       id: participant_guidp,
-      reason: LostReason::Disposed,
+      reason,
     });
     #[cfg(feature = "security")]
     self.spdp_quick_response_sent.remove(&participant_guidp);
@@ -1164,13 +1184,30 @@ impl Discovery {
       .unwrap_or(());
   }
 
+  // A participant announces its own endpoints only.
+  fn is_of_its_own(announced: GUID, announced_by: GUID) -> bool {
+    announced.prefix == announced_by.prefix
+  }
+
   // Check if there are messages about new Readers
   pub fn sedp_receive_subscription(&mut self, read_history: Option<GuidPrefix>) {
     let drds: Vec<Sample<DiscoveredReaderData, GUID>> =
-      match self.dcps_subscription.reader.into_iterator() {
+      match self
+        .dcps_subscription
+        .reader
+        .take(usize::MAX, ReadCondition::not_read())
+      {
         Ok(ds) => ds
-          .map(|d| d.map_dispose(|g| g.0)) // map_dispose removes Endpoint_GUID wrapper around GUID
-          // into_iterator() took these samples out of the reader, so all of them
+          .into_iter()
+          .filter(|d| {
+            let announced = match &d.value {
+              Sample::Value(drd) => drd.reader_proxy.remote_reader_guid,
+              Sample::Dispose(guid) => guid.0,
+            };
+            Self::is_of_its_own(announced, d.sample_info.writer_guid())
+          })
+          .map(|d| d.value.map_dispose(|g| g.0)) // map_dispose removes Endpoint_GUID wrapper around GUID
+          // take() took these samples out of the reader, so all of them
           // must be processed, also when a participant was specified. A sample
           // skipped here would be lost for good.
           .inspect(|d| {
@@ -1209,7 +1246,9 @@ impl Discovery {
         match d {
           Sample::Value(d) => {
             trace!("sedp_receive_subscription - {d:?}");
-            let drd = discovery_db_write(&self.discovery_db).update_subscription(&d);
+            let Some(drd) = discovery_db_write(&self.discovery_db).update_subscription(&d) else {
+              continue;
+            };
             debug!(
               "sedp_receive_subscription - send_discovery_notification ReaderUpdated  {:?}",
               drd
@@ -1243,13 +1282,22 @@ impl Discovery {
 
   pub fn sedp_receive_publication(&mut self, read_history: Option<GuidPrefix>) {
     let dwds: Vec<Sample<DiscoveredWriterData, GUID>> =
-      match self.dcps_publication.reader.into_iterator() {
-        // a lot of cloning here, but we must copy the data out of the
-        // reader before we can use self again, as .read() returns references to within
-        // a reader and thus self
+      match self
+        .dcps_publication
+        .reader
+        .take(usize::MAX, ReadCondition::not_read())
+      {
         Ok(ds) => ds
-          .map(|d| d.map_dispose(|g| g.0)) // map_dispose removes Endpoint_GUID wrapper around GUID
-          // into_iterator() took these samples out of the reader, so all of them
+          .into_iter()
+          .filter(|d| {
+            let announced = match &d.value {
+              Sample::Value(dwd) => dwd.writer_proxy.remote_writer_guid,
+              Sample::Dispose(guid) => guid.0,
+            };
+            Self::is_of_its_own(announced, d.sample_info.writer_guid())
+          })
+          .map(|d| d.value.map_dispose(|g| g.0)) // map_dispose removes Endpoint_GUID wrapper around GUID
+          // take() took these samples out of the reader, so all of them
           // must be processed, also when a participant was specified. A sample
           // skipped here would be lost for good.
           .inspect(|d| {
@@ -1288,8 +1336,11 @@ impl Discovery {
         match d {
           Sample::Value(dwd) => {
             trace!("sedp_receive_publication discovered {:?}", dwd);
-            let discovered_writer_data =
-              discovery_db_write(&self.discovery_db).update_publication(&dwd);
+            let Some(discovered_writer_data) =
+              discovery_db_write(&self.discovery_db).update_publication(&dwd)
+            else {
+              continue;
+            };
             self.send_discovery_notification(DiscoveryNotificationType::WriterUpdated {
               discovered_writer_data,
             });
@@ -1677,7 +1728,11 @@ impl Discovery {
           Sample::Value(sec_sub) => {
             // Currently we use only the DiscoveredReaderData field, no DataTag
             let drd_from_topic = sec_sub.discovered_reader_data;
-            let drd = discovery_db_write(&self.discovery_db).update_subscription(&drd_from_topic);
+            let Some(drd) =
+              discovery_db_write(&self.discovery_db).update_subscription(&drd_from_topic)
+            else {
+              continue;
+            };
             self.send_discovery_notification(DiscoveryNotificationType::ReaderUpdated {
               discovered_reader_data: drd,
             });
@@ -1724,7 +1779,11 @@ impl Discovery {
           Sample::Value(se_pub) => {
             // Currently we use only the DiscoveredWriterData field, no DataTag
             let dwd_from_topic = se_pub.discovered_writer_data;
-            let dwd = discovery_db_write(&self.discovery_db).update_publication(&dwd_from_topic);
+            let Some(dwd) =
+              discovery_db_write(&self.discovery_db).update_publication(&dwd_from_topic)
+            else {
+              continue;
+            };
             self.send_discovery_notification(DiscoveryNotificationType::WriterUpdated {
               discovered_writer_data: dwd,
             });

@@ -16,7 +16,9 @@ use crate::{
     topic::{Topic, TopicDescription},
   },
   rtps::{
-    reader::ReaderIngredients, rtps_reader_proxy::RtpsReaderProxy,
+    constant::{MAX_LEASE_DURATION, MAX_REMOTE_ENDPOINTS, MAX_REMOTE_PARTICIPANTS, REPLACEABLE_AFTER},
+    reader::ReaderIngredients,
+    rtps_reader_proxy::RtpsReaderProxy,
     rtps_writer_proxy::RtpsWriterProxy,
   },
   structure::{
@@ -79,6 +81,14 @@ pub(crate) struct DiscoveryDB {
   topic_updated_sender: std::sync::mpsc::SyncSender<()>,
 
   participant_status_sender: StatusChannelSender<DomainParticipantStatusEvent>,
+}
+
+// Is there room for one more participant?
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub(crate) enum Room {
+  Free,
+  InPlaceOf(GuidPrefix), // This one is silent
+  None,
 }
 
 // How did we discover this topic
@@ -148,6 +158,24 @@ impl DiscoveryDB {
       .participant_status_sender
       .try_send(event)
       .unwrap_or_else(|e| error!("Cannot report participant status: {e:?}"));
+  }
+
+  // At most MAX_REMOTE_PARTICIPANTS are kept. Then a new one takes the place of the
+  // one that is silent for the longest time, if it is silent for long enough.
+  pub fn room_for_participant(&self, guid_prefix: GuidPrefix) -> Room {
+    if self.participant_proxies.len() < MAX_REMOTE_PARTICIPANTS
+      || self.participant_proxies.contains_key(&guid_prefix)
+    {
+      return Room::Free;
+    }
+    self
+      .participant_last_life_signs
+      .iter()
+      .filter(|(prefix, seen)| {
+        **prefix != self.my_guid.prefix && seen.elapsed() > REPLACEABLE_AFTER
+      })
+      .min_by_key(|(_, seen)| **seen)
+      .map_or(Room::None, |(prefix, _)| Room::InPlaceOf(*prefix))
   }
 
   // Returns if participant was previously unknown
@@ -247,7 +275,19 @@ impl DiscoveryDB {
         &mut self.external_topic_writers,
         &mut self.external_topic_writers_attic,
       );
+      // Participants that never come back
+      if self.external_topic_readers_attic.len() > MAX_REMOTE_ENDPOINTS {
+        self.external_topic_readers_attic.clear();
+      }
+      if self.external_topic_writers_attic.len() > MAX_REMOTE_ENDPOINTS {
+        self.external_topic_writers_attic.clear();
+      }
     }
+    // What it told of topics
+    self.topics.retain(|_, told| {
+      told.retain(|guid, _| guid.prefix != guid_prefix);
+      !told.is_empty()
+    });
   }
 
   pub fn find_participant_proxy(
@@ -314,6 +354,11 @@ impl DiscoveryDB {
       let lease_duration = sp
         .lease_duration
         .unwrap_or(DEFAULT_PARTICIPANT_LEASE_DURATION);
+      let lease_duration = if guid == self.my_guid.prefix {
+        lease_duration
+      } else {
+        lease_duration.min(Duration::from(MAX_LEASE_DURATION))
+      };
       // let lease_duration = lease_duration + lease_duration; // double it
       match self.participant_last_life_signs.get(&guid) {
         Some(&last_life) => {
@@ -421,8 +466,19 @@ impl DiscoveryDB {
   // them from the remote participant.
   //
   // The topic is updated to the topics table.
-  pub fn update_subscription(&mut self, data: &DiscoveredReaderData) -> DiscoveredReaderData {
+  //
+  // None, if there are too many already.
+  pub fn update_subscription(
+    &mut self,
+    data: &DiscoveredReaderData,
+  ) -> Option<DiscoveredReaderData> {
     let guid = data.reader_proxy.remote_reader_guid;
+    if self.external_topic_readers.len() >= MAX_REMOTE_ENDPOINTS
+      && !self.external_topic_readers.contains_key(&guid)
+    {
+      debug!("One reader too many: {guid:?}. Ignoring.");
+      return None;
+    }
 
     // fill in the default locators from participant, in case DRD did not provide
     // any
@@ -474,12 +530,22 @@ impl DiscoveryDB {
     // reader update. If there is a DiscoveredVia::Topic record, use QosPolicies
     // from that record and modify by QoS given in the DRD.
 
-    enriched
+    Some(enriched)
   }
 
   // TODO: This is silly. Returns one of the parameters cloned, or None
-  pub fn update_publication(&mut self, data: &DiscoveredWriterData) -> DiscoveredWriterData {
+  // None, if there are too many already.
+  pub fn update_publication(
+    &mut self,
+    data: &DiscoveredWriterData,
+  ) -> Option<DiscoveredWriterData> {
     let guid = data.writer_proxy.remote_writer_guid;
+    if self.external_topic_writers.len() >= MAX_REMOTE_ENDPOINTS
+      && !self.external_topic_writers.contains_key(&guid)
+    {
+      debug!("One writer too many: {guid:?}. Ignoring.");
+      return None;
+    }
 
     // fill in the default locators from participant, in case DRD did not provide
     // any
@@ -527,7 +593,7 @@ impl DiscoveryDB {
       DiscoveredVia::Publication,
     );
 
-    enriched
+    Some(enriched)
   }
 
   // This is for local participant updating the topic table
@@ -611,6 +677,8 @@ impl DiscoveryDB {
         t.insert(updater, (discovered_via, dtd.clone())); // this should return None
         notify = true;
       }
+    } else if self.topics.len() >= MAX_REMOTE_ENDPOINTS && updater.prefix != self.my_guid.prefix {
+      debug!("One topic too many: {topic_name:?}. Ignoring.");
     } else {
       // new topic to us
       let mut b = BTreeMap::new();

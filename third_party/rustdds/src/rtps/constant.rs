@@ -18,6 +18,32 @@ pub const PREEMPTIVE_ACKNACK_PERIOD: Duration = Duration::from_secs(5);
 
 pub const CACHE_CLEAN_PERIOD: Duration = Duration::from_secs(4);
 
+// Limits on what others can make us store. Anyone who reaches our sockets can
+// send announcements and fragments with GUIDs that he makes up.
+
+/// Most remote participants that are listened to at a time.
+pub const MAX_REMOTE_PARTICIPANTS: usize = 256;
+
+/// Silence after which a participant gives up its place to a new one, if there are
+/// [`MAX_REMOTE_PARTICIPANTS`]. Participants in use announce themselves more often.
+pub const REPLACEABLE_AFTER: Duration = Duration::from_secs(12);
+
+/// Longest lease duration that is granted to a remote participant.
+pub const MAX_LEASE_DURATION: Duration = Duration::from_secs(120);
+
+/// Most remote readers, remote writers, and topics that are kept.
+pub const MAX_REMOTE_ENDPOINTS: usize = 8192;
+
+/// Most instances a cache remembers after all of their samples are taken.
+pub const MAX_IDLE_INSTANCES: usize = 4096;
+
+/// Datagrams read from one socket before the others get their turn.
+pub const MAX_DATAGRAMS_PER_TURN: usize = 64;
+
+/// Longest sample that is assembled from fragments, and most bytes of samples under
+/// assembly of one reader.
+pub const MAX_ASSEMBLY_BYTES: usize = 64 * 1024 * 1024;
+
 // RTPS spec Section 8.4.7.1.1 "Default Timing-Related Values" suggests 200 ms,
 // but a Reliable reader withholds every newer sample until the missing one is
 // repaired, and a KEEP_LAST reader may then drop the oldest of them before the

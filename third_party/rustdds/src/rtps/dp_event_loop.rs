@@ -298,6 +298,10 @@ impl DPEventLoop {
     let mut readers_to_remove: Vec<GUID> = Vec::new();
     let mut writers_to_remove: Vec<GUID> = Vec::new();
 
+    // Sockets that may hold more datagrams. They are edge-triggered, so that no
+    // readiness event will tell.
+    let mut unread: Vec<Token> = Vec::new();
+
     // Anything enqueued before the waker existed would not have woken us.
     if ev_wrapper.drain_queues(
       &mut readers_to_remove,
@@ -322,6 +326,11 @@ impl DPEventLoop {
         Duration::from_millis(2000)
       } else {
         Duration::from_millis(2)
+      };
+      let idle_cap = if unread.is_empty() {
+        idle_cap
+      } else {
+        Duration::ZERO
       };
       let poll_timeout = timeout_until(ev_wrapper.shared_timer.borrow().next_deadline(), idle_cap);
       match ev_wrapper.poll.poll(&mut events, Some(poll_timeout)) {
@@ -350,22 +359,8 @@ impl DPEventLoop {
               | DISCOVERY_MUL_LISTENER_TOKEN
               | USER_TRAFFIC_LISTENER_TOKEN
               | USER_TRAFFIC_MUL_LISTENER_TOKEN => {
-                // Edge-triggered: read until WouldBlock. A cap would leave
-                // datagrams sitting with no further readiness event.
-                let udp_messages = ev_wrapper.udp_listeners.get_mut(&token).map_or_else(
-                  || {
-                    error!("No listener with token {:?}", token);
-                    vec![]
-                  },
-                  |l| l.messages_bounded(usize::MAX),
-                );
-                for (packet, origin) in udp_messages {
-                  if !ev_wrapper.is_heard(&origin) {
-                    continue;
-                  }
-                  ev_wrapper
-                    .message_receiver
-                    .handle_received_packet(&packet, origin);
+                if !unread.contains(&token) {
+                  unread.push(token);
                 }
               }
               LOOP_WAKE_TOKEN => {
@@ -394,6 +389,10 @@ impl DPEventLoop {
         }
       }
 
+      // A few datagrams of each socket in a turn: a flood holds up neither the
+      // other sockets, nor timers and commands.
+      unread.retain(|token| ev_wrapper.receive_datagrams(*token) == MAX_DATAGRAMS_PER_TURN);
+
       ev_wrapper.drain_timers(preparing_to_stop);
       if ev_wrapper.drain_queues(
         &mut readers_to_remove,
@@ -415,6 +414,24 @@ impl DPEventLoop {
       ev_wrapper.service_outbound();
     } // loop
   } // fn
+
+  // Handles datagrams of one socket. Returns how many were read.
+  fn receive_datagrams(&mut self, token: Token) -> usize {
+    let Some(listener) = self.udp_listeners.get_mut(&token) else {
+      error!("No listener with token {token:?}");
+      return 0;
+    };
+    let datagrams = listener.messages_bounded(MAX_DATAGRAMS_PER_TURN);
+    let count = datagrams.len();
+    for (packet, origin) in datagrams {
+      if self.is_heard(&origin) {
+        self
+          .message_receiver
+          .handle_received_packet(&packet, origin);
+      }
+    }
+    count
+  }
 
   // Returns true when the loop should exit.
   fn drain_queues(
@@ -893,11 +910,8 @@ impl DPEventLoop {
       reader.participant_lost(participant_guid_prefix);
     }
 
-    // Forget interface observations for the departed participant.
-    self
-      .interface_observations
-      .borrow_mut()
-      .remove(participant_guid_prefix);
+    // Forget the departed participant, and how its traffic reached us.
+    self.message_receiver.forget_source(participant_guid_prefix);
 
     #[cfg(feature = "security")]
     if let Some(security_plugins_handle) = &self.security_plugins_opt {

@@ -213,6 +213,19 @@ impl FragmentAssembler {
     }
   }
 
+  pub fn is_assembling(&self, sn: SequenceNumber) -> bool {
+    self.assembly_buffers.contains_key(&sn)
+  }
+
+  // Length of all samples under assembly.
+  pub fn bytes(&self) -> usize {
+    self
+      .assembly_buffers
+      .values()
+      .map(|buffer| buffer.buffer_bytes.len())
+      .sum()
+  }
+
   // Returns completed DDSData, when complete, and disposes the assembly buffer.
   pub fn new_datafrag(
     &mut self,

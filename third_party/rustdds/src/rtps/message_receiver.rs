@@ -3,6 +3,7 @@ use std::{
   collections::{btree_map::Entry, BTreeMap},
   rc::Rc,
   sync::mpsc::TrySendError,
+  time::Instant,
 };
 
 use enumflags2::BitFlags;
@@ -14,7 +15,12 @@ use crate::{
   messages::{protocol_version::ProtocolVersion, submessages::submessages::*, vendor_id::VendorId},
   network::udp_listener::PacketOrigin,
   polling::WakeSender,
-  rtps::{reader::Reader, transmit::InterfaceObservations, Message, Submessage, SubmessageBody},
+  rtps::{
+    constant::{MAX_REMOTE_PARTICIPANTS, REPLACEABLE_AFTER},
+    reader::Reader,
+    transmit::InterfaceObservations,
+    Message, Submessage, SubmessageBody,
+  },
   structure::{
     entity::RTPSEntity,
     guid::{EntityId, GuidPrefix, GUID},
@@ -125,6 +131,12 @@ pub(crate) struct MessageReceiver {
   interface_observations: Rc<RefCell<InterfaceObservations>>,
 
   own_guid_prefix: GuidPrefix,
+
+  // Participants that are listened to, and when each was heard last.
+  sources: BTreeMap<GuidPrefix, Instant>,
+  // The submessages that follow have a source that is not listened to.
+  source_refused: bool,
+
   pub source_version: ProtocolVersion,
   pub source_vendor_id: VendorId,
   pub source_guid_prefix: GuidPrefix,
@@ -159,6 +171,9 @@ impl MessageReceiver {
       interface_observations,
       own_guid_prefix: participant_guid_prefix,
 
+      sources: BTreeMap::new(),
+      source_refused: false,
+
       source_version: ProtocolVersion::THIS_IMPLEMENTATION,
       source_vendor_id: VendorId::VENDOR_UNKNOWN,
       source_guid_prefix: GuidPrefix::UNKNOWN,
@@ -185,6 +200,7 @@ impl MessageReceiver {
     self.unicast_reply_locator_list.clear();
     self.multicast_reply_locator_list.clear();
     self.source_timestamp = None;
+    self.source_refused = false;
 
     self.submessage_count = 0;
 
@@ -269,6 +285,12 @@ impl MessageReceiver {
       }
     }
 
+    // The header is magic, version, vendor, and the source's GUID prefix.
+    if !self.is_listened_to(GuidPrefix::new(&msg_bytes[8..20])) {
+      debug!("Message of one participant too many. Ignoring.");
+      return;
+    }
+
     // call Speedy reader
     // Bytes .clone() is cheap, so no worries
     let rtps_message = match Message::read_from_buffer(msg_bytes) {
@@ -286,6 +308,41 @@ impl MessageReceiver {
 
     // And process message
     self.handle_parsed_message(rtps_message);
+  }
+
+  /// True if there is room for this participant. At most
+  /// [`MAX_REMOTE_PARTICIPANTS`] are listened to: a new one takes the place of the
+  /// one that is silent for the longest time, if that is silent for long enough.
+  fn is_listened_to(&mut self, source: GuidPrefix) -> bool {
+    if source == self.own_guid_prefix {
+      return true;
+    }
+    let now = Instant::now();
+    if let Some(last_heard) = self.sources.get_mut(&source) {
+      *last_heard = now;
+      return true;
+    }
+    if self.sources.len() >= MAX_REMOTE_PARTICIPANTS {
+      // Looked at in order, not sorted: this is the path of a flood.
+      let replaceable = self
+        .sources
+        .iter()
+        .filter(|(_, last_heard)| now.duration_since(**last_heard) > REPLACEABLE_AFTER)
+        .min_by_key(|(_, last_heard)| **last_heard)
+        .map(|(prefix, _)| *prefix);
+      let Some(silent) = replaceable else {
+        return false;
+      };
+      self.forget_source(silent);
+    }
+    self.sources.insert(source, now);
+    true
+  }
+
+  /// The participant is gone: another may have its place.
+  pub fn forget_source(&mut self, source: GuidPrefix) {
+    self.sources.remove(&source);
+    self.interface_observations.borrow_mut().remove(source);
   }
 
   /// Note the interface/source a packet from `source_prefix` arrived on.
@@ -383,6 +440,9 @@ impl MessageReceiver {
   }
 
   fn handle_submessage(&mut self, submessage: Submessage) {
+    if self.source_refused && !matches!(submessage.body, SubmessageBody::Interpreter(_)) {
+      return;
+    }
     match self.secure_receiver_state.take() {
       // Note that .take() always resets the state to "None", so we must
       // set it in every branch where it should remain in some other value.
@@ -1035,6 +1095,7 @@ impl MessageReceiver {
         self.source_timestamp = ts_struct.timestamp;
       }
       InterpreterSubmessage::InfoSource(info_src, _flags) => {
+        self.source_refused = !self.is_listened_to(info_src.guid_prefix);
         self.source_guid_prefix = info_src.guid_prefix;
         self.source_version = info_src.protocol_version;
         self.source_vendor_id = info_src.vendor_id;

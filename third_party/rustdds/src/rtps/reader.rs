@@ -42,7 +42,7 @@ use crate::{
   network::udp_sender::UDPSender,
   polling::{ReadySender, SharedTimer, WakeReceiver},
   rtps::{
-    fragment_assembler::FragmentAssembler, message_receiver::MessageReceiverState,
+    constant::MAX_ASSEMBLY_BYTES, fragment_assembler::FragmentAssembler, message_receiver::MessageReceiverState,
     rtps_writer_proxy::RtpsWriterProxy, timed_event::DpTimerEvent, Message,
   },
   structure::{
@@ -468,6 +468,7 @@ impl Reader {
   pub fn remove_writer_proxy(&mut self, writer_guid: GUID) {
     if self.matched_writers.contains_key(&writer_guid) {
       self.matched_writers.remove(&writer_guid);
+      self.fragment_assemblers.remove(&writer_guid);
       self
         .acquire_the_topic_cache_guard()
         .forget_reliable_writer(writer_guid);
@@ -591,6 +592,22 @@ impl Reader {
     let writer_guid = GUID::new_with_prefix_and_id(mr_state.source_guid_prefix, datafrag.writer_id);
     let seq_num = datafrag.writer_sn;
     let receive_timestamp = Timestamp::now();
+
+    // Fragments of a writer that is not matched would be dropped once assembled.
+    if !self.like_stateless
+      && !self.matched_writers.contains_key(&writer_guid)
+      && writer_guid.entity_id != EntityId::SPDP_BUILTIN_PARTICIPANT_WRITER
+    {
+      return;
+    }
+    if !self.has_room_to_assemble(datafrag, writer_guid) {
+      self.garbage_collect_fragments();
+      warn!(
+        "DATAFRAG of a sample of {} bytes from {writer_guid:?}: no room to assemble it.",
+        datafrag.data_size
+      );
+      return;
+    }
     //trace!("DATAFRAG received topic={:?}", self.topic_name);
 
     // check if this submessage is expired already
@@ -653,6 +670,20 @@ impl Reader {
     } else {
       self.garbage_collect_fragments();
     }
+  }
+
+  // True if the sample is under assembly already, or fits beside those that are.
+  fn has_room_to_assemble(&self, datafrag: &DataFrag, writer_guid: GUID) -> bool {
+    let of_writer = self.fragment_assemblers.get(&writer_guid);
+    if of_writer.is_some_and(|it| it.is_assembling(datafrag.writer_sn)) {
+      return true;
+    }
+    let assembled: usize = self
+      .fragment_assemblers
+      .values()
+      .map(FragmentAssembler::bytes)
+      .sum();
+    assembled.saturating_add(datafrag.data_size as usize) <= MAX_ASSEMBLY_BYTES
   }
 
   fn fragment_assembler_mutable(
@@ -751,8 +782,10 @@ impl Reader {
         );
         // This is normal if the DATA was broadcast, but it was from another topic.
         // We just ignore the data in such a case
-        // ... unless it is Discovery traffic.
-        if writer_guid.entity_id.entity_kind.is_user_defined() {
+        // ... unless it is the announcement of a participant. Readers and writers of
+        // a participant that we do not know yet are sent again once it is matched,
+        // as their topics are reliable.
+        if writer_guid.entity_id != EntityId::SPDP_BUILTIN_PARTICIPANT_WRITER {
           return;
         }
       }

@@ -296,6 +296,10 @@ impl TopicCache {
     gave_up
   }
 
+  pub fn has_changes_of(&self, writer: GUID) -> bool {
+    self.sequence_numbers.contains_key(&writer)
+  }
+
   pub fn get_change(&self, instant: &Timestamp) -> Option<&CacheChange> {
     self.changes.get(instant)
   }

@@ -14,6 +14,7 @@ use crate::{
     sampleinfo::*,
     with_key::datasample::{DataSample, DeserializedCacheChange, Sample},
   },
+  rtps::constant::MAX_IDLE_INSTANCES,
   structure::{guid::GUID, sequence_number::SequenceNumber, time::Timestamp},
   with_key::WriteOptions,
 };
@@ -381,6 +382,20 @@ where
       .or_insert(accessed_generations);
   }
 
+  // Instances whose samples are all taken are remembered for their generation
+  // counts. Their number is the choice of those who write, so it has a limit.
+  fn forget_idle_instances(&mut self) {
+    if self.instance_map.len() > MAX_IDLE_INSTANCES {
+      let datasamples = &self.datasamples;
+      self.instance_map.retain(|_, imd| {
+        imd
+          .instance_samples
+          .iter()
+          .any(|ts| datasamples.contains_key(ts))
+      });
+    }
+  }
+
   fn mark_instances_viewed(
     &mut self,
     instance_generations: &HashMap<D::K, NotAliveGenerationCounts>,
@@ -519,6 +534,7 @@ where
     }
 
     self.mark_instances_viewed(&instance_generations);
+    self.forget_idle_instances();
     result
   }
 
@@ -595,6 +611,7 @@ where
     }
 
     self.mark_instances_viewed(&instance_generations);
+    self.forget_idle_instances();
     result
   }
 

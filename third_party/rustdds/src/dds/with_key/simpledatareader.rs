@@ -28,6 +28,7 @@ use crate::{
   discovery::discovery::DiscoveryCommand,
   mio_source::PollEventSource,
   polling::{BoundSender, WakeSender},
+  rtps::constant::MAX_IDLE_INSTANCES,
   serialization::CDRDeserializerAdapter,
   structure::{
     cache_change::CacheChange,
@@ -382,6 +383,16 @@ where
         read_state_ref
           .last_read_sn
           .insert(writer_guid, sequence_number);
+        if read_state_ref.last_read_sn.len() > MAX_IDLE_INSTANCES {
+          // Writers of which nothing is kept: most of them are gone.
+          read_state_ref
+            .last_read_sn
+            .retain(|writer, _| *writer == writer_guid || topic_cache.has_changes_of(*writer));
+        }
+        if read_state_ref.hash_to_key_map.len() > MAX_IDLE_INSTANCES {
+          // A disposal by key hash alone is ignored until the key comes again.
+          read_state_ref.hash_to_key_map.clear();
+        }
 
         // // Debug sanity check:
         // use crate::Duration;
