@@ -31,7 +31,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::options::Options;
 
@@ -43,11 +42,9 @@ fn main() -> ExitCode {
     guard::end_with_any_thread();
     guard::bound_memory();
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if let Err(error) = signal_hook::flag::register(signal, Arc::clone(&stop)) {
-            eprintln!("onbeat-ros2: cannot wait for signal {signal}: {error}");
-            return ExitCode::FAILURE;
-        }
+    if let Err(error) = guard::end_when_told(Arc::clone(&stop)) {
+        eprintln!("onbeat-ros2: cannot wait for signals: {error}");
+        return ExitCode::FAILURE;
     }
     match node::turn::run(&options, &stop) {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser};
 
+use crate::dds::Reach;
 use crate::dds::service::Mapping;
 
 /// ROS 2 node for a running cycle: topics, services, actions and parameters, without a ROS installation.
@@ -21,8 +22,9 @@ pub(crate) struct Options {
     #[arg(long, env = "ROS_DOMAIN_ID", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=232))]
     pub(crate) domain: u16,
 
-    /// Address of an interface to use; may be given more than once.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", conflicts_with = "all_interfaces")]
+    /// Address of an interface over which other hosts may watch and command the robot; may be given more than
+    /// once. By default only programs on this host can.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "all_interfaces")]
     pub(crate) network: Vec<IpAddr>,
 
     /// Use every interface of this machine: any host on one of its networks can then command the robot.
@@ -68,8 +70,14 @@ impl Options {
         clap_mangen::Man::new(Self::command()).render(&mut io::stdout().lock())
     }
 
-    /// Networks to use; `None` for all.
-    pub(crate) fn networks(&self) -> Option<&[IpAddr]> {
-        (!self.all_interfaces).then_some(self.network.as_slice())
+    /// Hosts with which to talk.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        if self.all_interfaces {
+            Reach::All
+        } else if self.network.is_empty() {
+            Reach::ThisHost
+        } else {
+            Reach::Networks(&self.network)
+        }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn packages(root: &Path, report: &mut Report) {
 }
 
 /// Crates with `publish = false`; a test holds the list.
-const UNPUBLISHED: [&str; 3] = ["onbeat-experiments", "testkit", "xtask"];
+const UNPUBLISHED: [&str; 4] = ["onbeat-experiments", "onbeat-ros2", "testkit", "xtask"];
 
 /// Checks that the program compiles with musl's library, and where a pointer has 32 bits.
 pub(crate) fn other_targets(root: &Path, report: &mut Report) {

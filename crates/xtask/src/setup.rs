@@ -156,6 +156,14 @@ pub(crate) fn python_with_cyclone(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-cyclone", "peers/cyclone.txt")
 }
 
+/// Python of a virtual environment with ROS 2: rclpy, on Fast DDS.
+///
+/// # Errors
+/// The environment cannot be made.
+pub(crate) fn python_with_ros(root: &Path) -> Result<PathBuf, String> {
+    python_with(root, ".venv-ros", "peers/ros.txt")
+}
+
 fn python_with(root: &Path, name: &str, requirements: &str) -> Result<PathBuf, String> {
     let environment = root.join(name);
     let python = environment.join("bin/python");

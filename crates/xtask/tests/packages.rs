@@ -9,8 +9,9 @@ use std::process::Command;
 use serde_json::Value;
 use workspace::{crates, packages, text};
 
-/// Crates that are not published: tests, the project's commands, the papers' experiments.
-const UNPUBLISHED: &[&str] = &["onbeat-experiments", "testkit", "xtask"];
+/// Crates that are not published: tests, the project's commands, the papers' experiments, and the one that needs a library
+/// with our patches.
+const UNPUBLISHED: &[&str] = &["onbeat-experiments", "onbeat-ros2", "testkit", "xtask"];
 
 /// Keywords that crates.io takes at most, and letters of one.
 const KEYWORDS: usize = 5;

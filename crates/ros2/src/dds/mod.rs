@@ -5,20 +5,20 @@
 //! | [`name`] | names of nodes and topics, in ROS 2 and in DDS |
 //! | [`sample`] | bytes with their encoding, and the messages decoded from them |
 //! | [`service`] | requests and replies, in the two mappings of ROS 2 |
+//! | [`graph`] | which readers and writers are a node's |
+//! | [`type_hash`] | hashes of types, which discovery carries |
 //!
 //! Readers and writers carry bytes; a message is decoded at its use, so that a malformed one causes an
-//! error there and nowhere else. [`ros2_client`] gives the message that maps readers and writers to nodes.
-//! Its own nodes are not used: they fix one service mapping for the life of a server, and their parameter
-//! services to one that Cyclone DDS does not speak.
+//! error there and nowhere else.
 
+mod graph;
 pub(crate) mod name;
 pub(crate) mod sample;
 pub(crate) mod service;
+mod type_hash;
 
 use std::net::IpAddr;
 
-use ros2_client::Gid;
-use ros2_client::entities_info::{NodeEntitiesInfo, ParticipantEntitiesInfo};
 use rustdds::no_key::SimpleDataReader;
 use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{
@@ -27,6 +27,7 @@ use rustdds::{
 };
 use thiserror::Error;
 
+use graph::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use name::NodeName;
 use sample::{RawAdapter, Sample};
 pub(crate) use sample::{Reader, Writer};
@@ -83,6 +84,25 @@ impl Quality {
     }
 }
 
+/// Hosts with which a participant talks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach<'a> {
+    /// This one, over whichever of its interfaces a peer prefers.
+    ThisHost,
+    /// Those that are reached over the interfaces with these addresses.
+    Networks(&'a [IpAddr]),
+    /// All.
+    All,
+}
+
+/// Time between two announcements of the participant, and the silence after which others take it for dead:
+/// several announcements, each of which may be lost, and less than ten seconds.
+const ANNOUNCEMENT_PERIOD: std::time::Duration = std::time::Duration::from_secs(2);
+const LEASE_DURATION: std::time::Duration = std::time::Duration::from_secs(8);
+
+/// USER_DATA of the participant: the enclave, without security always the root (rmw/design, "security contexts").
+const ENCLAVE: &[u8] = b"enclave=/;\0";
+
 /// One participant and the node on it.
 pub(crate) struct Participant {
     participant: DomainParticipant,
@@ -94,15 +114,19 @@ pub(crate) struct Participant {
 }
 
 impl Participant {
-    /// Joins `domain`; `networks` are the addresses of the interfaces to use, `None` for all.
+    /// Joins `domain`.
     ///
     /// # Errors
     /// The domain cannot be joined, most likely for lack of sockets.
-    pub(crate) fn new(domain: u16, networks: Option<&[IpAddr]>, node: NodeName) -> Result<Self, DdsError> {
-        let mut builder = DomainParticipantBuilder::new(domain);
-        if let Some(networks) = networks {
-            builder = builder.with_only_networks(networks.iter().copied());
-        }
+    pub(crate) fn new(domain: u16, reach: Reach<'_>, node: NodeName) -> Result<Self, DdsError> {
+        let builder = DomainParticipantBuilder::new(domain)
+            .announcements(ANNOUNCEMENT_PERIOD, LEASE_DURATION)
+            .user_data(ENCLAVE.to_vec());
+        let builder = match reach {
+            Reach::ThisHost => builder.this_host_only(true),
+            Reach::Networks(addresses) => builder.with_only_networks(addresses.iter().copied()),
+            Reach::All => builder,
+        };
         let participant = builder
             .build()
             .map_err(|error| DdsError::new(format!("DDS domain {domain} cannot be joined"), error))?;
@@ -111,9 +135,7 @@ impl Participant {
         let publisher = publisher.map_err(|error| DdsError::new("DDS publisher", error))?;
         let subscriber = participant.create_subscriber(&default);
         let subscriber = subscriber.map_err(|error| DdsError::new("DDS subscriber", error))?;
-        let info = ros2_client::NodeName::new(node.namespace(), node.base())
-            .map_err(|error| DdsError::new(format!("node name {node}"), error))?;
-        let info = NodeEntitiesInfo::new(info);
+        let info = NodeEntitiesInfo::new(&node);
         let wait = Duration::ZERO;
         let info_writer =
             writer(&participant, &publisher, DISCOVERY, DISCOVERY_TYPE, Quality::Latched, wait)?;
@@ -149,7 +171,7 @@ impl Participant {
         wait: Duration,
     ) -> Result<Writer, DdsError> {
         let writer = writer(&self.participant, &self.publisher, topic, kind, quality, wait)?;
-        self.info.add_writer(Gid::from(writer.inner.guid()));
+        self.info.writers.push(Gid::from(writer.inner.guid()));
         Ok(writer)
     }
 
@@ -169,13 +191,13 @@ impl Participant {
 
     fn read_dds(&mut self, topic: &str, kind: &str, quality: Quality) -> Result<Reader, DdsError> {
         let fail = |error| DdsError::new(format!("reader of {topic} ({kind})"), error);
-        let policies = quality.policies(Duration::ZERO);
+        let policies = quality.policies(Duration::ZERO).with_user_data(type_hash::user_data(kind));
         let dds_topic =
             self.participant.create_topic(topic.to_owned(), kind.to_owned(), &policies, TopicKind::NoKey);
         let dds_topic = dds_topic.map_err(fail)?;
         let inner = self.subscriber.create_simple_datareader_no_key(&dds_topic, Some(policies));
         let inner: SimpleDataReader<Sample, RawAdapter> = inner.map_err(fail)?;
-        self.info.add_reader(Gid::from(inner.guid()));
+        self.info.readers.push(Gid::from(inner.guid()));
         Ok(Reader { inner })
     }
 
@@ -206,9 +228,9 @@ impl Participant {
     pub(crate) fn announce(&self) {
         let participant = Gid::from(self.participant.guid());
         let mut info = self.info.clone();
-        info.add_writer(Gid::from(self.info_writer.inner.guid()));
+        info.writers.push(Gid::from(self.info_writer.inner.guid()));
         // Without it nodes and topics work; only tools do not know the name of the node.
-        let _ = self.info_writer.send(&ParticipantEntitiesInfo::new(participant, vec![info]));
+        let _ = self.info_writer.send(&ParticipantEntitiesInfo { participant, nodes: vec![info] });
     }
 }
 
@@ -227,7 +249,7 @@ fn writer(
     wait: Duration,
 ) -> Result<Writer, DdsError> {
     let fail = |error| DdsError::new(format!("writer of {topic} ({kind})"), error);
-    let policies = quality.policies(wait);
+    let policies = quality.policies(wait).with_user_data(type_hash::user_data(kind));
     let dds_topic =
         participant.create_topic(topic.to_owned(), kind.to_owned(), &policies, TopicKind::NoKey);
     let dds_topic = dds_topic.map_err(fail)?;

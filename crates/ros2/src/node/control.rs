@@ -99,10 +99,10 @@ impl Control {
     }
 
     /// Drops the pending requests, after the end of the cycle.
-    pub(crate) fn lost(&mut self) {
+    pub(crate) fn lost(&mut self, why: &str) {
         self.channels.clear();
         for (_, waiting) in std::mem::take(&mut self.waiting) {
-            self.answer(waiting.from, waiting.origin, Err("the cycle has ended".into()));
+            self.answer(waiting.from, waiting.origin, Err(why.into()));
         }
     }
 
@@ -170,7 +170,7 @@ impl Control {
         for (name, channel) in &mut self.channels {
             match replies_of(channel, name, moment) {
                 Some(more) => replies.extend(more),
-                None => return self.lost(),
+                None => return self.lost("the cycle has ended"),
             }
         }
         for reply in replies {

@@ -137,7 +137,7 @@ impl Node {
         description: Description,
         voice: &Voice,
     ) -> Result<Self, Error> {
-        let mut participant = Participant::new(options.domain, options.networks(), name.clone())?;
+        let mut participant = Participant::new(options.domain, options.reach(), name.clone())?;
         let mut endpoints = Endpoints {
             participant: &mut participant,
             mapping: options.service_mapping,
@@ -198,7 +198,7 @@ impl Node {
             if robot.as_ref().is_some_and(Robot::has_ended) {
                 voice.warn("ended", "the cycle has ended");
                 robot = None;
-                self.lost();
+                self.lost("the cycle has ended");
             }
             if robot.is_none() && look.due(now, ATTACH_RATE) {
                 robot = attach(options, voice, &mut reason);
@@ -223,12 +223,16 @@ impl Node {
             }
             self.wait(&mut ready, robot.is_some())?;
         }
+        // The cycle first: DDS may take its time.
+        drop(robot);
+        self.lost("onbeat-ros2 ends");
         Ok(None)
     }
 
-    fn lost(&mut self) {
+    /// Gives back what belongs to a cycle; `why` is what those are told who wait for it.
+    fn lost(&mut self, why: &str) {
         self.trajectories.lost();
-        self.control.lost();
+        self.control.lost(why);
         self.sensors.lost();
     }
 

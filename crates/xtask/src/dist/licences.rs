@@ -43,7 +43,7 @@ pub(super) fn notices(root: &Path, target: &str) -> Result<String, String> {
     let metadata = metadata(root, &["--filter-platform", target])?;
     let inside = linked(&metadata);
     let packages = metadata["packages"].as_array().into_iter().flatten();
-    let foreign = packages.filter(|it| !it["source"].is_null() && inside.contains(text(it, "id")));
+    let foreign = packages.filter(|it| is_foreign(it) && inside.contains(text(it, "id")));
     let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
     for package in foreign {
         let name = format!("{} {}", text(package, "name"), text(package, "version"));
@@ -54,6 +54,11 @@ pub(super) fn notices(root: &Path, target: &str) -> Result<String, String> {
     }
     let texts = texts.into_iter().map(|(text, names)| format!("\n=== {}\n\n{text}\n", names.join(", ")));
     Ok(format!("Libraries in these programs, and their licences.\n\n{list}{}", texts.collect::<String>()))
+}
+
+/// True for a library of other people, from crates.io or carried in the tree.
+fn is_foreign(package: &Value) -> bool {
+    !package["source"].is_null() || text(package, "manifest_path").contains("/third_party/")
 }
 
 /// Files with the licence of a package; of several to choose from not the long one.

@@ -1,9 +1,10 @@
 //! Independent programs that check ours: three MainDevices, a dissector, a scheduling simulator, both DDS
-//! of ROS 2 and its definitions.
+//! of ROS 2, its definitions, and ROS 2 itself.
 
 mod cyclone;
 mod fastdds;
 pub(crate) mod peers;
+mod ros;
 mod simso;
 pub(crate) mod simulate;
 pub(crate) mod tshark;
@@ -29,13 +30,16 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         std::thread::scope(|scope| {
             // A minute of waiting for robots, in a network of its own.
             let cyclone = scope.spawn(|| timed(|| cyclone::judge(root, &onbeat)));
+            let ros = scope.spawn(|| timed(|| ros::judge(root, &onbeat)));
             peers::all(root, &onbeat, report);
             tshark::all(root, &onbeat, report);
             simso::all(root, &onbeat, report);
             cyclone::definitions(root, report);
-            match cyclone.join() {
-                Ok((took, outcome)) => report.record("judge cyclonedds", took, outcome),
-                Err(panic) => std::panic::resume_unwind(panic),
+            for (name, judge) in [("judge cyclonedds", cyclone), ("judge ROS 2", ros)] {
+                match judge.join() {
+                    Ok((took, outcome)) => report.record(name, took, outcome),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
             }
         });
         fastdds::all(root, &onbeat, report);

@@ -1,0 +1,296 @@
+"""A genuine ROS 2 (rclpy on Fast DDS, from PyPI) judges onbeat-ros2.
+
+    ros_judge.py ONBEAT ONBEAT_ROS2 EXAMPLES HASHES
+
+It stands in a network of its own with a network interface, as on a robot; with root a second "computer" hangs on that interface.
+Types whose packages PyPI lacks (tf2_msgs, control_msgs, controller_manager_msgs, ethercat_msgs) are judged by their hashes here, and by
+Cyclone DDS (cyclone_judge.py) otherwise. Times are compared with those of a genuine node in the same run.
+"""
+
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import Log, Parameter, ParameterEvent, ParameterType, ParameterValue
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    GetParameterTypes,
+    ListParameters,
+    SetParameters,
+    SetParametersAtomically,
+)
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
+from robot_processes import Process, Robot
+from ros_peer import Judged, until
+from ros_second_computer import second_computer
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+RELIABLE = QoSProfile(depth=100)
+LATCHED = QoSProfile(depth=1, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
+BEST_EFFORT = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+
+# Clients made one after the other, of each of both servers.
+CLIENTS = 5
+
+
+class Node:
+    """A node of its own participant, and what it takes to wait for it."""
+
+    def __init__(self, name):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node(name, context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+
+    def until(self, what, ready, patience=30.0):
+        def look():
+            self.executor.spin_once(timeout_sec=0.01)
+            return ready()
+
+        return until(what, look, patience, pause=0)
+
+    def next(self, topic, kind, wanted=lambda message: True, qos=RELIABLE):
+        got = []
+        subscription = self.node.create_subscription(kind, topic, got.append, qos)
+        try:
+            return self.until(f"a message on {topic}", lambda: next((it for it in got if wanted(it)), None))
+        finally:
+            self.node.destroy_subscription(subscription)
+
+    def call(self, service, kind, **fields):
+        client = self.node.create_client(kind, service)
+        try:
+            self.until(f"a server of {service}", client.service_is_ready)
+            answer = client.call_async(kind.Request(**fields))
+            self.until(f"an answer of {service}", answer.done)
+            return answer.result()
+        finally:
+            self.node.destroy_client(client)
+
+    def close(self):
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+def first_call(number, server):
+    """Seconds from a new participant to the first answer it gets."""
+    start = time.monotonic()
+    node = Node(f"client_{number}")
+    try:
+        node.call(f"/{server}/list_parameters", ListParameters)
+        return time.monotonic() - start
+    finally:
+        node.close()
+
+
+class Judge:
+    def __init__(self, robot, peer, hashes):
+        self.robot, self.peer = robot, peer
+        with open(hashes, encoding="utf-8") as lines:
+            self.hashes = dict(line.split() for line in lines)
+
+    def graph(self):
+        """the node, its enclave, and its topics and services with their types"""
+        names = self.peer.until("the node", lambda: self.found("onbeat"))
+        if names != ("onbeat", "/", "/"):
+            raise Judged(f"expected the node onbeat in / with the enclave /, found {names}")
+        node = self.peer.node
+        self.peer.until("its publishers", lambda: node.get_publisher_names_and_types_by_node("onbeat", "/"))
+        services = dict(node.get_service_names_and_types_by_node("onbeat", "/"))
+        for name, kind in SERVICES.items():
+            if services.get(name) != [kind]:
+                raise Judged(f"{name}: expected {kind}, found {services.get(name)}")
+
+    def type_hashes(self):
+        """the hash of the type of every reader and writer, as ROS 2's generator makes it"""
+        node = self.peer.node
+        seen = 0
+        for topic, kinds in node.get_topic_names_and_types(no_demangle=True):
+            ends = node.get_publishers_info_by_topic(topic, no_mangle=True)
+            ends += node.get_subscriptions_info_by_topic(topic, no_mangle=True)
+            for end in ends:
+                if end.node_name != "onbeat":
+                    continue
+                name = end.topic_type.removesuffix("_").replace("::dds_::", "/").replace("::", "/")
+                found = str(end.topic_type_hash)
+                if found != self.hashes.get(name):
+                    raise Judged(f"{topic}, {name}: expected {self.hashes.get(name)}, found {found} ({kinds})")
+                seen += 1
+        # The node has more than this; how many depends on the robot.
+        if seen < len(SERVICES):
+            raise Judged(f"expected the node's readers and writers, found {seen}")
+
+    def calls(self):
+        """the first call of a new client takes as long as to a genuine server"""
+        numbers = iter(range(100))
+        took = {
+            server: [first_call(next(numbers), server) for _ in range(CLIENTS)] for server in ("genuine", "onbeat")
+        }
+        ours, theirs = statistics.median(took["onbeat"]), statistics.median(took["genuine"])
+        print(f"  from a new participant to the first answer: {ours:.3f} s, of a genuine server {theirs:.3f} s")
+        if ours > 3 * theirs:
+            raise Judged(f"expected the time of a genuine server, {theirs:.3f} s; found {ours:.3f} s: {took}")
+
+    def topics(self):
+        """messages of every topic whose type PyPI has"""
+        joints = self.peer.next("/joint_states", JointState)
+        if len(joints.name) != len(joints.velocity) or not joints.header.stamp.sec:
+            raise Judged(f"/joint_states: {joints}")
+        if (frame := self.peer.next("/odom", Odometry).header.frame_id) != "odom":
+            raise Judged(f"/odom: expected the frame odom, found {frame}")
+        names = {status.name for status in self.peer.next("/diagnostics", DiagnosticArray).status}
+        if not any(name.endswith("bus") for name in names):
+            raise Judged(f"/diagnostics: expected the bus, found {names}")
+        if "attached" not in (said := self.peer.next("/rosout", Log, lambda it: it.name == "onbeat", LATCHED).msg):
+            raise Judged(f"/rosout: expected that it is attached, found {said}")
+
+    def moves(self):
+        """a base that follows both kinds of velocity, and stops without them"""
+        for kind, message in ((Twist, Twist()), (TwistStamped, TwistStamped())):
+            twist = message if kind is Twist else message.twist
+            twist.linear.x = 0.2
+            commands = self.peer.node.create_publisher(kind, "/cmd_vel", BEST_EFFORT)
+
+            def drives(odometry, commands=commands, message=message):
+                commands.publish(message)
+                return odometry.twist.twist.linear.x > 0.1
+
+            self.peer.next("/odom", Odometry, drives)
+            self.peer.next("/odom", Odometry, lambda odometry: abs(odometry.twist.twist.linear.x) < 1e-3)
+            self.peer.node.destroy_publisher(commands)
+
+    def services(self):
+        """drives, faults and the bus by services"""
+        for name, kind in SERVICES.items():
+            if kind == "std_srvs/srv/Trigger":
+                answer = self.peer.call(name, Trigger)
+                if not answer.success:
+                    raise Judged(f"{name}: {answer}")
+        if not (answer := self.peer.call("/onbeat/set_enabled", SetBool, data=True)).success:
+            raise Judged(f"/onbeat/set_enabled: {answer}")
+
+    def parameters(self):
+        """parameters: listed, described, read, set, refused, and told of"""
+        names = self.peer.call("/onbeat/list_parameters", ListParameters).result.names
+        described = self.peer.call("/onbeat/describe_parameters", DescribeParameters, names=names).descriptors
+        types = self.peer.call("/onbeat/get_parameter_types", GetParameterTypes, names=names).types
+        if [it.name for it in described] != list(names) or [it.type for it in described] != list(types):
+            raise Judged(f"{names} are described as {described}, of types {types}")
+        told = []
+        subscription = self.peer.node.create_subscription(ParameterEvent, "/parameter_events", told.append, RELIABLE)
+        double = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=20.0)
+        good, bad = (Parameter(name=name, value=double) for name in ("odom_rate", "no_such"))
+        results = self.peer.call("/onbeat/set_parameters", SetParameters, parameters=[good, bad]).results
+        if [it.successful for it in results] != [True, False] or "no_such" not in results[1].reason:
+            raise Judged(f"set_parameters: {results}")
+        value = self.peer.call("/onbeat/get_parameters", GetParameters, names=["odom_rate"]).values[0]
+        if value.double_value != 20.0:
+            raise Judged(f"odom_rate: expected 20, found {value}")
+        self.peer.until("an event of odom_rate", lambda: any(it.node == "/onbeat" for it in told))
+        self.peer.node.destroy_subscription(subscription)
+        result = self.peer.call("/onbeat/set_parameters_atomically", SetParametersAtomically, parameters=[good, bad]).result
+        if result.successful:
+            raise Judged("set_parameters_atomically set a parameter that is not there")
+
+    def place(self):
+        """Where the base is, from new odometry."""
+        now = self.peer.node.get_clock().now().nanoseconds
+
+        def is_new(odometry):
+            return odometry.header.stamp.sec * 10**9 + odometry.header.stamp.nanosec > now
+
+        return round(self.peer.next("/odom", Odometry, is_new).pose.pose.position.x, 2)
+
+    def found(self, name):
+        names = self.peer.node.get_node_names_and_namespaces_with_enclaves()
+        return next((it for it in names if it[0] == name), None)
+
+    def ends(self):
+        """gone at once after an orderly end, and soon after a kill: before a genuine node that is killed"""
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            genuine = Genuine(self.robot.folder, f"ghost_{how.name.lower()}")
+            self.peer.until("both nodes", lambda name=genuine.name: self.found(name) and self.found("onbeat"))
+            genuine.process.end(signal.SIGKILL)
+            start = time.monotonic()
+            self.robot.end("onbeat-ros2", how)
+            self.peer.until("its end is known", lambda: not self.found("onbeat"), patience=60)
+            print(f"  known after {how.name}: {time.monotonic() - start:.1f} s")
+            if not self.found(genuine.name):
+                raise Judged(f"{how.name}: known no sooner than the death of a genuine node")
+            self.robot.start("onbeat-ros2")
+            self.peer.until("the node again", lambda: self.found("onbeat"))
+
+
+class Genuine:
+    """A genuine node in a process of its own."""
+
+    SOURCE = "import rclpy, sys; rclpy.init(); rclpy.spin(rclpy.create_node(sys.argv[1]))"
+
+    def __init__(self, folder, name):
+        self.name = name
+        self.process = Process(folder, name, [sys.executable, "-c", self.SOURCE, name])
+
+
+SERVICES = {
+    f"/onbeat/{name}": "std_srvs/srv/Trigger" for name in ("reset_faults", "enable", "stop", "al_states", "bus_status")
+} | {
+    "/onbeat/set_enabled": "std_srvs/srv/SetBool",
+    "/onbeat/get_sdo": "ethercat_msgs/srv/GetSdo",
+    "/onbeat/set_sdo": "ethercat_msgs/srv/SetSdo",
+    "/onbeat/list_parameters": "rcl_interfaces/srv/ListParameters",
+    "/controller_manager/list_controllers": "controller_manager_msgs/srv/ListControllers",
+    "/controller_manager/switch_controller": "controller_manager_msgs/srv/SwitchController",
+}
+
+
+def judge(onbeat, bridge, robot, folder, hashes):
+    # The network first: DDS looks for its interfaces once, at the start.
+    with second_computer() as other, Robot(onbeat, bridge, robot, folder) as processes:
+        genuine = Genuine(folder, "genuine")
+        peer = Node("judge")
+        it = Judge(processes, peer, hashes)
+        checks = [it.graph, it.type_hashes, it.calls, it.topics, it.services, it.moves, it.parameters]
+        if other:
+            checks += other.bind(it)
+        checks.append(it.ends)
+        for check in checks:
+            start = time.monotonic()
+            check()
+            processes.check()
+            print(f"{check.__doc__} ({time.monotonic() - start:.1f} s)", flush=True)
+        peer.close()
+        genuine.process.end(signal.SIGKILL)
+
+
+def main():
+    if "--inside" not in sys.argv:
+        # What ROS 2 says on standard error is part of the verdict.
+        inside = subprocess.run([sys.executable, *sys.argv, "--inside"], stderr=subprocess.PIPE, text=True, check=False)
+        print(inside.stderr, end="", file=sys.stderr)
+        if warnings := [line for line in inside.stderr.splitlines() if "WARN" in line or "ERROR" in line]:
+            sys.exit(f"ROS 2 warns: {warnings[0]}")
+        sys.exit(inside.returncode)
+    onbeat, bridge, examples, hashes = sys.argv[1:5]
+    os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
+    with tempfile.TemporaryDirectory(prefix="onbeat-ros-") as folder:
+        judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder, hashes)
+    print("ROS 2 finds nothing wrong")
+
+
+if __name__ == "__main__":
+    main()
