@@ -1,7 +1,7 @@
 //! Protection of the machine against a failing DDS. RustDDS stores the announcements and fragments of its
-//! peers, and a peer that floods it grows it without bound. So this process has a memory limit of its own,
+//! peers; our patches bound them, and this is the bound behind those: the process has a memory limit of its own,
 //! ends when it is reached, and is the first to be killed when the machine runs out of memory, before the
-//! cycle.
+//! cycle. It also ends in time when it is told to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -57,10 +57,13 @@ pub(crate) enum Quality {
     BestEffort,
     /// Reliable, and readers that join later get the last sample.
     Latched,
+    /// Reliable, and readers that join later get the last hundred samples: /rosout.
+    Log,
 }
 
 /// Samples kept by a reader or writer.
 const DEPTH: i32 = 10;
+const LOG_DEPTH: i32 = 100;
 
 impl Quality {
     fn policies(self, wait: Duration) -> QosPolicies {
@@ -79,6 +82,10 @@ impl Quality {
                 .reliability(reliable)
                 .durability(Durability::TransientLocal)
                 .history(History::KeepLast { depth: 1 }),
+            Self::Log => builder
+                .reliability(reliable)
+                .durability(Durability::TransientLocal)
+                .history(History::KeepLast { depth: LOG_DEPTH }),
         }
         .build()
     }
@@ -272,6 +279,7 @@ mod tests {
             (Quality::Reliable, reliable, Durability::Volatile, 10),
             (Quality::BestEffort, Reliability::BestEffort, Durability::Volatile, 10),
             (Quality::Latched, reliable, Durability::TransientLocal, 1),
+            (Quality::Log, reliable, Durability::TransientLocal, 100),
         ];
         for (quality, reliability, durability, depth) in rows {
             let policies = quality.policies(wait);

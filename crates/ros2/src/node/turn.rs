@@ -144,7 +144,7 @@ impl Node {
             reliable_sensors: options.reliable_sensors,
         };
         let endpoints = &mut endpoints;
-        voice.on_rosout(Some(endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Latched)?));
+        voice.on_rosout(Some(endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Log)?));
         let mut node = Self {
             velocity: Velocity::new(endpoints)?,
             commands: Commands::new(endpoints, &description)?,
