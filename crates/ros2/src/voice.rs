@@ -3,7 +3,7 @@
 //! out.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,6 @@ pub(crate) struct Voice {
     quiet: bool,
     node: String,
     rosout: RefCell<Option<Writer>>,
-    /// Messages logged while there was no /rosout, oldest first.
-    unpublished: RefCell<VecDeque<Log>>,
     said: RefCell<HashMap<&'static str, Said>>,
 }
 
@@ -39,28 +37,14 @@ pub(crate) enum Level {
 /// Shortest time between two messages of one kind.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Messages kept for a /rosout that is not there yet.
-const MOST_UNPUBLISHED: usize = 16;
-
 impl Voice {
     /// A log; `quiet` keeps information off standard error.
     pub(crate) fn new(quiet: bool, node: String) -> Self {
-        Self {
-            quiet,
-            node,
-            rosout: RefCell::new(None),
-            unpublished: RefCell::default(),
-            said: RefCell::default(),
-        }
+        Self { quiet, node, rosout: RefCell::new(None), said: RefCell::new(HashMap::new()) }
     }
 
-    /// Logs on /rosout, too, from now on, and what was logged while there was none.
+    /// Logs on /rosout, too, from now on.
     pub(crate) fn on_rosout(&self, writer: Option<Writer>) {
-        if let Some(writer) = &writer {
-            for message in self.unpublished.borrow_mut().drain(..) {
-                writer.send(&message);
-            }
-        }
         *self.rosout.borrow_mut() = writer;
     }
 
@@ -91,18 +75,11 @@ impl Voice {
         if level != Level::Info || !self.quiet {
             eprintln!("onbeat-ros2: {text}");
         }
-        let stamp = WallClock::now().stamp(monotonic_ns());
-        let name = self.node.trim_start_matches('/').replace('/', ".");
-        let message = Log { stamp, level: level as u8, name, msg: text, ..Log::default() };
         if let Some(rosout) = self.rosout.borrow().as_ref() {
-            rosout.send(&message);
-            return;
+            let stamp = WallClock::now().stamp(monotonic_ns());
+            let name = self.node.trim_start_matches('/').replace('/', ".");
+            rosout.send(&Log { stamp, level: level as u8, name, msg: text, ..Log::default() });
         }
-        let mut unpublished = self.unpublished.borrow_mut();
-        if unpublished.len() == MOST_UNPUBLISHED {
-            unpublished.pop_front();
-        }
-        unpublished.push_back(message);
     }
 
     /// Number of messages of this kind left out, if the next may be logged.

@@ -9,7 +9,10 @@ const HASHES: &str = include_str!("../messages/hashes.txt");
 /// USER_DATA of a reader or writer of a type, by its name in DDS.
 pub(super) fn user_data(dds_type: &str) -> Vec<u8> {
     let hash = of(dds_type);
-    debug_assert!(hash.is_some(), "{dds_type}: expected a line in messages/hashes.txt (peers/ros_hashes.py)");
+    debug_assert!(
+        hash.is_some(),
+        "{dds_type}: expected a line in messages/hashes.txt (peers/ros_hashes.py)"
+    );
     hash.map_or_else(Vec::new, |hash| format!("typehash={hash};").into_bytes())
 }
 

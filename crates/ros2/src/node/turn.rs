@@ -73,30 +73,36 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
                 Node::new(options, &name, description.unwrap_or_default(), &voice)?
             }
         };
+        // The node that has this robot's topics is the one whose /rosout hears of it.
+        if let Some(robot) = &robot {
+            tell_attached(robot, options, &voice);
+        }
         robot = node.insert(current).turn(robot, options, &mut settings, &voice, stop)?;
     }
     Ok(())
 }
 
-/// Attaches, if a cycle runs; logs it, or the reason against it, if that differs from `last`.
+fn tell_attached(robot: &Robot, options: &Options, voice: &Voice) {
+    let about = robot.description();
+    let controllers: Vec<&str> = about.controllers.iter().map(|it| it.name.as_str()).collect();
+    voice.info(
+        "attached",
+        format_args!(
+            "attached to `{}` of process {}, user {}: {} axes, controllers {}; DDS domain {}",
+            about.robot,
+            robot.process(),
+            robot.user(),
+            about.axes.len(),
+            controllers.join(", "),
+            options.domain
+        ),
+    );
+}
+
+/// Attaches, if a cycle runs; logs the reason against it, if that differs from `last`.
 fn attach(options: &Options, voice: &Voice, last: &mut String) -> Option<Robot> {
     match Robot::attach(options) {
-        Ok(robot) => {
-            let about = robot.description();
-            voice.info(
-                "attached",
-                format_args!(
-                    "attached to `{}` of process {}, user {}: {} axes, controllers {}; DDS domain {}",
-                    about.robot,
-                    robot.process(),
-                    robot.user(),
-                    about.axes.len(),
-                    about.controllers.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", "),
-                    options.domain
-                ),
-            );
-            Some(robot)
-        }
+        Ok(robot) => Some(robot),
         Err(error) => {
             let why = error.to_string();
             if *last != why {
@@ -204,6 +210,9 @@ impl Node {
                 robot = attach(options, voice, &mut reason);
                 if let Some(robot) = robot.take_if(|robot| *robot.description() != self.description) {
                     return Ok(Some(robot));
+                }
+                if let Some(robot) = &robot {
+                    tell_attached(robot, options, voice);
                 }
             }
             let moment = &mut Moment { robot: robot.as_mut(), settings, voice, node: &name };
