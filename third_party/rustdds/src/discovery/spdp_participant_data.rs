@@ -1,3 +1,4 @@
+// Changed for Onbeat: see third_party/README.md and third_party/rustdds/patches.
 use serde::{Deserialize, Serialize};
 #[allow(unused_imports)]
 use log::{debug, error, info, trace, warn};

@@ -1,3 +1,4 @@
+// Changed for Onbeat: see third_party/README.md and third_party/rustdds/patches.
 use std::{
   cmp::max,
   collections::{btree_map, BTreeMap, HashMap},
