@@ -1,4 +1,4 @@
-//! Controller processes killed and stopped at a thousand random instants, beside a cycle whose process is left alone.
+//! Controller processes killed and stopped at a thousand random instants, beside cycles whose process is left alone.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -7,6 +7,7 @@ use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use ipc::client::{Client, ControllerError};
 use ipc::controller::Counters;
 use ipc::server::Server;
 use ipc::state::StopReason;
-use onbeat_control::clock::MonotonicClock;
+use onbeat_control::clock::{Clock as _, MonotonicClock};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_control::external::External;
 use onbeat_control::ipc::Ipc;
@@ -33,59 +34,121 @@ const PERIOD: Duration = Duration::from_millis(4);
 const DEADLINE: Duration = Duration::from_millis(2);
 const MAX_LATE: u32 = 3;
 
-const KILLS: usize = 250;
-const STOPS: usize = 750;
+/// Longest time for which a process is left alone.
+const ALONE: Duration = Duration::from_millis(6);
 
 /// Overruns that a machine gives one cycle and not the other.
-const BY_CHANCE: u64 = 30;
+const FEW: u64 = 10;
+
+/// In each order of frames.
+const KILLS: usize = 125;
+const STOPS: usize = 375;
+
+/// Kills between two that are watched until the axes rest, and before which a stop is a long one.
+const SOME: usize = 25;
+
+/// Longest of a usual stop, and a long one: far longer than a machine keeps a ready thread waiting.
+const STOP: Duration = Duration::from_millis(20);
+const LONG_STOP: Duration = Duration::from_millis(250);
 
 const SOCKET: &str = "ONBEAT_TEST_CONTROLLER_SOCKET";
+const SILENT: &str = "ONBEAT_TEST_CONTROLLER_SILENT";
 
+/// Beside the cycle whose processes are hit there are, on the same machine at the same time: a cycle that has its answers, the
+/// undisturbed run; a cycle whose process never answers, so that as little of each period is left behind its deadline; and a
+/// thread that sleeps from one instant to the next, and shows what the machine adds to a wait.
 // feature(ipc): a thousand controller processes killed and stopped at random instants hold up no cycle
 #[test]
 fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
-    let (mut calm, mut hit) = (Rig::start("calm"), Rig::start("hit"));
-    let undisturbed = ControllerProcess::start(&calm);
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let [mut answered, mut unanswered, mut hit] =
+            ["answered", "unanswered", "hit"].map(|name| Rig::start(name, order));
+        let undisturbed = ControllerProcess::start(&answered);
+        let silent = ControllerProcess::start_silent(&unanswered);
+        let sleeper = Sleeper::start();
+        strike(&hit);
+        let overslept = sleeper.finish();
+        drop((undisturbed, silent));
+        let [answered, unanswered, hit] = [answered.finish(), unanswered.finish(), hit.finish()];
+        for Finished { ended, .. } in [&answered, &unanswered, &hit] {
+            assert_eq!(ended.failure, None);
+            assert_eq!(ended.before_stop.phase, BringUpPhase::Op);
+            assert_eq!(ended.lost, None);
+        }
+        let overruns = [&answered, &unanswered, &hit].map(|it| it.ended.overruns.count);
+        let [answered, unanswered, hit] = [answered, unanswered, hit].map(|it| it.counters.read());
+        let [stayed, overstayed] = [&answered, &hit].map(|it| it.worst_overstay_ns);
+        eprintln!("{order:?}: overruns {overruns:?}, overslept {overslept}, stayed {stayed} ns; {hit:?}");
+        // A cycle that waited for its process and not for its deadline would stay as long as the longest stop.
+        let longest = overslept.max(stayed) * 4 + STOP.as_nanos() as u64;
+        assert!(overstayed <= longest, "{order:?}: overslept {overslept}, stayed {stayed}, {hit:?}");
+        assert!(unanswered.answered == 0 && unanswered.late > hit.late, "{unanswered:?} {hit:?}");
+        // Overruns are the machine's, and come by chance: as often as beside, within what a count of that size varies by (four
+        // times its square root), and a few where there are hardly any.
+        let beside = overruns[0].max(overruns[1]);
+        assert!(overruns[2] <= beside + 4 * beside.isqrt() + FEW, "{order:?}: {overruns:?}");
+        // Each that is stopped for longer than the patience, or killed, stops the axes; a machine that is busy adds to that.
+        assert!(hit.stops >= KILLS as u64, "{hit:?}");
+        assert!(hit.late > answered.late && hit.late >= STOPS as u64, "{hit:?} {answered:?}");
+        assert_eq!((hit.wrong, answered.wrong), (0, 0), "{hit:?} {answered:?}");
+        assert!(hit.answered > 500, "{hit:?}");
+    }
+}
+
+/// Starts processes, stops each some times, and kills it.
+fn strike(hit: &Rig) {
     let mut random = fastrand::Rng::with_seed(9);
-    let (mut kills, mut stops) = (0, 0);
-    while kills < KILLS || stops < STOPS {
-        let process = ControllerProcess::start(&hit);
-        for _ in 0..STOPS / KILLS {
-            pause(&mut random, 6_000);
+    for kill in 1..=KILLS {
+        let process = ControllerProcess::start(hit);
+        for stop in 1..=STOPS / KILLS {
+            pause(&mut random, ALONE);
             process.signal(Signal::STOP);
-            stops += 1;
-            pause(&mut random, 20_000);
+            match kill % SOME == 0 && stop == 1 {
+                true => thread::sleep(LONG_STOP),
+                false => pause(&mut random, STOP),
+            }
             process.signal(Signal::CONT);
         }
-        pause(&mut random, 6_000);
-        kills += 1;
-        let comes_to_rest = kills % 25 == 0;
+        pause(&mut random, ALONE);
         drop(process);
-        if comes_to_rest {
+        if kill % SOME == 0 {
             hit.rests();
         }
     }
-    drop(undisturbed);
-    let (calm, hit) = (calm.finish(), hit.finish());
-    for ended in [&calm, &hit] {
-        assert_eq!(ended.ended.failure, None);
-        assert_eq!(ended.ended.before_stop.phase, BringUpPhase::Op);
-        assert_eq!(ended.ended.lost, None);
+}
+
+/// Thread that sleeps from instant to instant.
+struct Sleeper {
+    over: Arc<AtomicBool>,
+    thread: thread::JoinHandle<u64>,
+}
+
+impl Sleeper {
+    fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            let (mut until, mut worst) = (MonotonicClock.now(), Duration::ZERO);
+            while !asked.load(Ordering::Relaxed) {
+                until = MonotonicClock.now().max(until) + DEADLINE;
+                MonotonicClock.sleep_until(until);
+                worst = worst.max(MonotonicClock.now().since(until));
+            }
+            worst.as_nanos() as u64
+        });
+        Self { over, thread }
     }
-    let (calm_overruns, hit_overruns) = (calm.ended.overruns.count, hit.ended.overruns.count);
-    eprintln!("overruns: {calm_overruns} beside, {hit_overruns} hit; {:?}", hit.counters.read());
-    assert!(hit_overruns <= calm_overruns * 2 + BY_CHANCE, "{hit_overruns} {calm_overruns}");
-    let (calm, hit) = (calm.counters.read(), hit.counters.read());
-    // Each that is stopped for longer than the patience, or killed, stops the axes; a machine that is busy adds to that.
-    assert!(hit.stops >= KILLS as u64, "{hit:?}");
-    assert!(hit.late > calm.late && hit.late >= STOPS as u64, "{hit:?} {calm:?}");
-    assert_eq!((hit.wrong, calm.wrong), (0, 0), "{hit:?} {calm:?}");
-    assert!(hit.answered > 1_000, "{hit:?}");
+
+    /// Longest time beyond one, ns.
+    fn finish(self) -> u64 {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
 }
 
 #[test]
 fn one_process_at_a_time_and_of_the_same_version_only() {
-    let mut rig = Rig::start("one");
+    let mut rig = Rig::start("one", FrameOrder::ReplyOfLastCycle);
     let client = rig.client();
     let holder = client.controller().unwrap();
     match client.controller() {
@@ -113,16 +176,12 @@ struct Finished {
 }
 
 impl Rig {
-    fn start(name: &str) -> Self {
+    fn start(name: &str, order: FrameOrder) -> Self {
         let folder = IpcFolder::new(&format!("controller-{name}"));
         let (end, ends, server) = open(&folder, DRIVES);
         let counters = Arc::clone(end.counters());
         let controller = External::new(end, settings(DRIVES, DEADLINE, MAX_LATE));
-        let configuration = CycleConfiguration {
-            order: FrameOrder::ReplyOfLastCycle,
-            loss: None,
-            ..CycleConfiguration::every(PERIOD)
-        };
+        let configuration = CycleConfiguration { order, loss: None, ..CycleConfiguration::every(PERIOD) };
         let link = SimulatedLink::new(segment(DRIVES));
         let (cycle, _observer) =
             cycle_of(link, MonotonicClock, &supervised(DRIVES), controller, configuration);
@@ -161,16 +220,31 @@ impl Rig {
     }
 }
 
-/// A controller process that answers.
 struct ControllerProcess(Child);
 
 impl ControllerProcess {
-    /// Returns once the cycle has taken answers of it.
+    /// One that answers; returns once the cycle has taken answers of it.
     fn start(rig: &Rig) -> Self {
+        let process = Self::spawn(rig, &[]);
+        let before = rig.counters.read().answered;
+        eventually("it is heard", || rig.counters.read().answered > before);
+        process
+    }
+
+    /// One that never answers.
+    fn start_silent(rig: &Rig) -> Self {
+        let process = Self::spawn(rig, &[(SILENT, "")]);
+        eventually("it is waited for", || rig.counters.read().late > 0);
+        process
+    }
+
+    /// Returns once it is the controller.
+    fn spawn(rig: &Rig, environment: &[(&str, &str)]) -> Self {
         let this = std::env::current_exe().unwrap();
         let child = Process::new(this)
             .args(["--exact", "controller", "--ignored", "--nocapture"])
             .env(SOCKET, socket(&rig.folder))
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
@@ -178,8 +252,6 @@ impl ControllerProcess {
         let process = Self(child);
         let id = u64::from(process.0.id());
         eventually("the process is the controller", || rig.counters.read().process == id);
-        let before = rig.counters.read().answered;
-        eventually("it is heard", || rig.counters.read().answered > before);
         process
     }
 
@@ -195,8 +267,8 @@ impl Drop for ControllerProcess {
     }
 }
 
-fn pause(random: &mut fastrand::Rng, longest_us: u64) {
-    thread::sleep(Duration::from_micros(random.u64(..longest_us)));
+fn pause(random: &mut fastrand::Rng, longest: Duration) {
+    thread::sleep(Duration::from_nanos(random.u64(..longest.as_nanos() as u64)));
 }
 
 fn eventually(what: &str, look: impl FnMut() -> bool) {
@@ -218,5 +290,9 @@ fn controller() {
     // Started by hand, or its parent is gone already.
     let Some(socket) = std::env::var_os(SOCKET).filter(|_| parent_id() != 1) else { return };
     let client = Client::open(Path::new(&socket)).unwrap();
-    turn(&mut client.controller().unwrap(), DRIVES);
+    let mut controller = client.controller().unwrap();
+    if std::env::var_os(SILENT).is_some() {
+        while controller.wait().is_some() {}
+    }
+    turn(&mut controller, DRIVES);
 }
