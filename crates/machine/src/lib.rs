@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`conditions`] | machine a measurement was made on |
 //! | [`usage`] | use of its CPUs between two instants: busy, idle, stolen |
-//! | [`check`] | checks for causes of late cycles: found, wanted, reason, fix |
+//! | `check` | checks for causes of late cycles: found, wanted, reason, fix (feature `check`) |
 //! | [`ethtool`] | settings of a network interface's driver |
 //! | [`journal`] | journal of changes, recorded before they are made, and undone from it |
 //! | [`shield`] | reservation of a CPU for one thread |
@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 pub mod capability;
+#[cfg(feature = "check")]
 pub mod check;
 pub mod conditions;
 pub mod cpus;

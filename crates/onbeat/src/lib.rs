@@ -93,7 +93,15 @@
 //! back, journals of changes to the machine, and numbers that keep names apart. It puts
 //! back what it changed on the machine (profile C) when the run ends; what a killed process left behind, `onbeat run` puts back.
 //!
-//! Devices beside the bus (`[[peripheral]]` in the robot file) need the feature `devices`.
+//! # Features
+//!
+//! None is on by default: each brings crates that a robot runs without.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `devices` | devices beside the bus, `[[peripheral]]` in the robot file |
+//! | `diagnosis` | `Robot::explain` and `Robot::watch`: causes of late cycles, disturbances of real-time threads, in `Summary::diagnosis` |
+//! | `recording` | `Robot::record` and `Robot::flight_recorder`: cycles in files |
 //!
 //! # Modules and types
 //!
@@ -145,8 +153,8 @@ pub use control::observer::{CycleEvent, Happening};
 pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
 pub use control::stop::StopHandle;
 pub use control::verdict::{Finding, KeptOff};
-pub use diagnose::LateCycle;
-pub use diagnose::disturbance::Detail;
+#[cfg(feature = "diagnosis")]
+pub use diagnose::{LateCycle, disturbance::Detail};
 pub use error::{
     CaptureError, ControllerError, Error, Incomplete, RecordingError, SharedMemoryError, SimulationError,
     UrdfError, UrdfFileError,
@@ -157,6 +165,10 @@ pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use record::{self, RunSummary};
 pub use reporter::{Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
-pub use run::{FlightRecorder, RecordedSignals, SIMULATED, Threshold, Trigger, TriggerError};
+#[cfg(feature = "diagnosis")]
+pub use run::Diagnosis;
+pub use run::SIMULATED;
+#[cfg(feature = "recording")]
+pub use run::{FlightRecorder, RecordedSignals, Threshold, Trigger, TriggerError};
 pub use summary::Summary;
 pub use types::Value;

@@ -8,7 +8,6 @@ use control::bus::other_main_device;
 use control::link::Owner;
 use control::observer::CycleEvent;
 use control::status::Status;
-use diagnose::LateCycle;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
 use record::RunSummary;
@@ -34,7 +33,8 @@ pub trait Reporter {
     }
 
     /// Takes a late cycle with its causes that is worse than all before it, if late cycles are explained.
-    fn late(&mut self, late: &LateCycle) {
+    #[cfg(feature = "diagnosis")]
+    fn late(&mut self, late: &crate::LateCycle) {
         let _ = late;
     }
 

@@ -6,14 +6,13 @@ use std::time::Duration;
 use control::controller::Controller;
 use control::link::{Faults, LinkKind};
 use control::stop::StopHandle;
-use diagnose::disturbance::Detail;
 use ipc::channel::Port;
 use robot::{Overrides, Profile};
 
 use crate::compose::controller;
 use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;
-use crate::run::{FlightRecorder, IpcPlace, Limit, RecordedSignals, Settings};
+use crate::run::{IpcPlace, Limit, Settings};
 use crate::{Error, Reporter, Summary};
 
 /// A robot as its file describes it, and settings of a run of it.
@@ -24,7 +23,7 @@ use crate::{Error, Reporter, Summary};
 #[must_use = "a robot does nothing until it is run"]
 pub struct Robot {
     config: robot::RobotConfig,
-    settings: Settings,
+    pub(crate) settings: Settings,
     /// Handle that stops its runs; each has one of its own without.
     stop: Option<StopHandle>,
 }
@@ -182,36 +181,6 @@ impl Robot {
     /// Lets no other program attach.
     pub fn without_ipc(mut self) -> Self {
         self.settings.ipc = IpcPlace::Nowhere;
-        self
-    }
-
-    /// Records every cycle in Op to this file: its timing, axes and signals.
-    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
-        self.settings.record = Some(path.into());
-        self
-    }
-
-    /// Signals that are recorded, in place of those that the robot file names.
-    pub fn recorded_signals(mut self, signals: RecordedSignals) -> Self {
-        self.settings.recorded_signals = signals;
-        self
-    }
-
-    /// Keeps recordings for a reason only, each in a file of its own that is named after that of [`Robot::record`].
-    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
-        self.settings.flight = Some(recorder);
-        self
-    }
-
-    /// Watches what keeps the cycle's thread and the devices' tasks from their work: [`Summary::disturbances`].
-    pub fn watch(mut self, detail: Detail) -> Self {
-        self.settings.watch = Some(detail);
-        self
-    }
-
-    /// Explains cycles that are later than this, by the kernel's trace: [`Summary::explanation`].
-    pub fn explain(mut self, late_above: Duration) -> Self {
-        self.settings.late_above = Some(late_above);
         self
     }
 

@@ -3,11 +3,18 @@
 mod bus;
 mod conditions;
 mod data_types;
+#[cfg(feature = "diagnosis")]
+mod diagnosis;
+#[cfg(not(feature = "diagnosis"))]
+#[path = "run/without_diagnosis.rs"]
+mod diagnosis;
 mod diagnostics;
-mod explain;
 mod name;
 mod prepare;
-mod process_data;
+#[cfg(feature = "recording")]
+mod recorder;
+#[cfg(not(feature = "recording"))]
+#[path = "run/without_recording.rs"]
 mod recorder;
 mod running;
 mod server;
@@ -19,12 +26,10 @@ mod side_tasks;
 mod tasks;
 mod watch;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::stop::StopHandle;
 use control::verdict::Circumstances;
-use diagnose::disturbance::Detail;
 use ethercat::al::AlState;
 use robot::{AfterOutage, RobotConfig};
 use rustix::process::{Resource, getrlimit};
@@ -35,9 +40,11 @@ use crate::{Control, Error, Reporter, Summary};
 use running::Ran;
 
 pub use conditions::SIMULATED;
+#[cfg(feature = "diagnosis")]
+pub use diagnosis::Diagnosis;
 pub(crate) use name::{Name, name};
-pub use process_data::RecordedSignals;
-pub use recorder::{FlightRecorder, Threshold, Trigger, TriggerError};
+#[cfg(feature = "recording")]
+pub use recorder::{FlightRecorder, RecordedSignals, Threshold, Trigger, TriggerError};
 
 /// Settings of a run.
 #[derive(Clone, Debug, Default)]
@@ -46,11 +53,8 @@ pub(crate) struct Settings {
     pub(crate) stop: StopHandle,
     pub(crate) limit: Option<Limit>,
     pub(crate) ipc: IpcPlace,
-    pub(crate) record: Option<PathBuf>,
-    pub(crate) recorded_signals: RecordedSignals,
-    pub(crate) flight: Option<FlightRecorder>,
-    pub(crate) watch: Option<Detail>,
-    pub(crate) late_above: Option<Duration>,
+    pub(crate) recording: recorder::Asked,
+    pub(crate) diagnosis: diagnosis::Asked,
 }
 
 /// Length of a run in Op.
@@ -81,15 +85,13 @@ impl Settings {
         reporter: &mut dyn Reporter,
     ) -> Result<Summary, Error> {
         refuse_limited_processor_time()?;
-        let create = |path: &Path| recorder::create(path, self.flight.as_ref(), reporter);
-        let file = self.record.as_deref().map(create).transpose()?;
+        let file = self.recording.create(reporter)?;
         let main_device = configuration::main_device(configuration::configuration(robot, AlState::Op))?;
         let doing = format!("run, robot \"{}\"", robot.name);
         let tell = &mut |notice: &_| reporter.notice(notice);
         let (link, faults) = link::open_with_faults(robot, &self.wire, &doing, tell)?;
-        let ask = file.as_ref().and_then(recorder::NewFile::ask);
-        let prepared = self.prepare(robot, control, main_device, link, ask, reporter)?;
-        let ran = self.run_cycle(robot, prepared, file, faults, reporter)?;
+        let prepared = self.prepare(robot, control, main_device, link, file, reporter)?;
+        let ran = self.run_cycle(robot, prepared, faults, reporter)?;
         self.conclude(robot, ran)
     }
 
@@ -128,8 +130,8 @@ impl Settings {
             stopped_by_overrun: ended.stopped_by_overrun,
             controller: external,
             tasks: measured.tasks,
-            disturbances: measured.disturbances,
-            explanation: measured.explanation,
+            #[cfg(feature = "diagnosis")]
+            diagnosis: measured.diagnosis,
             files: captured.into_iter().chain(recorded).collect(),
         };
         match summary.failure.is_some() && summary.cycles() == 0 {

@@ -8,8 +8,6 @@ use control::profile::Grants;
 use control::signal::{Counters, SignalState};
 use control::status::Status;
 use control::verdict::Finding;
-use diagnose::Explanation;
-use diagnose::disturbance::Disturbances;
 use ethercat::main_device::BusError;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
@@ -48,10 +46,9 @@ pub struct Summary {
     pub controller: Option<ControllerCounters>,
     /// The cycle's thread and the devices' tasks.
     pub tasks: Vec<TaskDiagnostics>,
-    /// Disturbances of these, if they were watched.
-    pub disturbances: Vec<Disturbances>,
-    /// Causes of late cycles, if they were asked for.
-    pub explanation: Option<Explanation>,
+    /// Disturbances of these, and causes of late cycles.
+    #[cfg(feature = "diagnosis")]
+    pub diagnosis: crate::Diagnosis,
     /// Recording and capture, if they were asked for: a sentence on each, or the reason why it is not whole.
     pub files: Vec<Result<String, Error>>,
 }

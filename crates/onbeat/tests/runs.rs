@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onbeat::ipc::client::ControllerError;
 use onbeat::{
-    BringUpError, Control, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening,
+    BringUpError, Control, Controller, CycleEvent, Error, FaultRates, Faults, Finding, Happening,
     KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
 };
 
@@ -163,17 +163,18 @@ fn a_bus_that_does_not_come_to_op_says_why() {
 }
 
 // feature(library): results and notices as values
+#[cfg(all(feature = "diagnosis", feature = "recording"))]
 #[test]
 fn files_that_were_asked_for_are_in_the_summary() {
     let file = |name: &str| std::env::temp_dir().join(format!("onbeat-runs-{}-{name}", std::process::id()));
     let (record, capture) = (file("record"), file("capture.pcapng"));
-    let robot = six_axis().cycles(200).record(&record).capture(&capture).watch(Detail::Counts);
+    let robot = six_axis().cycles(200).record(&record).capture(&capture).watch(onbeat::Detail::Counts);
     let summary = robot.profile(Profile::NONE).run(Still).unwrap();
     assert_eq!(summary.files.len(), 2);
     assert!(summary.files.iter().all(Result::is_ok), "{:?}", summary.files);
     assert!(std::fs::metadata(&capture).unwrap().len() > 1_000);
     assert!(std::fs::read_to_string(&record).unwrap().lines().count() > 200);
-    assert_eq!((summary.granted.letters(), summary.disturbances.len()), (Profile::NONE, 1));
+    assert_eq!((summary.granted.letters(), summary.diagnosis.disturbances.len()), (Profile::NONE, 1));
     let nowhere = six_axis().record("/no such folder/record").run(Still).unwrap_err();
     assert!(matches!(nowhere, Error::Recording { .. }), "{nowhere:?}");
     drop((std::fs::remove_file(record), std::fs::remove_file(capture)));

@@ -6,8 +6,8 @@
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`lowest`] | the lowest per cents of samples |
 //! | [`cycles`] | cycle records as a recording |
-//! | [`format`](mod@format) | formats of a recording's file |
-//! | [`mcap`] | a recording as an MCAP file |
+//! | `format` | formats of a recording's file (feature `mcap`) |
+//! | `mcap` | a recording as an MCAP file (feature `mcap`) |
 //! | [`process_data`] | signals and axes of each cycle beside them |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
@@ -19,8 +19,10 @@
 
 pub mod conditions;
 pub mod cycles;
+#[cfg(feature = "mcap")]
 pub mod format;
 pub mod lowest;
+#[cfg(feature = "mcap")]
 pub mod mcap;
 pub mod process_data;
 pub mod record;
@@ -29,7 +31,9 @@ pub mod statistics;
 pub mod summary;
 pub mod table;
 
+#[cfg(feature = "mcap")]
 pub use crate::format::{Format, FormatWriter};
+#[cfg(feature = "mcap")]
 pub use crate::mcap::McapWriter;
 pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};

@@ -25,11 +25,15 @@ pub(crate) fn format(root: &Path, report: &mut Report) {
 pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
-    let alone =
-        ["clippy", "--package", "onbeat", "--no-default-features", "--all-targets", "--", "-D", "warnings"];
-    report.step("clippy: the library without its features", || {
-        Outcome::of(&mut command::cargo(root, &alone))
-    });
+    for features in ["", "diagnosis", "recording"] {
+        let name = match features {
+            "" => "clippy: the library without its features".to_owned(),
+            one => format!("clippy: the library with the feature {one} alone"),
+        };
+        let alone = ["clippy", "--package", "onbeat", "--features", features];
+        let rest = ["--all-targets", "--", "-D", "warnings"];
+        report.step(&name, || Outcome::of(command::cargo(root, &alone).args(rest)));
+    }
 }
 
 /// Checks that every library has a licence that deny.toml allows.

@@ -227,24 +227,32 @@ fn unsafe_code_stands_below_sys(source: &Path) {
 // feature(bus): a dozen other crates at most; no signal handler, no printing, no exit
 #[test]
 fn the_bus_brings_a_dozen_other_crates_at_most() {
+    let others = others_than_ours("onbeat-ethercat-linux");
+    assert!((1..=12).contains(&others.len()), "{} crates: {others:?}", others.len());
+}
+
+/// Crates that a program which runs a robot compiles besides this project.
+// feature(library): devices, diagnosis and recordings are features, off unless asked for
+#[test]
+fn the_library_brings_what_a_robot_needs() {
+    let others = others_than_ours("onbeat");
+    let heavy = ["mcap", "framehop", "backtrace", "object", "syscalls", "gpiocdev", "i2cdev", "spidev"];
+    assert!(!heavy.iter().any(|name| others.contains(*name)), "{others:?}");
+    assert!((1..=MOST_OF_THE_LIBRARY).contains(&others.len()), "{} crates: {others:?}", others.len());
+}
+
+/// As ARCHITECTURE.md says.
+const MOST_OF_THE_LIBRARY: usize = 45;
+
+/// Crates that are not ours, and are compiled for this package as its users have it.
+fn others_than_ours(package: &str) -> BTreeSet<String> {
     let mut tree = Command::new(env!("CARGO"));
-    tree.args([
-        "tree",
-        "--package",
-        "onbeat-ethercat-linux",
-        "--edges",
-        "normal",
-        "--prefix",
-        "none",
-        "--offline",
-    ]);
+    tree.args(["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--offline"]);
     let output = tree.current_dir(crates()).output().expect("cargo tree runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let listed = String::from_utf8_lossy(&output.stdout);
     let names = listed.lines().filter_map(|line| line.split(' ').next());
-    let others: BTreeSet<_> =
-        names.filter(|name| !name.is_empty() && !name.starts_with("onbeat-")).collect();
-    assert!((1..=12).contains(&others.len()), "{} crates: {others:?}", others.len());
+    names.filter(|name| !name.is_empty() && !name.starts_with("onbeat")).map(str::to_owned).collect()
 }
 
 /// Signals, standard output and the end of the process belong to the program, not to a library.

@@ -44,7 +44,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Elapsed};
 
 use ethercat::time::Instant;
-use rt::watch::{Subject, Window};
+pub use rt::watch::Subject;
+use rt::watch::Window;
 use thiserror::Error;
 
 use crate::clock::{Clock, MonotonicClock};

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use control::observer::Observer;
-use diagnose::Explainer;
-use ipc::diagnostics::{Conditions, Diagnostics, LateCycle, LateCycles, WatchDiagnostics};
+use ipc::diagnostics::{Conditions, Diagnostics, WatchDiagnostics};
 use ipc::server::Server;
 use record::{RunConditions, RunSummary};
 
 use super::bus::BusServer;
+use super::diagnosis::Diagnostician;
 use super::tasks::Tasks;
 
 /// Interval.
@@ -46,7 +46,7 @@ impl DiagnosticsWriter {
         observer: &Observer,
         tasks: &Tasks,
         bus: Option<&BusServer>,
-        explainer: Option<&Explainer>,
+        diagnosis: &Diagnostician,
     ) {
         if self.told.is_some_and(|told| told.elapsed() < EVERY) {
             return;
@@ -62,26 +62,11 @@ impl DiagnosticsWriter {
             dropped_records: observer.dropped_records(),
             dropped_events: observer.dropped_events(),
         };
-        document.tasks = tasks.told(summary);
-        document.late = explainer.map(late);
+        document.tasks = tasks.told(summary, diagnosis.watched());
+        document.late = diagnosis.late();
         if let Ok(text) = serde_json::to_string(document) {
             // A document too long leaves the one before: there is nobody to tell that to.
             let _ = self.server.diagnostics(&text);
         }
-    }
-}
-
-/// Late cycles as far as they are explained.
-fn late(explainer: &Explainer) -> LateCycles {
-    let newest = explainer.newest().map(|it| LateCycle {
-        cycle: it.cycle,
-        release_ns: it.release_ns,
-        late_ns: it.late_ns,
-        sentence: it.to_string(),
-    });
-    LateCycles {
-        above_ns: explainer.late_above_ns(),
-        count: explainer.late_cycles(),
-        newest: newest.collect(),
     }
 }

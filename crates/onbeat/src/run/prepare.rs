@@ -9,7 +9,6 @@ use control::cycle::Cycle;
 use control::ipc::Ipc;
 use control::observer::Observer;
 use control::{axis, interlock};
-use diagnose::Explainer;
 use ethercat::main_device::{MainDevice, SubDevice};
 use ipc::bus::Guests;
 use ipc::controller::Counters;
@@ -20,16 +19,15 @@ use types::Signal;
 use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
 use super::data_types::typed_mappings;
-use super::process_data::{Chosen, ProcessData};
-use super::recorder::Ask;
+use super::diagnosis::Diagnostician;
+use super::recorder::NewFile;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
-use super::{IpcPlace, Settings, explain};
+use super::{IpcPlace, Settings};
 use crate::compose::configuration::cycle;
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{axes, controller, signals};
-use crate::error::RecordingError;
 use crate::robot::Parts;
 use crate::{Control, Error, Notice, Reporter};
 
@@ -37,15 +35,15 @@ use crate::{Control, Error, Notice, Reporter};
 pub(super) struct Prepared {
     pub(super) cycle: Cycle<RobotLink, MonotonicClock>,
     pub(super) observer: Observer,
-    pub(super) explainer: Option<Explainer>,
+    pub(super) diagnosis: Diagnostician,
     pub(super) server: Option<Server>,
     /// Answers of the controller process, if there is to be one.
     pub(super) external: Option<Arc<Counters>>,
     pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
-    /// Signals and axes of the recording, if it is to have any.
-    pub(super) process_data: Option<ProcessData>,
+    /// File of the recording, if there is to be one.
+    pub(super) file: Option<NewFile>,
 }
 
 impl Settings {
@@ -56,13 +54,10 @@ impl Settings {
         control: Control<'_>,
         mut main_device: MainDevice,
         mut link: RobotLink,
-        ask: Option<Ask>,
+        mut file: Option<NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
-        let explainer = self.late_above.map(|late_above| explain::start(robot, late_above));
-        if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
-            reporter.notice(&Notice::NoTrace(why.to_string()));
-        }
+        let diagnosis = self.diagnosis.start(robot, reporter);
         self.bring_up(robot, &mut main_device, &mut link, reporter)?;
         // The signals of an IPC are known in PreOp.
         let in_pre_op = self.in_pre_op(robot, &mut main_device, &mut link);
@@ -86,33 +81,25 @@ impl Settings {
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
-        let recorded =
-            self.record.as_ref().and_then(|_| Chosen::of(self.recorded_signals, robot, &signals));
-        let set = self.check_triggers(recorded.as_ref()).and_then(|()| Ok(cycle.set_signals(signals)?));
+        let chosen = file.iter_mut().try_for_each(|file| file.choose(robot, &signals));
+        let set = chosen.and_then(|()| Ok(cycle.set_signals(signals)?));
         if let Err(error) = set {
             let (mut main_device, mut link) = cycle.abandon();
             self.take_down(&mut main_device, &mut link)?;
             return Err(error);
         }
-        let process_data = recorded.map(|chosen| chosen.sample(&mut cycle));
+        file.iter_mut().for_each(|file| file.sample(&mut cycle));
         let mut cycle = match ipc {
             Some(ipc) => cycle.with_ipc(ipc),
             None => cycle,
         };
         let mut bus_server = None;
         if let Some(guests) = guests {
+            let ask = file.as_ref().and_then(NewFile::ask);
             (cycle, bus_server) =
                 BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, ask);
         }
-        Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus, process_data })
-    }
-
-    /// Refuses a flight recorder's thresholds of values that are not recorded.
-    fn check_triggers(&self, recorded: Option<&Chosen>) -> Result<(), Error> {
-        let (Some(flight), Some(path)) = (&self.flight, &self.record) else { return Ok(()) };
-        let refused =
-            |words| Error::Recording { path: path.clone(), source: RecordingError::Trigger(words) };
-        flight.check(recorded.map(Chosen::columns).unwrap_or_default()).map_err(refused)
+        Ok(Prepared { cycle, observer, diagnosis, server, external, bus_server, beside, bus, file })
     }
 
     /// To PreOp; every axis and interlock finds its objects there.

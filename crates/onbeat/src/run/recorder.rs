@@ -1,14 +1,16 @@
 //! Every measured cycle in a file, or those around a cause, written by a thread of its own: neither the cycle nor its watch ever
 //! waits for a disk.
 
+mod asked;
 mod files;
 mod flight;
+mod process_data;
 mod trigger;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::bus::{PartNames, sentence};
@@ -17,7 +19,7 @@ use control::observer::CycleEvent;
 use control::output::{OutputThread, Taken, Unfinished};
 use control::sampling::Samples;
 use ipc::bus::Severity;
-use ipc::ring::{self, bounded};
+use ipc::ring;
 use machine::usage::Usage;
 use record::format::is_recording;
 use record::mcap::REALTIME_OFFSET;
@@ -27,45 +29,26 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use serde_json::Value;
 
 use flight::Flight;
+use process_data::ProcessData;
 use trigger::Cause;
 
+pub(crate) use asked::Asked;
+pub(super) use asked::{Ask, NewFile};
 pub use flight::FlightRecorder;
+pub use process_data::RecordedSignals;
 pub use trigger::{Threshold, Trigger, TriggerError};
 
-use super::process_data::ProcessData;
 use crate::error::{Incomplete, RecordingError};
 use crate::{Error, Notice, Reporter};
 
 /// Time the file may take nothing at the end of a run before it is given up.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Time a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
-/// a reader, opens meanwhile.
-const OPEN_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Cycles that may wait for the file: half a minute at 1 kHz.
-const ROOM: usize = 1 << 15;
-
-/// Letters of a reason that is given from outside.
-const LONGEST_WORDS: usize = 200;
-
 /// Interval at which the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Cycles between two looks at how the file does.
 const AT_ONCE: usize = 256;
-
-/// A file to record into, made before the bus is touched: a wrong path costs nothing then.
-pub(super) struct NewFile {
-    path: PathBuf,
-    flight: Option<FlightRecorder>,
-    top: Sender<Top>,
-    causes: Sender<Cause>,
-    cycles: ring::Sender<CycleRecord>,
-    end: Sender<Facts>,
-    said: Receiver<String>,
-    writer: OutputThread<io::Result<Wrote>>,
-}
 
 /// What the writer has written.
 #[derive(Clone, Copy, Default)]
@@ -78,61 +61,11 @@ struct Wrote {
     failed: u64,
 }
 
-/// Asks a flight recorder to keep a recording.
-pub(super) struct Ask(Sender<Cause>);
-
-impl Ask {
-    /// For this reason.
-    pub(super) fn keep(&self, words: &str) {
-        // They come from outside, and go to a terminal or a journal.
-        let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
-        let sentence = words.chars().map(printable).take(LONGEST_WORDS).collect();
-        // The recorder is gone with its run.
-        let _ = self.0.send(Cause { cycle: 0, kind: "command", sentence });
-    }
-}
-
-impl NewFile {
-    /// What programs outside ask with, if they may have a recording kept.
-    pub(super) fn ask(&self) -> Option<Ask> {
-        let asked = self.flight.as_ref()?.triggers.contains(&Trigger::Command);
-        asked.then(|| Ask(self.causes.clone()))
-    }
-}
-
 /// Facts known once the bus is in PreOp.
 struct Top {
     header: Header,
     /// Signals and axes, if they are recorded.
     samples: Option<Samples>,
-}
-
-/// Makes the file, or the place for those of a flight recorder.
-pub(super) fn create(
-    path: &Path,
-    flight: Option<&FlightRecorder>,
-    reporter: &mut dyn Reporter,
-) -> Result<NewFile, Error> {
-    let failed = |source| Error::Recording { path: path.to_owned(), source };
-    let at = |error| failed(RecordingError::File(error));
-    let (tell, opened) = mpsc::sync_channel(1);
-    let (top, begin) = mpsc::channel();
-    let (causes, heard) = mpsc::channel();
-    let (cycles, rows) = bounded(ROOM);
-    let (end, bottom) = mpsc::channel();
-    let (say, said) = mpsc::channel();
-    let file = Writing { path: path.to_owned(), flight: flight.cloned(), heard, say };
-    let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
-    let writer = OutputThread::start("record", work).map_err(at)?;
-    match opened.recv_timeout(OPEN_PATIENCE) {
-        Ok(outcome) => outcome.map_err(at)?,
-        Err(RecvTimeoutError::Timeout) => {
-            let told = format!("{}: it does not open yet; the run does not wait for it", path.display());
-            reporter.notice(&Notice::Recording(told));
-        }
-        Err(RecvTimeoutError::Disconnected) => return Err(failed(RecordingError::Panicked)),
-    }
-    Ok(NewFile { path: path.to_owned(), flight: flight.cloned(), top, causes, cycles, end, said, writer })
 }
 
 /// Hands cycles over as they come.
@@ -156,10 +89,9 @@ impl Recorder {
         new: NewFile,
         conditions: &RunConditions,
         period: Duration,
-        process_data: Option<ProcessData>,
         names: PartNames,
     ) -> Self {
-        let NewFile { path, flight, top, causes, cycles, end, said, writer } = new;
+        let NewFile { path, flight, process_data, top, causes, cycles, end, said, writer, .. } = new;
         let keeps = flight.is_some();
         let faults = flight.filter(|flight| flight.triggers.contains(&Trigger::Fault)).map(|_| names);
         let period = types::time::nanoseconds(period);

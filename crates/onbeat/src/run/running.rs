@@ -5,17 +5,15 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use control::clock::MonotonicClock;
 use control::cycle::{Cycle, Ended};
-use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use control::profile::{Granted, Grants, RealTimeProfile};
 use control::stop::StopHandle;
-use diagnose::disturbance::CycleWatch;
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
-use robot::{ControllerKind, OverrunPolicy, RobotConfig};
+use robot::{OverrunPolicy, RobotConfig};
 
 use super::diagnostics::DiagnosticsWriter;
 use super::prepare::Prepared;
-use super::recorder::{self, Recorder};
+use super::recorder::Recorder;
 use super::side_tasks::Beside;
 use super::tasks::Tasks;
 use super::watch::{Measured, Watch};
@@ -43,36 +41,34 @@ impl Settings {
         &self,
         robot: &RobotConfig,
         prepared: Prepared,
-        file: Option<recorder::NewFile>,
         faults: Option<FaultReports>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
-        let Prepared { cycle, observer, mut explainer, server, external, bus_server, .. } = prepared;
-        let (beside, bus, process_data) = (prepared.beside, prepared.bus, prepared.process_data);
+        let Prepared { cycle, observer, mut diagnosis, server, external, bus_server, .. } = prepared;
+        let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
             let started = Started::new(scope, cycle, robot.cycle.real_time_profile(), &self.stop)?;
-            explainer.iter_mut().for_each(|explainer| explainer.follow(started.number));
             let granted = started.granted;
             let conditions = conditions::conditions(robot, &granted, bus);
-            let disturbances = self.watch_disturbances(started.number, robot, &granted)?;
-            let beside_it = beside.as_ref().map(Beside::tasks).unwrap_or_default();
+            let tasks = Tasks::new(started.number, beside.as_ref().map(Beside::tasks).unwrap_or_default());
+            diagnosis.follow(self, robot, (started.number, &granted), tasks.subjects())?;
             let watch = Watch {
                 observer,
                 op_since: None,
                 limit: self.cycles(robot),
                 overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
                 summary: RunSummary::new(types::time::nanoseconds(robot.cycle.period)),
-                explainer,
+                diagnosis,
                 recorder: file.map(|file| {
                     let names = part_names(robot, self.wire.interface.clone());
-                    Recorder::begin(file, &conditions, robot.cycle.period, process_data, names)
+                    Recorder::begin(file, &conditions, robot.cycle.period, names)
                 }),
                 bus_server,
                 faults,
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
-                tasks: Tasks::new(started.number, beside_it, disturbances),
+                tasks,
                 frozen: None,
             };
             let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
@@ -83,27 +79,6 @@ impl Settings {
             let external = external.map(|counters| counters.read());
             Ok(Ran { measured, conditions, granted, recorded, external, ended })
         })
-    }
-
-    /// Watches the cycle's thread, if that is wanted.
-    fn watch_disturbances(
-        &self,
-        thread: i32,
-        robot: &RobotConfig,
-        granted: &Grants,
-    ) -> Result<Option<CycleWatch>, Error> {
-        let Some(detail) = self.watch else { return Ok(None) };
-        let mut expected = match self.wire.interface {
-            Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
-            None => SIMULATED_SYSTEM_CALLS.to_vec(),
-        };
-        let is_external = |it: &robot::Controller| it.kind == ControllerKind::External;
-        if self.wire.capture.is_some() || robot.controllers.iter().any(is_external) {
-            // The thread that writes the file is woken up; so is a controller process, and waited for.
-            expected.push("futex");
-        }
-        let times = (robot.cycle.period, granted.spin_margin());
-        Ok(Some(CycleWatch::start(detail, thread, times, &expected)?))
     }
 }
 

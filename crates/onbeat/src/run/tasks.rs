@@ -1,17 +1,15 @@
 //! The run's real-time threads, as others are told of them: the cycle, then the devices' tasks.
 
-use control::task::LiveReader;
-use diagnose::disturbance::{CycleWatch, Disturbances, Subject};
+use control::task::{LiveReader, Subject};
 use ipc::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
 use machine::task::Counters;
-use record::{CycleRecord, RunSummary, Statistics};
+use record::{RunSummary, Statistics};
 
-/// All of them, and the watch over them if there is one.
+/// All of them.
 pub(super) struct Tasks {
     /// The kernel's number of the cycle's thread; 0 where it is not known.
     cycle: i32,
     beside: Vec<TaskBeside>,
-    watch: Option<CycleWatch>,
 }
 
 /// A real-time task beside the cycle.
@@ -22,31 +20,18 @@ pub(super) struct TaskBeside {
 }
 
 impl Tasks {
-    /// The cycle in this thread of ours, and tasks beside it; `watch` comes to watch these, too.
-    pub(super) fn new(cycle: i32, beside: Vec<TaskBeside>, mut watch: Option<CycleWatch>) -> Self {
-        if let Some(watch) = &mut watch {
-            beside.iter().for_each(|task| watch.add(task.subject.clone()));
-        }
-        Self { cycle, beside, watch }
+    /// The cycle in this thread of ours, and tasks beside it.
+    pub(super) fn new(cycle: i32, beside: Vec<TaskBeside>) -> Self {
+        Self { cycle, beside }
     }
 
-    /// Shows the watch a measured cycle.
-    pub(super) fn see(&self, record: &CycleRecord) {
-        self.watch.iter().for_each(|watch| watch.see(record));
+    /// The tasks beside the cycle, for a watch over their threads.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> + '_ {
+        self.beside.iter().map(|task| task.subject.clone())
     }
 
-    /// Ends the measurement: the stop follows.
-    pub(super) fn close(&self) {
-        self.watch.iter().for_each(CycleWatch::close);
-    }
-
-    /// Disturbances of each of them, in the order of [`Self::told`]; nothing unless they are watched.
-    pub(super) fn found(&self) -> Vec<Disturbances> {
-        self.watch.as_ref().map(CycleWatch::read).unwrap_or_default()
-    }
-
-    /// State of each of them; the cycle as its summary says.
-    pub(super) fn told(&self, summary: &RunSummary) -> Vec<TaskDiagnostics> {
+    /// State of each of them, with what a watch found of each; the cycle as its summary says.
+    pub(super) fn told(&self, summary: &RunSummary, watched: Vec<Watched>) -> Vec<TaskDiagnostics> {
         let cycle = TaskDiagnostics {
             name: "cycle".to_owned(),
             thread: self.cycle,
@@ -59,10 +44,10 @@ impl Tasks {
         };
         let mut told: Vec<TaskDiagnostics> =
             std::iter::once(cycle).chain(self.beside.iter().map(TaskBeside::now)).collect();
-        let found = self.found();
-        for (place, task) in told.iter_mut().enumerate() {
+        let mut watched = watched.into_iter();
+        for task in &mut told {
             task.disturbances = counted(task.thread);
-            task.watched = found.get(place).map(watched);
+            task.watched = watched.next();
         }
         told
     }
@@ -92,27 +77,6 @@ impl TaskBeside {
     }
 }
 
-/// Results of a watch, as others are told of them.
-fn watched(found: &Disturbances) -> Watched {
-    let counts = found.counts;
-    Watched {
-        means: found.means.to_string(),
-        preemptions: counts.preemptions,
-        sleeps: counts.sleeps,
-        minor_faults: counts.minor_faults,
-        major_faults: counts.major_faults,
-        system_calls: counts.system_calls,
-        blocking_calls: counts.blocking_calls,
-        causes: found.causes.iter().take(MOST_CAUSES).cloned().collect(),
-        firsts: found.firsts.iter().map(ToString::to_string).collect(),
-        missing: found.missing.clone(),
-        lost: found.lost,
-    }
-}
-
-/// Causes told at most: the document has room for all tasks.
-const MOST_CAUSES: usize = 8;
-
 /// Counts of the kernel for a thread since it started; nothing once it has ended.
 fn counted(thread: i32) -> Option<DisturbanceCounts> {
     Counters::read(thread).map(|counted| DisturbanceCounts {
@@ -128,51 +92,5 @@ fn spread(statistics: &Statistics) -> SpreadNs {
         minimum: statistics.minimum().unwrap_or(0),
         mean: statistics.average().unwrap_or(0.0) as u64,
         maximum: statistics.maximum().unwrap_or(0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use diagnose::disturbance::{Counts, Disturbance, First, Frame, Kind, Means};
-
-    use super::*;
-
-    #[test]
-    fn what_was_found_stands_in_the_document() {
-        let frame = Frame { function: "reads".into(), file: Some("a.rs".into()), line: Some(7) };
-        let cause = |count| Disturbance {
-            kind: Kind::Task,
-            name: format!("thread {count}"),
-            count,
-            first_period: 1,
-            last_period: 2,
-        };
-        let found = Disturbances {
-            name: "sonar".into(),
-            tid: 5,
-            means: Means::Tracepoints,
-            missing: vec![],
-            counts: Counts { system_calls: 2, sleeps: 1, blocking_calls: 1, ..Counts::default() },
-            causes: (0..20).rev().map(cause).collect(),
-            firsts: vec![First {
-                kind: Kind::BlockingCall,
-                name: "read".into(),
-                period: 9,
-                at_ns: 1,
-                backtrace: vec![frame],
-                backtrace_period: Some(11),
-            }],
-            lost: 0,
-        };
-        let told = watched(&found);
-        assert_eq!((told.system_calls, told.sleeps, told.blocking_calls), (2, 1, 1));
-        let first = "blocking system call (read) in period 9, and in period 11 there\n    reads at a.rs:7";
-        assert_eq!(told.firsts, [first]);
-        assert_eq!(told.means, "tracepoints");
-        let counts: Vec<u64> = told.causes.iter().map(|it| it.count).collect();
-        assert_eq!(counts, [19, 18, 17, 16, 15, 14, 13, 12], "the most frequent, no more than find room");
-        let json = serde_json::to_value(&told.causes[0]).unwrap();
-        let expected = r#"{"kind":"task","name":"thread 19","count":19,"first_period":1,"last_period":2}"#;
-        assert_eq!(json, serde_json::from_str::<serde_json::Value>(expected).unwrap());
     }
 }

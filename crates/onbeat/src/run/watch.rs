@@ -6,13 +6,12 @@ use std::time::Duration;
 use control::clock::{Clock, MonotonicClock};
 use control::observer::{CycleEvent, Happening, Observer};
 use control::stop::StopHandle;
-use diagnose::disturbance::Disturbances;
-use diagnose::{Explainer, Explanation};
 use ethercat::main_device::{BringUpPhase, Event};
 use ipc::diagnostics::TaskDiagnostics;
 use record::{CycleRecord, RunSummary};
 
 use super::bus::BusServer;
+use super::diagnosis::Diagnostician;
 use super::diagnostics::DiagnosticsWriter;
 use super::recorder::Recorder;
 use super::side_tasks::Beside;
@@ -33,7 +32,7 @@ pub(super) struct Watch {
     /// The cycle ends with its first overrun.
     pub(super) overrun_ends: bool,
     pub(super) summary: RunSummary,
-    pub(super) explainer: Option<Explainer>,
+    pub(super) diagnosis: Diagnostician,
     pub(super) recorder: Option<Recorder>,
     pub(super) bus_server: Option<BusServer>,
     /// Faults on demand that took place.
@@ -47,12 +46,11 @@ pub(super) struct Watch {
 /// Outcome of a run.
 pub(super) struct Measured {
     pub(super) summary: RunSummary,
-    /// Explainer of late cycles, if asked for.
-    pub(super) explanation: Option<Explanation>,
     /// Figures of the real-time threads at the end of the measurement.
     pub(super) tasks: Vec<TaskDiagnostics>,
-    /// Their disturbances, if that was asked for.
-    pub(super) disturbances: Vec<Disturbances>,
+    /// Their disturbances, and causes of late cycles.
+    #[cfg(feature = "diagnosis")]
+    pub(super) diagnosis: super::diagnosis::Diagnosis,
 }
 
 impl Watch {
@@ -88,8 +86,8 @@ impl Watch {
     fn freeze(&mut self) -> bool {
         let first = self.frozen.is_none();
         if first {
-            self.tasks.close();
-            self.frozen = Some(self.tasks.told(&self.summary));
+            self.diagnosis.close();
+            self.frozen = Some(self.tasks.told(&self.summary, self.diagnosis.watched()));
         }
         first
     }
@@ -114,8 +112,8 @@ impl Watch {
         let at = MonotonicClock.now();
         self.measure(&records, status.stop_began, reporter);
         if let Some(diagnostics) = &mut self.diagnostics {
-            let (bus, explainer) = (self.bus_server.as_ref(), self.explainer.as_ref());
-            diagnostics.look(&self.summary, &self.observer, &self.tasks, bus, explainer);
+            let bus = self.bus_server.as_ref();
+            diagnostics.look(&self.summary, &self.observer, &self.tasks, bus, &self.diagnosis);
         }
         self.recorder.iter().for_each(|recorder| recorder.look(reporter));
         let phase = match (&self.frozen, self.op_since) {
@@ -134,22 +132,24 @@ impl Watch {
             let stops = stop_began.is_some_and(|began| record.cycle >= began);
             if in_op && !stops && self.frozen.is_none() && !self.has_enough() {
                 self.summary.record(record);
-                self.tasks.see(record);
+                self.diagnosis.see(record);
                 measured.push(*record);
                 self.recorder.iter_mut().for_each(|recorder| recorder.record(record));
             }
         }
-        if let Some(explainer) = &mut self.explainer {
-            explainer.look(&measured).into_iter().for_each(|late| reporter.late(late));
-        }
+        self.diagnosis.look(&measured, reporter);
     }
 
     /// Result of the measurement, and the recording.
     fn measured(mut self) -> (Measured, Option<Recorder>) {
-        let disturbances = self.tasks.found();
-        let tasks = self.frozen.take().unwrap_or_else(|| self.tasks.told(&self.summary));
-        let explanation = self.explainer.map(Explainer::finish);
-        let measured = Measured { summary: self.summary, explanation, tasks, disturbances };
+        let told = || self.tasks.told(&self.summary, self.diagnosis.watched());
+        let tasks = self.frozen.take().unwrap_or_else(told);
+        let measured = Measured {
+            summary: self.summary,
+            tasks,
+            #[cfg(feature = "diagnosis")]
+            diagnosis: self.diagnosis.finish(),
+        };
         (measured, self.recorder)
     }
 }

@@ -188,7 +188,7 @@ impl Run {
             }
             Err(error) => return Err(or_take_over(error)),
         };
-        tasks::tell_disturbances(&summary.disturbances, live);
+        tasks::tell_disturbances(&summary.diagnosis.disturbances, live);
         self.conclude(&standing(&summary.status), &summary)
     }
 
@@ -224,7 +224,7 @@ impl Run {
     fn conclude(&self, standing: &Standing<'_>, summary: &Summary) -> Result<Finished, Failure> {
         let outcome = Outcome::new(standing, summary);
         let (table, json) = (outcome.table(), outcome.json()?);
-        let exported = summary.explanation.as_ref().map(|it| self.explain.export(it));
+        let exported = summary.diagnosis.explanation.as_ref().map(|it| self.explain.export(it));
         let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&summary.findings) };
         written.add(exported.transpose().map(Option::flatten));
         for file in &summary.files {

@@ -237,8 +237,8 @@ impl<'a> Outcome<'a> {
             overrun: OverrunOutcome::of(robot.cycle.overrun, summary.overruns, summary.stopped_by_overrun),
             controller: summary.controller.as_ref(),
             tasks: &summary.tasks,
-            late: summary.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
-            explain: summary.explanation.as_ref(),
+            late: summary.diagnosis.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
+            explain: summary.diagnosis.explanation.as_ref(),
         }
     }
 

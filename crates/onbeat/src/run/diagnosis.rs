@@ -1,0 +1,231 @@
+//! Diagnosis of a run: causes of its late cycles, and disturbances of its real-time threads.
+
+use std::thread;
+use std::time::Duration;
+
+use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
+use control::profile::{self, Grants};
+use control::task::Subject;
+use diagnose::disturbance::{CycleWatch, Detail, Disturbances};
+use diagnose::{Explainer, Explanation};
+use ipc::diagnostics::{LateCycle, LateCycles, Watched};
+use machine::cpus::Cpus;
+use machine::task;
+use record::CycleRecord;
+use robot::{ControllerKind, RobotConfig};
+use types::time::nanoseconds;
+
+use super::Settings;
+use crate::{Error, Notice, Reporter, Robot};
+
+/// Results of diagnosis.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// Disturbances of [`Summary::tasks`](crate::Summary::tasks), if they were watched.
+    pub disturbances: Vec<Disturbances>,
+    /// Causes of late cycles, if they were asked for.
+    pub explanation: Option<Explanation>,
+}
+
+/// Diagnosis that a run is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    watch: Option<Detail>,
+    late_above: Option<Duration>,
+}
+
+/// With the feature `diagnosis`.
+impl Robot {
+    /// Watches what keeps the cycle's thread and the devices' tasks from their work: [`Diagnosis::disturbances`].
+    pub fn watch(mut self, detail: Detail) -> Self {
+        self.settings.diagnosis.watch = Some(detail);
+        self
+    }
+
+    /// Explains cycles that are later than this, by the kernel's trace: [`Diagnosis::explanation`].
+    pub fn explain(mut self, late_above: Duration) -> Self {
+        self.settings.diagnosis.late_above = Some(late_above);
+        self
+    }
+}
+
+/// Diagnosis of a run that goes on.
+pub(super) struct Diagnostician {
+    explainer: Option<Explainer>,
+    watch: Option<CycleWatch>,
+}
+
+impl Asked {
+    /// Starts to record for explanations: to be done before the cycle starts.
+    pub(super) fn start(&self, robot: &RobotConfig, reporter: &mut dyn Reporter) -> Diagnostician {
+        let explainer = self.late_above.map(|late_above| {
+            Explainer::start(diagnose::Settings {
+                late_above_ns: nanoseconds(late_above),
+                period_ns: nanoseconds(robot.cycle.period),
+                waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
+                cpu: profile::cpu(&robot.cycle.real_time_profile()).filter(|&cpu| may_be_bound_to(cpu)),
+            })
+        });
+        if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
+            reporter.notice(&Notice::NoTrace(why.to_string()));
+        }
+        Diagnostician { explainer, watch: None }
+    }
+}
+
+impl Diagnostician {
+    /// Follows the thread of the cycle, and watches it and the tasks beside it, if that is wanted.
+    pub(super) fn follow(
+        &mut self,
+        settings: &Settings,
+        robot: &RobotConfig,
+        (thread, granted): (i32, &Grants),
+        beside: impl Iterator<Item = Subject>,
+    ) -> Result<(), Error> {
+        self.explainer.iter_mut().for_each(|explainer| explainer.follow(thread));
+        let Some(detail) = settings.diagnosis.watch else { return Ok(()) };
+        let mut expected = match settings.wire.interface {
+            Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
+            None => SIMULATED_SYSTEM_CALLS.to_vec(),
+        };
+        let is_external = |it: &robot::Controller| it.kind == ControllerKind::External;
+        if settings.wire.capture.is_some() || robot.controllers.iter().any(is_external) {
+            // The thread that writes the file is woken up; so is a controller process, and waited for.
+            expected.push("futex");
+        }
+        let times = (robot.cycle.period, granted.spin_margin());
+        let mut watch = CycleWatch::start(detail, thread, times, &expected)?;
+        beside.for_each(|task| watch.add(task));
+        self.watch = Some(watch);
+        Ok(())
+    }
+
+    /// Takes a measured cycle.
+    pub(super) fn see(&self, record: &CycleRecord) {
+        self.watch.iter().for_each(|watch| watch.see(record));
+    }
+
+    /// Takes all cycles measured since the last look, once [`Self::see`] has had each; late ones are reported.
+    pub(super) fn look(&mut self, measured: &[CycleRecord], reporter: &mut dyn Reporter) {
+        if let Some(explainer) = &mut self.explainer {
+            explainer.look(measured).into_iter().for_each(|late| reporter.late(late));
+        }
+    }
+
+    /// Ends the measurement: the stop follows.
+    pub(super) fn close(&self) {
+        self.watch.iter().for_each(CycleWatch::close);
+    }
+
+    /// Disturbances of the cycle and of the tasks beside it, as others are told of them; none unless they are watched.
+    pub(super) fn watched(&self) -> Vec<Watched> {
+        self.watch.iter().flat_map(CycleWatch::read).map(|found| watched(&found)).collect()
+    }
+
+    /// Late cycles as far as they are explained.
+    pub(super) fn late(&self) -> Option<LateCycles> {
+        let explainer = self.explainer.as_ref()?;
+        let newest = explainer.newest().map(|it| LateCycle {
+            cycle: it.cycle,
+            release_ns: it.release_ns,
+            late_ns: it.late_ns,
+            sentence: it.to_string(),
+        });
+        Some(LateCycles {
+            above_ns: explainer.late_above_ns(),
+            count: explainer.late_cycles(),
+            newest: newest.collect(),
+        })
+    }
+
+    /// Results, once the cycle is over.
+    pub(super) fn finish(self) -> Diagnosis {
+        Diagnosis {
+            disturbances: self.watch.iter().flat_map(CycleWatch::read).collect(),
+            explanation: self.explainer.map(Explainer::finish),
+        }
+    }
+}
+
+/// True if the cycle will get the CPU it asks for: otherwise it may run on any, and all are recorded. A thread tries it,
+/// so that this one stays where it is.
+fn may_be_bound_to(cpu: usize) -> bool {
+    let bind = move || task::set_affinity(task::current(), &Cpus::one(cpu)).is_ok();
+    thread::spawn(bind).join().unwrap_or(false)
+}
+
+/// Disturbances of a thread, as others are told of them.
+fn watched(found: &Disturbances) -> Watched {
+    let counts = found.counts;
+    Watched {
+        means: found.means.to_string(),
+        preemptions: counts.preemptions,
+        sleeps: counts.sleeps,
+        minor_faults: counts.minor_faults,
+        major_faults: counts.major_faults,
+        system_calls: counts.system_calls,
+        blocking_calls: counts.blocking_calls,
+        causes: found.causes.iter().take(MOST_CAUSES).cloned().collect(),
+        firsts: found.firsts.iter().map(ToString::to_string).collect(),
+        missing: found.missing.clone(),
+        lost: found.lost,
+    }
+}
+
+/// Causes told at most: the document has room for all tasks.
+const MOST_CAUSES: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use diagnose::disturbance::{Counts, Disturbance, First, Frame, Kind, Means};
+
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_the_cycle_cannot_get_is_not_the_one_that_is_recorded() {
+        let mine = task::affinity(task::current()).unwrap();
+        assert!(mine.last().is_some_and(may_be_bound_to));
+        assert!(!may_be_bound_to(4095));
+        assert_eq!(task::affinity(task::current()).unwrap(), mine, "this thread stays where it is");
+    }
+
+    #[test]
+    fn what_was_found_stands_in_the_document() {
+        let frame = Frame { function: "reads".into(), file: Some("a.rs".into()), line: Some(7) };
+        let cause = |count| Disturbance {
+            kind: Kind::Task,
+            name: format!("thread {count}"),
+            count,
+            first_period: 1,
+            last_period: 2,
+        };
+        let found = Disturbances {
+            name: "sonar".into(),
+            tid: 5,
+            means: Means::Tracepoints,
+            missing: vec![],
+            counts: Counts { system_calls: 2, sleeps: 1, blocking_calls: 1, ..Counts::default() },
+            causes: (0..20).rev().map(cause).collect(),
+            firsts: vec![First {
+                kind: Kind::BlockingCall,
+                name: "read".into(),
+                period: 9,
+                at_ns: 1,
+                backtrace: vec![frame],
+                backtrace_period: Some(11),
+            }],
+            lost: 0,
+        };
+        let told = watched(&found);
+        assert_eq!((told.system_calls, told.sleeps, told.blocking_calls), (2, 1, 1));
+        let first = "blocking system call (read) in period 9, and in period 11 there\n    reads at a.rs:7";
+        assert_eq!(told.firsts, [first]);
+        assert_eq!(told.means, "tracepoints");
+        let counts: Vec<u64> = told.causes.iter().map(|it| it.count).collect();
+        assert_eq!(counts, [19, 18, 17, 16, 15, 14, 13, 12], "the most frequent, no more than find room");
+        let json = serde_json::to_value(&told.causes[0]).unwrap();
+        let expected = r#"{"kind":"task","name":"thread 19","count":19,"first_period":1,"last_period":2}"#;
+        assert_eq!(json, serde_json::from_str::<serde_json::Value>(expected).unwrap());
+    }
+}

@@ -1,0 +1,146 @@
+//! Recordings that a run is asked for, and the file of one before its first cycle.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use control::clock::Clock;
+use control::cycle::Cycle;
+use control::link::Link;
+use control::output::{OutputThread, Taken};
+use ipc::ring::{self, bounded};
+use record::CycleRecord;
+use record::recording::Facts;
+use robot::RobotConfig;
+use types::Signal;
+
+use super::flight::FlightRecorder;
+use super::process_data::{Chosen, ProcessData, RecordedSignals};
+use super::trigger::{Cause, Trigger};
+use super::{Top, Writing, Wrote};
+use crate::error::RecordingError;
+use crate::{Error, Notice, Reporter, Robot};
+
+/// Recordings that a run is asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    path: Option<PathBuf>,
+    signals: RecordedSignals,
+    flight: Option<FlightRecorder>,
+}
+
+/// With the feature `recording`.
+impl Robot {
+    /// Records every cycle in Op to this file: its timing, axes and signals.
+    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.recording.path = Some(path.into());
+        self
+    }
+
+    /// Signals that are recorded, in place of those that the robot file names.
+    pub fn recorded_signals(mut self, signals: RecordedSignals) -> Self {
+        self.settings.recording.signals = signals;
+        self
+    }
+
+    /// Keeps recordings for a reason only, each in a file of its own that is named after that of [`Robot::record`].
+    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
+        self.settings.recording.flight = Some(recorder);
+        self
+    }
+}
+
+/// A file to record into, made before the bus is touched: a wrong path costs nothing then.
+pub(in crate::run) struct NewFile {
+    pub(super) path: PathBuf,
+    pub(super) flight: Option<FlightRecorder>,
+    signals: RecordedSignals,
+    chosen: Option<Chosen>,
+    /// Signals and axes of the recording, if it is to have any.
+    pub(super) process_data: Option<ProcessData>,
+    pub(super) top: Sender<Top>,
+    pub(super) causes: Sender<Cause>,
+    pub(super) cycles: ring::Sender<CycleRecord>,
+    pub(super) end: Sender<Facts>,
+    pub(super) said: Receiver<String>,
+    pub(super) writer: OutputThread<io::Result<Wrote>>,
+}
+
+impl Asked {
+    /// Makes the file, or the place for those of a flight recorder; nothing unless a recording is asked for.
+    pub(in crate::run) fn create(&self, reporter: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
+        let Self { path: Some(path), signals, flight } = self.clone() else { return Ok(None) };
+        let failed = |source| Error::Recording { path: path.clone(), source };
+        let at = |error| failed(RecordingError::File(error));
+        let (tell, opened) = mpsc::sync_channel(1);
+        let (top, begin) = mpsc::channel();
+        let (causes, heard) = mpsc::channel();
+        let (cycles, rows) = bounded(ROOM);
+        let (end, bottom) = mpsc::channel();
+        let (say, said) = mpsc::channel();
+        let file = Writing { path: path.clone(), flight: flight.clone(), heard, say };
+        let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
+        let writer = OutputThread::start("record", work).map_err(at)?;
+        match opened.recv_timeout(OPEN_PATIENCE) {
+            Ok(outcome) => outcome.map_err(at)?,
+            Err(RecvTimeoutError::Timeout) => {
+                let told = format!("{}: it does not open yet; the run does not wait for it", path.display());
+                reporter.notice(&Notice::Recording(told));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(failed(RecordingError::Panicked)),
+        }
+        let (chosen, process_data) = (None, None);
+        Ok(Some(NewFile { path, flight, signals, chosen, process_data, top, causes, cycles, end, said, writer }))
+    }
+}
+
+impl NewFile {
+    /// What programs outside ask with, if they may have a recording kept.
+    pub(in crate::run) fn ask(&self) -> Option<Ask> {
+        let asked = self.flight.as_ref()?.triggers.contains(&Trigger::Command);
+        asked.then(|| Ask(self.causes.clone()))
+    }
+
+    /// Chooses among the signals of the bus, in PreOp.
+    ///
+    /// # Errors
+    /// A flight recorder's threshold of a value that is not recorded.
+    pub(in crate::run) fn choose(&mut self, robot: &RobotConfig, signals: &[Signal]) -> Result<(), Error> {
+        self.chosen = Chosen::of(self.signals, robot, signals);
+        let Some(flight) = &self.flight else { return Ok(()) };
+        let columns = self.chosen.as_ref().map(Chosen::columns).unwrap_or_default();
+        let refused =
+            |words| Error::Recording { path: self.path.clone(), source: RecordingError::Trigger(words) };
+        flight.check(columns).map_err(refused)
+    }
+
+    /// Has the cycle hand over what was chosen.
+    pub(in crate::run) fn sample<L: Link, C: Clock>(&mut self, cycle: &mut Cycle<L, C>) {
+        self.process_data = self.chosen.take().map(|chosen| chosen.sample(cycle));
+    }
+}
+
+/// Asks a flight recorder to keep a recording.
+pub(in crate::run) struct Ask(Sender<Cause>);
+
+impl Ask {
+    /// For this reason.
+    pub(in crate::run) fn keep(&self, words: &str) {
+        // They come from outside, and go to a terminal or a journal.
+        let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+        let sentence = words.chars().map(printable).take(LONGEST_WORDS).collect();
+        // The recorder is gone with its run.
+        let _ = self.0.send(Cause { cycle: 0, kind: "command", sentence });
+    }
+}
+
+/// Time a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
+/// a reader, opens meanwhile.
+const OPEN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Cycles that may wait for the file: half a minute at 1 kHz.
+const ROOM: usize = 1 << 15;
+
+/// Letters of a reason that is given from outside.
+const LONGEST_WORDS: usize = 200;

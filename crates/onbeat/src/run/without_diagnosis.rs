@@ -1,0 +1,49 @@
+//! In place of diagnosis, for a program without it: no run can be asked for any.
+
+use control::profile::Grants;
+use control::task::Subject;
+use ipc::diagnostics::{LateCycles, Watched};
+use record::CycleRecord;
+use robot::RobotConfig;
+
+use super::Settings;
+use crate::{Error, Reporter};
+
+/// Nothing is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked;
+
+/// Nothing is diagnosed.
+pub(super) struct Diagnostician;
+
+impl Asked {
+    pub(super) fn start(&self, _: &RobotConfig, _: &mut dyn Reporter) -> Diagnostician {
+        Diagnostician
+    }
+}
+
+impl Diagnostician {
+    pub(super) fn follow(
+        &mut self,
+        _: &Settings,
+        _: &RobotConfig,
+        _: (i32, &Grants),
+        _: impl Iterator<Item = Subject>,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    pub(super) fn see(&self, _: &CycleRecord) {}
+
+    pub(super) fn look(&mut self, _: &[CycleRecord], _: &mut dyn Reporter) {}
+
+    pub(super) fn close(&self) {}
+
+    pub(super) fn watched(&self) -> Vec<Watched> {
+        Vec::new()
+    }
+
+    pub(super) fn late(&self) -> Option<LateCycles> {
+        None
+    }
+}
