@@ -11,7 +11,6 @@
 //! | [`peripheral`], [`running`] | from a list of devices to running pairs of tasks |
 #![deny(unsafe_code)]
 
-mod clock;
 pub mod driver;
 pub mod fake;
 pub mod imu;

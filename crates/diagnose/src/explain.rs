@@ -6,7 +6,7 @@ use std::thread;
 
 use machine::cpus::Cpus;
 use record::CycleRecord;
-use rt::clock::{Clock, MonotonicClock};
+use rt::clock::now_ns;
 
 use crate::attribute::{Evidence, attribute};
 use crate::cause::Kind;
@@ -340,11 +340,6 @@ impl Explainer {
         }
         notes
     }
-}
-
-/// Time of `CLOCK_MONOTONIC`, ns: the clock of cycles and of the trace.
-fn now_ns() -> u64 {
-    MonotonicClock.now().as_nanos()
 }
 
 /// CPUs that are online.

@@ -4,17 +4,13 @@
 use onbeat_diagnose::explain::{MOST_LATE, WORST};
 use onbeat_diagnose::{Explainer, Kind, Settings};
 use record::{CycleRecord, Phase};
-use rt::clock::{Clock, MonotonicClock};
+use rt::clock::now_ns;
 use rustix::thread::gettid;
 
 const US: u64 = 1_000;
 
 const SETTINGS: Settings =
     Settings { late_above_ns: 50 * US, period_ns: 1_000 * US, waits_for_reply: false, cpu: None };
-
-fn now_ns() -> u64 {
-    MonotonicClock.now().as_nanos()
-}
 
 /// Record of a cycle that started this late and then took 10 us.
 fn record(cycle: u64, release: u64, late: u64) -> CycleRecord {

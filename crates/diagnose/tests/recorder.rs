@@ -6,13 +6,9 @@ use std::time::Duration;
 
 use onbeat_diagnose::trace::tracefs::{Instance, Tracefs, Unavailable};
 use onbeat_diagnose::trace::{Name, Recorder, What};
-use rt::clock::{Clock, MonotonicClock};
+use rt::clock::now_ns;
 use rustix::process::getpid;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_name};
-
-fn now_ns() -> u64 {
-    MonotonicClock.now().as_nanos()
-}
 
 /// Value made, or `None` with the reason on stderr if the kernel's trace is unavailable.
 fn available<T>(made: Result<T, Unavailable>) -> Option<T> {

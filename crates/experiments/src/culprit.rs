@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
+use control::clock::now_ns;
 use rt::scheduling::{Scheduling, schedule};
 use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 use thiserror::Error;
@@ -111,8 +111,4 @@ pub fn write(mut file: impl Write, intervals: &[(u64, u64)]) -> io::Result<()> {
         writeln!(file, "{began} {ended}")?;
     }
     file.flush()
-}
-
-fn now_ns() -> u64 {
-    MonotonicClock.now().as_nanos()
 }

@@ -22,12 +22,14 @@
 //! | [`wakeup`] | our pacer beside `cyclictest` |
 //! | [`navigation`] | robot that drives round an obstacle: planner and control in one process, and in two |
 //! | [`culprit`] | test load that delays a cycle |
+//! | [`path`], [`convolution`] | its path: lines, arcs and splines on the floor, and the central velocity along one |
 //! | [`omni`] | robot that follows a path of the convolution-based generator |
 //! | [`interrupt`] | latency from an interrupt to user code |
 #![deny(unsafe_code)]
 
 pub mod cable;
 pub mod child;
+pub mod convolution;
 pub mod cost;
 pub mod culprit;
 pub mod devices;
@@ -41,6 +43,7 @@ pub mod load;
 pub mod navigation;
 pub mod omni;
 pub mod onbeat_run;
+pub mod path;
 mod peers;
 mod raw;
 pub mod runner;

@@ -8,17 +8,17 @@ use control::pacer::Grid;
 use ethercat::time::Instant;
 use ipc::client::Client;
 use motion::base::{Pose, Twist};
-use motion::path::{Heading, Path, PathMotion, Reference};
 use motion::{
-    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, PathLimits, RadiansPerSecond,
-    Seconds,
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, Seconds,
 };
 use report::{Fact, Plot, Report, Row, Section, Series, Table};
 use serde_json::json;
 
+use crate::convolution::PathLimits;
 use crate::navigation::log::{Log, Row as Step};
 use crate::navigation::pilot;
 use crate::onbeat_run::OnbeatRun;
+use crate::path::{Heading, Path, PathMotion, Reference};
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, servo};
 use types::BaseKind;
@@ -153,7 +153,7 @@ impl Omni {
 }
 
 /// Path between the paper's end points, with zero slope at both.
-fn path() -> Result<Path, motion::PathError> {
+fn path() -> Result<Path, crate::path::PathError> {
     let place = |x, y| [Metres(x), Metres(y)];
     Path::bezier([place(0.0, 0.0), place(1.5, 0.0), place(1.5, 1.5), place(3.0, 1.5)])
 }

@@ -9,8 +9,6 @@
 //! | [`homing`], [`brake`] | place of an axis in the world; its hold while its drive has none |
 //! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
-//! | [`convolution`] | [`ConvolutionProfile`]: central velocity along a path, from rest to rest |
-//! | [`path`] | [`Path`]: lines, arcs and splines on the floor; [`PathMotion`]: a base that follows one |
 //! | [`kinematics`] | wheels and joints to bases and hands, and back |
 //! | [`odometry`] | [`Odometry`]: pose of a base, from its wheels |
 //! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
@@ -24,25 +22,21 @@
 pub mod axis;
 pub mod base;
 pub mod brake;
-pub mod convolution;
 pub mod homing;
 pub mod kinematics;
 pub mod odometry;
 pub mod online;
-pub mod path;
 pub mod scale;
 pub mod sinusoid;
 pub mod stop;
 pub mod supervision;
 
 pub use axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
-pub use convolution::{ConvolutionError, ConvolutionProfile, PathLimits, PathPoint};
 pub use kinematics::{DifferentialDrive, OmniBase, OmniWheel, SerialArm};
 pub use odometry::{Odometry, OdometryError};
 pub use online::{
     AxisLimits, OnlineError, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits,
 };
-pub use path::{Heading, Path, PathError, PathMotion};
 pub use scale::{AxisScale, Converted, NotANumber, ScaleError};
 pub use sinusoid::{SinusoidError, SmoothSinusoid};
 pub use stop::{StopError, StopProfile};

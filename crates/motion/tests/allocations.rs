@@ -7,14 +7,12 @@ use onbeat_motion::base::Twist;
 use onbeat_motion::kinematics::{DifferentialDrive, InverseSettings, OmniBase, SerialArm};
 use onbeat_motion::odometry::Odometry;
 use onbeat_motion::online::{AxisLimits, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits};
-use onbeat_motion::path::{Heading, Path, PathMotion};
 use onbeat_motion::supervision::{
     CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor,
 };
 use onbeat_motion::{
-    AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondCubed,
-    MetresPerSecondSquared, NewtonMetres, PathLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed,
-    RadiansPerSecondSquared, Seconds,
+    AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondSquared, NewtonMetres,
+    Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
 use testkit::CountingAllocator;
 use testkit::allocations::{self, calls_of};
@@ -116,23 +114,6 @@ fn bases_and_their_odometry_allocate_nothing() {
             let wheels = omni.wheels(now);
             four.update(wheels.map(|wheel| wheel * Seconds(f64::from(cycle)))).unwrap();
             black_box(omni.twist(wheels));
-        }
-    });
-    assert_eq!(made, 0);
-}
-
-#[test]
-fn a_base_on_its_path_allocates_nothing() {
-    let places = [(0.0, 0.0), (1.0, 0.2), (2.0, 1.3), (3.0, 1.5)].map(|(x, y)| [Metres(x), Metres(y)]);
-    let limits = PathLimits {
-        velocity: MetresPerSecond(0.5),
-        acceleration: MetresPerSecondSquared(0.5),
-        jerk: MetresPerSecondCubed(2.0),
-    };
-    let motion = PathMotion::new(Path::spline(&places).unwrap(), limits, Heading::Along).unwrap();
-    let made = calls_of(|| {
-        for cycle in 0..5000 {
-            black_box(motion.at(Seconds(f64::from(cycle) * 0.002)));
         }
     });
     assert_eq!(made, 0);

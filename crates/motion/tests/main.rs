@@ -5,4 +5,3 @@ mod arm;
 mod bases;
 mod lines;
 mod online;
-mod paths;

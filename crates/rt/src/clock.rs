@@ -63,6 +63,12 @@ impl MonotonicClock {
     }
 }
 
+/// Nanoseconds of `CLOCK_MONOTONIC`: the time stamps of cycles, tasks and devices.
+#[must_use]
+pub fn now_ns() -> u64 {
+    MonotonicClock.now().as_nanos()
+}
+
 /// 2000-01-01 00:00 UTC in ns since 1970-01-01.
 const YEAR_2000: u64 = 946_684_800_000_000_000;
 

@@ -19,7 +19,7 @@ mod serve;
 mod simulate;
 mod top;
 
-pub(crate) use top::{Keyboard, STILL, Which, first_state, now_ns};
+pub(crate) use top::{Keyboard, STILL, Which, first_state};
 
 use clap::Subcommand;
 

@@ -150,7 +150,7 @@ impl Undo {
 
     fn bind(&mut self, cpu: usize) -> io::Result<()> {
         let before = task::affinity(task::current())?;
-        scheduling::set_cpu(cpu)?;
+        task::set_affinity(task::current(), &Cpus::one(cpu))?;
         self.affinity = Some(before);
         Ok(())
     }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use control::clock::now_ns;
 use i2cdev::core::I2CDevice;
 use i2cdev::linux::LinuxI2CDevice;
 
-use crate::clock::now_ns;
 use crate::imu::mpu6050::{IDENTITY, MEASURED, Raw, SET_UP, register};
 use crate::pair::datagram::Poke;
 use crate::pair::{DeviceError, Driver};

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use control::clock::now_ns;
 use spidev::{SpiModeFlags, Spidev, SpidevOptions};
 use types::LedChip;
 
-use crate::clock::now_ns;
 use crate::led;
 use crate::pair::{DeviceError, Driver};
 use crate::task::led_strip::{Frame, Taken};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use control::clock::now_ns;
 use ipc::sensor::MOST_POINTS;
 
 use super::serial::Serial;
-use crate::clock::now_ns;
 use crate::pair::datagram::Poke;
 use crate::pair::{DeviceError, Driver};
 use crate::scip::session::PATIENCE;

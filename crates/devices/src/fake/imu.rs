@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::clock::now_ns;
+use control::clock::now_ns;
+
 use crate::driver::imu::Registers;
 use crate::pair::DeviceError;
 

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use control::clock::now_ns;
+
 use super::pty::Pty;
 use super::scene::Scene;
-use crate::clock::now_ns;
 
 pub use sensor::Sensor;
 

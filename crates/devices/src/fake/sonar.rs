@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use control::clock::now_ns;
+
 use super::scene::Scene;
-use crate::clock::now_ns;
 use crate::driver::sonar::Lines;
 use crate::pair::DeviceError;
 use crate::sonar::Edge;

@@ -1,6 +1,7 @@
 //! Simulated drives: two velocities followed with a first-order lag.
 
-use crate::clock::now_ns;
+use control::clock::now_ns;
+
 use crate::driver::actuators::Drives;
 use crate::pair::DeviceError;
 use crate::task::actuators::Feedback;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use control::clock::now_ns;
 use ipc::channel::Channel;
 use thiserror::Error;
 
 use super::Datagram;
 use super::status::{Shared, Stage};
-use crate::clock::now_ns;
 
 /// Driver of a device. It may wait, allocate and make system calls, but must return within about the
 /// `patience` it is given.

@@ -5,18 +5,15 @@
 //! | [`tracefs`] | tracefs without a mount point, and an instance of our own in it |
 //! | [`recorder`] | flight recorder: the newest events of some CPUs |
 //! | [`format`](mod@format), [`page`] | layouts of events and pages, as the kernel describes them |
-//! | [`decoder`], [`event`] | events from records |
-//! | [`symbols`] | names of kernel functions |
+//! | [`decoder`], [`event`] | events from records, and the names in them |
 
 pub mod decoder;
 pub mod event;
 pub mod format;
 pub mod page;
 pub mod recorder;
-pub mod symbols;
 pub mod tracefs;
 
 pub use decoder::Decoder;
-pub use event::{Name, Task, TraceEvent, What};
+pub use event::{Name, Symbols, Task, TraceEvent, What};
 pub use recorder::Recorder;
-pub use symbols::Symbols;

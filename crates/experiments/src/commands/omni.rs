@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use motion::{MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, PathLimits};
+use motion::{MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared};
+
+use onbeat_experiments::convolution::PathLimits;
 
 use super::Common;
 use cli::failure::Failure;

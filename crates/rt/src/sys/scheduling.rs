@@ -1,4 +1,4 @@
-//! Scheduling of the calling thread: policy, CPU, timer slack.
+//! Scheduling of the calling thread: policy, timer slack.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::set_current_timer_slack;
 pub use types::Scheduling;
 
 /// Gives the calling thread this policy.
@@ -27,19 +27,6 @@ pub fn set_ordinary() -> io::Result<()> {
     let parameters: libc::sched_param = unsafe { mem::zeroed() };
     // SAFETY: `parameters` is valid and outlives the call; 0 names the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) }.into())
-}
-
-/// Binds the calling thread to one CPU.
-///
-/// # Errors
-/// EINVAL if there is no such CPU or the process may not use it.
-pub fn set_cpu(cpu: usize) -> io::Result<()> {
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Scheduling of the calling thread.

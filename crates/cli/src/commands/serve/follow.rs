@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use control::clock::now_ns;
 use ipc::client::Client;
 use ipc::state::{Reader, State};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::bus;
 use super::channels::Channels;
 use super::hub::{Hub, Slot};
 use super::picture::{self, Times};
-use crate::commands::{STILL, Which, now_ns};
+use crate::commands::{STILL, Which};
 use crate::failure::Failure;
 
 /// Time from one message with rows to the next.

@@ -29,7 +29,7 @@ pub(crate) use self::keys::Keyboard;
 use self::keys::Pressed;
 use self::picture::{Picture, View};
 use self::source::{FIRST_CYCLE, Source};
-pub(crate) use self::source::{STILL, Which, first_state, now_ns};
+pub(crate) use self::source::{STILL, Which, first_state};
 use crate::arguments::time;
 use crate::failure::Failure;
 use crate::output;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use control::clock::now_ns;
 use ipc::client::{AttachError, Client, FindError};
 use ipc::state::{self, ReadError, State};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::picture::{Picture, Standing};
 use crate::failure::Failure;
@@ -135,12 +135,6 @@ impl Source {
             None => Standing::Live,
         };
     }
-}
-
-/// CLOCK_MONOTONIC.
-pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// A cycle without a cycle for this long stands still.

@@ -1,15 +1,16 @@
 //! Paths on the floor, by their length, and bases that follow one.
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 
 mod curve;
-mod motion;
+mod travel;
 
 use thiserror::Error;
 
-pub use self::motion::{Heading, PathMotion, Reference, velocity_for_wheels};
+pub use self::travel::{Heading, PathMotion, Reference, velocity_for_wheels};
 
 use self::curve::Curve;
-use crate::base::Pose;
-use crate::units::{Metres, Radians};
+use motion::base::Pose;
+use motion::units::{Metres, Radians};
 
 /// A place on the floor: x, y.
 pub type Place = [Metres; 2];
@@ -199,7 +200,7 @@ impl Path {
         let along = (distance - piece.begin).min(piece.length);
         match &piece.shape {
             Shape::Arc { from, curvature } => {
-                let by = crate::base::Displacement {
+                let by = motion::base::Displacement {
                     x: Metres(along),
                     y: Metres::ZERO,
                     yaw: Radians(along * curvature),

@@ -1,9 +1,9 @@
 //! A base that follows a path: where it shall be, and how it shall move.
 
 use super::{Path, PathError};
-use crate::base::{Pose, Twist};
 use crate::convolution::{ConvolutionProfile, PathLimits};
-use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond, Seconds};
+use motion::base::{Pose, Twist};
+use motion::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond, Seconds};
 
 /// A path, travelled from rest to rest with the central velocity of a [`ConvolutionProfile`].
 #[derive(Clone, Debug, PartialEq)]

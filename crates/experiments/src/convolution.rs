@@ -5,10 +5,11 @@
 //! A box of unit area keeps the area of what it smooths, so the distance is met exactly, and the duration is the sum of
 //! the three widths. The papers sum samples; here the convolution is carried out once, on paper, so that a trajectory
 //! is a function of time: nothing drifts, and the period plays no part.
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 
 use thiserror::Error;
 
-use crate::units::{Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Seconds};
+use motion::units::{Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Seconds};
 
 /// Limits of speed of the centre of a base along its path.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,14 +3,20 @@
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
-use onbeat_motion::base::{Pose, Twist};
-use onbeat_motion::path::{Heading, Path, PathError, PathMotion, Place, velocity_for_wheels};
-use onbeat_motion::{
-    ConvolutionProfile, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, OmniBase,
-    PathLimits, Radians, RadiansPerSecond, Seconds,
+use motion::base::{Pose, Twist};
+use motion::{
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, OmniBase, Radians,
+    RadiansPerSecond, Seconds,
 };
+use onbeat_experiments::convolution::{ConvolutionProfile, PathLimits};
+use onbeat_experiments::path::{Heading, Path, PathError, PathMotion, Place, velocity_for_wheels};
 use proptest::prelude::*;
 use rsruckig::prelude::*;
+use testkit::CountingAllocator;
+use testkit::allocations::{self, calls_of};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 fn place(x: f64, y: f64) -> Place {
     [Metres(x), Metres(y)]
@@ -155,6 +161,19 @@ fn any_places() -> impl Strategy<Value = Vec<Place>> {
             })
             .collect()
     })
+}
+
+#[test]
+fn a_base_on_its_path_allocates_nothing() {
+    let places = [place(0.0, 0.0), place(1.0, 0.2), place(2.0, 1.3), place(3.0, 1.5)];
+    let motion =
+        PathMotion::new(Path::spline(&places).unwrap(), limits(0.5, 0.5, 2.0), Heading::Along).unwrap();
+    let made = calls_of(|| {
+        for cycle in 0..5000 {
+            std::hint::black_box(motion.at(Seconds(f64::from(cycle) * 0.002)));
+        }
+    });
+    assert_eq!(made, 0);
 }
 
 proptest! {

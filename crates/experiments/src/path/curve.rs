@@ -1,8 +1,8 @@
 //! A cubic curve, found by the length of the way along it.
 
 use super::{PathError, Station};
-use crate::base::Pose;
-use crate::units::{Metres, Radians};
+use motion::base::Pose;
+use motion::units::{Metres, Radians};
 
 /// x and y as cubic polynomials of a parameter from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
