@@ -7,13 +7,13 @@ use control::controller::Controller;
 use control::link::{Faults, LinkKind};
 use control::stop::StopHandle;
 use ipc::channel::Port;
-use robot::{Overrides, Profile};
+use robot::{Overrides, Profile, RobotConfig};
 
+use crate::Error;
 use crate::compose::controller;
 use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;
-use crate::run::{IpcPlace, Limit, Settings};
-use crate::{Error, Reporter, Summary};
+use crate::run;
 
 /// A robot as its file describes it, and settings of a run of it.
 ///
@@ -22,14 +22,14 @@ use crate::{Error, Reporter, Summary};
 #[derive(Clone, Debug)]
 #[must_use = "a robot does nothing until it is run"]
 pub struct Robot {
-    config: robot::RobotConfig,
+    pub(crate) config: RobotConfig,
     pub(crate) settings: Settings,
     /// Handle that stops its runs; each has one of its own without.
-    stop: Option<StopHandle>,
+    pub(crate) stop: Option<StopHandle>,
 }
 
-impl From<robot::RobotConfig> for Robot {
-    fn from(config: robot::RobotConfig) -> Self {
+impl From<RobotConfig> for Robot {
+    fn from(config: RobotConfig) -> Self {
         Self { config, settings: Settings::default(), stop: None }
     }
 }
@@ -40,7 +40,7 @@ impl Robot {
     /// # Errors
     /// [`Error::RobotFile`], with the line and column of the first problem.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(robot::RobotConfig::read(path.as_ref(), Overrides::default())?.into())
+        Ok(RobotConfig::read(path.as_ref(), Overrides::default())?.into())
     }
 
     /// Reads the robot file at `path`, with another period.
@@ -49,7 +49,7 @@ impl Robot {
     /// As [`Robot::load`].
     pub fn load_with_period(path: impl AsRef<Path>, period: Duration) -> Result<Self, Error> {
         let overrides = Overrides { period: Some(period), ..Overrides::default() };
-        Ok(robot::RobotConfig::read(path.as_ref(), overrides)?.into())
+        Ok(RobotConfig::read(path.as_ref(), overrides)?.into())
     }
 
     /// Reads the robot file `text`; its errors name it `name`.
@@ -57,7 +57,7 @@ impl Robot {
     /// # Errors
     /// As [`Robot::load`].
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
-        Ok(robot::RobotConfig::parse_with(text, name, Overrides::default())?.into())
+        Ok(RobotConfig::parse_with(text, name, Overrides::default())?.into())
     }
 
     /// Name of the robot.
@@ -73,7 +73,7 @@ impl Robot {
 
     /// Description that the robot file gives.
     #[must_use]
-    pub fn config(&self) -> &robot::RobotConfig {
+    pub fn config(&self) -> &RobotConfig {
         &self.config
     }
 
@@ -189,44 +189,6 @@ impl Robot {
         self.settings.wire = wire;
         self
     }
-
-    /// Runs it with a controller of one's own, until it is stopped.
-    ///
-    /// Returns a [`Summary`] also of a run that did not go as it should: its findings say so.
-    ///
-    /// # Errors
-    /// A run that could not be: nothing has moved.
-    pub fn run(self, controller: impl Controller + 'static) -> Result<Summary, Error> {
-        self.run_with(|_| controller)
-    }
-
-    /// Runs it as [`Robot::run`] does, with a controller that takes ports of the shared-memory interface.
-    ///
-    /// # Errors
-    /// As [`Robot::run`].
-    pub fn run_with<C: Controller + 'static>(
-        self,
-        make: impl FnOnce(&mut Parts) -> C,
-    ) -> Result<Summary, Error> {
-        self.run_by(Control::Own(Box::new(|parts| Box::new(make(parts)))), &mut ())
-    }
-
-    /// Runs it with the controllers of its robot file.
-    ///
-    /// # Errors
-    /// As [`Robot::run`].
-    pub fn run_as_described(self) -> Result<Summary, Error> {
-        self.run_by(Control::AsDescribed, &mut ())
-    }
-
-    /// Runs it as [`Robot::run`] does; `reporter` follows it.
-    ///
-    /// # Errors
-    /// As [`Robot::run`].
-    pub fn run_by(self, control: Control<'_>, reporter: &mut dyn Reporter) -> Result<Summary, Error> {
-        let settings = Settings { stop: self.stop.unwrap_or_default(), ..self.settings };
-        settings.run(&self.config, control, reporter)
-    }
 }
 
 /// Control of the axes and signals of a run.
@@ -259,4 +221,46 @@ impl Parts {
     pub fn port(&mut self, name: &str) -> Option<Port> {
         self.ports.as_mut()?.take(name)
     }
+}
+
+/// Settings of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) wire: Wire,
+    pub(crate) stop: StopHandle,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) ipc: IpcPlace,
+    pub(crate) recording: run::AskedRecording,
+    pub(crate) diagnosis: run::AskedDiagnosis,
+}
+
+impl Settings {
+    /// Cycles to measure; `None` until a stop is asked for.
+    pub(crate) fn cycles(&self, robot: &RobotConfig) -> Option<u64> {
+        self.limit.map(|limit| match limit {
+            Limit::Cycles(cycles) => cycles,
+            Limit::Time(time) => {
+                u64::try_from(time.as_nanos().div_ceil(robot.cycle.period.as_nanos())).unwrap_or(u64::MAX)
+            }
+        })
+    }
+}
+
+/// Length of a run in Op.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    Cycles(u64),
+    Time(Duration),
+}
+
+/// Place of the shared-memory interface.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum IpcPlace {
+    /// As the robot file says.
+    #[default]
+    AsDescribed,
+    /// Under this name, or at this path.
+    Named(String),
+    /// There is none.
+    Nowhere,
 }

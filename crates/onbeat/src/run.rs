@@ -16,7 +16,6 @@ mod recorder;
 #[cfg(not(feature = "recording"))]
 #[path = "run/without_recording.rs"]
 mod recorder;
-mod running;
 mod server;
 #[cfg(feature = "devices")]
 mod side_tasks;
@@ -26,59 +25,85 @@ mod side_tasks;
 mod tasks;
 mod watch;
 
-use std::time::Duration;
+use std::sync::mpsc;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
+use control::clock::MonotonicClock;
+use control::controller::Controller;
+use control::cycle::{Cycle, Ended};
+use control::profile::{Granted, Grants, RealTimeProfile};
 use control::stop::StopHandle;
-use control::verdict::Circumstances;
 use ethercat::al::AlState;
-use robot::{AfterOutage, RobotConfig};
+use ipc::controller::ControllerCounters;
+use record::{RunConditions, RunSummary};
+use robot::{OverrunPolicy, RobotConfig};
 use rustix::process::{Resource, getrlimit};
 
-use crate::compose::link::Wire;
+use crate::compose::link::RobotLink;
+use crate::compose::names::part_names;
 use crate::compose::{configuration, link};
-use crate::{Control, Error, Reporter, Summary};
-use running::Ran;
+use crate::fault::FaultReports;
+use crate::robot::{Parts, Settings};
+use crate::{Control, Error, Notice, Reporter, Robot, Summary};
+use diagnostics::DiagnosticsWriter;
+use prepare::Prepared;
+use recorder::Recorder;
+use side_tasks::Beside;
+use tasks::Tasks;
+use watch::{Measured, Watch};
 
 pub use conditions::SIMULATED;
+pub(crate) use diagnosis::Asked as AskedDiagnosis;
 #[cfg(feature = "diagnosis")]
 pub use diagnosis::Diagnosis;
 pub(crate) use name::{Name, name};
+pub(crate) use recorder::Asked as AskedRecording;
 #[cfg(feature = "recording")]
 pub use recorder::{FlightRecorder, RecordedSignals, Threshold, Trigger, TriggerError};
 
-/// Settings of a run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    pub(crate) wire: Wire,
-    pub(crate) stop: StopHandle,
-    pub(crate) limit: Option<Limit>,
-    pub(crate) ipc: IpcPlace,
-    pub(crate) recording: recorder::Asked,
-    pub(crate) diagnosis: diagnosis::Asked,
-}
+impl Robot {
+    /// Runs it with a controller of one's own, until it is stopped.
+    ///
+    /// Returns a [`Summary`] also of a run that did not go as it should: its findings say so.
+    ///
+    /// # Errors
+    /// A run that could not be: nothing has moved.
+    pub fn run(self, controller: impl Controller + 'static) -> Result<Summary, Error> {
+        self.run_with(|_| controller)
+    }
 
-/// Length of a run in Op.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Limit {
-    Cycles(u64),
-    Time(Duration),
-}
+    /// Runs it as [`Robot::run`] does, with a controller that takes ports of the shared-memory interface.
+    ///
+    /// # Errors
+    /// As [`Robot::run`].
+    pub fn run_with<C: Controller + 'static>(
+        self,
+        make: impl FnOnce(&mut Parts) -> C,
+    ) -> Result<Summary, Error> {
+        self.run_by(Control::Own(Box::new(|parts| Box::new(make(parts)))), &mut ())
+    }
 
-/// Place of the shared-memory interface.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum IpcPlace {
-    /// As the robot file says.
-    #[default]
-    AsDescribed,
-    /// Under this name, or at this path.
-    Named(String),
-    /// There is none.
-    Nowhere,
+    /// Runs it with the controllers of its robot file.
+    ///
+    /// # Errors
+    /// As [`Robot::run`].
+    pub fn run_as_described(self) -> Result<Summary, Error> {
+        self.run_by(Control::AsDescribed, &mut ())
+    }
+
+    /// Runs it as [`Robot::run`] does; `reporter` follows it.
+    ///
+    /// # Errors
+    /// As [`Robot::run`].
+    pub fn run_by(self, control: Control<'_>, reporter: &mut dyn Reporter) -> Result<Summary, Error> {
+        let settings = Settings { stop: self.stop.unwrap_or_default(), ..self.settings };
+        settings.run(&self.config, control, reporter)
+    }
 }
 
 impl Settings {
     /// Runs `robot` from the first frame to the last.
-    pub(crate) fn run(
+    fn run(
         &self,
         robot: &RobotConfig,
         control: Control<'_>,
@@ -92,62 +117,115 @@ impl Settings {
         let (link, faults) = link::open_with_faults(robot, &self.wire, &doing, tell)?;
         let prepared = self.prepare(robot, control, main_device, link, file, reporter)?;
         let ran = self.run_cycle(robot, prepared, faults, reporter)?;
-        self.conclude(robot, ran)
+        Summary::of(ran, robot, &self.stop)
     }
 
-    /// Brings the simulated bus to PreOp and makes the cycle as a run does, alone; then lets all go.
-    pub(crate) fn rehearse(&self, robot: &RobotConfig) -> Result<(), Error> {
-        let mut alone = robot.clone();
-        alone.peripherals.clear();
-        let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
-        let main_device = configuration::main_device(configuration::configuration(&alone, AlState::Op))?;
-        let (link, _) = link::open_with_faults(&alone, &settings.wire, "check", &mut |_| ())?;
-        let prepared = settings.prepare(&alone, Control::AsDescribed, main_device, link, None, &mut ())?;
-        let (mut main_device, mut link) = prepared.cycle.abandon();
-        settings.take_down(&mut main_device, &mut link)
-    }
-
-    /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
-    fn conclude(&self, robot: &RobotConfig, ran: Ran) -> Result<Summary, Error> {
-        let Ran { measured, conditions, granted, recorded, external, ended } = ran;
-        let findings = ended.findings(Circumstances {
-            period: robot.cycle.period,
-            hurried: self.stop.is_hurried(),
-            resumes: robot.cycle.after_outage == AfterOutage::Resume,
-        });
-        let captured = ended.link.finish().transpose();
-        let summary = Summary {
-            timing: measured.summary,
-            conditions,
-            granted,
-            findings,
-            axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
-            status: ended.before_stop,
-            signals: ended.signals,
-            signal_counters: ended.signal_counters,
-            failure: ended.failure,
-            overruns: ended.overruns,
-            stopped_by_overrun: ended.stopped_by_overrun,
-            controller: external,
-            tasks: measured.tasks,
-            #[cfg(feature = "diagnosis")]
-            diagnosis: measured.diagnosis,
-            files: captured.into_iter().chain(recorded).collect(),
-        };
-        match summary.failure.is_some() && summary.cycles() == 0 {
-            true => Err(Error::NotInOp(Box::new(summary))),
-            false => Ok(summary),
-        }
-    }
-
-    /// Cycles to measure; `None` until a stop is asked for.
-    fn cycles(&self, robot: &RobotConfig) -> Option<u64> {
-        self.limit.map(|limit| match limit {
-            Limit::Cycles(cycles) => cycles,
-            Limit::Time(time) => {
-                u64::try_from(time.as_nanos().div_ceil(robot.cycle.period.as_nanos())).unwrap_or(u64::MAX)
-            }
+    /// Runs the cycle on its own thread, and watches it until it is over.
+    fn run_cycle(
+        &self,
+        robot: &RobotConfig,
+        prepared: Prepared,
+        faults: Option<FaultReports>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ran, Error> {
+        let Prepared { cycle, observer, mut diagnosis, server, external, bus_server, .. } = prepared;
+        let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
+        thread::scope(|scope| {
+            // However this one ends, the cycle comes to its end: the scope waits for it.
+            let end = EndOf(&self.stop);
+            let started = Started::new(scope, cycle, robot.cycle.real_time_profile(), &self.stop)?;
+            let granted = started.granted;
+            let conditions = conditions::conditions(robot, &granted, bus);
+            let tasks = Tasks::new(started.number, beside.as_ref().map(Beside::tasks).unwrap_or_default());
+            diagnosis.follow(self, robot, (started.number, &granted), tasks.subjects())?;
+            let watch = Watch {
+                observer,
+                op_since: None,
+                limit: self.cycles(robot),
+                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
+                summary: RunSummary::new(types::time::nanoseconds(robot.cycle.period)),
+                diagnosis,
+                recorder: file.map(|file| {
+                    let names = part_names(robot, self.wire.interface.clone());
+                    Recorder::begin(file, &conditions, robot.cycle.period, names)
+                }),
+                bus_server,
+                faults,
+                diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
+                tasks,
+                frozen: None,
+            };
+            let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
+            end.has_come();
+            let (ended, not_put_back) = started.thread.join().map_err(|_| Error::Panicked)?;
+            not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
+            let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            let external = external.map(|counters| counters.read());
+            Ok(Ran { measured, conditions, granted, recorded, external, ended })
         })
+    }
+}
+
+/// A run that is over.
+pub(crate) struct Ran {
+    pub(crate) measured: Measured,
+    pub(crate) conditions: RunConditions,
+    pub(crate) granted: Grants,
+    /// The recording, if one was asked for: a sentence on it, or why it is not whole.
+    pub(crate) recorded: Option<Result<String, Error>>,
+    /// Answers of the controller process, if there was to be one.
+    pub(crate) external: Option<ControllerCounters>,
+    pub(crate) ended: Ended<RobotLink>,
+}
+
+/// Asks for a stop when it goes out of scope.
+struct EndOf<'a>(&'a StopHandle);
+
+impl EndOf<'_> {
+    /// Leaves the handle as it is: it may be that of other runs, too.
+    fn has_come(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for EndOf<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// The end of a cycle, and what could not be put back.
+type End = (Ended<RobotLink>, Vec<String>);
+
+/// A cycle that runs on its thread.
+struct Started<'scope> {
+    thread: ScopedJoinHandle<'scope, End>,
+    /// The kernel's number of the thread.
+    number: i32,
+    granted: Grants,
+}
+
+impl<'scope> Started<'scope> {
+    fn new(
+        scope: &'scope Scope<'scope, '_>,
+        cycle: Cycle<RobotLink, MonotonicClock>,
+        profile: RealTimeProfile,
+        stop: &'scope StopHandle,
+    ) -> Result<Self, Error> {
+        let (tell, told) = mpsc::channel();
+        let work = move || {
+            let number = rustix::thread::gettid().as_raw_nonzero().get();
+            let granted = Granted::ask(&profile);
+            let cycle = cycle.with_spin(granted.spin_margin());
+            // Nobody listens any more only if the watch has panicked.
+            let _ = tell.send((number, granted.grants().clone()));
+            let ended = cycle.run(stop);
+            (ended, granted.release())
+        };
+        let thread = thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, work)?;
+        // The first thing the thread does; nothing comes only if it has panicked.
+        let (number, granted) = told.recv().map_err(|_| Error::Panicked)?;
+        Ok(Self { thread, number, granted })
     }
 }
 

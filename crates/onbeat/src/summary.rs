@@ -7,14 +7,17 @@ use control::pacer::Overruns;
 use control::profile::Grants;
 use control::signal::{Counters, SignalState};
 use control::status::Status;
-use control::verdict::Finding;
+use control::stop::StopHandle;
+use control::verdict::{Circumstances, Finding};
 use ethercat::main_device::BusError;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use record::{RunConditions, RunSummary};
+use robot::{AfterOutage, RobotConfig};
 use types::Signal;
 
 use crate::Error;
+use crate::run::Ran;
 
 /// Results of a run that is over.
 #[derive(Debug)]
@@ -54,6 +57,39 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
+    pub(crate) fn of(ran: Ran, robot: &RobotConfig, stop: &StopHandle) -> Result<Self, Error> {
+        let Ran { measured, conditions, granted, recorded, external, ended } = ran;
+        let findings = ended.findings(Circumstances {
+            period: robot.cycle.period,
+            hurried: stop.is_hurried(),
+            resumes: robot.cycle.after_outage == AfterOutage::Resume,
+        });
+        let captured = ended.link.finish().transpose();
+        let summary = Self {
+            timing: measured.summary,
+            conditions,
+            granted,
+            findings,
+            axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
+            status: ended.before_stop,
+            signals: ended.signals,
+            signal_counters: ended.signal_counters,
+            failure: ended.failure,
+            overruns: ended.overruns,
+            stopped_by_overrun: ended.stopped_by_overrun,
+            controller: external,
+            tasks: measured.tasks,
+            #[cfg(feature = "diagnosis")]
+            diagnosis: measured.diagnosis,
+            files: captured.into_iter().chain(recorded).collect(),
+        };
+        match summary.failure.is_some() && summary.cycles() == 0 {
+            true => Err(Error::NotInOp(Box::new(summary))),
+            false => Ok(summary),
+        }
+    }
+
     /// Cycles in Op, up to the stop.
     #[must_use]
     pub fn cycles(&self) -> u64 {

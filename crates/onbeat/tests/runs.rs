@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use onbeat::ipc::client::ControllerError;
 use onbeat::{
-    BringUpError, Control, Controller, CycleEvent, Error, FaultRates, Faults, Finding, Happening,
-    KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
+    BringUpError, Control, Controller, CycleEvent, Error, FaultRates, Faults, Finding, Happening, KeptOff,
+    Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
 };
 
 /// Leaves all axes as they are.

@@ -1,16 +1,33 @@
-//! Properties that a file gives once for several SubDevices: those of `[device.NAME]` and of `[bus]`.
+//! Tables completed: properties that a file gives once for several SubDevices, in `[device.NAME]` and in `[bus]`.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::check::Checked;
-use crate::error::{Problem, unknown_word};
+use crate::error::unknown_word;
 use crate::model::{BUS_KEYS, DEVICE_KEYS, SubDevice};
 use crate::nearest::nearest;
 use crate::value;
 
+/// The tables of a robot file in which SubDevices have all their properties, and controllers are a list.
+pub(crate) fn completed<'t>(text: &str, tables: Spanned<DeTable<'t>>) -> Checked<Spanned<DeValue<'t>>> {
+    let span = tables.span();
+    let mut root = tables.into_inner();
+    one_is_a_list_of_one(&mut root, "controller");
+    inherit(text, &mut root)?;
+    Ok(Spanned::new(span, DeValue::Table(root)))
+}
+
+/// Makes a single table the only one of a list.
+fn one_is_a_list_of_one(root: &mut DeTable<'_>, key: &str) {
+    if let Some(value) = root.get_mut(key).filter(|value| value.get_ref().is_table()) {
+        let one = value.clone();
+        *value.get_mut() = DeValue::Array([one].into_iter().collect());
+    }
+}
+
 /// Gives each SubDevice the properties of its device, and each the bus's, as far as it has none of its own.
-pub(crate) fn inherit(text: &str, root: &mut DeTable<'_>) -> Checked<()> {
+fn inherit(text: &str, root: &mut DeTable<'_>) -> Checked<()> {
     let devices = root.get("device").and_then(|it| it.get_ref().as_table()).cloned().unwrap_or_default();
     for device in devices.values() {
         check(text, device)?;
@@ -48,6 +65,5 @@ fn check(text: &str, device: &Spanned<DeValue<'_>>) -> Checked<()> {
         let name = DeValue::String("device".into());
         table.insert(Spanned::new(0..0, "name".into()), Spanned::new(0..0, name));
     }
-    let read = value::read::<SubDevice>(device.span(), device.get_ref());
-    read.map(|_| ()).map_err(|refused| Problem::refused(text, refused))
+    value::read::<SubDevice>(text, &device).map(drop)
 }

@@ -26,9 +26,10 @@
 //! | [`model`] | the keys of a robot file, each of the type it is used as |
 //! | `field` | values that are refused alone |
 //! | `devices` | properties that SubDevices take over |
-//! | `source` | the file's tables, and the places of their values |
+//! | `place` | places of values in the text |
 //! | `value` | a table as a value of the model |
 //! | `check` | values that are refused together: the first problem found |
+//! | `mend` | all problems of a file |
 //! | `doubt` | values that are allowed, and hardly meant |
 //! | `task_set` | task sets, for analysis (feature `task-set`) |
 //! | [`draft`] | a robot file from what is on a bus |
@@ -42,13 +43,16 @@ pub mod draft;
 pub mod duration;
 mod error;
 mod field;
+mod mend;
 pub mod model;
 mod nearest;
-mod source;
+mod place;
 #[cfg(feature = "task-set")]
 pub mod task_set;
 mod value;
 
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 pub use error::FileError;
@@ -60,18 +64,43 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::error::Problem;
-use crate::source::Source;
+use crate::place::Place;
 
 /// Text of the file at `path`, a regular one of 16 MiB at most.
 ///
 /// # Errors
 /// A file that cannot be read, where `expected` was.
 pub fn read_text(path: &Path, expected: &str) -> Result<String, FileError> {
-    source::text(path).map_err(|error| FileError::unreadable(path, expected, &error))
+    text(path).map_err(|error| FileError::unreadable(path, expected, &error))
 }
 
-/// Problems of a file that are told at once: more are not read.
-const MOST_PROBLEMS: usize = 20;
+/// Text without a byte-order mark of the file at `path`, a regular one: others may have no end, or nothing to read for ever.
+fn text(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    // Some editors begin a file with a byte-order mark.
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("it has more than {} MiB", LARGEST >> 20)));
+    }
+    Ok(text)
+}
+
+/// Tables of `text`.
+fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
+    DeTable::parse(text).map_err(|error| Problem::from_toml(text, &error))
+}
+
+/// Bytes of a file at most: a thousand times what large robots have.
+const LARGEST: u64 = 16 << 20;
+
+/// UTF-8 byte-order mark.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// JSON Schema (draft 2020-12) of robot files, for editors: their keys, types, ranges and choices. What [`RobotConfig::parse`] refuses besides - references,
 /// keys that exclude each other - is not in it.
@@ -116,13 +145,8 @@ impl RobotConfig {
     /// # Errors
     /// The first problem in the file as it reads with `overrides`.
     pub fn parse_with(text: &str, file_name: &str, overrides: Overrides) -> Result<Self, FileError> {
-        let checked = || {
-            let source = Source::robot(text)?;
-            let mut robot: Self = source.read()?;
-            robot.cycle.replace(overrides);
-            check::robot(&mut robot, &source).map(|()| robot)
-        };
-        let mut robot = checked().map_err(|problem| FileError::at(text, file_name, problem))?;
+        let checked = tables(text).and_then(|tables| Self::of(text, tables, overrides));
+        let mut robot = checked.map_err(|problem| FileError::at(text, file_name, problem))?;
         (robot.signals.text, robot.signals.file) = (text.to_owned(), file_name.to_owned());
         Ok(robot)
     }
@@ -136,76 +160,12 @@ impl RobotConfig {
         (!text.is_empty()).then(digest)
     }
 
-    /// All problems of the robot file `text`, in the order in which they are met; of one that [`RobotConfig::parse`] reads none.
-    ///
-    /// Behind the first, each is what is found once the values before it are replaced by ones that may stand there, or left out. Where
-    /// neither helps it is the last one: more may show once these are mended.
-    #[must_use]
-    pub fn problems(text: &str, file_name: &str) -> Vec<FileError> {
-        let mut tables = match source::tables(text) {
-            Ok(tables) => tables,
-            Err(problem) => return vec![FileError::at(text, file_name, problem)],
-        };
-        let mut problems: Vec<FileError> = Vec::new();
-        let mut without: Vec<String> = Vec::new();
-        for _ in 0..MOST_PROBLEMS {
-            let Some(problem) = Self::problem(text, &tables) else { break };
-            let start = problem.span.start;
-            let found = FileError::at(text, file_name, problem);
-            // What names a table that was left out is right.
-            let told = !without.iter().any(|name| found.names(name));
-            if problems.contains(&found) {
-                break;
-            }
-            match Self::mended(text, &tables, start, &found) {
-                Some((mended, left_out)) => {
-                    tables = mended;
-                    without.extend(left_out);
-                    problems.extend(told.then_some(found));
-                }
-                None => {
-                    problems.extend(told.then_some(found));
-                    break;
-                }
-            }
-        }
-        problems
-    }
-
-    /// The tables without the problem at `start`: with another value there, without its key, or without the table of a list that cannot
-    /// be without the key; and the name of that table.
-    fn mended<'t>(
-        text: &str,
-        tables: &Spanned<DeTable<'t>>,
-        start: usize,
-        found: &FileError,
-    ) -> Option<(Spanned<DeTable<'t>>, Option<String>)> {
-        let replaced = source::substitutes(&found.found, &found.expected).into_iter().find_map(|value| {
-            let mut tables = tables.clone();
-            let replaced = source::replace(tables.get_mut(), start, &value);
-            let helps = || Self::problem(text, &tables).is_none_or(|next| next.span.start != start);
-            (replaced && helps()).then_some((tables, None))
-        });
-        replaced.or_else(|| {
-            let mut shorter = tables.clone();
-            let key = source::remove(shorter.get_mut(), start)?;
-            let next = Self::problem(text, &shorter).map(|it| FileError::at(text, "", it));
-            if !next.is_some_and(|next| next.lacks(&key)) {
-                return Some((shorter, None));
-            }
-            let mut shorter = tables.clone();
-            let name = source::remove_item(shorter.get_mut(), start)?;
-            Some((shorter, Some(name)))
-        })
-    }
-
-    fn problem(text: &str, tables: &Spanned<DeTable<'_>>) -> Option<Problem> {
-        Source::robot_of(text, tables.clone()).and_then(|it| Self::checked(&it)).err()
-    }
-
-    fn checked(source: &Source<'_>) -> check::Checked<Self> {
-        let mut robot: Self = source.read()?;
-        check::robot(&mut robot, source).map(|()| robot)
+    /// The robot of these tables of `text`, with some of their values replaced.
+    fn of(text: &str, tables: Spanned<DeTable<'_>>, overrides: Overrides) -> Result<Self, Problem> {
+        let root = devices::completed(text, tables)?;
+        let mut robot: Self = value::read(text, &root)?;
+        robot.cycle.replace(overrides);
+        check::robot(&mut robot, Place::of(&root)).map(|()| robot)
     }
 
     /// Resolves the paths of a robot file, which are relative to the folder of the file.

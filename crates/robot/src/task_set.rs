@@ -15,15 +15,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::value::Spanned;
+use crate::value::{self, Spanned};
 use schedulability::{Policy, Protocol, Section, Task, TaskSet};
 use serde::Deserialize;
 use serde::de::Deserializer;
+use toml::de::DeValue;
 
 use crate::error::{FileError, Problem};
 use crate::field::{KEY, readable, refused, time, whole};
 use crate::model::HIGHEST_CPU;
-use crate::source::{self, Source};
 
 /// Values that the caller gives instead of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +39,7 @@ pub struct Decided {
 /// # Errors
 /// An unreadable file, or the first problem in it.
 pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
-    let text = source::text(path).map_err(|error| {
-        FileError::unreadable(path, "a task set or a robot file in TOML, or a recording", &error)
-    })?;
+    let text = crate::read_text(path, "a task set or a robot file in TOML, or a recording")?;
     parse(&text, &path.display().to_string(), decided)
 }
 
@@ -50,8 +48,9 @@ pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
 /// # Errors
 /// The first problem in it.
 pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, FileError> {
-    Source::parse(text)
-        .and_then(|source| source.read())
+    crate::tables(text)
+        .map(|tables| toml::Spanned::new(tables.span(), DeValue::Table(tables.into_inner())))
+        .and_then(|root| value::read(text, &root))
         .and_then(|document| checked(document, decided))
         .map_err(|problem| FileError::at(text, file_name, problem))
 }
@@ -59,7 +58,7 @@ pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, F
 /// True if the file at `path` is a robot file instead: it has a bus or a cycle.
 #[must_use]
 pub fn is_a_robots(path: &Path) -> bool {
-    let table = source::text(path).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
+    let table = crate::text(path).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
     table.is_some_and(|table| table.contains_key("bus") || table.contains_key("cycle"))
 }
 

@@ -13,6 +13,8 @@ use serde::de::{
 };
 use toml::de::{DeTable, DeValue};
 
+use crate::error::Problem;
+
 /// Refusal of a value.
 #[derive(Debug)]
 pub(crate) struct Refused {
@@ -166,12 +168,12 @@ impl<'v> Node<'v> {
     }
 }
 
-/// Reads all of `table` as one `T`.
+/// Reads all of `table` of `text` as one `T`, which refuses the values that no `T` has.
 pub(crate) fn read<'v, T: for<'de> Deserialize<'de>>(
-    span: Range<usize>,
-    table: &'v DeValue<'v>,
-) -> Result<T, Refused> {
-    T::deserialize(Node::Value(span, table))
+    text: &str,
+    table: &'v toml::Spanned<DeValue<'v>>,
+) -> Result<T, Problem> {
+    T::deserialize(Node::from(table)).map_err(|refused| Problem::refused(text, refused))
 }
 
 impl<'de> Deserializer<'de> for Node<'_> {

@@ -15,7 +15,7 @@ use record::CycleRecord;
 use robot::{ControllerKind, RobotConfig};
 use types::time::nanoseconds;
 
-use super::Settings;
+use crate::robot::Settings;
 use crate::{Error, Notice, Reporter, Robot};
 
 /// Results of diagnosis.

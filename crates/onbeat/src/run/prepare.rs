@@ -9,6 +9,7 @@ use control::cycle::Cycle;
 use control::ipc::Ipc;
 use control::observer::Observer;
 use control::{axis, interlock};
+use ethercat::al::AlState;
 use ethercat::main_device::{MainDevice, SubDevice};
 use ipc::bus::Guests;
 use ipc::controller::Counters;
@@ -23,12 +24,11 @@ use super::diagnosis::Diagnostician;
 use super::recorder::NewFile;
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
-use super::{IpcPlace, Settings};
-use crate::compose::configuration::cycle;
+use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{axes, controller, signals};
-use crate::robot::Parts;
+use crate::robot::{IpcPlace, Parts, Settings};
 use crate::{Control, Error, Notice, Reporter};
 
 /// A cycle ready to run, and what stands around it.
@@ -47,6 +47,18 @@ pub(super) struct Prepared {
 }
 
 impl Settings {
+    /// Brings the simulated bus to PreOp and makes the cycle as a run does, alone; then lets all go.
+    pub(crate) fn rehearse(&self, robot: &RobotConfig) -> Result<(), Error> {
+        let mut alone = robot.clone();
+        alone.peripherals.clear();
+        let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
+        let main_device = main_device(configuration(&alone, AlState::Op))?;
+        let (link, _) = link::open_with_faults(&alone, &settings.wire, "check", &mut |_| ())?;
+        let prepared = settings.prepare(&alone, Control::AsDescribed, main_device, link, None, &mut ())?;
+        let (mut main_device, mut link) = prepared.cycle.abandon();
+        settings.take_down(&mut main_device, &mut link)
+    }
+
     /// Brings the bus up to PreOp and makes the cycle. A bus that cannot be used is left in Init.
     pub(super) fn prepare(
         &self,

@@ -44,13 +44,13 @@ pub(super) struct Watch {
 }
 
 /// Outcome of a run.
-pub(super) struct Measured {
-    pub(super) summary: RunSummary,
+pub(crate) struct Measured {
+    pub(crate) summary: RunSummary,
     /// Figures of the real-time threads at the end of the measurement.
-    pub(super) tasks: Vec<TaskDiagnostics>,
+    pub(crate) tasks: Vec<TaskDiagnostics>,
     /// Their disturbances, and causes of late cycles.
     #[cfg(feature = "diagnosis")]
-    pub(super) diagnosis: super::diagnosis::Diagnosis,
+    pub(crate) diagnosis: super::diagnosis::Diagnosis,
 }
 
 impl Watch {

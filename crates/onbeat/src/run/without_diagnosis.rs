@@ -6,7 +6,7 @@ use ipc::diagnostics::{LateCycles, Watched};
 use record::CycleRecord;
 use robot::RobotConfig;
 
-use super::Settings;
+use crate::robot::Settings;
 use crate::{Error, Reporter};
 
 /// Nothing is asked for.

@@ -14,7 +14,7 @@ use super::{Checked, homing, in_every_cycle, stops, unknown_name};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
 pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Place<'_>) -> Checked<()> {

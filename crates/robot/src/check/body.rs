@@ -7,7 +7,7 @@ use super::{Checked, check_readable};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{Arm, Axis, Base, BaseKind};
-use crate::source::Place;
+use crate::place::Place;
 
 pub(super) fn base(base: &mut Base, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
     match (base.wheel_diameter, entry.has("wheel_radius")) {

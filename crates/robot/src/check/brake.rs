@@ -9,7 +9,7 @@ use super::repeat::Repetition;
 use super::{Checked, in_every_cycle, presence};
 use crate::error::Problem;
 use crate::model::{Application, Axis, BrakeOutput, Bus, DigitalOutput, MOST_BYTES, SubDevice};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Brakes found so far: each needs an output of its own.
 pub(super) struct Brakes<'a> {

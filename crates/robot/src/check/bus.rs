@@ -12,7 +12,7 @@ use super::{Checked, clock, presence, simulation, watchdog};
 use crate::error::Problem;
 use crate::model::{Bus, Cycle, Devices, MOST_SUB_DEVICES, SubDevice};
 use crate::nearest::nearest;
-use crate::source::Place;
+use crate::place::Place;
 
 /// Completes the SubDevices, and puts each repetition of an entry in its place.
 pub(super) fn bus(bus: &mut Bus, devices: &Devices, cycle: &Cycle, place: Place<'_>) -> Checked<()> {

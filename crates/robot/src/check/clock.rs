@@ -9,7 +9,7 @@ use super::Checked;
 use crate::duration;
 use crate::error::Problem;
 use crate::model::{Cycle, DistributedClock};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Checks that the clock that the cycle follows, or steers, is kept.
 pub(super) fn followed(cycle: &Cycle, distributed_clocks: bool, place: Place<'_>) -> Checked<()> {

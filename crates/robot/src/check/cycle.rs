@@ -7,7 +7,7 @@ use super::Checked;
 use crate::error::Problem;
 use crate::field;
 use crate::model::Cycle;
-use crate::source::Place;
+use crate::place::Place;
 
 /// Checks times against the period.
 pub(super) fn cycle(cycle: &Cycle, entry: Place<'_>) -> Checked<()> {

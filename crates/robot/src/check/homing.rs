@@ -8,7 +8,7 @@ use super::Checked;
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{Application, Axis, Homing, HomingSettings, SubDevice};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Completes the settings, and returns the homing that they are for.
 pub(super) fn homing(

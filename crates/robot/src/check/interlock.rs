@@ -3,7 +3,7 @@
 use super::{Checked, in_every_cycle, unknown_name};
 use crate::error::Problem;
 use crate::model::{Application, Axis, Bus, Interlock, InterlockKeys, MOST_BYTES, SubDevice};
-use crate::source::Place;
+use crate::place::Place;
 
 pub(super) fn interlocks(
     keys: &[InterlockKeys],

@@ -3,7 +3,7 @@
 use super::Checked;
 use crate::error::Problem;
 use crate::model::{Ipc, PortKind, made_of};
-use crate::source::Place;
+use crate::place::Place;
 
 pub(super) fn ipc(ipc: &mut Ipc, robot: &str, entry: Place<'_>) -> Checked<()> {
     if ipc.name.is_empty() {

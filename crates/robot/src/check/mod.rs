@@ -28,12 +28,12 @@ use crate::error::Problem;
 use crate::field;
 use crate::model::{RobotConfig, SubDevice};
 use crate::nearest::nearest;
-use crate::source::{Place, Source};
+use crate::place::Place;
 
 pub(crate) type Checked<T> = Result<T, Problem>;
 
 /// Completes the robot of `file`, or returns the first problem.
-pub(crate) fn robot(robot: &mut RobotConfig, file: &Source<'_>) -> Checked<()> {
+pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     let RobotConfig { cycle, bus, axes, signals, .. } = robot;
     cycle::cycle(cycle, file.key("cycle"))?;
     clock::followed(cycle, bus.distributed_clocks, file.key("cycle"))?;

@@ -5,7 +5,7 @@ use super::{Checked, unknown_name};
 use crate::error::Problem;
 use crate::model::PeripheralKind::{Actuators, Imu, LedStrip, RangeFinder, Sonar};
 use crate::model::{Axis, Controller, ControllerKind, Ipc, Peripheral, PeripheralKind};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Completes peripherals with the names, ports and periods of their kinds, and checks them.
 pub(super) fn peripherals(

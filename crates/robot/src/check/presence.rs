@@ -5,7 +5,7 @@ use ethercat::main_device::{ExpectedIdentity, Presence};
 use super::Checked;
 use crate::error::Problem;
 use crate::model::SubDevice;
-use crate::source::Place;
+use crate::place::Place;
 
 /// Checks one SubDevice behind those before it.
 pub(super) fn sub_device(it: &SubDevice, before: &[SubDevice], entry: Place<'_>) -> Checked<()> {

@@ -2,7 +2,7 @@
 
 use super::{Checked, check_readable};
 use crate::error::Problem;
-use crate::source::Place;
+use crate::place::Place;
 
 /// Placeholder of the number in a name.
 const PLACE: &str = "{}";

@@ -7,7 +7,7 @@ use super::signal::names;
 use crate::error::Problem;
 use crate::model::{NamedSignal, Sensor, SensorKind};
 use crate::nearest::nearest;
-use crate::source::Place;
+use crate::place::Place;
 
 pub(super) fn sensors(sensors: &mut [Sensor], signals: &[NamedSignal], entries: Place<'_>) -> Checked<()> {
     let mut taken = HashSet::new();

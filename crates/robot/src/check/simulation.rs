@@ -12,7 +12,7 @@ use crate::model::Application::{
     SerialLines, ServoDrive,
 };
 use crate::model::{AnalogueSource, Application, Simulation, SubDevice};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Checks a simulation, and completes it with the values that are usual for its kind.
 pub(super) fn simulation(it: &mut Simulation, entry: Place<'_>) -> Checked<()> {

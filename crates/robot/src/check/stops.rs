@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
 use crate::model::Axis;
-use crate::source::Place;
+use crate::place::Place;
 
 /// Finds the axes that each of `axes` stops; `entry` is where one is described.
 pub(super) fn stops<'s>(axes: &mut [Axis], entry: impl Fn(usize) -> Place<'s>) -> Checked<()> {

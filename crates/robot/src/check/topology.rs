@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
 use crate::model::Parent;
-use crate::source::Place;
+use crate::place::Place;
 
 /// Ports by which a frame that arrives at port 0 leaves, in this order (ETG.1000.4, 4.6).
 const PORTS_IN_ORDER: [u8; 3] = [3, 1, 2];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Checked;
 use crate::duration;
 use crate::error::Problem;
-use crate::source::Place;
+use crate::place::Place;
 use ethercat::main_device::{LONGEST_WATCHDOG, Watchdog};
 
 /// Least number of periods without outputs that a process data watchdog must tolerate: one frame is lost

@@ -1,13 +1,14 @@
 //! `onbeat run`: a robot's cycle.
 
 mod chronicle;
+mod conclusion;
 mod controller;
 mod event_file;
 mod explain;
+mod hold;
 mod interface;
 mod log;
 mod metrics;
-mod options;
 mod outcome;
 mod recording;
 mod reporter;
@@ -22,19 +23,17 @@ use std::time::Duration;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use control::verdict::COULD_NOT_RUN;
-use onbeat::{Control, Detail, Error, Summary};
-use robot::{FrameOrder, Overrides, RobotConfig};
+use onbeat::{Control, Detail, Error};
+use robot::{FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};
 
 use crate::arguments::{Wire, lasting, named, time};
 use crate::bus::or_take_over;
 use crate::failure::Failure;
 use crate::left_behind;
-use crate::output;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
+use conclusion::Finished;
 use log::Log;
-use options::Hold;
-use outcome::Outcome;
 use reporter::RunReporter;
 use trouble::Standing;
 
@@ -160,14 +159,6 @@ impl Run {
         Failure::both(outcome, written)
     }
 
-    /// Prints what came of it.
-    fn print(&self, finished: Finished, live: &LiveLine) -> Result<(), Failure> {
-        let text = if self.json { finished.json + "\n" } else { finished.table };
-        let printed = output::print_or_give_up(text);
-        finished.notes.iter().for_each(|note| live.say(note));
-        Failure::both(finished.verdict, printed)
-    }
-
     /// Runs it from the first frame to the last.
     fn finish(&self, robot: &RobotConfig, log: &mut Log, live: &mut LiveLine) -> Result<Finished, Failure> {
         if self.with_parent {
@@ -220,19 +211,6 @@ impl Run {
         }
     }
 
-    /// Puts the results of a run in words. What was measured is shown, even if the bus failed or a file is not whole.
-    fn conclude(&self, standing: &Standing<'_>, summary: &Summary) -> Result<Finished, Failure> {
-        let outcome = Outcome::new(standing, summary);
-        let (table, json) = (outcome.table(), outcome.json()?);
-        let exported = summary.diagnosis.explanation.as_ref().map(|it| self.explain.export(it));
-        let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&summary.findings) };
-        written.add(exported.transpose().map(Option::flatten));
-        for file in &summary.files {
-            written.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
-        }
-        Ok(Finished { table, json, notes: written.notes, verdict: written.verdict })
-    }
-
     /// The robot file's robot, with what the command line changes.
     fn robot(&self) -> Result<RobotConfig, Failure> {
         let overrides =
@@ -245,33 +223,53 @@ impl Run {
     }
 }
 
-/// A run that came to its end.
-struct Finished {
-    /// For people.
-    table: String,
-    /// For programs.
-    json: String,
-    /// Further lines to print: files that were written.
-    notes: Vec<String>,
-    /// True if it ran as it should.
-    verdict: Result<(), Failure>,
+/// Heading the help lists them under.
+const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
+
+// Over the robot file's `[cycle]`.
+#[derive(Args, Clone, Debug, Default)]
+struct Hold {
+    /// Requests of the cycle to the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
+    #[arg(long, help_heading = HOLD, value_name = "PMCS|none")]
+    profile: Option<Profile>,
+
+    /// SCHED_FIFO priority for P
+    #[arg(long, help_heading = HOLD, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
+    /// SCHED_DEADLINE for P instead: this much of every period is reserved
+    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time, conflicts_with = "priority")]
+    deadline_runtime: Option<Duration>,
+
+    /// The CPU of the cycle; with C all else is moved away from it
+    #[arg(long, help_heading = HOLD, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    /// Time before each release at which S wakes up and spins
+    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
+    spin_margin: Option<Duration>,
+
+    /// Policy for releases that a cycle ran past
+    #[arg(long, help_heading = HOLD, value_parser = overrun_policy(), value_name = "POLICY")]
+    overrun: Option<OverrunPolicy>,
 }
 
-/// Outcome of files.
-struct Written {
-    notes: Vec<String>,
-    verdict: Result<(), Failure>,
+/// Policies of overruns, with their help.
+fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
+    named(OverrunPolicy::ALL.map(|it| {
+        let help = match it {
+            OverrunPolicy::Skip => "Skip to the next grid point",
+            OverrunPolicy::CatchUp => "Run them back to back, ten at most",
+            OverrunPolicy::Stop => "Bring the axes to rest and end with an error",
+        };
+        (it, it.name(), help)
+    }))
 }
 
-impl Written {
-    /// One more.
-    fn add(&mut self, file: Result<Option<String>, Failure>) {
-        match file {
-            Ok(note) => self.notes.extend(note),
-            Err(failure) => {
-                let verdict = std::mem::replace(&mut self.verdict, Ok(()));
-                self.verdict = Failure::both(verdict, Err(failure));
-            }
-        }
+impl Hold {
+    /// Values in the place of the robot file's.
+    fn overrides(&self) -> Overrides {
+        let Self { profile, priority, deadline_runtime, cpu, spin_margin, overrun } = *self;
+        Overrides { profile, priority, deadline_runtime, cpu, spin_margin, overrun, ..Overrides::default() }
     }
 }

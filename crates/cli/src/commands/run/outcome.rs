@@ -18,7 +18,7 @@ use record::{RunConditions, RunSummary, RunTable};
 use serde::Serialize;
 use types::LockState;
 
-use super::options::{OverrunOutcome, ProfileOutcome};
+use super::hold::{OverrunOutcome, ProfileOutcome};
 use super::trouble::Standing;
 use crate::failure::Failure;
 use crate::words;

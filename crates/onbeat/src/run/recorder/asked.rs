@@ -85,13 +85,26 @@ impl Asked {
         match opened.recv_timeout(OPEN_PATIENCE) {
             Ok(outcome) => outcome.map_err(at)?,
             Err(RecvTimeoutError::Timeout) => {
-                let told = format!("{}: it does not open yet; the run does not wait for it", path.display());
+                let told =
+                    format!("{}: it does not open yet; the run does not wait for it", path.display());
                 reporter.notice(&Notice::Recording(told));
             }
             Err(RecvTimeoutError::Disconnected) => return Err(failed(RecordingError::Panicked)),
         }
         let (chosen, process_data) = (None, None);
-        Ok(Some(NewFile { path, flight, signals, chosen, process_data, top, causes, cycles, end, said, writer }))
+        Ok(Some(NewFile {
+            path,
+            flight,
+            signals,
+            chosen,
+            process_data,
+            top,
+            causes,
+            cycles,
+            end,
+            said,
+            writer,
+        }))
     }
 }
 

@@ -5,7 +5,7 @@ use types::CyclicMode;
 use crate::check::Checked;
 use crate::error::Problem;
 use crate::model::{Arm, Axis, Controller};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Indices of the axes that are joints of the arm, all in mode csp.
 pub(super) fn joints(

@@ -12,7 +12,7 @@ use super::cycle::within;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
 use crate::model::{Arm, Axis, Base, BaseKind, Controller, ControllerKind as Kind, Cycle};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Parts of the robot that controllers are about.
 #[derive(Clone, Copy)]

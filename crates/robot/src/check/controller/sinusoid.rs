@@ -4,7 +4,7 @@ use crate::check::Checked;
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{Axis, AxisSwing, Controller, Cycle, Sinusoid};
-use crate::source::Place;
+use crate::place::Place;
 
 /// Swing of `axis`, the `number`th that swings.
 pub(super) fn sinusoid(

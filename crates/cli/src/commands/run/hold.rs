@@ -1,67 +1,12 @@
-//! Options of the cycle, which stand over the robot file's `[cycle]`.
+//! How the cycle was held: releases passed over, requests to the system and their grants, for people and for programs.
 
 use std::fmt;
-use std::time::Duration;
 
-use clap::Args;
-use clap::builder::TypedValueParser;
 use control::pacer::Overruns;
 use control::profile::Grants;
 use machine::shield::Left;
-use robot::{Overrides, OverrunPolicy, Profile};
+use robot::OverrunPolicy;
 use serde::Serialize;
-
-use crate::arguments::{named, time};
-
-/// Heading the help lists them under.
-const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
-
-#[derive(Args, Clone, Debug, Default)]
-pub(super) struct Hold {
-    /// Requests of the cycle to the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
-    #[arg(long, help_heading = HOLD, value_name = "PMCS|none")]
-    profile: Option<Profile>,
-
-    /// SCHED_FIFO priority for P
-    #[arg(long, help_heading = HOLD, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
-    priority: Option<u8>,
-
-    /// SCHED_DEADLINE for P instead: this much of every period is reserved
-    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time, conflicts_with = "priority")]
-    deadline_runtime: Option<Duration>,
-
-    /// The CPU of the cycle; with C all else is moved away from it
-    #[arg(long, help_heading = HOLD, value_name = "CPU")]
-    cpu: Option<usize>,
-
-    /// Time before each release at which S wakes up and spins
-    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
-    spin_margin: Option<Duration>,
-
-    /// Policy for releases that a cycle ran past
-    #[arg(long, help_heading = HOLD, value_parser = overrun_policy(), value_name = "POLICY")]
-    overrun: Option<OverrunPolicy>,
-}
-
-/// Policies of overruns, with their help.
-fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
-    named(OverrunPolicy::ALL.map(|it| {
-        let help = match it {
-            OverrunPolicy::Skip => "Skip to the next grid point",
-            OverrunPolicy::CatchUp => "Run them back to back, ten at most",
-            OverrunPolicy::Stop => "Bring the axes to rest and end with an error",
-        };
-        (it, it.name(), help)
-    }))
-}
-
-impl Hold {
-    /// Values in the place of the robot file's.
-    pub(super) fn overrides(&self) -> Overrides {
-        let Self { profile, priority, deadline_runtime, cpu, spin_margin, overrun } = *self;
-        Overrides { profile, priority, deadline_runtime, cpu, spin_margin, overrun, ..Overrides::default() }
-    }
-}
 
 /// Outcome of cycles that overran, from the first release to the last, for people and for programs.
 #[derive(Serialize)]
