@@ -11,8 +11,9 @@ use onbeat_motion::supervision::{
     CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor,
 };
 use onbeat_motion::{
-    AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondSquared, NewtonMetres,
-    Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+    AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondCubed,
+    MetresPerSecondSquared, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, Seconds,
 };
 use testkit::CountingAllocator;
 use testkit::allocations::{self, calls_of};

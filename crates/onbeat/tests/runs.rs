@@ -7,7 +7,7 @@ use std::time::Duration;
 use onbeat::ipc::client::ControllerError;
 use onbeat::{
     BringUpError, Control, Controller, CycleEvent, Error, FaultRates, Faults, Finding, Happening, KeptOff,
-    Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle, Value,
+    Notice, OpenError, Phase, Progress, Reporter, Robot, StopHandle, Value,
 };
 
 /// Leaves all axes as they are.
@@ -169,12 +169,15 @@ fn files_that_were_asked_for_are_in_the_summary() {
     let file = |name: &str| std::env::temp_dir().join(format!("onbeat-runs-{}-{name}", std::process::id()));
     let (record, capture) = (file("record"), file("capture.pcapng"));
     let robot = six_axis().cycles(200).record(&record).capture(&capture).watch(onbeat::Detail::Counts);
-    let summary = robot.profile(Profile::NONE).run(Still).unwrap();
+    let summary = robot.profile(onbeat::Profile::NONE).run(Still).unwrap();
     assert_eq!(summary.files.len(), 2);
     assert!(summary.files.iter().all(Result::is_ok), "{:?}", summary.files);
     assert!(std::fs::metadata(&capture).unwrap().len() > 1_000);
     assert!(std::fs::read_to_string(&record).unwrap().lines().count() > 200);
-    assert_eq!((summary.granted.letters(), summary.diagnosis.disturbances.len()), (Profile::NONE, 1));
+    assert_eq!(
+        (summary.granted.letters(), summary.diagnosis.disturbances.len()),
+        (onbeat::Profile::NONE, 1)
+    );
     let nowhere = six_axis().record("/no such folder/record").run(Still).unwrap_err();
     assert!(matches!(nowhere, Error::Recording { .. }), "{nowhere:?}");
     drop((std::fs::remove_file(record), std::fs::remove_file(capture)));

@@ -70,7 +70,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat",
             "onbeat-cli",
         ],
-        &[],
+        &["testkit"],
     ),
     (
         "onbeat",
