@@ -111,6 +111,8 @@ class SubDeviceStatus:
     """Asked for by ``errors=True``; None if it did not answer."""
     links: tuple[PortLink, ...] | None
     """Of ports 0 to 3; the same."""
+    receive_times_ns: tuple[int, ...] | None = None
+    """Receive times of ports 0 to 3 by one frame, local, wrapping at 32 bits; asked for by ``receive_times=True``."""
 
 
 @dataclass(frozen=True)
@@ -291,9 +293,16 @@ class BusClient:
         found, sub, _, data_type, bits, access = struct.unpack_from("<HBBHHH", data)
         return EntryDescription(found, sub, data_type, bits, access, _text(data[10:]))
 
-    def status(self, *, errors: bool = False, timeout: float | None = None) -> BusStatus:
-        """AL states, working counters, clocks; with ``errors`` the error counters and links of all SubDevices are read first."""
-        it = self._call({"service": "status", "errors": errors}, timeout)["status"]
+    def status(
+        self, *, errors: bool = False, receive_times: bool = False, timeout: float | None = None
+    ) -> BusStatus:
+        """AL states, working counters, clocks.
+
+        With ``errors`` the error counters and links of all SubDevices are read first, with ``receive_times`` one frame latches
+        their receive times. ``Cycle.diagnostics()["bus_diagnosis"]`` has what the cycle reads by itself, once a second.
+        """
+        asked = {"service": "status", "errors": errors, "receive_times": receive_times}
+        it = self._call(asked, timeout)["status"]
         return BusStatus(
             cycle=it["cycle"],
             phase=it["phase"],
@@ -437,7 +446,7 @@ def _text(data: bytes) -> str:
 
 
 def _status(it: dict[str, Any]) -> SubDeviceStatus:
-    errors, links = it.get("errors"), it.get("links")
+    errors, links, times = it.get("errors"), it.get("links"), it.get("receive_times_ns")
     return SubDeviceStatus(
         state=it["state"],
         al_status_code=it["al_status_code"],
@@ -456,6 +465,7 @@ def _status(it: dict[str, Any]) -> SubDeviceStatus:
             pdi_errors=errors["pdi_errors"],
         ),
         links=None if links is None else tuple(PortLink(**link) for link in links),
+        receive_times_ns=None if times is None else tuple(times),
     )
 
 

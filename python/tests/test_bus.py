@@ -50,6 +50,9 @@ def test_states_working_counters_and_error_counters_are_those_of_now(start: Star
         assert errors is not None and len(errors.ports) == 4 and errors.ports[0].lost_links == 0
         links = counted.sub_devices[0].links
         assert links is not None and len(links) == 4 and links[0].communication and not links[0].loop_closed
+        assert counted.sub_devices[0].receive_times_ns is None
+        latched = bus.status(receive_times=True, timeout=PATIENCE).sub_devices[0]
+        assert latched.receive_times_ns is not None and len(latched.receive_times_ns) == 4
         history = counted.working_counter_history
         assert history.short_since is None and history.short_cycles <= counted.cycle
         bus.clear_errors(timeout=PATIENCE)

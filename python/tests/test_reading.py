@@ -81,6 +81,12 @@ def test_diagnostics_name_the_cycle_and_its_ports(start: Start) -> None:
     told = run.cycle.diagnostics()
     assert told["tasks"][0]["name"] == "cycle"
     assert {"control", "trajectory"} <= {port["name"] for port in told["ports"]}
+    while all(it["links"] is None for it in told.get("bus_diagnosis", {}).get("sub_devices", [])):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+        told = run.cycle.diagnostics()
+    first = told["bus_diagnosis"]["sub_devices"][0]
+    assert first["position"] == 0 and first["name"] and first["processing_unit_errors"] == 0
 
 
 def test_without_a_cycle_the_error_says_where_was_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ mod events;
 mod guard;
 mod names;
 mod picture;
+mod poll;
 mod queue;
 mod working_counters;
 
@@ -16,6 +17,7 @@ pub use backend::{BusBackend, latch_inputs, sub_device_status};
 pub use events::{error_code, event, is_alike, other_main_device, place, ring_end, sentence, stop_reason};
 pub use guard::Guard;
 pub use names::{MOST_NAMED, PartNames, sub_device};
+pub use poll::BusPoll;
 pub use queue::BusRequests;
 pub use types::time::span;
 

@@ -13,7 +13,7 @@ use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
 use ipc::bus::{Backend, Service, Ticket};
 use ipc::client::Client;
-use onbeat_control::bus::{self, BusBackend, Guard};
+use onbeat_control::bus::{self, BusBackend, BusPoll, Guard};
 use onbeat_control::clock::MonotonicClock;
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
@@ -85,7 +85,7 @@ impl Controller for Watching {
 struct Asking(Arc<AtomicBool>, JoinHandle<u64>);
 
 impl Asking {
-    fn start(mut backend: BusBackend) -> Self {
+    fn start(mut backend: BusBackend, mut poll: BusPoll) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let ask = move || {
@@ -93,7 +93,7 @@ impl Asking {
             while !stopped.load(Ordering::Relaxed) {
                 let position = (id % 6) as u16;
                 let service = match id % 8 {
-                    0 => Service::Status { errors: id % 2 == 0 },
+                    0 => Service::Status { errors: id % 2 == 0, receive_times: id % 3 == 0 },
                     5 => Service::ClearErrors,
                     6 => Service::Latches { position },
                     1 => Service::ObjectList { position, list: 1 },
@@ -108,6 +108,7 @@ impl Asking {
                     _ => Service::Upload { position, index: 0x1008, sub_index: 0, complete_access: false },
                 };
                 id += u64::from(backend.submit(Ticket { session: 0, id }, &service, None));
+                answers += u64::from(poll.read().is_some());
                 while backend.poll().is_some() {
                     answers += 1;
                 }
@@ -180,7 +181,8 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let guard = Guard::new(cycle.main_device(), (0..6).map(|drive| (drive, 0)).collect());
     let status = observer.status_reader();
     let (requests, backend) = bus::requests(cycle.main_device(), guard, status, || serde_json::Value::Null);
-    let asking = Asking::start(backend);
+    let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
+    let asking = Asking::start(backend, poll);
     let mut cycle = cycle.with_ipc(ipc).with_bus(requests);
     cycle.set_signals(signals()).unwrap();
     let mut samples = cycle.sample((0..signals().len()).collect());

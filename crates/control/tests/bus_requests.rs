@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
-use onbeat_control::bus::{self, BusBackend, Guard, PartNames};
+use onbeat_control::bus::{self, BusBackend, BusPoll, Guard, PartNames};
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
@@ -80,18 +80,18 @@ impl Link for Counting {
 struct Visited<F> {
     servant: Servant,
     cycle: Arc<AtomicU64>,
-    backend: Option<BusBackend>,
-    hand_over: std::sync::mpsc::Receiver<BusBackend>,
+    ends: Option<(BusBackend, BusPoll)>,
+    hand_over: std::sync::mpsc::Receiver<(BusBackend, BusPoll)>,
     visit: F,
 }
 
-impl<F: FnMut(u64, &mut BusBackend) + Send> Controller for Visited<F> {
+impl<F: FnMut(u64, &mut BusBackend, &mut BusPoll) + Send> Controller for Visited<F> {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         self.servant.update(info, io);
         self.cycle.store(info.cycle, Ordering::Relaxed);
-        self.backend = self.backend.take().or_else(|| self.hand_over.try_recv().ok());
-        if let Some(backend) = self.backend.as_mut().filter(|_| !info.stopping) {
-            (self.visit)(info.cycle, backend);
+        self.ends = self.ends.take().or_else(|| self.hand_over.try_recv().ok());
+        if let Some((backend, poll)) = self.ends.as_mut().filter(|_| !info.stopping) {
+            (self.visit)(info.cycle, backend, poll);
         }
     }
 }
@@ -106,7 +106,17 @@ fn play(
     order: FrameOrder,
     drives: usize,
     cut: &Cut,
-    visit: impl FnMut(u64, &mut BusBackend) + Send + 'static,
+    mut visit: impl FnMut(u64, &mut BusBackend) + Send + 'static,
+) -> Played {
+    play_polled(order, drives, cut, move |cycle, backend, _| visit(cycle, backend))
+}
+
+/// The same with the view of the slow poll, which goes on in both.
+fn play_polled(
+    order: FrameOrder,
+    drives: usize,
+    cut: &Cut,
+    visit: impl FnMut(u64, &mut BusBackend, &mut BusPoll) + Send + 'static,
 ) -> Played {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
@@ -117,9 +127,9 @@ fn play(
         frames: Arc::clone(&frames),
         cut: cut.clone(),
     };
-    let (hand, hand_over): (Sender<BusBackend>, _) = channel();
+    let (hand, hand_over): (Sender<(BusBackend, BusPoll)>, _) = channel();
     let servant = Servant::new(drives, 1.0);
-    let controller = Visited { servant, cycle, backend: None, hand_over, visit };
+    let controller = Visited { servant, cycle, ends: None, hand_over, visit };
     let configuration =
         CycleConfiguration { cycles: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
@@ -127,7 +137,8 @@ fn play(
     let description = || serde_json::Value::Null;
     let (requests, backend) =
         bus::requests(cycle.main_device(), guard, observer.status_reader(), description);
-    hand.send(backend).unwrap();
+    let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
+    hand.send((backend, poll)).unwrap();
     let ended = cycle.with_bus(requests).run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     let events = std::iter::from_fn(|| observer.next_event())
@@ -184,7 +195,7 @@ fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more
             loop {
                 let id = counts.0;
                 let service = match id % 40 {
-                    0 => Service::Status { errors: true },
+                    0 => Service::Status { errors: true, receive_times: false },
                     1 => Service::ObjectList { position: 1, list: 1 },
                     _ => upload((id % MANY as u64) as u16, 0x1008),
                 };
@@ -262,10 +273,18 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
         }
         if cycle == begun + 1010 {
             assert!(backend.submit(ticket(7), &upload(2, 0x1008), None));
-            assert!(backend.submit(ticket(8), &Service::Status { errors: true }, None));
+            assert!(backend.submit(
+                ticket(8),
+                &Service::Status { errors: true, receive_times: false },
+                None
+            ));
         }
         if cycle == begun + 1500 {
-            assert!(backend.submit(ticket(9), &Service::Status { errors: false }, None));
+            assert!(backend.submit(
+                ticket(9),
+                &Service::Status { errors: false, receive_times: false },
+                None
+            ));
         }
         heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()).map(|outcome| (cycle, outcome)));
     });
@@ -328,7 +347,7 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
     let cut = Cut::default();
     let (cable, mut begun) = (cut.clone(), None);
     play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
-        let status = || Service::Status { errors: true };
+        let status = || Service::Status { errors: true, receive_times: false };
         match cycle - *begun.get_or_insert(cycle) {
             1000 => cable.damage(cycle + 1),
             1010 => assert!(backend.submit(ticket(1), &status(), None)),
@@ -361,6 +380,86 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
     );
     assert_eq!(*of_ticket(3), Outcome::Done(true));
     assert!(errors(4).iter().all(|it| *it == ipc::bus::SubDeviceErrorCounters::default()), "{outcomes:?}");
+}
+
+// feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame
+#[test]
+fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
+    for (order, drives) in [(FrameOrder::ReplyOfLastCycle, DRIVES), (FrameOrder::WaitForReply, MANY)] {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&seen);
+        let cut = Cut::default();
+        let (cable, mut begun) = (cut.clone(), None);
+        let played = play_polled(order, drives, &cut, move |cycle, _, poll| {
+            let since = cycle - *begun.get_or_insert(cycle);
+            if since == 1600 {
+                cable.damage(cycle + 1);
+            }
+            if since % 100 == 0 {
+                heard.lock().unwrap().extend(poll.read().map(|status| (since, status)));
+            }
+        });
+        let seen = seen.lock().unwrap();
+        assert!(seen.len() > 20, "{} looks", seen.len());
+        let at = |from: u64| &seen.iter().find(|(since, _)| *since >= from).unwrap().1;
+        let first = at(0);
+        assert!(
+            first.sub_devices.iter().any(|it| it.errors.is_none()),
+            "read before the poll had come round"
+        );
+        // A round is 1000 cycles from Op on, and what is looked at is of the look before.
+        for (from, damaged) in [(1500, 0), (2800, 1)] {
+            let status = at(from);
+            let errors: Vec<_> = status.sub_devices.iter().map(|it| it.errors.expect("read")).collect();
+            assert_eq!(errors[1].ports[0].invalid_frames, damaged, "{order:?} {from} {status:?}");
+            assert!(status.sub_devices.iter().all(|it| it.state == "Op" && it.links.is_some()));
+        }
+        let counts = played.frames.range(in_op(&played.events)).map(|(_, &count)| count);
+        let (mut polled, mut cycles) = (0, 0);
+        for count in counts {
+            assert!((1..=2).contains(&count), "{order:?}: {count} frames in a cycle");
+            (polled, cycles) = (polled + u64::from(count > 1), cycles + 1);
+        }
+        assert!((1..cycles / 3).contains(&polled), "{order:?}: {polled} service frames in {cycles} cycles");
+    }
+}
+
+// feature(diagnosis): receive times latched again on request, by one frame, while the bus runs and keeps its clocks
+#[test]
+fn receive_times_are_latched_again_on_request() {
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&outcomes);
+    let mut begun = None;
+    play(FrameOrder::ReplyOfLastCycle, DRIVES, &Cut::default(), move |cycle, backend| {
+        let status = |receive_times| Service::Status { errors: false, receive_times };
+        match cycle - *begun.get_or_insert(cycle) {
+            1000 => assert!(backend.submit(ticket(1), &status(true), None)),
+            1100 => assert!(backend.submit(ticket(2), &status(true), Some("it may only look"))),
+            1200 => assert!(backend.submit(ticket(3), &status(false), None)),
+            _ => {}
+        }
+        heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()));
+    });
+    let outcomes = outcomes.lock().unwrap();
+    let times = |id| {
+        let outcome = &outcomes.iter().find(|(found, _)| *found == ticket(id)).unwrap().1;
+        let Outcome::Status(status) = outcome else { panic!("{outcomes:?}") };
+        assert!(
+            status.sub_devices.iter().all(|it| it.clock_difference_ns.unwrap().abs() < 100),
+            "{status:?}"
+        );
+        status.sub_devices.iter().map(|it| it.receive_times_ns).collect::<Vec<_>>()
+    };
+    let (first, second) = (times(1), times(2));
+    for (before, now) in first.iter().zip(&second) {
+        let (before, now) = (before.unwrap(), now.unwrap());
+        let passed = u64::from(now[0].wrapping_sub(before[0]));
+        assert!(passed.abs_diff(100 * PERIOD.as_nanos() as u64) < 2_000_000, "{first:?} {second:?}");
+    }
+    // Frames come back at port 1 of all but the last later than at that of the one behind.
+    let back = |times: Option<[u32; 4]>| times.unwrap()[1].wrapping_sub(times.unwrap()[0]);
+    assert!(back(second[0]) > back(second[1]), "{second:?}");
+    assert!(times(3).iter().all(Option::is_none), "{outcomes:?}");
 }
 
 /// Gives the backend back when the cycle is over.

@@ -1,5 +1,6 @@
 //! Diagnostics of a cycle, published a few times a second as a JSON document; the newest one counts.
 
+mod bus;
 mod document;
 mod watched;
 
@@ -12,6 +13,7 @@ use crate::region::{self, Kind, Region, RegionError, Written, magic};
 use crate::state::ReadError;
 use crate::sys::mapping::Use;
 
+pub use bus::{BusDiagnosis, MOST_TOLD, PortDiagnosis, SubDeviceDiagnosis};
 pub use document::{
     Conditions, Diagnostics, DisturbanceCounts, LateCycle, LateCycles, SpreadNs, TaskDiagnostics,
     WatchDiagnostics,

@@ -10,6 +10,7 @@ use control::observer::CycleEvent;
 use control::status::Status;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
+use ipc::diagnostics::BusDiagnosis;
 use record::RunSummary;
 
 use crate::fault::socket::seconds;
@@ -58,6 +59,8 @@ pub struct Progress<'a> {
     pub status: &'a Status,
     /// Timing of the cycles in Op so far.
     pub timing: &'a RunSummary,
+    /// The bus, once a second; `None` before its first answer.
+    pub bus: Option<&'a BusDiagnosis>,
     /// Time of this progress.
     pub at: Instant,
 }

@@ -63,9 +63,9 @@ impl RunningBus {
         self.force = force;
     }
 
-    /// State of the bus now.
+    /// State of the bus now; with `errors` also the error counters, and receive times latched for it.
     pub(crate) fn status(&mut self, errors: bool) -> Result<BusStatus, Failure> {
-        match self.client.call(Service::Status { errors })? {
+        match self.client.call(Service::Status { errors, receive_times: errors })? {
             Outcome::Status(status) => Ok(*status),
             _ => Err(Failure::new("the running cycle does not tell the state of its bus")),
         }

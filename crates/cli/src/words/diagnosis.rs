@@ -174,7 +174,7 @@ impl<'a> Diagnosis<'a> {
             json!({
                 "position": it.object.position, "name": it.object.name, "entry_port": it.object.entry_port,
                 "upstream": it.object.upstream, "delay_ns": it.object.delay_ns,
-                "receive_times_ns": it.object.receive_times_ns, "now": now,
+                "receive_times_ns": now.receive_times_ns.or(it.object.receive_times_ns), "now": now,
             })
         });
         let findings = self.findings.iter().map(|it| {

@@ -27,8 +27,8 @@ impl Backend for BadCable {
     fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool {
         let outcome = match service {
             Service::Describe => Outcome::SubDevices((0..3).map(described).collect()),
-            Service::Status { errors: false } => self.status(),
-            Service::Status { errors: true } => {
+            Service::Status { errors: false, .. } => self.status(),
+            Service::Status { errors: true, .. } => {
                 self.damaged += 10;
                 self.status()
             }

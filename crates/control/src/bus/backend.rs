@@ -22,7 +22,7 @@ use types::LockState;
 use super::SLOTS;
 use super::events::ring_end;
 use super::guard::Guard;
-use super::picture::{Picture, Pictured};
+use super::picture::{Picture, Pictured, Wanted};
 use super::queue::{Answer, Ask};
 use crate::status::{Status, StatusReader};
 
@@ -109,10 +109,10 @@ impl BusBackend {
         true
     }
 
-    fn ask_picture(&mut self, ticket: Ticket, errors: bool) -> bool {
+    fn ask_picture(&mut self, ticket: Ticket, wanted: Wanted) -> bool {
         let Some(picture) = self.picture.take() else { return false };
         self.pictured = Some(ticket);
-        let _ = self.asks.push(Ask::Picture { picture, errors });
+        let _ = self.asks.push(Ask::Picture { picture, wanted });
         true
     }
 
@@ -232,7 +232,9 @@ impl Backend for BusBackend {
                 let service = MailboxService::DescribeEntry { index, sub_index, value_info };
                 self.ask(read, position, service, &[])
             }
-            Service::Status { errors } => self.ask_picture(ticket, errors),
+            Service::Status { errors, receive_times } => {
+                self.ask_picture(ticket, Wanted { errors, receive_times })
+            }
             Service::ClearErrors => match reads_only {
                 Some(why) => self.refuse(ticket, why),
                 None => self.ask_clear(ticket),
@@ -309,8 +311,12 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
         absent: it.is_absent(),
         ..crate::status::SubDeviceStatus::default()
     };
-    let pictured =
-        Pictured { clock_difference: it.clock_difference, errors: it.error_counters, links: it.links };
+    let pictured = Pictured {
+        clock_difference: it.clock_difference,
+        errors: it.error_counters,
+        links: it.links,
+        receive_times: it.receive_times,
+    };
     described(&status, &pictured)
 }
 
@@ -328,10 +334,11 @@ fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDev
         clock_difference_ns: pictured.clock_difference,
         errors: pictured.errors.map(errors),
         links: pictured.links.map(links),
+        receive_times_ns: pictured.receive_times,
     }
 }
 
-fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
+pub(super) fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
     let counters = picture.working_counters.iter();
     let change = |it: super::working_counters::Change| WorkingCounterChange {
         cycle: it.cycle,

@@ -2,6 +2,7 @@
 
 use ethercat::main_device::{ErrorCounters, MainDevice, WorkingCounter};
 use ethercat::register::DlStatus;
+use ethercat::register::dl::PORTS;
 
 use super::working_counters::History;
 
@@ -20,6 +21,16 @@ pub(super) struct Pictured {
     pub(super) clock_difference: Option<i32>,
     pub(super) errors: Option<ErrorCounters>,
     pub(super) links: Option<DlStatus>,
+    pub(super) receive_times: Option<[u32; PORTS]>,
+}
+
+/// Parts of a picture that are there where they were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// Error counters and links.
+    pub(super) errors: bool,
+    /// Receive times, latched anew.
+    pub(super) receive_times: bool,
 }
 
 impl Picture {
@@ -28,13 +39,12 @@ impl Picture {
         let mut working_counters =
             vec![WorkingCounter { expected: 1, received: None }; 4 * sub_devices + 64];
         working_counters.clear();
-        let sub_devices =
-            vec![Pictured { clock_difference: Some(1), errors: None, links: None }; sub_devices];
+        let sub_devices = vec![Pictured { clock_difference: Some(1), ..Pictured::default() }; sub_devices];
         Self { reference_clock: None, working_counters, history: History::default(), sub_devices }
     }
 
-    /// Takes the bus as it is now, as far as there is room; with the error counters, if they were asked for.
-    pub(super) fn fill(&mut self, main_device: &MainDevice, history: &History, errors: bool) {
+    /// Takes the bus as it is now, as far as there is room.
+    pub(super) fn fill(&mut self, main_device: &MainDevice, history: &History, wanted: Wanted) {
         self.history = *history;
         self.reference_clock = main_device.clock().reference;
         let room = self.working_counters.capacity();
@@ -43,8 +53,9 @@ impl Picture {
         for (pictured, it) in self.sub_devices.iter_mut().zip(main_device.sub_devices()) {
             *pictured = Pictured {
                 clock_difference: it.clock_difference,
-                errors: it.error_counters.filter(|_| errors),
-                links: it.links.filter(|_| errors),
+                errors: it.error_counters.filter(|_| wanted.errors),
+                links: it.links.filter(|_| wanted.errors),
+                receive_times: it.receive_times.filter(|_| wanted.receive_times),
             };
         }
     }

@@ -1,19 +1,23 @@
 //! The cycle's end of the requests: bounded, nothing is allocated or freed.
 
+use std::time::Duration;
+
 use ethercat::main_device::{Latches, MailboxOutcome, MailboxRequest, MailboxService, MainDevice};
 use rtrb::{Consumer, Producer};
 
 use super::SLOTS;
-use super::picture::Picture;
+use super::picture::{Picture, Wanted};
+use super::poll::{BusPoll, Poll, poll};
 use super::working_counters::History;
+use crate::status::StatusReader;
 
 /// Request to the cycle.
 #[derive(Debug)]
 pub(super) enum Ask {
     /// For a mailbox, under the number of its slot.
     Mailbox { slot: usize, request: MailboxRequest },
-    /// The bus as it is, with the error counters read first if `errors`.
-    Picture { picture: Box<Picture>, errors: bool },
+    /// The bus as it is, once what is wanted has been read.
+    Picture { picture: Box<Picture>, wanted: Wanted },
     /// Clear the error counters.
     Clear,
     /// Latch inputs of a SubDevice.
@@ -41,13 +45,14 @@ pub struct BusRequests {
     answers: Producer<Answer>,
     /// Mailbox requests under way, in the order they were asked.
     under_way: Vec<(usize, u16, MailboxService)>,
-    /// A picture whose error counters are being read, and for how many cycles.
-    picture: Option<(Box<Picture>, u32)>,
+    /// A picture that something is being read for, and for how many cycles.
+    picture: Option<(Box<Picture>, Wanted, u32)>,
     /// Cycles since the error counters are being cleared.
     clearing: Option<u32>,
     /// SubDevice whose latch inputs are being read, and for how many cycles.
     latching: Option<(usize, u32)>,
     history: History,
+    poll: Option<Poll>,
 }
 
 impl BusRequests {
@@ -60,12 +65,28 @@ impl BusRequests {
             clearing: None,
             latching: None,
             history: History::default(),
+            poll: None,
         }
+    }
+
+    /// The same with a slow poll of what the SubDevices count, in a cycle of this period, and the end for the thread that watches.
+    #[must_use]
+    pub fn polling(
+        self,
+        main_device: &MainDevice,
+        period: Duration,
+        status: StatusReader,
+    ) -> (Self, BusPoll) {
+        let (poll, watched) = poll(main_device.sub_devices().len(), period, status);
+        (Self { poll: Some(poll), ..self }, watched)
     }
 
     /// Hands new requests to the MainDevice, a few in each cycle.
     pub(crate) fn look(&mut self, cycle: u64, main_device: &mut MainDevice) {
         self.history.note(cycle, main_device.working_counters());
+        if let Some(poll) = &mut self.poll {
+            poll.look(cycle, main_device, &self.history);
+        }
         if let Some(waited) = self.clearing.take() {
             let is_done = !main_device.reads_error_counters();
             if is_done || waited == LONGEST_READING {
@@ -83,20 +104,30 @@ impl BusRequests {
                 self.latching = Some((position, waited + 1));
             }
         }
-        if let Some((picture, waited)) = self.picture.take() {
-            if main_device.reads_error_counters() && waited < LONGEST_READING {
-                self.picture = Some((picture, waited + 1));
+        if let Some((picture, wanted, waited)) = self.picture.take() {
+            let reads = main_device.reads_error_counters() || main_device.reads_receive_times();
+            if reads && waited < LONGEST_READING {
+                self.picture = Some((picture, wanted, waited + 1));
             } else {
-                self.show(picture, main_device, true);
+                self.show(picture, main_device, wanted);
             }
         }
         for _ in 0..MOST_IN_A_CYCLE {
             match self.asks.pop() {
                 Err(_) => return,
                 Ok(Ask::Mailbox { slot, request }) => self.submit(slot, request, main_device),
-                Ok(Ask::Picture { picture, errors: true }) => {
-                    main_device.read_error_counters();
-                    self.picture = Some((picture, 0));
+                Ok(Ask::Picture { picture, wanted }) => {
+                    if wanted.errors {
+                        main_device.read_error_counters();
+                    }
+                    if wanted.receive_times {
+                        main_device.latch_receive_times();
+                    }
+                    if wanted == Wanted::default() {
+                        self.show(picture, main_device, wanted);
+                    } else {
+                        self.picture = Some((picture, wanted, 0));
+                    }
                 }
                 Ok(Ask::Clear) => {
                     main_device.clear_error_counters();
@@ -106,7 +137,6 @@ impl BusRequests {
                     main_device.read_latches(position.into());
                     self.latching = Some((position.into(), 0));
                 }
-                Ok(Ask::Picture { picture, errors: false }) => self.show(picture, main_device, false),
             }
         }
     }
@@ -119,8 +149,8 @@ impl BusRequests {
         }
     }
 
-    fn show(&mut self, mut picture: Box<Picture>, main_device: &MainDevice, errors: bool) {
-        picture.fill(main_device, &self.history, errors);
+    fn show(&mut self, mut picture: Box<Picture>, main_device: &MainDevice, wanted: Wanted) {
+        picture.fill(main_device, &self.history, wanted);
         self.answer(Answer::Picture(picture));
     }
 
@@ -144,5 +174,5 @@ impl BusRequests {
 /// Requests taken in one cycle.
 const MOST_IN_A_CYCLE: usize = 4;
 
-/// Cycles that error counters are waited for: on a bus that is down they do not come.
+/// Cycles that error counters and receive times are waited for: on a bus that is down they do not come.
 const LONGEST_READING: u32 = 1000;

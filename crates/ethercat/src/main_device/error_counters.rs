@@ -98,6 +98,11 @@ impl MainDevice {
         self.look_at_errors(false);
     }
 
+    /// The same for one SubDevice, whose values stay until it answers or does not. False where none is there, or it is being brought up.
+    pub fn read_error_counters_of(&mut self, position: usize) -> bool {
+        self.workers.get_mut(position).is_some_and(|worker| worker.look_at_errors(false))
+    }
+
     /// The same, once the counters were cleared.
     pub fn clear_error_counters(&mut self) {
         self.look_at_errors(true);

@@ -20,7 +20,7 @@
 //! | `presence`, `absent`, `late`, `outline` | SubDevices that the bus may lack, and what is learnt of one that comes late |
 //! | `services` | the frames of all but process data |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
-//! | `topology`, `clock`, `reference`, `latches` | the tree, and the time in it |
+//! | `topology`, `clock`, `reference`, `receive_times`, `latches` | the tree, and the time in it |
 //! | `error_counters`, `diagnosis` | errors that SubDevices count, and where the fault is |
 //! | `watchdogs` | their settings, and a check that these were taken |
 //! | `layout`, `cyclic`, `process_data` | places of process data, its way to and fro, its values by type |
@@ -49,6 +49,7 @@ mod phase;
 mod plan;
 mod presence;
 mod process_data;
+mod receive_times;
 mod recovery;
 mod reference;
 mod report;
@@ -457,6 +458,7 @@ impl MainDevice {
                 let outcome = self.workers[place].reply(told, data, &mut self.sub_devices[place]);
                 match outcome {
                     Outcome::Looked => self.note_state(now, position, before),
+                    Outcome::Latched => self.read_receive_times(),
                     outcome => self.handle_outcome(now, position, outcome),
                 }
             }
@@ -465,7 +467,7 @@ impl MainDevice {
 
     fn handle_outcome(&mut self, now: Instant, position: u16, outcome: Outcome) {
         match outcome {
-            Outcome::Nothing | Outcome::Looked => {}
+            Outcome::Nothing | Outcome::Looked | Outcome::Latched => {}
             Outcome::Failed(error) => {
                 let Some(error) = self.recovery_failed(now, position, error) else { return };
                 let error = bring_up::at(&self.sub_devices[usize::from(position)], error);

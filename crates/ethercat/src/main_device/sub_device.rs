@@ -9,6 +9,7 @@ use core::ops::Range;
 use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::PdoMapping;
+use crate::register::dl::PORTS;
 use crate::register::{DlStatus, EscFeatures, SyncManager, Watchdogs};
 use crate::sii::{self, CoeDetails, Identity};
 use crate::wire::read_u16;
@@ -67,6 +68,9 @@ pub struct SubDevice {
     pub error_counters: Option<ErrorCounters>,
     /// Links and loops as they were read with them, if it answered; `dl_status` is of the bring-up.
     pub links: Option<DlStatus>,
+    /// Receive time of each port by the frame that latched them last for [`super::MainDevice::latch_receive_times`], local, ns, wrapping at 32 bits;
+    /// [`Self::latched`] are those of the bring-up.
+    pub receive_times: Option<[u32; PORTS]>,
     /// Its latch inputs, if they were asked for ([`super::MainDevice::read_latches`]) and it answered.
     pub latches: Option<Latches>,
     /// The same as it answered before.
@@ -117,6 +121,7 @@ impl SubDevice {
             clock_difference: None,
             error_counters: None,
             links: None,
+            receive_times: None,
             latches: None,
             latches_told: None,
             emergencies: 0,

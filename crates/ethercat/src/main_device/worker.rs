@@ -41,6 +41,8 @@ pub(super) enum Outcome {
     Nothing,
     /// Its AL status was read, with no plan under way.
     Looked,
+    /// Receive times were latched, at all SubDevices.
+    Latched,
     /// The bring-up fails here.
     Failed(SubDeviceError),
     /// A mailbox request from outside is done.
@@ -81,6 +83,10 @@ enum Look {
     Links,
     /// Reads the latch inputs.
     Inputs,
+    /// Latches receive times at all SubDevices.
+    Latch,
+    /// Reads its own.
+    Times,
 }
 
 impl Look {
@@ -88,7 +94,7 @@ impl Look {
         match self {
             Self::Clear => Some(Self::Errors),
             Self::Errors => Some(Self::Links),
-            Self::Links | Self::Inputs => None,
+            Self::Links | Self::Inputs | Self::Latch | Self::Times => None,
         }
     }
 }
@@ -132,6 +138,8 @@ pub(super) struct Worker {
     sync_misses: u32,
     /// The latch inputs shall be read once.
     look_at_inputs: bool,
+    /// Receive times shall be latched, or the latched ones read: [`Look::Latch`], [`Look::Times`].
+    times: Option<Look>,
     /// Memory for what SDO uploads of a plan bring.
     spare: Vec<u8>,
 }
@@ -206,6 +214,7 @@ impl Worker {
             before: None,
             sync_misses: 0,
             look_at_inputs: false,
+            times: None,
             spare: Vec::with_capacity(LONGEST_MAPPING),
         }
     }
@@ -382,6 +391,18 @@ impl Worker {
         self.look_at_inputs
     }
 
+    /// Has receive times latched at all SubDevices if `latch`, else its own read; false while a plan is under way.
+    pub(super) fn look_at_times(&mut self, latch: bool) -> bool {
+        let look = if latch { Look::Latch } else { Look::Times };
+        self.times = self.is_done().then_some(look);
+        self.times.is_some()
+    }
+
+    /// True until that is done, or given up.
+    pub(super) fn looks_at_times(&self) -> bool {
+        self.times.is_some()
+    }
+
     /// True until they have been read, or do not answer.
     pub(super) fn looks_at_errors(&self) -> bool {
         self.look.is_some()
@@ -389,7 +410,8 @@ impl Worker {
 
     /// When there is something to send, or `None` while a datagram is on its way or nothing is to do.
     pub(super) fn due(&self) -> Option<Instant> {
-        let looks = self.look_at_status || self.look_at_inputs || self.look.is_some();
+        let looks =
+            self.look_at_status || self.look_at_inputs || self.times.is_some() || self.look.is_some();
         let has_work = !self.is_done() || !self.mailbox.is_idle() || looks;
         (has_work && !self.awaiting && !self.waits_to_ask()).then_some(self.not_before)
     }
@@ -397,7 +419,10 @@ impl Worker {
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
     pub(super) fn lost(&mut self, now: Instant, late: u64) -> Outcome {
         self.awaiting = false;
-        self.looking = None;
+        if self.looking.take() == Some(Look::Latch) {
+            // Sent again it may meet the latch of a SubDevice that is being brought up.
+            self.times = None;
+        }
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }

@@ -79,6 +79,9 @@ pub enum Service {
         /// Reads the error counters and links of all SubDevices, too.
         #[serde(default)]
         errors: bool,
+        /// Has one frame latch the receive times of all SubDevices, and reads them.
+        #[serde(default)]
+        receive_times: bool,
     },
     /// Clears the error counters of all SubDevices; for those who may command.
     ClearErrors,
@@ -269,6 +272,9 @@ pub struct SubDeviceStatus {
     /// Ports 0 to 3, if the error counters were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<[PortLink; 4]>,
+    /// Receive times of ports 0 to 3 by one frame, local, ns, wrapping at 32 bits, if they were asked for and it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_times_ns: Option<[u32; 4]>,
 }
 
 impl SubDeviceStatus {

@@ -200,7 +200,7 @@ fn every_message_comes_back_from_its_line() {
     }
     for service in [
         upload(3),
-        Service::Status { errors: true },
+        Service::Status { errors: true, receive_times: false },
         Service::ClearErrors,
         Service::Describe,
         Service::Events { follow: true },

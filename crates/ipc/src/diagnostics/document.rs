@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bus::BusDiagnosis;
 use super::watched::Watched;
 use crate::bus;
 use crate::channel::PortCounters;
@@ -23,6 +24,9 @@ pub struct Diagnostics {
     pub ports: Vec<PortCounters>,
     /// Requests to the bus.
     pub bus: bus::Counters,
+    /// The bus itself, once a second; none before its first answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus_diagnosis: Option<BusDiagnosis>,
     /// Answers of the controller process; none in a cycle without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<ControllerCounters>,

@@ -1,12 +1,14 @@
 //! Lets other programs ask the bus of the run.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
-use control::bus::{self, Guard, PartNames};
+use control::bus::{self, BusPoll, Guard, PartNames};
 use control::clock::MonotonicClock;
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
+use ipc::diagnostics::BusDiagnosis;
 use robot::RobotConfig;
 
 use super::recorder::Ask;
@@ -19,6 +21,9 @@ pub(super) struct BusServer {
     publisher: Publisher,
     server: Server,
     names: PartNames,
+    poll: BusPoll,
+    diagnosis: Option<BusDiagnosis>,
+    read: Instant,
 }
 
 impl BusServer {
@@ -43,7 +48,10 @@ impl BusServer {
         match Server::start(guests, Box::new(backend)) {
             Ok(server) => {
                 let (publisher, names) = (server.publisher(), part_names(robot, interface));
-                (cycle.with_bus(requests), Some(Self { publisher, server, names }))
+                let (status, period) = (observer.status_reader(), robot.cycle.period);
+                let (requests, poll) = requests.polling(main_device, period, status);
+                let it = Self { publisher, server, names, poll, diagnosis: None, read: Instant::now() };
+                (cycle.with_bus(requests), Some(it))
             }
             Err(_) => (cycle, None),
         }
@@ -54,6 +62,21 @@ impl BusServer {
         self.server.counters()
     }
 
+    /// The bus as the cycle's slow poll knows it, looked at again once a second.
+    pub(super) fn look(&mut self) {
+        if self.read.elapsed() >= EVERY {
+            self.read = Instant::now();
+            if let Some(status) = self.poll.read() {
+                self.diagnosis = Some(BusDiagnosis::of(&status, &self.names.sub_devices));
+            }
+        }
+    }
+
+    /// The same.
+    pub(super) fn diagnosis(&self) -> Option<&BusDiagnosis> {
+        self.diagnosis.as_ref()
+    }
+
     /// Tells those who follow.
     pub(super) fn tell(&self, event: &CycleEvent) {
         if let Some(event) = bus::event(event, &self.names) {
@@ -61,6 +84,9 @@ impl BusServer {
         }
     }
 }
+
+/// Interval of looks at the bus.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// The bus, and the flight recorder of the run.
 struct WithRecorder<B> {

@@ -56,6 +56,7 @@ impl DiagnosticsWriter {
         document.number += 1;
         document.ports = self.server.counters();
         document.bus = bus.map(BusServer::counters).unwrap_or_default();
+        document.bus_diagnosis = bus.and_then(BusServer::diagnosis).cloned();
         document.controller = self.server.controller();
         document.watch = WatchDiagnostics {
             cycles: summary.cycles(),

@@ -111,6 +111,7 @@ impl Watch {
         let status = self.observer.status();
         let at = MonotonicClock.now();
         self.measure(&records, status.stop_began, reporter);
+        self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {
             let bus = self.bus_server.as_ref();
             diagnostics.look(&self.summary, &self.observer, &self.tasks, bus, &self.diagnosis);
@@ -121,7 +122,8 @@ impl Watch {
             (None, Some(_)) => Phase::Measuring,
             (None, None) => Phase::BringUp,
         };
-        reporter.progress(&Progress { phase, status: &status, timing: &self.summary, at });
+        let bus = self.bus_server.as_ref().and_then(BusServer::diagnosis);
+        reporter.progress(&Progress { phase, status: &status, timing: &self.summary, bus, at });
     }
 
     /// Takes the records of cycles in Op, up to the stop.

@@ -214,7 +214,7 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
 }
 
 fn status(path: &Path, errors: bool) -> Result<BusStatus, String> {
-    match call(path, Asked::Status { errors })? {
+    match call(path, Asked::Status { errors, receive_times: false })? {
         Outcome::Status(status) => Ok(*status),
         _ => Err(SOMETHING_ELSE.to_owned()),
     }

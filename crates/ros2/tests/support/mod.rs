@@ -77,7 +77,7 @@ impl Backend for Objects {
             Service::DescribeEntry { index: 0x6065, sub_index: 0, .. } => {
                 data("6560 00 00 0700 2000 bf00 57696e646f77")
             }
-            Service::Status { errors } => {
+            Service::Status { errors, .. } => {
                 let counted = SubDeviceErrorCounters { pdi_errors: 3, ..SubDeviceErrorCounters::default() };
                 let drive = SubDeviceStatus {
                     state: "Op".into(),

@@ -53,7 +53,7 @@ fn ask(hub: &Hub, attached: u64, mut bus: BusClient) {
         while !hub.is_watched() {
             thread::sleep(EVERY);
         }
-        match bus.call(Service::Status { errors: number % COUNTERS == 0 }) {
+        match bus.call(Service::Status { errors: number % COUNTERS == 0, receive_times: false }) {
             Ok(Outcome::Status(status)) => {
                 hub.set(attached, Slot::Bus, &json!({ "kind": "bus", "status": status }));
             }

@@ -130,8 +130,8 @@ mod tests {
         assert_eq!(press(Key::PageUp).1.scroll, 50);
         let turned = press(Key::Char('\t')).1;
         assert_eq!((turned.page, turned.scroll), (Page::Curves, 0));
-        let pages = [(); 3].map(|()| press(Key::Char('\t')).1.page);
-        assert_eq!(pages, [Page::Signals, Page::Details, Page::Axes]);
+        let pages = [(); 4].map(|()| press(Key::Char('\t')).1.page);
+        assert_eq!(pages, [Page::Signals, Page::Bus, Page::Details, Page::Axes]);
         assert_eq!(
             [press(Key::Right).1.across, press(Key::Left).1.across, press(Key::Left).1.across],
             [16, 0, 0]

@@ -146,6 +146,8 @@ pub(super) enum Page {
     Curves,
     /// Process data by name.
     Signals,
+    /// SubDevices with their states and error counters.
+    Bus,
     /// Tasks, channels, warnings: what the run's watch tells.
     Details,
 }
@@ -156,7 +158,8 @@ impl View {
         self.page = match self.page {
             Page::Axes => Page::Curves,
             Page::Curves => Page::Signals,
-            Page::Signals => Page::Details,
+            Page::Signals => Page::Bus,
+            Page::Bus => Page::Details,
             Page::Details => Page::Axes,
         };
         (self.scroll, self.across) = (0, 0);

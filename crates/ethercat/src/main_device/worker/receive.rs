@@ -20,7 +20,7 @@ use crate::main_device::sii_reader::{SiiProgress, SiiRequest};
 use crate::main_device::state_change::{Ask, StateProgress};
 use crate::main_device::sub_device::{EscInformation, SubDevice};
 use crate::main_device::sync0::SyncMiss;
-use crate::main_device::{bring_up, coe_mapping, latches, limits, watchdogs};
+use crate::main_device::{bring_up, coe_mapping, latches, limits, receive_times, watchdogs};
 
 impl Worker {
     /// The datagram on its way came back.
@@ -41,6 +41,10 @@ impl Worker {
             return self.mailbox_progress(now, progress, sub_device);
         }
         if let Some(look) = self.looking.take() {
+            if look == Look::Latch {
+                self.times = None;
+                return if working_counter > 0 { Outcome::Latched } else { Outcome::Nothing };
+            }
             self.looked(look, sub_device, (working_counter == 1).then_some(data), bus_time);
             return Outcome::Nothing;
         }
@@ -91,7 +95,7 @@ impl Worker {
         bus_time: Option<u64>,
     ) {
         match look {
-            Look::Clear => {}
+            Look::Clear | Look::Latch => {}
             Look::Errors => sub_device.error_counters = data.and_then(ErrorCounters::parse),
             Look::Inputs => {
                 let is_whole = sub_device.information.features.distributed_clocks_64_bit();
@@ -99,6 +103,11 @@ impl Worker {
                 let told = sub_device.latches_told;
                 sub_device.latches = data.and_then(|data| latches::parse(data, told, about));
                 self.look_at_inputs = false;
+                return;
+            }
+            Look::Times => {
+                sub_device.receive_times = data.and_then(receive_times::parse);
+                self.times = None;
                 return;
             }
             Look::Links => {

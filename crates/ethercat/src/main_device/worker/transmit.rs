@@ -17,7 +17,7 @@ use crate::main_device::request::{MailboxRequest, MailboxService};
 use crate::main_device::sii_reader::{SiiReader, SiiRequest};
 use crate::main_device::state_change::{Ask, StateChange};
 use crate::main_device::sub_device::SubDevice;
-use crate::main_device::{clock, latches, sync0};
+use crate::main_device::{clock, latches, receive_times, sync0};
 
 impl Worker {
     /// Appends the next datagram; `false` if there is none, or no room.
@@ -48,13 +48,15 @@ impl Worker {
             return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
         }
         let inputs = self.look_at_inputs.then_some(Look::Inputs);
-        let Some(look) = inputs.or(self.look) else { return false };
+        let Some(look) = inputs.or(self.times).or(self.look) else { return false };
         let (errors, length) = (register::RX_ERROR_COUNTERS, ErrorCounters::LENGTH);
         let is_sent = match look {
             Look::Clear => self.push_write(errors, &[0; ErrorCounters::LENGTH], outgoing),
             Look::Errors => self.push_read(errors, length, outgoing),
             Look::Links => self.push_read(register::DL_STATUS, 2, outgoing),
             Look::Inputs => self.push_read(dc::LATCH_STATUS, latches::LENGTH, outgoing),
+            Look::Latch => self.push_latch(outgoing),
+            Look::Times => self.push_read(dc::RECEIVE_TIME, receive_times::LENGTH, outgoing),
         };
         self.looking = is_sent.then_some(look);
         is_sent
@@ -92,10 +94,7 @@ impl Worker {
                 self.push_write(dc::CYCLIC_UNIT_CONTROL, &[0, sync.activation()], outgoing)
             }
             Action::CheckSync(_) => self.push_read(dc::SYSTEM_TIME, sync0::STATE_LENGTH, outgoing),
-            Action::Latch => {
-                let address = Address::Broadcast { register: dc::RECEIVE_TIME };
-                push(Command::Bwr, address, &[0; 4], self.position, outgoing)
-            }
+            Action::Latch => self.push_latch(outgoing),
             Action::ReadLatch(whose) => {
                 let other = reference.there.filter(|(station, _)| *station != self.station);
                 let station = match (whose, other) {
@@ -231,6 +230,12 @@ impl Worker {
             _ => then.unwrap_or(0),
         };
         shown.wrapping_sub(own)
+    }
+
+    /// Receive times of all SubDevices are latched by the same frame.
+    fn push_latch(&self, outgoing: &mut Outgoing<'_>) -> bool {
+        let address = Address::Broadcast { register: dc::RECEIVE_TIME };
+        push(Command::Bwr, address, &[0; 4], self.position, outgoing)
     }
 
     fn push_read(&self, register: u16, length: usize, outgoing: &mut Outgoing<'_>) -> bool {

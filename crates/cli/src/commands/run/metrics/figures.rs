@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use control::bus::PartNames;
 use control::controller::AxisReport;
 use control::status::{Status, SubDeviceStatus};
+use ipc::bus::PortErrorCounters;
+use ipc::diagnostics::BusDiagnosis;
 use onbeat::Progress;
 use record::RunSummary;
 use record::statistics::Statistics;
@@ -51,6 +53,7 @@ pub(super) fn page(robot: &str, names: &PartNames, counts: &Counts, progress: &P
     bus(&mut page, status);
     clocks(&mut page, status);
     sub_devices(&mut page, names, &status.sub_devices);
+    progress.bus.into_iter().for_each(|bus| counted(&mut page, bus));
     axes(&mut page, names, counts, &status.axes);
     let mut events = page.counter("onbeat_events_total", "Events of the cycle by severity.");
     for (severity, count) in &counts.events {
@@ -174,6 +177,52 @@ fn sub_devices(page: &mut Page, names: &PartNames, sub_devices: &[SubDeviceStatu
     of_each(page.gauge("onbeat_sub_device_exchanges", help), names, sub_devices, |it| it.exchanges.into());
     let help = "1 while it is not on the bus, and need not be.";
     of_each(page.gauge("onbeat_sub_device_absent", help), names, sub_devices, |it| it.absent.into());
+}
+
+/// Errors that SubDevices have counted, and working counters.
+fn counted(page: &mut Page, bus: &BusDiagnosis) {
+    let short = bus.working_counter_history.short_cycles;
+    let help = "Cycles in which a working counter was short, since all were complete once.";
+    count(page, "onbeat_short_working_counter_cycles_total", help, short);
+    if let Some(spread) = bus.clock_spread_ns {
+        let help = "Largest less smallest difference of a SubDevice's clock from the reference clock.";
+        page.gauge("onbeat_clock_spread_seconds", help).sample(&[], spread as f64 / 1e9);
+    }
+    let help = "Error counter of a port, as the slow poll has read it; it stays at 255.";
+    let mut ports = page.gauge("onbeat_sub_device_port_errors", help);
+    for it in &bus.sub_devices {
+        let position = it.position.to_string();
+        for (port, errors) in it.used_ports() {
+            let number = port.to_string();
+            for (kind, value) in port_counters(&errors) {
+                let labels = [
+                    ("sub_device", it.name.as_str()),
+                    ("position", &position),
+                    ("port", &number),
+                    ("counter", kind),
+                ];
+                ports.sample(&labels, value);
+            }
+        }
+    }
+    let help = "Error counter of a SubDevice, as the slow poll has read it; it stays at 255.";
+    let mut errors = page.gauge("onbeat_sub_device_errors", help);
+    for it in &bus.sub_devices {
+        let position = it.position.to_string();
+        for (kind, value) in [("processing_unit", it.processing_unit_errors), ("pdi", it.pdi_errors)] {
+            let labels = [("sub_device", it.name.as_str()), ("position", &position), ("counter", kind)];
+            errors.sample(&labels, value);
+        }
+    }
+}
+
+fn port_counters(it: &PortErrorCounters) -> [(&'static str, u8); 4] {
+    [
+        ("invalid_frames", it.invalid_frames),
+        ("rx_errors", it.rx_errors),
+        ("forwarded_rx_errors", it.forwarded_rx_errors),
+        ("lost_links", it.lost_links),
+    ]
 }
 
 /// A figure of each SubDevice.

@@ -19,10 +19,20 @@ pub(super) fn rows(picture: &Picture) -> usize {
 
 /// Draws it from the line numbered `scroll` on, below its title.
 pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut Buffer) {
-    let lines = lines(picture);
+    render_lines("tasks, channels, warnings", lines(picture), scroll, area, buffer);
+}
+
+/// Draws lines from the one numbered `scroll` on, below their title.
+pub(super) fn render_lines(
+    title: &str,
+    lines: Vec<Line<'static>>,
+    scroll: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let room = usize::from(area.height.saturating_sub(1));
     let from = first(scroll, room, lines.len());
-    let title = format!(" tasks, channels, warnings{} ", range(from, room, lines.len()));
+    let title = format!(" {title}{} ", range(from, room, lines.len()));
     let inner = titled(title, area, buffer);
     let shown: Vec<Line<'static>> = lines.into_iter().skip(from).take(room).collect();
     Paragraph::new(shown).render(inner, buffer);
@@ -46,8 +56,8 @@ fn place(first: &[&str], name: &str) -> usize {
     first.iter().position(|it| *it == name).unwrap_or(first.len())
 }
 
-/// The number of the document, and that of the process.
-const OF_NO_INTEREST: &[&str] = &["number", "process"];
+/// The number of the document, that of the process, and the bus, which has a page of its own.
+const OF_NO_INTEREST: &[&str] = &["number", "process", "bus_diagnosis"];
 
 /// Names people look for, first: JSON objects have no order of their own.
 const FIRST_PARTS: &[&str] = &["tasks", "channels", "ports", "warnings", "watch"];
@@ -108,7 +118,7 @@ fn titled_line(name: &str, text: String) -> Line<'static> {
 }
 
 /// Rows below heads that are as wide as their cells; a row lacks what it lacks.
-fn table(name: &str, rows: &[Vec<(String, String)>]) -> Vec<Line<'static>> {
+pub(super) fn table(name: &str, rows: &[Vec<(String, String)>]) -> Vec<Line<'static>> {
     let mut heads: Vec<&str> = Vec::new();
     for (head, _) in rows.iter().flatten() {
         if !heads.contains(&head.as_str()) {

@@ -1,6 +1,7 @@
 //! A picture on a screen of any size: the header, then axes and details as far as they find room.
 
 mod axes;
+mod bus;
 mod curves;
 mod details;
 mod header;
@@ -66,18 +67,22 @@ impl Screen<'_> {
     /// Draws what is below the header.
     fn render_body(&self, body: Rect, buffer: &mut Buffer) {
         let (axes, details) = (axes::rows(self.picture) + 2, details::rows(self.picture) + 1);
-        let signals = self.signal_lines();
-        if usize::from(body.height) >= axes + signals + details {
-            let lengths = [axes, signals].map(|rows| Constraint::Length(length(rows)));
-            let [upper, middle, lower] =
-                Layout::vertical([lengths[0], lengths[1], Constraint::Min(0)]).areas(body);
+        let (signals, sub_devices) = (self.signal_lines(), self.bus_lines());
+        if usize::from(body.height) >= axes + signals + sub_devices + details {
+            let [axes, signals, sub_devices] =
+                [axes, signals, sub_devices].map(|rows| Constraint::Length(length(rows)));
+            let [upper, middle, bus, lower] =
+                Layout::vertical([axes, signals, sub_devices, Constraint::Min(0)]).areas(body);
             let scrolled = |page| if self.view.page == page { self.view.scroll } else { 0 };
             match self.view.page {
                 Page::Curves => curves::render(self.picture, self.view.scroll, upper, buffer),
                 _ => axes::render(self.picture, scrolled(Page::Axes), upper, buffer),
             }
-            if signals > 0 {
+            if self.signal_lines() > 0 {
                 signals::render(self.picture, scrolled(Page::Signals), middle, buffer);
+            }
+            if self.bus_lines() > 0 {
+                bus::render(self.picture, scrolled(Page::Bus), bus, buffer);
             }
             details::render(self.picture, scrolled(Page::Details), lower, buffer);
         } else {
@@ -85,6 +90,7 @@ impl Screen<'_> {
                 Page::Axes => axes::render(self.picture, self.view.scroll, body, buffer),
                 Page::Curves => curves::render(self.picture, self.view.scroll, body, buffer),
                 Page::Signals => signals::render(self.picture, self.view.scroll, body, buffer),
+                Page::Bus => bus::render(self.picture, self.view.scroll, body, buffer),
                 Page::Details => details::render(self.picture, self.view.scroll, body, buffer),
             }
         }
@@ -92,7 +98,8 @@ impl Screen<'_> {
 
     /// Lines that show everything.
     pub(super) fn height(&self) -> u16 {
-        let body = axes::rows(self.picture) + 2 + self.signal_lines() + details::rows(self.picture) + 1;
+        let upper = axes::rows(self.picture) + 2 + self.signal_lines() + self.bus_lines();
+        let body = upper + details::rows(self.picture) + 1;
         header::height(self.picture).saturating_add(length(body)).saturating_add(u16::from(self.keys))
     }
 
@@ -104,11 +111,20 @@ impl Screen<'_> {
         }
     }
 
+    /// Lines of the bus with their title; none where nothing was told of it.
+    fn bus_lines(&self) -> usize {
+        match bus::rows(self.picture) {
+            0 => 0,
+            rows => rows + 1,
+        }
+    }
+
     /// Rows of the page that scrolls.
     pub(super) fn rows(&self) -> usize {
         match self.view.page {
             Page::Axes | Page::Curves => axes::rows(self.picture),
             Page::Signals => signals::rows(self.picture),
+            Page::Bus => bus::rows(self.picture),
             Page::Details => details::rows(self.picture),
         }
     }
@@ -201,7 +217,7 @@ const HELP: &str = "
  q, Esc, Ctrl-C   end
  up, down, page up, page down, home, end   scroll
  left, right      what is beside the screen
- tab              axes; curves of axes; signals; tasks, channels, warnings
+ tab              axes; curves of axes; signals; bus; tasks, channels, warnings
  p, space         pause: the picture stays, the cycle goes on
  h, ?             this help
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use ipc::bus::PortErrorCounters;
 use ipc::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use ipc::diagnostics::{BusDiagnosis, PortDiagnosis, SubDeviceDiagnosis};
 use ipc::state::{
     Axis, Base, Bus, Clock, CommandState, Control, Freshness, Limit, Refusal, SignalCounters, Spread,
     State, StopReason, Timing, TrajectoryStatus,
@@ -347,7 +349,7 @@ fn trajectories_and_codes_of_a_newer_run_are_shown() {
 fn any_size_and_an_empty_picture_are_drawn() {
     for picture in [base(), humanoid(), Picture::default()] {
         for (width, height) in [(1, 1), (10, 3), (79, 12), (300, 100), (5, 60)] {
-            for page in [Page::Axes, Page::Curves, Page::Signals, Page::Details] {
+            for page in [Page::Axes, Page::Curves, Page::Signals, Page::Bus, Page::Details] {
                 for (across, help) in [(0, false), (400, false), (0, true)] {
                     let view = View { page, scroll: 70, across, paused: true, help };
                     shown(&picture, view, width, height);
@@ -355,6 +357,44 @@ fn any_size_and_an_empty_picture_are_drawn() {
             }
         }
     }
+}
+
+// feature(diagnosis): `onbeat top` shows the SubDevices of a running bus with states, links, clocks and error counters
+#[test]
+fn the_page_of_the_bus_has_each_sub_device_with_its_counters() {
+    let mut picture = base();
+    let port = PortErrorCounters { invalid_frames: 7, lost_links: 2, ..PortErrorCounters::default() };
+    let told = |position, state: &str, ports| SubDeviceDiagnosis {
+        position,
+        name: format!("drive-{position}"),
+        state: state.into(),
+        clock_difference_ns: Some(-12),
+        links: Some(vec![0, 1]),
+        ports,
+        ..SubDeviceDiagnosis::default()
+    };
+    let ports = vec![PortDiagnosis { port: 0, errors: port }, PortDiagnosis { port: 1, errors: port }];
+    let bus = BusDiagnosis {
+        clock_spread_ns: Some(42),
+        sub_devices: vec![told(0, "Op", Vec::new()), told(1, "SafeOp", ports)],
+        left_out: 3,
+        ..BusDiagnosis::default()
+    };
+    picture.diagnostics.as_mut().unwrap()["bus_diagnosis"] = json!(bus);
+    let found = shown(&picture, View { page: Page::Bus, ..View::default() }, 90, 24);
+    let row = |name: &str| -> Vec<String> {
+        let line = found.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{found}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(row("drive-0")[2..], ["Op", "0", "-12", "0,1", "0", "0", "0", "0", "0", "0"], "{found}");
+    assert_eq!(
+        row("drive-1")[2..],
+        ["SafeOp", "0", "-12", "0,1", "14", "0", "0", "4", "0", "0"],
+        "{found}"
+    );
+    assert!(found.contains("3 more") && found.contains("spread over 42 ns"), "{found}");
+    let all = Screen { picture: &picture, view: View::default(), keys: false }.text(100);
+    assert!(all.contains("drive-1") && all.contains("PREEMPT_RT"), "{all}");
 }
 
 #[test]
