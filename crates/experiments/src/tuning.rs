@@ -139,4 +139,4 @@ impl Tuning {
 }
 
 /// Robot file of 59 SubDevices, 52 of them drives.
-const HUMANOID: &str = include_str!("../../../../examples/humanoid-59.toml");
+const HUMANOID: &str = include_str!("../../../examples/humanoid-59.toml");

@@ -338,7 +338,7 @@ fn doubts(cells: &[Cell], report: &mut Report) {
 /// Writes the robot file with the fast output, read by both sides.
 fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
     let path = directory.join("fast-output.toml");
-    fs::write(&path, include_str!("../../../../examples/fast-output.toml"))
+    fs::write(&path, include_str!("../../../examples/fast-output.toml"))
         .map_err(|error| Error::file(&path, error))?;
     Ok(path)
 }
