@@ -301,7 +301,7 @@ const LIBRARY: &[&str] = &[
 /// Statics of the library: file, name, and the reason for each.
 const STATICS: &[(&str, &str, &str)] = &[
     (
-        "control/src/profile/mod.rs",
+        "control/src/profile.rs",
         "MEMORY_HOLDERS",
         "mlockall(2) holds for the process: its last holder ends it",
     ),
@@ -311,7 +311,7 @@ const STATICS: &[(&str, &str, &str)] = &[
         "PR_SET_THP_DISABLE holds for the process: its last holder ends it",
     ),
     (
-        "machine/src/journal/mod.rs",
+        "machine/src/journal.rs",
         "OWN",
         "changes to the machine that a process undoes which ends without dropping them",
     ),
