@@ -377,10 +377,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.controller.command(command);
         }
         let freshness = command.map(|command| command.freshness).unwrap_or_default();
-        let governing = Governing { freshness, stopping: cycle.stopping, now };
+        let governing = Governing { cycle: release.cycle, freshness, stopping: cycle.stopping, now };
+        let publisher = &mut self.publisher;
+        let mut tell =
+            |what| publisher.event(CycleEvent { cycle: governing.cycle, at: governing.now, what });
         match &mut self.ipc {
-            Some(ipc) => ipc.govern(&mut self.signals, governing),
-            None => self.signals.govern(governing),
+            Some(ipc) => ipc.govern(&mut self.signals, &governing, &mut tell),
+            None => self.signals.govern(&governing, &mut tell),
         }
         let (reports, commands) = self.axes.exchange();
         self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));

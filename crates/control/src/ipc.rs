@@ -17,6 +17,7 @@ use motion::AxisSetpoint;
 use record::CycleRecord;
 
 use crate::controller::{AxisReport, ControllerOutput};
+use crate::observer::Happening;
 use crate::signal::{Counters, Governing, SignalState, Signals};
 use crate::status::Status;
 use command::Commands;
@@ -52,12 +53,17 @@ impl Ipc {
 
     /// Governs the signals of this cycle: forces that were asked for, the robot file over them, and the values of a command
     /// that came with this cycle.
-    pub(crate) fn govern(&mut self, signals: &mut Signals, governing: Governing) {
+    pub(crate) fn govern(
+        &mut self,
+        signals: &mut Signals,
+        governing: &Governing,
+        tell: &mut impl FnMut(Happening),
+    ) {
         for _ in 0..FORCES {
-            let Some(force) = self.forces.poll() else { break };
-            signals.force(force, governing.now);
+            let Some((force, by)) = self.forces.poll() else { break };
+            signals.force(force, by, governing, tell);
         }
-        signals.govern(governing);
+        signals.govern(governing, tell);
         if let Some(values) = self.commands.new_signals() {
             signals.command(values);
         }

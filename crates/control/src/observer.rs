@@ -1,12 +1,17 @@
 //! From the real-time thread to whoever listens: bounded, never waiting, what does not fit is counted.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use ethercat::main_device::{Event, FindingEnd};
 use ethercat::time::Instant;
+use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
 use motion::supervision::StopReason;
 use record::CycleRecord;
-use types::LockState;
+use types::{LockState, Value};
 
+use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 
 /// Records between two looks: eight seconds at 1 kHz.
@@ -99,6 +104,26 @@ pub enum Happening {
         interlock: usize,
         /// True if it allows.
         allows: bool,
+    },
+    /// A signal is forced: held at a value.
+    SignalForced {
+        /// Its name.
+        signal: Arc<str>,
+        /// The value, in its unit.
+        value: Value,
+        /// Time it lasts unless it is released.
+        time: Duration,
+        /// The client that asked for it.
+        by: Client,
+    },
+    /// A signal is forced no more.
+    SignalReleased {
+        /// Its name.
+        signal: Arc<str>,
+        /// Reason for the end.
+        reason: ReleaseReason,
+        /// Cycles it was forced for.
+        after: u64,
     },
     /// The host stood still: cycles that did not take place.
     Stalled {

@@ -96,16 +96,17 @@ impl Samples {
         self.found
     }
 
-    /// Values of the cycle that was gone to: number of forced signals; signals; of each axis position, velocity and torque,
+    /// Values of the cycle that was gone to: number of forced signals; of each signal its value, and 1 if it is forced; of each axis position, velocity and torque,
     /// then its targets of them. `None` is what did not come in with this cycle; all are, if its row was dropped.
     pub fn values(&self) -> impl Iterator<Item = Option<Value>> + '_ {
         let (of_signals, of_axes) = self.row[1..].split_at(2 * self.signals.len());
         let of_signals = of_signals.chunks_exact(2);
         let forced = of_signals.clone().filter(|words| words[1] & FORCED != 0).count();
-        let signals = self.signals.iter().zip(of_signals).map(|(signal, words)| {
+        let signals = self.signals.iter().zip(of_signals).flat_map(|(signal, words)| {
             // An output is what left, whatever became of it.
             let known = words[1] != 0 || signal.flow != Flow::Input;
-            known.then(|| signal.value(words[0]))
+            let forced = u64::from(words[1] & FORCED != 0);
+            [known.then(|| signal.value(words[0])), Some(Value::Unsigned(forced))]
         });
         let axes = of_axes.chunks_exact(AXIS_WORDS).flat_map(|words| {
             let real = |&word: &u64| Value::Real(f64::from_bits(word));

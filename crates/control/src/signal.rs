@@ -4,23 +4,28 @@ mod array;
 mod described;
 mod error;
 mod external;
+mod force;
 mod handle;
 mod io;
 mod near;
 mod sample;
 
+use std::sync::Arc;
+
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
-use ipc::force::Force;
 use motion::supervision::BLIND_CYCLES;
 use types::Value;
 use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};
 
 use crate::axis::Moment;
 use crate::controller::Freshness;
+use crate::observer::Happening;
+use force::Forced;
 
 pub use error::{PlaceError, SignalError, SignalsError};
+pub use force::ReleaseReason;
 pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
 pub use near::Near;
@@ -30,6 +35,8 @@ pub(crate) use sample::{FORCED, FRESH};
 #[derive(Debug, Default)]
 pub struct Signals {
     signals: Vec<Signal>,
+    /// Their names, for events: shared without an allocation.
+    names: Vec<Arc<str>>,
     states: Vec<State>,
     /// As they were in the last cycle before the stop.
     before_stop: Vec<SignalState>,
@@ -81,15 +88,11 @@ struct State {
     closed: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Forced {
-    raw: u64,
-    until: Instant,
-}
-
 /// Circumstances of one cycle that decide over outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Governing {
+    /// Number of the cycle.
+    pub(crate) cycle: u64,
     /// Validity of the command from outside.
     pub(crate) freshness: Freshness,
     /// The cycle comes to its end.
@@ -137,7 +140,8 @@ impl Signals {
         }
         let commanded = (0..signals.len()).filter(|&place| signals[place].is_commanded()).collect();
         let numbered = (0..signals.len()).filter(|&place| signals[place].flow == Flow::Cycle).collect();
-        let mut bound = Self { signals, states, commanded, numbered, ..Self::default() };
+        let mut bound =
+            Self { names: names(&signals), signals, states, commanded, numbered, ..Self::default() };
         bound.before_stop = bound.states().collect();
         Ok(bound)
     }
@@ -162,37 +166,15 @@ impl Signals {
         }
     }
 
-    /// Forces a signal, or releases it. The value was checked when it was asked for; another one is the nearest that
-    /// can be.
-    pub(crate) fn force(&mut self, force: Force, now: Instant) {
-        match force {
-            Force::ReleaseAll => self.states.iter_mut().for_each(|state| state.forced = None),
-            Force::Release(place) => {
-                if let Some(state) = self.states.get_mut(place) {
-                    state.forced = None;
-                }
-            }
-            Force::Hold { signal: place, value, time } => {
-                let (Some(signal), Some(state)) = (self.signals.get(place), self.states.get_mut(place))
-                else {
-                    return;
-                };
-                // What an axis is sent is supervision's alone.
-                if let (Some((raw, _)), Flow::Input | Flow::Output(_)) = (signal.raw(value), &signal.flow) {
-                    state.forced = Some(Forced { raw, until: now + time });
-                }
-            }
-        }
-    }
-
     /// Decides which outputs take writes in this cycle, and what the others are; ends forces whose time is over.
-    pub(crate) fn govern(&mut self, governing: Governing) {
-        let Governing { freshness, stopping, now } = governing;
+    pub(crate) fn govern(&mut self, governing: &Governing, tell: &mut impl FnMut(Happening)) {
+        let &Governing { cycle, freshness, stopping, .. } = governing;
         self.freshness = freshness;
         let is_stale = freshness == Freshness::Stale;
-        for (signal, state) in self.signals.iter().zip(&mut self.states) {
-            // The end decides over forces, of inputs too.
-            state.forced = state.forced.filter(|forced| now < forced.until && !stopping);
+        for ((signal, state), name) in self.signals.iter().zip(&mut self.states).zip(&self.names) {
+            if let Some(reason) = state.forced.and_then(|forced| forced.is_over(governing)) {
+                force::end(&mut state.forced, name, reason, cycle, tell);
+            }
             let Flow::Output(behaviour) = signal.flow else { continue };
             let OutputBehaviour { writer, on_stale, on_stop, on_return, .. } = behaviour;
             let lost = state.seen && state.missed > BLIND_CYCLES;
@@ -201,7 +183,7 @@ impl Signals {
                 Some(on_stop)
             } else if let Some(on_return) = on_return.filter(|_| lost) {
                 // It returns as the file says, not as somebody forced it before.
-                state.forced = None;
+                force::end(&mut state.forced, name, ReleaseReason::Return, cycle, tell);
                 Some(on_return)
             } else {
                 on_stale.filter(|_| stale).map(|on_stale| when_stale(on_stale, state.raw))
@@ -380,6 +362,10 @@ impl Signals {
             }
         }
     }
+}
+
+fn names(signals: &[Signal]) -> Vec<Arc<str>> {
+    signals.iter().map(|signal| Arc::from(signal.name.as_str())).collect()
 }
 
 /// Bits of an output that were `before`, once what it lives on is stale.

@@ -26,13 +26,22 @@ pub enum Force {
     ReleaseAll,
 }
 
+/// Client that a request comes from, as the kernel knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Number of the user.
+    pub user: u32,
+    /// Number of the process.
+    pub process: u32,
+}
+
 /// The cycle's end.
 #[derive(Debug)]
-pub struct Reader(Consumer<Force>);
+pub struct Reader(Consumer<(Force, Client)>);
 
 impl Reader {
-    /// Takes the next one, if there is one. Never waits, makes no system call and allocates nothing.
-    pub fn poll(&mut self) -> Option<Force> {
+    /// Takes the next one, if there is one, and the client that asks for it. Never waits, makes no system call and allocates nothing.
+    pub fn poll(&mut self) -> Option<(Force, Client)> {
         self.0.pop().ok()
     }
 }
@@ -40,7 +49,7 @@ impl Reader {
 /// The server's end.
 #[derive(Debug)]
 pub(crate) struct Forces {
-    ring: Producer<Force>,
+    ring: Producer<(Force, Client)>,
     /// In the order of the description; none where the robot file refuses forces.
     signals: Option<Vec<Signal>>,
 }
@@ -64,7 +73,7 @@ pub(crate) fn pair(signals: Option<Vec<Signal>>) -> (Forces, Reader) {
 
 impl Forces {
     /// Passes it on to the cycle.
-    pub(crate) fn ask(&mut self, force: Force) -> Result<(), Refused> {
+    pub(crate) fn ask(&mut self, force: Force, by: Client) -> Result<(), Refused> {
         let Some(signals) = &self.signals else {
             let text = "this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
             return Err(Refused::NotPermitted(text.to_owned()));
@@ -81,7 +90,7 @@ impl Forces {
             Force::ReleaseAll => {}
         }
         let full = |_| Refused::NotReady("the cycle has not heard of the forces before".to_owned());
-        self.ring.push(force).map_err(full)
+        self.ring.push((force, by)).map_err(full)
     }
 }
 
@@ -124,6 +133,8 @@ mod tests {
 
     use super::*;
 
+    const BY: Client = Client { user: 1000, process: 7 };
+
     fn signals() -> Vec<Signal> {
         let signal = |name: &str, value_type, flow| Signal {
             name: name.to_owned(),
@@ -154,19 +165,19 @@ mod tests {
         let asked =
             [hold(0, Value::Bool(true)), hold(1, Value::Real(9.6)), Force::Release(1), Force::ReleaseAll];
         for force in asked {
-            assert_eq!(forces.ask(force), Ok(()));
+            assert_eq!(forces.ask(force, BY), Ok(()));
         }
         for force in asked {
-            assert_eq!(cycle.poll(), Some(force));
+            assert_eq!(cycle.poll(), Some((force, BY)));
         }
         assert_eq!(cycle.poll(), None);
         // A cycle that does not listen is not drowned.
         let mut room = 0;
-        while forces.ask(Force::ReleaseAll).is_ok() {
+        while forces.ask(Force::ReleaseAll, BY).is_ok() {
             room += 1;
         }
         assert_eq!(room, WAITING);
-        assert!(matches!(forces.ask(Force::Release(0)), Err(Refused::NotReady(_))));
+        assert!(matches!(forces.ask(Force::Release(0), BY), Err(Refused::NotReady(_))));
     }
 
     #[test]
@@ -190,14 +201,14 @@ mod tests {
             (0, Value::Bool(true), Duration::ZERO, "0ns for the signal \"door\", expected up to 24 h"),
             (0, Value::Bool(true), Duration::MAX, "expected up to 24 h"),
         ] {
-            match forces.ask(Force::Hold { signal, value, time }) {
+            match forces.ask(Force::Hold { signal, value, time }, BY) {
                 Err(Refused::Impossible(found)) => assert!(found.contains(why), "{found}"),
                 other => panic!("{signal} {value}: {other:?}"),
             }
         }
-        assert!(matches!(forces.ask(Force::Release(4)), Err(Refused::Impossible(_))));
+        assert!(matches!(forces.ask(Force::Release(4), BY), Err(Refused::Impossible(_))));
         let (mut closed, _cycle) = pair(None);
-        assert!(matches!(closed.ask(Force::ReleaseAll), Err(Refused::NotPermitted(_))));
+        assert!(matches!(closed.ask(Force::ReleaseAll, BY), Err(Refused::NotPermitted(_))));
         assert_eq!(cycle.poll(), None);
     }
 }

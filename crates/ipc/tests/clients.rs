@@ -108,7 +108,8 @@ fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
         Force::ReleaseAll,
     ];
     for force in expected {
-        assert_eq!(ends.forces.poll(), Some(force));
+        let (taken, by) = ends.forces.poll().unwrap();
+        assert_eq!((taken, by.process), (force, std::process::id()));
     }
     let error = ipc.force(2, Value::Real(40_000.0), time).unwrap_err().to_string();
     assert_eq!(error, "40000 for the signal \"valve\", expected -32768 to 32767");

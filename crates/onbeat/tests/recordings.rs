@@ -95,6 +95,14 @@ impl<C: Controller> Controller for Logging<C> {
             };
             seen.insert(format!("signal:{name}"), value);
         }
+        let (mut bits, mut numbers) = (self.bits.0.iter(), self.numbers.0.iter());
+        for &name in self.inputs {
+            let forced = match bits.next() {
+                Some(&it) => Some(io.is_forced(it)),
+                None => numbers.next().map(|&it| io.is_forced(it)),
+            };
+            seen.insert(format!("forced:{name}"), forced.map(number));
+        }
         let bits = self.bits.1.iter().map(|&it| number(io.sent(it)));
         let outputs: Vec<f64> = bits.chain(self.numbers.1.iter().map(|&it| io.sent(it))).collect();
         seen.extend(
@@ -180,7 +188,8 @@ fn a_recording_has_the_signals_and_axes_that_the_controller_had_in_that_cycle() 
     let recording = read(&path);
     assert_eq!(recording.len(), 600);
     let signals = INPUTS.into_iter().chain(["lamp green", "lamp red", "valve"]);
-    let mut expected: Vec<String> = signals.map(|name| format!("signal:{name}")).collect();
+    let mut expected: Vec<String> =
+        signals.flat_map(|name| [format!("signal:{name}"), format!("forced:{name}")]).collect();
     expected
         .extend(of_axis("spindle").chain([FORCED.to_owned()]).chain(cycles::COLUMNS.map(str::to_owned)));
     let mut columns = recording.header.columns.clone();
@@ -255,9 +264,12 @@ fn a_machine_without_axes_is_recorded_and_what_is_forced_is_told() {
     fs::remove_dir_all(&ipc).unwrap();
     let recording = read(&path);
     let (there, not) = compare(&recording, &log);
-    assert!(there + not == 600 * 6 && there > 600 * 3, "{there} {not}");
+    assert!(there + not == 600 * (6 + 3) && there > 600 * 3, "{there} {not}");
     let forced: Vec<f64> = recording.process_data(FORCED).unwrap().collect();
     let start = recording.process_data("signal:part at start").unwrap();
+    let of_start: Vec<f64> = recording.process_data("forced:part at start").unwrap().collect();
+    assert_eq!(of_start, forced, "it is the one that is forced");
+    assert!(recording.process_data("forced:stop").unwrap().all(|it| it == 0.0));
     let held = forced.iter().zip(start).filter(|(forced, _)| **forced == 1.0);
     let held: Vec<f64> = held.map(|(_, value)| value).collect();
     assert!(held.len() > 10 && held.len() < 600 && held.iter().all(|&value| value == 1.0), "{held:?}");

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `/cycle` | `onbeat/msg/Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to start, 0 of the first); `signals_forced`, -1 where process data was dropped | each row |
 //! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none | each row whose process data is there |
-//! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`; the channel's metadata has its unit | each row with a value of it |
+//! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit | each row with a value of it |
 //!
 //! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on CLOCK_REALTIME, where the
 //! facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are metadata, `onbeat` at the beginning, `onbeat_end` at the
@@ -19,7 +19,7 @@ use mcap::write::NoSeek;
 use mcap::{McapError, WriteOptions, Writer};
 use types::Value;
 
-use crate::process_data::{Column, FORCED, OF_AXIS};
+use crate::process_data::{Column, FORCED, OF_AXIS, of_force};
 use crate::recording::{Facts, Header};
 
 /// Fact of a recording: CLOCK_REALTIME less CLOCK_MONOTONIC at its beginning, ns.
@@ -36,7 +36,8 @@ pub struct McapWriter<W: Write> {
     /// Place of [`FORCED`] in the process data.
     forced: Option<usize>,
     axes: Vec<(u16, usize)>,
-    signals: Vec<(u16, usize)>,
+    /// Channels of signals, with the places of their values and, where there is one, of their forces.
+    signals: Vec<(u16, usize, Option<usize>)>,
     offset: i64,
     last_start: Option<i64>,
     /// Start of the row behind which a chunk was finished last.
@@ -72,7 +73,8 @@ impl<W: Write> McapWriter<W> {
         let cycle = channel(&mut file, cycle, "/cycle", &[])?;
         let of_axis: String = OF_AXIS.map(|(name, unit)| format!("float64 {name}  # {unit}\n")).concat();
         let axis = schema(&mut file, "Axis", &of_axis)?;
-        let signal = schema(&mut file, "Signal", "float64 value\n")?;
+        let signal =
+            schema(&mut file, "Signal", "float64 value\nbool forced  # held from outside at this value\n")?;
         let (mut axes, mut signals) = (Vec::new(), Vec::new());
         for (place, column) in process_data.iter().enumerate() {
             match Column::of(column) {
@@ -82,7 +84,10 @@ impl<W: Write> McapWriter<W> {
                 Some(Column::Signal(name)) => {
                     let unit = unit(&header.facts, name).map(|unit| ("unit", unit));
                     let topic = format!("/signals/{name}");
-                    signals.push((channel(&mut file, signal, &topic, unit.as_slice())?, place));
+                    let channel = channel(&mut file, signal, &topic, unit.as_slice())?;
+                    let force = of_force(name);
+                    let force = process_data.iter().position(|column| *column == force);
+                    signals.push((channel, place, force));
                 }
                 _ => {}
             }
@@ -148,10 +153,12 @@ impl<W: Write> McapWriter<W> {
             self.send(channel, at)?;
         }
         for at_signal in 0..self.signals.len() {
-            let (channel, place) = self.signals[at_signal];
-            if let Some(value) = value(&self.process_data, place) {
+            let (channel, place, force) = self.signals[at_signal];
+            if let Some(it) = value(&self.process_data, place) {
+                let force = force.and_then(|place| value(&self.process_data, place));
                 self.begin_message();
-                self.message.extend(value.number().to_le_bytes());
+                self.message.extend(it.number().to_le_bytes());
+                self.message.push(force.is_some_and(|force| force.number() != 0.0).into());
                 self.send(channel, at)?;
             }
         }
@@ -200,7 +207,7 @@ impl<W: Write> McapWriter<W> {
 /// Nanoseconds of one.
 const A_SECOND: i64 = 1_000_000_000;
 
-/// Encapsulation header of plain CDR. All members are of eight bytes, and so are aligned behind it.
+/// Encapsulation header of plain CDR. All members are of eight bytes, but a last one of a single byte: they are aligned behind it.
 const CDR_LITTLE_ENDIAN: [u8; 4] = [0, 1, 0, 0];
 
 fn schema<W: Write>(file: &mut Writer<NoSeek<W>>, name: &str, text: &str) -> io::Result<u16> {
@@ -243,7 +250,8 @@ mod tests {
     use crate::{CycleRecord, cycles, process_data};
 
     fn header() -> Header {
-        let process_data = [FORCED.to_owned(), process_data::of_signal("pressure")];
+        let signals = [process_data::of_signal("pressure"), of_force("pressure")];
+        let process_data = [FORCED.to_owned()].into_iter().chain(signals);
         let columns = cycles::COLUMNS.map(str::to_owned).into_iter().chain(process_data);
         let facts = serde_json::json!({
             REALTIME_OFFSET: 5_000, "robot": "press", "signals": [{ "name": "pressure", "unit": "bar" }],
@@ -271,11 +279,14 @@ mod tests {
         let mut writer = McapWriter::begin(Vec::new(), &header()).unwrap();
         let real = |value| Some(Value::Real(value));
         let axis = [real(0.5), None, None, real(1.0), real(2.0), real(3.0)];
-        let all = [Some(Value::Unsigned(1)), real(2.5)].into_iter().chain(axis);
+        let forced = |is| Some(Value::Unsigned(is));
+        let all = [forced(1), real(2.5), forced(1)].into_iter().chain(axis);
         writer.row_with(&row(1_000), all).unwrap();
-        let without = [Some(Value::Unsigned(0)), None].into_iter().chain(axis);
+        let without = [forced(0), None, forced(0)].into_iter().chain(axis);
         writer.row_with(&row(1_100), without).unwrap();
-        writer.row_with(&row(1_200), vec![None; 8]).unwrap();
+        writer.row_with(&row(1_200), vec![None; 9]).unwrap();
+        let free = [forced(0), real(2.75), forced(0)].into_iter().chain(axis);
+        writer.row_with(&row(1_300), free).unwrap();
         let file = writer.finish(serde_json::json!({ "cycles": 3 }).as_object().unwrap()).unwrap();
 
         let messages: Vec<mcap::Message<'_>> =
@@ -289,6 +300,9 @@ mod tests {
             ("/cycle", 6_100),
             ("/axes/x", 6_100),
             ("/cycle", 6_200),
+            ("/cycle", 6_300),
+            ("/axes/x", 6_300),
+            ("/signals/pressure", 6_300),
         ];
         assert_eq!(told, expected);
         let cycle = words(&messages[3].data);
@@ -302,13 +316,15 @@ mod tests {
         assert_eq!([numbers[0], numbers[3], numbers[4], numbers[5]], [0.5, 1.0, 2.0, 3.0]);
         let pressure = &messages[2];
         assert_eq!(pressure.channel.metadata["unit"], "bar");
-        assert_eq!(f64::from_le_bytes(words(&pressure.data)[0]), 2.5);
+        let of_signal = |data: &[u8]| (f64::from_le_bytes(words(data)[0]), data[12..].to_vec());
+        assert_eq!(of_signal(&pressure.data), (2.5, vec![1]), "forced");
+        assert_eq!(of_signal(&messages[8].data), (2.75, vec![0]), "not forced");
         let schema = messages[1].channel.schema.as_ref().unwrap();
         assert_eq!((schema.name.as_str(), schema.encoding.as_str()), ("onbeat/msg/Axis", "ros2msg"));
         assert!(schema.data.starts_with(b"float64 position  # rad\n"));
 
         let summary = mcap::Summary::read(&file).unwrap().unwrap();
-        assert_eq!((summary.stats.unwrap().message_count, summary.metadata_indexes.len()), (6, 2));
+        assert_eq!((summary.stats.unwrap().message_count, summary.metadata_indexes.len()), (9, 2));
     }
 
     #[test]

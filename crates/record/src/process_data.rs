@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `signals:forced` | signals of the recording that somebody outside holds at a value |
 //! | `signal:NAME` | value of a signal, in its unit; 0 or 1 of a bit |
+//! | `forced:NAME` | 1 where this signal is one of those |
 //! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |
 //!
 //! Their values are those of the cycle in whose row they stand: inputs as its controller had them, outputs and targets as it
 //! left them. A field is empty where there is no value of this cycle: an input, or the feedback of an axis, that did not come in
-//! with it. In a row that was dropped all of them are empty, `signals:forced` too.
+//! with it. In a row that was dropped all of them are empty, `signals:forced` and `forced:NAME` too.
 
 use std::fmt::Write as _;
 
@@ -33,6 +34,12 @@ pub fn of_signal(name: &str) -> String {
     format!("{SIGNAL}{name}")
 }
 
+/// Column beside it: 1 where the signal is forced, else 0.
+#[must_use]
+pub fn of_force(name: &str) -> String {
+    format!("{FORCE}{name}")
+}
+
 /// Columns of an axis, in their order.
 pub fn of_axis(name: &str) -> impl Iterator<Item = String> + '_ {
     OF_AXIS.iter().map(move |(quantity, _)| format!("{AXIS}{name}.{quantity}"))
@@ -43,6 +50,8 @@ pub fn of_axis(name: &str) -> impl Iterator<Item = String> + '_ {
 pub enum Column<'a> {
     /// Value of the signal of this name.
     Signal(&'a str),
+    /// 1 where the signal of this name is forced.
+    Force(&'a str),
     /// Quantity of the axis of this name, and its unit.
     Axis(&'a str, &'a str, &'static str),
     /// [`FORCED`], or one that nothing is known of.
@@ -59,12 +68,13 @@ impl<'a> Column<'a> {
         let axis = name.strip_prefix(AXIS).and_then(|rest| rest.rsplit_once('.'));
         let unit =
             |quantity: &str| OF_AXIS.iter().find(|(known, _)| *known == quantity).map(|(_, unit)| *unit);
-        Some(match (name.strip_prefix(SIGNAL), axis) {
-            (Some(signal), _) => Self::Signal(signal),
-            (None, Some((axis, quantity))) => {
+        Some(match (name.strip_prefix(SIGNAL), name.strip_prefix(FORCE), axis) {
+            (Some(signal), ..) => Self::Signal(signal),
+            (_, Some(signal), _) => Self::Force(signal),
+            (.., Some((axis, quantity))) => {
                 unit(quantity).map_or(Self::Other, |unit| Self::Axis(axis, quantity, unit))
             }
-            (None, None) => Self::Other,
+            (None, None, None) => Self::Other,
         })
     }
 }
@@ -102,6 +112,7 @@ pub(crate) fn read(field: &str) -> Option<f64> {
 pub(crate) const FIELD: &str = "numbers, each whole, with a point, or empty";
 
 const SIGNAL: &str = "signal:";
+const FORCE: &str = "forced:";
 const AXIS: &str = "axis:";
 
 #[cfg(test)]
@@ -114,6 +125,7 @@ mod tests {
         let axis: Vec<String> = of_axis("left.hip").collect();
         assert_eq!(Column::of(&axis[2]), Some(Column::Axis("left.hip", "torque", "N m")));
         assert_eq!(Column::of(&of_signal("a: b")), Some(Column::Signal("a: b")));
+        assert_eq!(Column::of(&of_force("a: b")), Some(Column::Force("a: b")));
         assert_eq!(Column::of("axis:x.colour"), Some(Column::Other));
         assert_eq!(Column::of(FORCED), Some(Column::Other));
         assert_eq!(Column::of("release_ns"), None);

@@ -1,7 +1,7 @@
 //! Signals and axes of a recording as a table and as plots over time.
 
 use record::Recording;
-use record::process_data::{Column, FORCED};
+use record::process_data::{Column, FORCED, of_force};
 use serde_json::Value;
 
 use crate::plots::{self, Samples};
@@ -16,10 +16,25 @@ pub(crate) fn sections(recording: &Recording) -> Vec<Section> {
     let mut sections = vec![Section::Table(table(&quantities))];
     let forced = values(recording, FORCED).iter().filter(|&&count| count > 0.0).count();
     if forced > 0 {
-        sections.push(Section::Text(format!("Signals were forced from outside in {forced} cycles.")));
+        let which = forced_signals(recording);
+        sections
+            .push(Section::Text(format!("Signals were forced from outside in {forced} cycles{which}.")));
     }
     sections.extend(traces(recording, &quantities));
     sections
+}
+
+/// Signals that were forced, each with the cycles that it was; empty where the recording tells of none.
+fn forced_signals(recording: &Recording) -> String {
+    let named = recording.header.columns.iter().filter_map(|column| match Column::of(column) {
+        Some(Column::Force(name)) => {
+            let cycles = values(recording, &of_force(name)).iter().filter(|&&it| it > 0.0).count();
+            (cycles > 0).then(|| format!("\"{name}\" in {cycles}"))
+        }
+        _ => None,
+    });
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) }
 }
 
 /// Rows whose process data was dropped.
@@ -54,7 +69,7 @@ fn quantities(recording: &Recording) -> Vec<Quantity> {
                 let plot = format!("Axes: {plain} in {unit}, and its target, over time");
                 (format!("{axis} {}", quantity.replace('_', " ")), unit.to_owned(), plot)
             }
-            Column::Other => return None,
+            Column::Force(_) | Column::Other => return None,
         };
         Some(Quantity { name, unit, plot, values: values(recording, column) })
     };

@@ -34,10 +34,15 @@ fn cycle() -> String {
     recording("cycle", facts, &cycles::COLUMNS, &rows, machine)
 }
 
-/// A recording of so many cycles with these signals, described as they are, and one axis.
+/// A recording of so many cycles with these signals, described as they are, and one axis; the first signal is the one that is forced.
 fn with_signals(signals: Value, rows: &[Vec<Option<types::Value>>]) -> String {
-    let names =
-        signals.as_array().unwrap().iter().map(|it| process_data::of_signal(it["name"].as_str().unwrap()));
+    let count = signals.as_array().unwrap().len();
+    let names = signals
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .flat_map(|name| [process_data::of_signal(name), process_data::of_force(name)]);
     let of_axis = process_data::of_axis("arm");
     let columns = cycles::COLUMNS.map(str::to_owned).into_iter().chain([process_data::FORCED.to_owned()]);
     let columns = columns.chain(names).chain(of_axis).collect();
@@ -46,7 +51,13 @@ fn with_signals(signals: Value, rows: &[Vec<Option<types::Value>>]) -> String {
         RecordingWriter::begin(Vec::new(), &Header { what: "cycle".into(), columns, facts }).unwrap();
     for (cycle, values) in (0..).zip(rows) {
         let record = CycleRecord::begin(cycle, cycle * 1_000_000, cycle * 1_000_000 + 5_000);
-        writer.row_with(&cycles::row(&record), values.iter().copied()).unwrap();
+        let (forced, behind) = (values[0], &values[1..]);
+        let (of_signals, of_axis) = behind.split_at(count);
+        let with_force = of_signals.iter().enumerate().flat_map(|(place, &value)| {
+            [value, if place == 0 { forced } else { forced.map(|_| types::Value::Unsigned(0)) }]
+        });
+        let all = [forced].into_iter().chain(with_force).chain(of_axis.iter().copied());
+        writer.row_with(&cycles::row(&record), all).unwrap();
     }
     String::from_utf8(writer.finish(&serde_json::Map::new()).unwrap()).unwrap()
 }
@@ -109,7 +120,10 @@ fn signals_and_axes_have_a_table_and_plots_by_their_units() {
     assert_eq!(line("door, closed"), "0.2492 1 0 1");
     assert_eq!(line("pressure"), "bar 5.0055 9.99 0.01 101");
     assert_eq!(line("arm target position"), "rad 300 300 300 1");
-    assert!(text.contains("Signals were forced from outside in 10 cycles."), "{text}");
+    assert!(
+        text.contains("Signals were forced from outside in 10 cycles: \"door, closed\" in 10."),
+        "{text}"
+    );
     let warning = "1 cycles are without signals and axes: the recorder did not keep up";
     assert!(report.warnings.iter().any(|it| it == warning), "{:?}", report.warnings);
     assert!(report.conditions.iter().all(|it| it.name != "signals"), "{:?}", report.conditions);

@@ -105,7 +105,8 @@ fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wr
     assert_eq!(got.groups, ["lamps", "foot"]);
     assert_eq!(got.values[0], (vec!["lamp".to_owned()], vec![1.0]));
     assert_eq!(got.values[1].0[2..4], ["force.z", "torque.x"]);
-    assert_eq!(got.values[1].1, [1.0, -2.0, 300.0, 0.25, 0.5, -0.75]);
+    assert_eq!(got.values[1].1[..6], [1.0, -2.0, 300.0, 0.25, 0.5, -0.75]);
+    assert_eq!((got.values[1].0[6].as_str(), got.values[1].1[6]), ("force.x.fresh", 1.0));
     let mut wrenches =
         peer.reader::<Wrench>("rt/left_foot/wrench", "geometry_msgs::msg::dds_::WrenchStamped_");
     let got = until("a wrench", || wrenches.take_next_sample().ok().flatten()).into_value();

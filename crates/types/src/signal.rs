@@ -199,8 +199,9 @@ named! {
     }
 }
 
-/// A value of a signal.
+/// A value of a signal; in JSON true, false or a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
 pub enum Value {
     /// A bit.
     Bool(bool),

@@ -6,12 +6,7 @@ use serde_json::{Value, json};
 
 /// A value for programs: true or false, or a number; nothing for what is no finite number.
 pub(crate) fn value(value: types::Value) -> Value {
-    match value {
-        types::Value::Bool(value) => value.into(),
-        types::Value::Unsigned(value) => value.into(),
-        types::Value::Signed(value) => value.into(),
-        types::Value::Real(value) => value.into(),
-    }
+    json!(value)
 }
 
 /// A signal of a running cycle for programs.
@@ -37,9 +32,14 @@ pub(crate) fn text(described: &SignalDescription, signal: &Signal) -> String {
         other => other.to_string(),
     };
     let unit = if described.unit.is_empty() { String::new() } else { format!(" {}", described.unit) };
-    let old = if signal.fresh { "" } else { " (old)" };
-    let forced = if signal.forced { " (forced)" } else { "" };
-    format!("{number}{unit}{old}{forced}")
+    format!("{number}{unit}{}", marks(signal.fresh, signal.forced))
+}
+
+/// Marks behind a value that is an old or a forced one.
+pub(crate) fn marks(is_fresh: bool, is_forced: bool) -> String {
+    let old = if is_fresh { "" } else { " (old)" };
+    let forced = if is_forced { " (forced)" } else { "" };
+    format!("{old}{forced}")
 }
 
 /// As many digits as a sensor has.

@@ -228,6 +228,7 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
 }
 
 // feature(signals): `onbeat io set`, `force`, `release`
+// feature(signals): forces and their ends are events, with who asked for them, when, and why they end
 #[test]
 fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     let _shared = shared();
@@ -297,9 +298,38 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
         assert!(ran.code != Some(0) && ran.stderr.contains(sentence), "{arguments:?}: {}", ran.stderr);
     }
     station.said(&["force", "ready", "false", "--for", "1h"]);
-    let end = interrupt(station.cycle).json();
+    let mut events = onbeat();
+    events.arg("events").arg("--json").arg("--cycle").arg(&station.socket);
+    let events = finished(events).stdout;
+    let events: Vec<Value> =
+        events.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
+    let of = |name: &str, signal: &str| {
+        let all = events.iter().filter(|it| it["event"] == name && it["signal"] == signal);
+        all.cloned().collect::<Vec<_>>()
+    };
+    let forced = of("signal_forced", "pressure");
+    let values: Vec<&Value> = forced.iter().map(|it| &it["value"]).collect();
+    assert_eq!(values, [20.5, 21.5, 22.5, 20.5]);
+    assert_eq!(
+        (&forced[0]["for_ns"], &forced[0]["severity"]),
+        (&3_600_000_000_000_u64.into(), &"warning".into())
+    );
+    assert!(forced.iter().all(|it| it["process"].as_u64() > Some(0) && it["cycle"].as_u64() > Some(0)));
+    let released = of("signal_released", "pressure");
+    assert_eq!((released.len(), &released[0]["reason"]), (1, &"released".into()), "{released:?}");
+    assert!(released[0]["process"].is_u64() && released[0]["after"].as_u64() > Some(0), "{released:?}");
+    assert_eq!(of("signal_released", "ready")[0]["reason"], "its time is over");
+    let ran = interrupt(station.cycle);
+    let end = ran.json();
     let ready = signals_of(&end)("ready");
     assert_eq!((&ready["value"], &ready["forced"]), (&false.into(), &true.into()), "{ready}");
+    for sentence in [
+        "signal \"lamp red\" is forced to false for 3600.0 s, by process ",
+        "signals \"ready seen\", \"pressure\" are not forced any more: released by process ",
+        "signal \"ready\" is not forced any more after ",
+    ] {
+        assert!(ran.stderr.contains(sentence), "{sentence}: {}", ran.stderr);
+    }
     assert_eq!(end["signal_counters"]["clamped"], 0);
 }
 

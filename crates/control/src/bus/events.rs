@@ -5,12 +5,14 @@ use ethercat::main_device::{Event as BusEvent, FindingEnd};
 use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, Event, Happening as Reported, RingEnd, Severity};
+use ipc::force::Client;
 use types::state::StopReason;
 use types::time::span;
 use types::{InterlockKind, LockState};
 
-use super::names::PartNames;
+use super::names::{MOST_NAMED, PartNames};
 use crate::observer::{CycleEvent, Happening};
+use crate::signal::ReleaseReason;
 
 /// An event for other programs; `None` for one that is nobody else's concern.
 #[must_use]
@@ -26,7 +28,7 @@ pub fn sentence(what: &Happening, others: &[Happening], names: &PartNames) -> Op
     told(what, others, names).map(|(_, severity, sentence)| (severity, sentence))
 }
 
-/// True if two events differ in nothing but their axis or SubDevice, and have one sentence.
+/// True if two events differ in nothing but their axis, SubDevice or signal, and have one sentence.
 #[must_use]
 pub fn is_alike(one: &Happening, other: &Happening) -> bool {
     match (one, other) {
@@ -40,6 +42,9 @@ pub fn is_alike(one: &Happening, other: &Happening) -> bool {
             Happening::AxisStopped { reason, with, .. },
             Happening::AxisStopped { reason: other, with: other_with, .. },
         ) => (reason, with) == (other, other_with),
+        (Happening::SignalReleased { reason, .. }, Happening::SignalReleased { reason: other, .. }) => {
+            reason == other
+        }
         _ => false,
     }
 }
@@ -145,6 +150,35 @@ fn told(what: &Happening, others: &[Happening], names: &PartNames) -> Option<Tol
                 |it| format!("\"{}\" at {}", it.name, names.sub_device(it.sub_device)),
             );
             (Reported::Interlock { interlock, allows }, severity, format!("interlock {who} {does}"))
+        }
+        Happening::SignalForced { ref signal, value, time, by } => {
+            let Client { user, process } = by;
+            let for_ns = types::time::nanoseconds(time);
+            let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
+            let sentence =
+                format!("signal \"{signal}\" is forced to {value} for {}, by {}", span(time), client(by));
+            (what, Warning, sentence)
+        }
+        Happening::SignalReleased { ref signal, reason, after } => {
+            let by = match reason {
+                ReleaseReason::Request(by) => Some(by),
+                _ => None,
+            };
+            let (signals, are) = signals_are(signal, others);
+            let lasted =
+                if others.is_empty() { format!(" after {}", names.cycles(after)) } else { String::new() };
+            let why = by.map_or_else(
+                || reason.words().to_owned(),
+                |by| format!("{} by {}", reason.words(), client(by)),
+            );
+            let what = Reported::SignalReleased {
+                signal: signal.to_string(),
+                reason: reason.words().to_owned(),
+                after,
+                user: by.map(|by| by.user),
+                process: by.map(|by| by.process),
+            };
+            (what, Good, format!("{signals} {are} not forced any more{lasted}: {why}"))
         }
         Happening::Stalled { cycles } => (
             Reported::Stalled { cycles },
@@ -268,6 +302,30 @@ fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames
     })
 }
 
+/// Signals of which one is released, and those of events that are alike.
+fn signals_are(first: &str, others: &[Happening]) -> (String, &'static str) {
+    let names = others.iter().filter_map(|other| match other {
+        Happening::SignalReleased { signal, .. } => Some(&**signal),
+        _ => None,
+    });
+    let quoted = |name: &str| format!("\"{name}\"");
+    match others.len() {
+        0 => (format!("signal {}", quoted(first)), "is"),
+        more if more >= MOST_NAMED => {
+            (format!("{} signals, the first {},", more + 1, quoted(first)), "are")
+        }
+        _ => {
+            let all: Vec<String> = [first].into_iter().chain(names).map(quoted).collect();
+            (format!("signals {}", all.join(", ")), "are")
+        }
+    }
+}
+
+/// A client in words.
+fn client(Client { user, process }: Client) -> String {
+    format!("process {process} of user {user}")
+}
+
 /// The end of a cable of a ring for other programs.
 #[must_use]
 pub fn ring_end(end: FindingEnd) -> RingEnd {
@@ -301,12 +359,14 @@ pub fn error_code(code: u16) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use ethercat::main_device::BringUpPhase;
     use ethercat::sii::Identity;
     use ethercat::time::Instant;
     use motion::supervision::StopReason;
+    use types::Value;
 
     use super::*;
 
@@ -353,6 +413,41 @@ mod tests {
         let told = of(Happening::DriveFault { axis: 0, position: 0, code: 0x2310 });
         let start = "axis \"drive-1\" at SubDevice 0 \"drive-1\" is in fault: 0x2310: ";
         assert!(told.sentence.starts_with(start), "{}", told.sentence);
+    }
+
+    /// A force and its end have the signal, the value, the client and the reason.
+    #[test]
+    fn a_forced_signal_has_its_sentence_and_its_fields() {
+        let by = Client { user: 1000, process: 77 };
+        let (time, signal) = (Duration::from_secs(600), Arc::from("lamp green"));
+        let told = of(Happening::SignalForced { signal, value: Value::Bool(true), time, by });
+        let expected = "signal \"lamp green\" is forced to true for 600.0 s, by process 77 of user 1000";
+        assert_eq!((told.severity, told.sentence.as_str()), (Warning, expected));
+        let what = Reported::SignalForced {
+            signal: "lamp green".into(),
+            value: Value::Bool(true),
+            for_ns: 600_000_000_000,
+            user: 1000,
+            process: 77,
+        };
+        assert_eq!(told.what, what);
+        let released = |name: &str, reason, after| Happening::SignalReleased {
+            signal: Arc::from(name),
+            reason,
+            after,
+        };
+        let told = of(released("lamp green", ReleaseReason::Request(by), 50));
+        let expected = "signal \"lamp green\" is not forced any more after 50 cycles, 100 ms: released by process 77 of \
+                        user 1000";
+        assert_eq!((told.severity, told.sentence.as_str()), (Good, expected));
+        let over = |name, after| released(name, ReleaseReason::TimeOver, after);
+        let one = over("a", 3);
+        assert!(!is_alike(&one, &released("b", ReleaseReason::Stop, 3)));
+        assert!(is_alike(&one, &over("b", 4)));
+        let told = |others: &[Happening]| sentence(&one, others, &names()).unwrap().1;
+        assert_eq!(told(&[over("b", 4)]), "signals \"a\", \"b\" are not forced any more: its time is over");
+        let many: Vec<Happening> = (0..3).map(|_| over("b", 4)).collect();
+        assert_eq!(told(&many), "4 signals, the first \"a\", are not forced any more: its time is over");
     }
 
     /// Somebody who is none of those missing is told with the SubDevice whose place that is.

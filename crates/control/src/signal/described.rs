@@ -1,13 +1,12 @@
 //! Signals of a cycle in another process, by their descriptions.
 
 use ethercat::pdo::PdoField;
-use ethercat::time::Instant;
 use ipc::description::{OUTSIDE, SignalDescription};
 use ipc::state;
 use types::signal::{Direction, Flow, OutputBehaviour, Scaling, Signal, Writer};
 use types::{Value, ValueType};
 
-use super::{Forced, Signals, State};
+use super::{Forced, Signals, State, names};
 use crate::controller::Freshness;
 
 impl Signals {
@@ -25,7 +24,8 @@ impl Signals {
             missed: 0,
             closed: false,
         };
-        Self { states: vec![state; signals.len()], signals, ..Self::default() }
+        let names = names(&signals);
+        Self { states: vec![state; signals.len()], signals, names, ..Self::default() }
     }
 
     /// Takes over the values of one cycle. The value beneath a force is the last that was seen.
@@ -34,7 +34,7 @@ impl Signals {
         for ((signal, state), shown) in self.signals.iter().zip(&mut self.states).zip(shown) {
             let raw = bits(signal, *shown);
             state.fresh = shown.fresh;
-            state.forced = shown.forced.then_some(Forced { raw, until: Instant::EPOCH });
+            state.forced = shown.forced.then(|| Forced::elsewhere(raw));
             if !shown.forced {
                 (state.raw, state.seen) = (raw, true);
             }

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use ipc::force::{Client, Force};
 use types::ValueType;
 
 use super::*;
@@ -29,7 +30,8 @@ fn output(behaviour: OutputBehaviour) -> Signals {
         closed: false,
     };
     let commanded = if signal.is_commanded() { vec![0] } else { vec![] };
-    Signals { signals: vec![signal], states: vec![state], commanded, ..Signals::default() }
+    let names = vec![Arc::from("valve")];
+    Signals { signals: vec![signal], names, states: vec![state], commanded, ..Signals::default() }
 }
 
 fn value(signals: &Signals) -> u64 {
@@ -38,12 +40,12 @@ fn value(signals: &Signals) -> u64 {
 
 fn governing(stale: bool, stopping: bool) -> Governing {
     let freshness = if stale { Freshness::Stale } else { Freshness::Fresh };
-    Governing { freshness, stopping, now: Instant::EPOCH }
+    Governing { cycle: 0, freshness, stopping, now: Instant::EPOCH }
 }
 
 /// A cycle of a controller that lives on the command, and sets its output.
 fn set(signals: &mut Signals, governing: Governing, value: u64) {
-    signals.govern(governing);
+    signals.govern(&governing, &mut |_| ());
     signals.set(0, Value::Unsigned(value));
     if governing.freshness == Freshness::Stale {
         signals.abandon();
@@ -52,6 +54,13 @@ fn set(signals: &mut Signals, governing: Governing, value: u64) {
 
 fn at(ms: u64) -> Instant {
     Instant::EPOCH + Duration::from_millis(ms)
+}
+
+const BY: Client = Client { user: 1000, process: 7 };
+
+fn force(signals: &mut Signals, force: Force, now: Instant) {
+    let governing = Governing { now, ..governing(false, false) };
+    signals.force(force, BY, &governing, &mut |_| ());
 }
 
 fn hold(value: u64) -> Force {
@@ -79,26 +88,26 @@ fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_contro
     let on_stale = Some(OnStale::Bits(12));
     let behaviour = OutputBehaviour { writer: Writer::Outside, on_stale, ..OutputBehaviour::default() };
     let mut signals = output(behaviour);
-    signals.govern(governing(false, false));
+    signals.govern(&governing(false, false), &mut |_| ());
     signals.command(&[None, Some(Value::Unsigned(1))]);
     assert_eq!(value(&signals), 100, "nothing is asked of it");
     signals.command(&[Some(Value::Unsigned(120))]);
     assert_eq!(value(&signals), 120);
     signals.set(0, Value::Unsigned(90));
     assert_eq!((value(&signals), signals.counters.refused), (120, 1), "no controller sets it");
-    signals.govern(governing(true, false));
+    signals.govern(&governing(true, false), &mut |_| ());
     signals.command(&[Some(Value::Unsigned(130))]);
     assert_eq!(value(&signals), 12, "its time is over before it is read");
-    signals.govern(governing(false, false));
+    signals.govern(&governing(false, false), &mut |_| ());
     assert_eq!(value(&signals), 12, "until it is commanded again");
     signals.command(&[Some(Value::Unsigned(140))]);
     assert_eq!(value(&signals), 140);
-    signals.govern(governing(false, true));
+    signals.govern(&governing(false, true), &mut |_| ());
     signals.command(&[Some(Value::Unsigned(150))]);
     assert_eq!(value(&signals), 0);
     // That of a controller with a mind of its own goes on.
     let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
-    signals.govern(governing(true, false));
+    signals.govern(&governing(true, false), &mut |_| ());
     signals.set(0, Value::Unsigned(120));
     signals.command(&[Some(Value::Unsigned(130))]);
     assert_eq!(value(&signals), 120, "nobody else sets it");
@@ -113,21 +122,21 @@ fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
         (value(signals), signals.value(0).unwrap().forced)
     };
     let mut signals = output(behaviour());
-    signals.force(hold(150), at(0));
+    force(&mut signals, hold(150), at(0));
     assert_eq!(run(&mut signals, 0, false, false), (150, true));
     assert_eq!(run(&mut signals, 9, true, false), (150, true), "over a stale command, too");
     assert_eq!(run(&mut signals, 10, true, false), (7, false));
     assert_eq!(run(&mut signals, 11, false, false), (120, false), "the controller has it again");
     for release in [Force::Release(0), Force::ReleaseAll] {
-        signals.force(hold(150), at(20));
-        signals.force(hold(160), at(20));
+        force(&mut signals, hold(150), at(20));
+        force(&mut signals, hold(160), at(20));
         assert_eq!(run(&mut signals, 21, false, false), (160, true));
-        signals.force(release, at(22));
+        force(&mut signals, release, at(22));
         assert_eq!(run(&mut signals, 22, false, false), (120, false));
     }
-    signals.force(hold(150), at(30));
+    force(&mut signals, hold(150), at(30));
     assert_eq!(run(&mut signals, 30, false, true), (0, false), "on_stop decides over it");
-    signals.force(hold(150), at(31));
+    force(&mut signals, hold(150), at(31));
     assert_eq!(run(&mut signals, 31, false, true), (0, false), "and over one that comes later");
 }
 
@@ -136,24 +145,84 @@ fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
 fn an_output_that_is_to_return_with_a_value_does_not_return_forced() {
     for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
         let mut signals = output(OutputBehaviour { on_return, ..OutputBehaviour::default() });
-        signals.force(hold(150), at(0));
+        force(&mut signals, hold(150), at(0));
         signals.states[0].missed = BLIND_CYCLES + 1;
-        signals.govern(governing(false, false));
+        signals.govern(&governing(false, false), &mut |_| ());
         signals.states[0].missed = 0;
-        signals.govern(governing(false, false));
+        signals.govern(&governing(false, false), &mut |_| ());
         assert_eq!((value(&signals), signals.value(0).unwrap().forced), returned);
     }
+}
+
+/// Events of forces in a cycle of this number, 1 ms each.
+fn events(
+    signals: &mut Signals,
+    cycle: u64,
+    asked: Option<(Force, Client)>,
+    stopping: bool,
+) -> Vec<Happening> {
+    let mut told = Vec::new();
+    let governing = Governing { cycle, now: at(cycle), ..governing(false, stopping) };
+    if let Some((force, by)) = asked {
+        signals.force(force, by, &governing, &mut |what| told.push(what));
+    }
+    signals.govern(&governing, &mut |what| told.push(what));
+    told
+}
+
+// feature(signals): forces and their ends are events, with who asked for them, when, and why they end
+#[test]
+fn a_force_is_told_once_and_its_end_with_its_reason() {
+    let mut signals = output(OutputBehaviour { on_return: Some(3), ..OutputBehaviour::default() });
+    let other = Client { process: 8, ..BY };
+    let forced = |told: Vec<Happening>| match &told[..] {
+        [Happening::SignalForced { signal, value, time, by }] => {
+            assert_eq!((&**signal, *time), ("valve", Duration::from_millis(10)));
+            (*value, *by)
+        }
+        _ => panic!("{told:?}"),
+    };
+    let released = |told: Vec<Happening>| match &told[..] {
+        [Happening::SignalReleased { signal, reason, after }] => {
+            assert_eq!(&**signal, "valve");
+            (*reason, *after)
+        }
+        _ => panic!("{told:?}"),
+    };
+    assert_eq!(forced(events(&mut signals, 1, Some((hold(150), BY)), false)), (Value::Unsigned(150), BY));
+    // The same again lasts longer, and is no news; another value is, and another client.
+    assert!(events(&mut signals, 5, Some((hold(150), BY)), false).is_empty());
+    assert!(events(&mut signals, 14, None, false).is_empty());
+    assert_eq!(forced(events(&mut signals, 14, Some((hold(160), BY)), false)).0, Value::Unsigned(160));
+    assert_eq!(forced(events(&mut signals, 15, Some((hold(160), other)), false)).1, other);
+    assert_eq!(released(events(&mut signals, 25, None, false)), (ReleaseReason::TimeOver, 24));
+    assert!(events(&mut signals, 26, Some((Force::ReleaseAll, BY)), false).is_empty(), "nothing is forced");
+    for release in [Force::Release(0), Force::ReleaseAll] {
+        events(&mut signals, 30, Some((hold(150), BY)), false);
+        let reason = ReleaseReason::Request(other);
+        assert_eq!(released(events(&mut signals, 32, Some((release, other)), false)), (reason, 2));
+    }
+    events(&mut signals, 40, Some((hold(150), BY)), false);
+    signals.states[0].missed = BLIND_CYCLES + 1;
+    assert_eq!(released(events(&mut signals, 41, None, false)), (ReleaseReason::Return, 1));
+    signals.states[0].missed = 0;
+    events(&mut signals, 50, Some((hold(150), BY)), false);
+    assert_eq!(released(events(&mut signals, 53, None, true)), (ReleaseReason::Stop, 3));
 }
 
 // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
 fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
     let mut signals = output(OutputBehaviour::default());
-    signals.force(Force::Hold { signal: 0, value: Value::Real(f64::NAN), time: Duration::MAX }, at(0));
-    signals.force(Force::Hold { signal: 1, value: Value::Unsigned(1), time: Duration::MAX }, at(0));
-    signals.force(Force::Release(usize::MAX), at(0));
+    force(
+        &mut signals,
+        Force::Hold { signal: 0, value: Value::Real(f64::NAN), time: Duration::MAX },
+        at(0),
+    );
+    force(&mut signals, Force::Hold { signal: 1, value: Value::Unsigned(1), time: Duration::MAX }, at(0));
+    force(&mut signals, Force::Release(usize::MAX), at(0));
     signals.signals[0].flow = Flow::Taken("axis \"x\"".to_owned());
-    signals.force(hold(150), at(0));
+    force(&mut signals, hold(150), at(0));
     assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
 }
 
@@ -162,8 +231,8 @@ fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
 fn what_bounds_an_axis_stays_whatever_is_asked_and_also_while_the_cycle_stops() {
     let mut signals = output(OutputBehaviour::default());
     signals.signals[0].flow = Flow::Fixed(100);
-    signals.force(hold(150), at(0));
-    signals.govern(governing(true, true));
+    force(&mut signals, hold(150), at(0));
+    signals.govern(&governing(true, true), &mut |_| ());
     assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
     assert!(matches!(signals.output::<u8>("valve"), Err(SignalError::Taken { .. })));
 }

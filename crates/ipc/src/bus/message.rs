@@ -1,6 +1,7 @@
 //! Messages of a connection to the bus, a line of JSON each.
 
 use serde::{Deserialize, Serialize};
+use types::Value;
 
 use super::Bytes;
 
@@ -451,6 +452,18 @@ pub enum Happening {
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more.
     Interlock { interlock: usize, allows: bool },
+    /// A signal is forced: held at this value, for this time at most; `user`, `process`: those that asked for it.
+    SignalForced { signal: String, value: Value, for_ns: u64, user: u32, process: u32 },
+    /// It is not any more, after so many cycles; `user`, `process`: those that released it, if somebody did.
+    SignalReleased {
+        signal: String,
+        reason: String,
+        after: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<u32>,
+    },
     /// The lock of the cycle to the reference clock has changed; the release is so much late, or early.
     ClockLock { state: String, phase_error_ns: i64 },
     /// The operating system takes or gives no frames: its error number.

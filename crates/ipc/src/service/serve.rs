@@ -20,7 +20,7 @@ use crate::bus;
 use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
 use crate::controller;
-use crate::force::{Force, Forces, Refused};
+use crate::force::{Client, Force, Forces, Refused};
 
 /// Resources the server hands out.
 #[derive(Debug)]
@@ -347,8 +347,9 @@ impl Serve {
     /// Forces or releases signals; true if the client stays.
     fn force(&mut self, place: usize, force: Force) -> bool {
         let visitor = &self.visitors[place];
+        let by = Client { user: visitor.user, process: visitor.process };
         let reply = if visitor.may_command() {
-            match self.handed.forces.ask(force) {
+            match self.handed.forces.ask(force, by) {
                 Ok(()) => Reply { status: Status::Done, numbers: [0; 3], text: String::new() },
                 Err(Refused::NotPermitted(text)) => Reply::refusal(Status::NotPermitted, text),
                 Err(Refused::Impossible(text)) => Reply::refusal(Status::Impossible, text),

@@ -1,4 +1,6 @@
-//! /diagnostics: bus, cycle, commands, axes, and the cycle's own diagnostics.
+//! /diagnostics: bus, cycle, commands, axes, signals, and the cycle's own diagnostics.
+
+mod signals;
 
 use ipc::description::Description;
 use ipc::state::{Axis, BringUpPhase, DriveState, Freshness, LockState, Spread, State, StopReason};
@@ -103,6 +105,7 @@ fn of_state(state: &State, description: &Description, last: Counted, now_ns: u64
     statuses.extend(
         axes.map(|(about, axis)| self::axis(&about.name, axis, description, state.control.enabled)),
     );
+    statuses.extend(signals::signals(state, description));
     statuses
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Signals {
 struct Group {
     name: String,
     signals: Vec<usize>,
+    /// Inputs that have an interface of their own for their freshness, and its name.
+    fresh: Vec<(usize, String)>,
 }
 
 impl Signals {
@@ -90,13 +92,27 @@ fn groups(robot: &Description) -> Vec<Group> {
     for (place, signal) in robot.signals.iter().enumerate().filter(|(_, signal)| signal.named) {
         match groups.iter_mut().find(|group| group.name == signal.sub_device) {
             Some(group) => group.signals.push(place),
-            None => groups.push(Group { name: signal.sub_device.clone(), signals: vec![place] }),
+            None => groups.push(Group {
+                name: signal.sub_device.clone(),
+                signals: vec![place],
+                fresh: Vec::new(),
+            }),
         }
+    }
+    for group in &mut groups {
+        let inputs = group.signals.iter().map(|&place| (place, &robot.signals[place]));
+        let inputs = inputs.filter(|(_, it)| it.direction == Direction::Input);
+        let named = inputs.map(|(place, it)| (place, format!("{}{FRESH}", it.name)));
+        // A signal of that name comes first.
+        group.fresh = named.filter(|(_, name)| robot.signals.iter().all(|it| it.name != *name)).collect();
     }
     groups
 }
 
-/// Values of the groups; NaN for an input that has not come yet.
+/// Behind the name of an input: the interface that is 1 where the input came in with the cycle, else 0.
+const FRESH: &str = ".fresh";
+
+/// Values of the groups, NaN for an input that has not come yet, then the freshness of their inputs.
 fn group_values(
     groups: &[Group],
     state: &State,
@@ -109,13 +125,15 @@ fn group_values(
         let known = described.direction == Direction::Output || seen.get(place) == Some(&true);
         known.then(|| number(state, description, place)).flatten()
     };
-    let group = |group: &Group| InterfaceValue {
-        interface_names: group
-            .signals
-            .iter()
-            .filter_map(|&place| Some(description.signals.get(place)?.name.clone()))
-            .collect(),
-        values: group.signals.iter().map(|&place| value(place).unwrap_or(f64::NAN)).collect(),
+    let name = |&place: &usize| Some(description.signals.get(place)?.name.clone());
+    let fresh = |place: usize| f64::from(state.signals.get(place).is_some_and(|signal| signal.fresh));
+    let group = |group: &Group| {
+        let names = group.signals.iter().filter_map(name);
+        let values = group.signals.iter().map(|&place| value(place).unwrap_or(f64::NAN));
+        InterfaceValue {
+            interface_names: names.chain(group.fresh.iter().map(|(_, name)| name.clone())).collect(),
+            values: values.chain(group.fresh.iter().map(|&(place, _)| fresh(place))).collect(),
+        }
     };
     DynamicInterfaceGroupValues {
         header: Header { stamp, frame_id: String::new() },
@@ -249,11 +267,29 @@ mod tests {
             (lamps.interface_names.as_slice(), lamps.values.as_slice()),
             (&["lamp".to_owned()][..], &[1.0][..])
         );
-        assert_eq!(sensors.interface_names, ["level", "count"]);
+        assert_eq!(sensors.interface_names, ["level", "count", "level.fresh", "count.fresh"]);
         // An input that has not come yet is no number; one that came before keeps its value.
         assert!(sensors.values[0].is_nan() && sensors.values[1] == -3.0, "{sensors:?}");
         let message = group_values(&groups, &state(false), &robot, &[false, true, true, true], stamp);
-        assert_eq!(message.interface_values[1].values, [2.5, -3.0]);
+        assert_eq!(message.interface_values[1].values, [2.5, -3.0, 0.0, 1.0]);
+    }
+
+    // feature(ros2): `~/gpio_states` says of each input whether it is fresh, as an interface `NAME.fresh`
+    #[test]
+    fn an_input_that_did_not_come_in_with_the_cycle_is_told_beside_its_last_value() {
+        let mut robot = robot();
+        let seen = [true; 4];
+        let sensors = |robot: &Description, fresh| {
+            let all = group_values(&groups(robot), &state(fresh), robot, &seen, Time::default());
+            all.interface_values[1].clone()
+        };
+        assert_eq!(sensors(&robot, true).values, [2.5, -3.0, 1.0, 1.0]);
+        assert_eq!(sensors(&robot, false).values, [2.5, -3.0, 0.0, 1.0]);
+        // A signal that has the name already keeps it.
+        robot.signals[2].name = "level.fresh".to_owned();
+        let names = ["level", "level.fresh", "level.fresh.fresh"];
+        assert_eq!(sensors(&robot, false).interface_names, names);
+        assert_eq!(sensors(&robot, false).values, [2.5, -3.0, 1.0]);
     }
 
     // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors

@@ -4,7 +4,7 @@ use control::clock::Clock;
 use control::cycle::Cycle;
 use control::link::Link;
 use control::sampling::Samples;
-use record::process_data::{FORCED, of_axis, of_signal};
+use record::process_data::{FORCED, of_axis, of_force, of_signal};
 use robot::RobotConfig;
 use serde_json::{Value, json};
 use types::Signal;
@@ -54,7 +54,7 @@ impl Chosen {
             return None;
         }
         let chosen: Vec<Signal> = places.iter().map(|&place| signals[place].clone()).collect();
-        let of_signals = chosen.iter().map(|signal| of_signal(&signal.name));
+        let of_signals = chosen.iter().flat_map(|signal| [of_signal(&signal.name), of_force(&signal.name)]);
         let of_axes = robot.axes.iter().flat_map(|axis| of_axis(&axis.name));
         let columns = std::iter::once(FORCED.to_owned()).chain(of_signals).chain(of_axes).collect();
         Some(Self { places, columns, signals: descriptions(robot, &chosen) })

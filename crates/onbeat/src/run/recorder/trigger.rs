@@ -165,7 +165,7 @@ fn unknown(name: &str, columns: &[String]) -> String {
         .filter_map(|column| match Column::of(column)? {
             Column::Signal(name) => Some(name.to_owned()),
             Column::Axis(axis, quantity, _) => Some(format!("{axis}.{quantity}")),
-            Column::Other => None,
+            Column::Force(_) | Column::Other => None,
         })
         .collect();
     let near = robot::nearest(name, names.iter().map(String::as_str));

@@ -1,0 +1,121 @@
+//! Forces of signals: begun, ended, and both told with their reason.
+
+use std::sync::Arc;
+
+use ethercat::time::Instant;
+use ipc::force::{Client, Force};
+use types::signal::Flow;
+
+use super::{Governing, Signals};
+use crate::observer::Happening;
+
+/// Reason for the end of a force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReleaseReason {
+    /// A client released the signal.
+    Request(Client),
+    /// Its time was over.
+    TimeOver,
+    /// The cycle stops.
+    Stop,
+    /// Its SubDevice was lost, and the output returns with the value of the robot file.
+    Return,
+}
+
+impl ReleaseReason {
+    /// The reason in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Request(_) => "released",
+            Self::TimeOver => "its time is over",
+            Self::Stop => "the cycle stops",
+            Self::Return => "its SubDevice was lost",
+        }
+    }
+}
+
+/// A value that takes the place of a signal's own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forced {
+    pub(super) raw: u64,
+    until: Instant,
+    /// Cycle in which it began.
+    since: u64,
+    by: Client,
+}
+
+impl Forced {
+    /// One that the cycle of another process holds.
+    pub(super) fn elsewhere(raw: u64) -> Self {
+        Self { raw, until: Instant::EPOCH, since: 0, by: Client { user: 0, process: 0 } }
+    }
+
+    /// Reason that it ends in this cycle, if it does.
+    pub(super) fn is_over(self, governing: &Governing) -> Option<ReleaseReason> {
+        match governing {
+            // The end decides over forces, of inputs too.
+            Governing { stopping: true, .. } => Some(ReleaseReason::Stop),
+            Governing { now, .. } => (*now >= self.until).then_some(ReleaseReason::TimeOver),
+        }
+    }
+}
+
+/// Ends a force, and tells of it; allocates nothing.
+pub(super) fn end(
+    forced: &mut Option<Forced>,
+    name: &Arc<str>,
+    reason: ReleaseReason,
+    cycle: u64,
+    tell: &mut impl FnMut(Happening),
+) {
+    if let Some(forced) = forced.take() {
+        let after = cycle.saturating_sub(forced.since);
+        tell(Happening::SignalReleased { signal: Arc::clone(name), reason, after });
+    }
+}
+
+impl Signals {
+    /// Forces a signal, or releases it. The value was checked when it was asked for; another one is the nearest that
+    /// can be. One that is forced to the same again lasts longer, which is told of no client twice.
+    pub(crate) fn force(
+        &mut self,
+        force: Force,
+        by: Client,
+        governing: &Governing,
+        tell: &mut impl FnMut(Happening),
+    ) {
+        let reason = ReleaseReason::Request(by);
+        match force {
+            Force::ReleaseAll => {
+                for (state, name) in self.states.iter_mut().zip(&self.names) {
+                    end(&mut state.forced, name, reason, governing.cycle, tell);
+                }
+            }
+            Force::Release(place) => {
+                if let (Some(state), Some(name)) = (self.states.get_mut(place), self.names.get(place)) {
+                    end(&mut state.forced, name, reason, governing.cycle, tell);
+                }
+            }
+            Force::Hold { signal: place, value, time } => {
+                let (Some(signal), Some(state), Some(name)) =
+                    (self.signals.get(place), self.states.get_mut(place), self.names.get(place))
+                else {
+                    return;
+                };
+                // What an axis is sent is supervision's alone.
+                let (Some((raw, _)), Flow::Input | Flow::Output(_)) = (signal.raw(value), &signal.flow)
+                else {
+                    return;
+                };
+                let before = state.forced;
+                let since = before.map_or(governing.cycle, |before| before.since);
+                state.forced = Some(Forced { raw, until: governing.now + time, since, by });
+                if before.is_none_or(|before| (before.raw, before.by) != (raw, by)) {
+                    let (signal, value) = (Arc::clone(name), signal.value(raw));
+                    tell(Happening::SignalForced { signal, value, time, by });
+                }
+            }
+        }
+    }
+}
