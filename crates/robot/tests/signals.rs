@@ -218,6 +218,42 @@ fn a_byte_string_is_split_into_its_elements() {
     );
 }
 
+// feature(signals): every other entry as `sub_device.entry`, one of more than 64 bits as its bytes
+#[test]
+fn an_entry_without_a_name_that_is_wider_than_a_number_is_there_as_its_bytes() {
+    let entries = [(0x6001, 0, 8, "Length"), (0x6000, 0, 96, "Text"), (0x6002, 0, 68, "")];
+    let bytes = PdoMapping {
+        outputs: vec![pdo(0x1600, &[(0x7000, 0, 80, "Answer")])],
+        inputs: vec![pdo(0x1A00, &entries)],
+    };
+    let found = |lines: &str| {
+        let robot = RobotConfig::parse(&format!("{STATION}\n{lines}\n"), "r.toml").unwrap();
+        robot.signals(|position| (position == 0).then_some(&bytes))
+    };
+    let all = found("").unwrap();
+    let of = |array: &str| -> Vec<(usize, ValueType)> {
+        let elements = all.iter().filter(|it| it.name.starts_with(&format!("{array}[")));
+        elements.map(|it| (it.bit_offset, it.value_type)).collect()
+    };
+    let byte = ValueType::Unsigned(8);
+    assert_eq!(of("coupler.Text"), (0..12).map(|at| (8 + 8 * at, byte)).collect::<Vec<_>>());
+    let wide = of("coupler.0x6002:00");
+    assert_eq!((wide.len(), wide[0], wide[8]), (9, (104, byte), (168, ValueType::Unsigned(4))));
+    assert_eq!(of("coupler.Answer").len(), 10);
+    let output = all.iter().find(|it| it.name == "coupler.Answer[9]").unwrap();
+    assert_eq!(output.flow, Flow::Output(OutputBehaviour::default()));
+    assert!(all.iter().any(|it| it.name == "coupler.Length"));
+    // With a name of its own it is there by that alone.
+    let keys = "sub_device = \"coupler\"\nentry = { index = 0x6000 }\nelements = 6";
+    let named = found(&signal(keys)).unwrap();
+    assert!(!named.iter().any(|it| it.name.starts_with("coupler.Text")), "{named:?}");
+    // Nobody else has the name of a byte.
+    let lamp =
+        "[[signal]]\nname = \"coupler.Text[3]\"\nsub_device = \"coupler\"\nentry = { index = 0x6001 }";
+    let error = found(lamp).unwrap_err().to_string();
+    assert!(error.contains("which is the name of 0x6000:00 \"Text\" (96 bits) of \"coupler\""), "{error}");
+}
+
 // feature(signals): types from the SII, where it says signed, float or double
 #[test]
 fn the_sii_says_what_is_signed_or_a_float() {
@@ -238,7 +274,7 @@ fn the_sii_says_what_is_signed_or_a_float() {
     assert_eq!(types, expected);
 }
 
-// feature(signals): every other entry as `sub_device.entry`
+// feature(signals): every other entry as `sub_device.entry`, one of more than 64 bits as its bytes
 #[test]
 fn entries_without_a_name_are_there_by_their_own() {
     let all = signals(&signal("sub_device = \"lamps\"\nchannel = 1")).unwrap();

@@ -1,5 +1,6 @@
 //! `onbeat io`: process data by name, on a running cycle.
 
+mod bytes;
 mod write;
 
 use std::thread;
@@ -13,6 +14,7 @@ use ipc::description::{Description, SignalDescription};
 use ipc::state::{Signal, SignalCounters, State};
 use serde_json::Value;
 
+use self::bytes::Form;
 use super::{Which, first_state};
 use crate::arguments::{a_period_at_least, time};
 use crate::bus::running;
@@ -50,6 +52,10 @@ pub(crate) struct Get {
     /// Names of signals; of one with elements, as of an array of samples, all of them
     #[arg(required = true, value_name = "SIGNAL")]
     names: Vec<String>,
+
+    /// Arrays of bytes as a text, or as hexadecimal digits, one a line
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
 
     #[command(flatten)]
     shown: Shown,
@@ -122,7 +128,13 @@ impl Io {
                 let text = if shown.json { cycle.array(&state)? } else { cycle.table(&state) };
                 output::print_until_stop(text, &stop)
             }
-            Self::Get(Get { names, shown }) => {
+            Self::Get(Get { names, form: Some(form), shown }) => {
+                let cycle = Cycle::attach(&shown.of, &names)?;
+                let Some(state) = cycle.first(&stop)? else { return Ok(()) };
+                let text = cycle.arrays(&names, form, &state, shown.json)?;
+                output::print_until_stop(text, &stop)
+            }
+            Self::Get(Get { names, form: None, shown }) => {
                 let cycle = Cycle::attach(&shown.of, &names)?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let line = |(described, signal)| signals::text(described, signal) + "\n";
@@ -175,6 +187,19 @@ impl Cycle {
     fn array(&self, state: &State) -> Result<String, Failure> {
         let objects: Vec<Value> = self.of(state).map(|(it, signal)| signals::object(it, signal)).collect();
         Ok(serde_json::to_string_pretty(&objects)? + "\n")
+    }
+
+    /// Arrays of bytes, a line each or an array of objects.
+    fn arrays(&self, names: &[String], form: Form, state: &State, json: bool) -> Result<String, Failure> {
+        let mut objects = Vec::new();
+        let mut text = String::new();
+        for name in names {
+            let places = bytes::places(self.attached.description(), name)?;
+            let all: Vec<Signal> = places.iter().filter_map(|&it| state.signals.get(it).copied()).collect();
+            text += &(form.words(&all) + "\n");
+            objects.push(form.object(name, &all));
+        }
+        Ok(if json { serde_json::to_string_pretty(&objects)? + "\n" } else { text })
     }
 
     fn table(&self, state: &State) -> String {

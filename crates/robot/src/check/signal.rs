@@ -4,13 +4,14 @@ mod behaviour;
 mod elements;
 mod entry;
 mod owner;
+mod unnamed;
 mod value;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::value::Spanned;
 use ethercat::pdo::{Direction, PdoMapping};
-use types::signal::{Flow, OutputBehaviour};
+use types::signal::Flow;
 use types::{Signal, ValueType};
 
 pub(crate) use self::elements::names;
@@ -87,7 +88,7 @@ pub(crate) fn signals<'a>(
         }
     }
     measured(robot, &signals)?;
-    unnamed(robot, &mapping, &owners, &taken, &mut signals)?;
+    unnamed::add(robot, &mapping, &owners, &taken, &mut signals)?;
     Ok(signals)
 }
 
@@ -139,72 +140,6 @@ fn signal(
     signal.range = value::range(entry, &signal)?;
     signal.flow = behaviour::flow(entry, &signal, found, limited)?;
     Ok(signal)
-}
-
-/// Every entry that has no name in the file: by its own name if that is the only one in its SubDevice, else by its object.
-fn unnamed<'a>(
-    robot: &RobotConfig,
-    mapping: &impl Fn(usize) -> Option<&'a PdoMapping>,
-    owners: &Owners,
-    taken: &HashMap<Place, String>,
-    signals: &mut Vec<Signal>,
-) -> Checked<()> {
-    let named: HashSet<String> = signals.iter().map(|signal| signal.name.clone()).collect();
-    let mut names = named.clone();
-    for (sub_device, described) in robot.bus.sub_devices.iter().enumerate() {
-        let Some(mapping) = mapping(sub_device) else { continue };
-        let mut times: HashMap<&str, usize> = HashMap::new();
-        let both = || [Direction::Input, Direction::Output].into_iter();
-        for (entry, _) in both().flat_map(|direction| mapping.entries(direction)) {
-            *times.entry(entry.name.trim()).or_default() += 1;
-        }
-        for direction in both() {
-            let output = direction == Direction::Output;
-            for (entry, field) in mapping.entries(direction) {
-                let there = taken.contains_key(&(sub_device, output, field.bit_offset));
-                if there || entry.index == 0 || !(1..=64).contains(&field.bit_length) {
-                    continue;
-                }
-                let own = entry.name.trim();
-                let object = format!("{:#06x}:{:02x}", entry.index, entry.sub_index);
-                let mut name = match own {
-                    "" => object.clone(),
-                    own if times.get(own) == Some(&1) => own.to_owned(),
-                    _ => object.clone(),
-                };
-                name = format!("{}.{name}", described.name);
-                if named.contains(&name) {
-                    let found = format!(
-                        "signal \"{name}\", which is the name of {entry} of \"{}\"",
-                        described.name
-                    );
-                    let remedy = "give it another name";
-                    return Err(Problem::new(place_of(robot, &name), found, "a name of its own", remedy));
-                }
-                if !names.insert(name.clone()) {
-                    name = format!("{}.{object} ({direction})", described.name);
-                    names.insert(name.clone());
-                }
-                let owner = owners.writer(sub_device, field).or(owners.limited(sub_device, field));
-                let flow = match owner {
-                    _ if !output => Flow::Input,
-                    Some(writer) => Flow::Taken(writer.to_owned()),
-                    None => Flow::Output(OutputBehaviour::default()),
-                };
-                signals.push(Signal {
-                    name,
-                    sub_device,
-                    bit_offset: field.bit_offset,
-                    value_type: value::default_type(entry),
-                    unit: String::new(),
-                    scaling: None,
-                    range: None,
-                    flow,
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 fn position(entry: &NamedSignal, bus: &Bus) -> Checked<usize> {

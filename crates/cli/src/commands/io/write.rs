@@ -1,5 +1,6 @@
 //! `onbeat io set`, `force` and `release`: what changes the signals of a running cycle.
 
+use std::borrow::Cow;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use ipc::state::{State, Value, ValueKind};
 use ipc::words;
 use types::object::without_point;
 
+use super::bytes::{self, Form};
 use super::{Cycle, Of};
 use crate::arguments::{a_period_at_least, lasting, time};
 use crate::failure::Failure;
@@ -26,6 +28,10 @@ pub(crate) struct Set {
     /// for all, or as many with commas between
     #[arg(required = true, num_args = 2.., value_names = ["SIGNAL", "VALUE"], allow_negative_numbers = true)]
     pairs: Vec<String>,
+
+    /// Values of arrays of bytes as a text, which zeros fill up, or as hexadecimal digits
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
 
     /// Time after which it ends by itself
     #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
@@ -46,6 +52,10 @@ pub(crate) struct Force {
     /// True or false, or a number
     #[arg(allow_negative_numbers = true)]
     value: String,
+
+    /// Value of an array of bytes as a text, which zeros fill up, or as hexadecimal digits
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
 
     /// Time after which the cycle releases it by itself, up to a day
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
@@ -89,7 +99,7 @@ impl Set {
             )));
         }
         let cycle = Cycle::attach(&self.of, &names)?;
-        let pairs = names.iter().zip(&texts).map(|(name, text)| each(&cycle, name, text));
+        let pairs = names.iter().zip(&texts).map(|(name, text)| each(&cycle, name, text, self.form));
         let values = values(&cycle, &pairs.collect::<Result<Vec<_>, _>>()?.concat())?;
         let Some(before) = cycle.first(stop)? else { return Ok(()) };
         let mut writer = cycle.attached.command().map_err(|error| match error {
@@ -140,8 +150,8 @@ impl Force {
     pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
         let cycle = Cycle::attach(&self.of, std::slice::from_ref(&self.name))?;
         let signals = &cycle.attached.description().signals;
-        let pairs = each(&cycle, &self.name, &self.value)?.into_iter();
-        let values = pairs.map(|(place, text)| Ok((place, value(&signals[place], text)?)));
+        let pairs = each(&cycle, &self.name, &self.value, self.form)?.into_iter();
+        let values = pairs.map(|(place, text)| Ok((place, value(&signals[place], &text)?)));
         let values = values.collect::<Result<Vec<_>, Failure>>()?;
         a_period_at_least("--for", self.lasting, cycle.period())?;
         for (place, value) in values {
@@ -201,13 +211,26 @@ impl Cycle {
     }
 }
 
-/// Places of a signal, each with its value: of one with elements one for all, or as many with commas between.
-fn each<'a>(cycle: &Cycle, name: &str, text: &'a str) -> Result<Vec<(usize, &'a str)>, Failure> {
+/// Places of a signal, each with its value: of one with elements one for all, or as many with commas between; of an array of
+/// bytes in a form its bytes.
+fn each<'a>(
+    cycle: &Cycle,
+    name: &str,
+    text: &'a str,
+    form: Option<Form>,
+) -> Result<Vec<(usize, Cow<'a, str>)>, Failure> {
+    if let Some(form) = form {
+        let places = bytes::places(cycle.attached.description(), name)?;
+        let bytes = form.parse(name, text, places.len())?;
+        return Ok(places.into_iter().zip(bytes.iter().map(|byte| byte.to_string().into())).collect());
+    }
     let places = super::places(cycle.attached.description(), name)?;
     let texts: Vec<&str> = text.split(',').collect();
     match (places.len(), texts.len()) {
-        (1, _) | (_, 1) => Ok(places.into_iter().map(|place| (place, text)).collect()),
-        (count, given) if count == given => Ok(places.into_iter().zip(texts).collect()),
+        (1, _) | (_, 1) => Ok(places.into_iter().map(|place| (place, text.into())).collect()),
+        (count, given) if count == given => {
+            Ok(places.into_iter().zip(texts.into_iter().map(Cow::from)).collect())
+        }
         (count, given) => Err(Failure::new(format!(
             "{given} values for the signal \"{name}\", expected one for all its elements, or {count} with commas between"
         ))),
@@ -215,13 +238,13 @@ fn each<'a>(cycle: &Cycle, name: &str, text: &'a str) -> Result<Vec<(usize, &'a 
 }
 
 /// Values of a command, in its order.
-fn values(cycle: &Cycle, pairs: &[(usize, &str)]) -> Result<Vec<Option<Value>>, Failure> {
+fn values(cycle: &Cycle, pairs: &[(usize, Cow<'_, str>)]) -> Result<Vec<Option<Value>>, Failure> {
     let description = cycle.attached.description();
     let commanded: Vec<usize> = description.commanded().collect();
     let mut values = vec![None; commanded.len()];
-    for &(place, text) in pairs {
-        let it = &description.signals[place];
-        let index = commanded.iter().position(|&other| other == place).ok_or_else(|| not_commanded(it))?;
+    for (place, text) in pairs {
+        let it = &description.signals[*place];
+        let index = commanded.iter().position(|other| other == place).ok_or_else(|| not_commanded(it))?;
         values[index] = Some(value(it, text)?);
     }
     Ok(values)
