@@ -12,7 +12,7 @@ from ros_peer import LATCHED, Client, Judged, Node, matched, until
 
 # action_msgs/GoalStatus
 EXECUTING, CANCELING, SUCCEEDED, CANCELED, ABORTED = 2, 3, 4, 5, 6
-PATH_TOLERANCE_VIOLATED = -4
+PATH_TOLERANCE_VIOLATED, INVALID_GOAL = -4, -1
 
 
 def judge(onbeat, bridge, robot, folder):
@@ -171,14 +171,16 @@ def aborts(arm):
 
 
 def is_replaced(arm):
-    """a goal takes the place of the one before, which is aborted"""
+    """a goal takes the place of the one before, which is canceled as joint_trajectory_controller does it"""
     name, here = arm.names[1], arm.positions()[arm.names[1]]
     first = arm.action.accepted(ros.FollowGoal(arm.motion([name], [here + 1.0], 6.0)))
     first_result = arm.action.result.send(goal_id=first)
     until("that it moves", lambda: abs(arm.positions()[name] - here) > 0.02)
     second = arm.action.accepted(ros.FollowGoal(arm.motion([name], [here], 2.0)))
     second_result = arm.action.result.send(goal_id=second)
-    arm.action.ends(first, ABORTED, first_result)
+    result = arm.action.ends(first, CANCELED, first_result)
+    if result.error_code != INVALID_GOAL:
+        raise Judged(f"replaced, and told with another code: {result}")
     arm.action.ends(second, SUCCEEDED, second_result)
 
 

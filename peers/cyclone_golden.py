@@ -51,6 +51,9 @@ MESSAGES = {
         ["lamps", "sensors"],
         [ros.InterfaceValue(["lamp green"], [1.0]), ros.InterfaceValue(["tank level", "force.x"], [42.5, -0.5])],
     ),
+    "DynamicJointState": ros.DynamicJointState(
+        HEADER, ["a"], [ros.InterfaceValue(["position", "velocity", "effort"], [1.0, -2.0, 0.5])]
+    ),
     "LaserScan": ros.LaserScan(HEADER, -1.0, 1.0, 0.5, 0.25, 0.125, 0.1, 4.0, [1.0, 2.0, 3.0], []),
     "DiagnosticArray": ros.DiagnosticArray(
         HEADER, [ros.DiagnosticStatus(2, "name", "message", "id", [ros.KeyValue("k", "v")] * 2)]
@@ -79,6 +82,7 @@ MESSAGES = {
         "name", 3, "about", "", False, True, [ros.FloatingPointRange(0.5, 2.5, 0.0)], [ros.IntegerRange(-1, 1, 1)]
     ),
     "ListParametersResult": ros.ListParametersResult(["a", "b"], []),
+    "LoggerLevel": ros.LoggerLevel("onbeat", 30),
     "Log": ros.Log(HEADER.stamp, 30, "name", "msg", "file", "function", 7),
     "ControllerState": ros.ControllerState(
         "arm", "active", "kind", False, 1000, ["a/position"], ["a/position"], [], True, False, [], ["r"],

@@ -42,6 +42,7 @@ sensor_msgs/msg/Temperature: Header header, float64 temperature, float64 varianc
 control_msgs/msg/InterfaceValue: string[] interface_names, float64[] values
 control_msgs/msg/DynamicInterfaceGroupValues: Header header, string[] interface_groups,
     InterfaceValue[] interface_values
+control_msgs/msg/DynamicJointState: Header header, string[] joint_names, InterfaceValue[] interface_values
 sensor_msgs/msg/LaserScan: Header header, float32 angle_min, float32 angle_max, float32 angle_increment,
     float32 time_increment, float32 scan_time, float32 range_min, float32 range_max, float32[] ranges,
     float32[] intensities
@@ -84,6 +85,7 @@ rcl_interfaces/msg/ParameterDescriptor: string name, uint8 type, string descript
     bool read_only, bool dynamic_typing, FloatingPointRange[] floating_point_range, IntegerRange[] integer_range
 rcl_interfaces/msg/SetParametersResult: bool successful, string reason
 rcl_interfaces/msg/ListParametersResult: string[] names, string[] prefixes
+rcl_interfaces/msg/LoggerLevel: string name, uint32 level
 rcl_interfaces/msg/Log: Time stamp, uint8 level, string name, string msg, string file, string function, uint32 line
 controller_manager_msgs/msg/ChainConnection: string name, string[] reference_interfaces
 controller_manager_msgs/msg/ControllerState: string name, string state, string type, bool is_async,

@@ -98,6 +98,11 @@ impl Timer {
         true
     }
 
+    /// Makes it due at a time of its own.
+    pub(crate) fn again_at(&mut self, due_ns: u64) {
+        self.due_ns = due_ns;
+    }
+
     /// Time at which it is due next.
     pub(crate) fn next(self) -> u64 {
         self.due_ns

@@ -171,7 +171,8 @@ impl Settings {
                 get(self).clone_from(&value.string_value);
             }
             (_, found) => {
-                return Err(format!("`{name}` is of kind {}; found a value of kind {found}", entry.kind()));
+                let (expected, found) = (kind::name(entry.kind()), kind::name(found));
+                return Err(format!("`{name}`: expected a value of type {expected}, found {found}"));
             }
         }
         Ok(())

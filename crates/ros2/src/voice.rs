@@ -2,20 +2,22 @@
 //! either, so each kind of message is logged at most once in two seconds, with the number of those left
 //! out.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::Writer;
-use crate::messages::parameter::Log;
+use crate::messages::parameter::{Log, LoggerLevel};
 
 /// Log with a rate limit.
 pub(crate) struct Voice {
     quiet: bool,
     node: String,
     rosout: RefCell<Option<Writer>>,
+    /// Lowest severity that is logged.
+    level: Cell<u32>,
     said: RefCell<HashMap<&'static str, Said>>,
 }
 
@@ -34,13 +36,45 @@ pub(crate) enum Level {
     Error = 40,
 }
 
+/// Level at the start.
+const DEFAULT_LEVEL: u32 = Level::Info as u32;
+
 /// Shortest time between two messages of one kind.
 const PAUSE: Duration = Duration::from_secs(2);
 
 impl Voice {
     /// A log; `quiet` keeps information off standard error.
     pub(crate) fn new(quiet: bool, node: String) -> Self {
-        Self { quiet, node, rosout: RefCell::new(None), said: RefCell::new(HashMap::new()) }
+        let level = Cell::new(DEFAULT_LEVEL);
+        Self { quiet, node, rosout: RefCell::new(None), level, said: RefCell::new(HashMap::new()) }
+    }
+
+    /// Name of the logger: `/cell/onbeat` logs as `cell.onbeat`.
+    fn logger(&self) -> String {
+        self.node.trim_start_matches('/').replace('/', ".")
+    }
+
+    /// Level of a logger; 0, not set, of all but this one.
+    pub(crate) fn level_of(&self, name: String) -> LoggerLevel {
+        let level = if name == self.logger() { self.level.get() } else { 0 };
+        LoggerLevel { name, level }
+    }
+
+    /// Sets the level of this logger: 10 debug, 20 information, 30 warnings, 40 errors, 50 none of them; 0 the default.
+    ///
+    /// # Errors
+    /// Another logger, or another level.
+    pub(crate) fn set_level(&self, asked: &LoggerLevel) -> Result<(), String> {
+        let logger = self.logger();
+        if asked.name != logger {
+            return Err(format!("logger `{}`: there is `{logger}`", asked.name));
+        }
+        match asked.level {
+            0 => self.level.set(DEFAULT_LEVEL),
+            level @ (10 | 20 | 30 | 40 | 50) => self.level.set(level),
+            level => return Err(format!("level {level}: expected 0, 10, 20, 30, 40 or 50")),
+        }
+        Ok(())
     }
 
     /// Logs on /rosout, too, from now on.
@@ -64,6 +98,9 @@ impl Voice {
     }
 
     fn say(&self, level: Level, kind: &'static str, text: &dyn Display) {
+        if (level as u32) < self.level.get() {
+            return;
+        }
         let Some(swallowed) = self.due(kind, Instant::now()) else {
             return;
         };
@@ -77,7 +114,7 @@ impl Voice {
         }
         if let Some(rosout) = self.rosout.borrow().as_ref() {
             let stamp = WallClock::now().stamp(monotonic_ns());
-            let name = self.node.trim_start_matches('/').replace('/', ".");
+            let name = self.logger();
             rosout.send(&Log { stamp, level: level as u8, name, msg: text, ..Log::default() });
         }
     }
@@ -102,6 +139,21 @@ impl Voice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // feature(ros2): `~/get_logger_levels`, `~/set_logger_levels`
+    #[test]
+    fn the_level_of_this_logger_is_told_and_set_and_no_others() {
+        let voice = Voice::new(true, "/cell/onbeat".into());
+        let level = |name: &str, level| LoggerLevel { name: name.into(), level };
+        assert_eq!(voice.level_of("cell.onbeat".into()), level("cell.onbeat", 20));
+        voice.set_level(&level("cell.onbeat", 40)).unwrap();
+        voice.warn("twist", "too low");
+        assert_eq!(voice.due("twist", Instant::now()), Some(0), "nothing was said");
+        assert_eq!(voice.level_of("cell.onbeat".into()).level, 40);
+        assert!(voice.set_level(&level("rcl", 10)).unwrap_err().contains("there is `cell.onbeat`"));
+        assert!(voice.set_level(&level("cell.onbeat", 11)).is_err());
+        assert_eq!(voice.level_of("rcl".into()).level, 0);
+    }
 
     #[test]
     fn a_flood_of_one_kind_is_one_sentence_and_a_number() {

@@ -4,9 +4,12 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use ipc::bus::{Bytes, Event, Happening, Severity};
+use rustdds::{DomainParticipantStatusEvent, LostReason, StatusEvented};
 use serde::{Deserialize, Serialize};
-use support::{Cycle, Folder, Node, Peer, until};
+use support::{Cycle, Folder, Node, Peer, forge_participants, until};
 
 /// geometry_msgs/Twist.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -291,6 +294,57 @@ fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
     let peer = Peer::join(domain);
     let mut odometry = peer.reader::<Odometry>("rt/odom", "nav_msgs::msg::dds_::Odometry_");
     until("odometry of the new cycle", || odometry.take_next_sample().ok().flatten());
+}
+
+// feature(ros2): hashes of types (RIHS01) in discovery; peers know of an orderly end at once
+#[test]
+fn the_node_tells_the_hashes_of_its_types_and_takes_its_leave() {
+    let (folder, domain) = (Folder::new("leave"), domain(8));
+    let cycle = Cycle::start(&folder.0);
+    let mut node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let events = peer.participant.status_listener();
+    let writer = until("the writer of /odom", || match events.try_recv_status()? {
+        DomainParticipantStatusEvent::WriterDetected { writer } if writer.topic_name == "rt/odom" => Some(writer),
+        _ => None,
+    });
+    // As `ros2 topic info -v` has it of a genuine publisher of nav_msgs/Odometry.
+    let hash = "RIHS01_3cc97dc7fb7502f8714462c526d369e35b603cfc34d946e3f2eda2766dfec6e0";
+    assert_eq!(String::from_utf8(writer.user_data).unwrap(), format!("typehash={hash};"));
+    assert!(node.ends());
+    let reason = until("its leave", || match events.try_recv_status()? {
+        DomainParticipantStatusEvent::ParticipantLost { id, reason } if id == writer.guid.prefix => Some(reason),
+        _ => None,
+    });
+    assert!(matches!(reason, LostReason::Disposed), "without a leave its lease runs out: {reason:?}");
+}
+
+/// Forged participants, each of which every implementation would have to remember.
+const FORGED: u32 = 20_000;
+
+// feature(ros2): a flood of forged participants costs neither memory nor, afterwards, time; peers that are there stay
+#[test]
+fn a_flood_of_forged_participants_leaves_the_node_as_it_was() {
+    let (folder, domain) = (Folder::new("flood"), domain(9));
+    let cycle = Cycle::start(&folder.0);
+    let mut node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let mut odometry = peer.reader::<Odometry>("rt/odom", "nav_msgs::msg::dds_::Odometry_");
+    let mut heard = || odometry.take_next_sample().ok().flatten().map(drop);
+    until("odometry", &mut heard);
+    let before = node.memory();
+    let sent = forge_participants(domain, FORGED);
+    until("odometry after the flood", &mut heard);
+    let grown = node.memory().saturating_sub(before);
+    assert!(grown < sent / 4, "grown by {grown} bytes, {sent} were sent");
+    // Used to be a whole CPU, for good.
+    until("rest", || {
+        let (start, ticks) = (Instant::now(), node.ticks());
+        std::thread::sleep(Duration::from_secs(1));
+        let used = (node.ticks() - ticks) as f64 / rustix::param::clock_ticks_per_second() as f64;
+        (used < start.elapsed().as_secs_f64() / 4.0).then_some(())
+    });
+    assert!(node.ends());
 }
 
 /// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its memory.

@@ -19,12 +19,12 @@ use super::geometry::{
     Twist, TwistStamped, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
 use super::parameter::{
-    FloatingPointRange, IntegerRange, ListParametersRequest, ListParametersResult, Log, NamesRequest,
-    Parameter, ParameterDescriptor, ParameterValue, SetParametersRequest,
+    FloatingPointRange, IntegerRange, ListParametersRequest, ListParametersResult, Log, LoggerLevel,
+    NamesRequest, Parameter, ParameterDescriptor, ParameterValue, SetParametersRequest,
 };
 use super::sensor::{
-    DiagnosticArray, DiagnosticStatus, DynamicInterfaceGroupValues, Imu, InterfaceValue, JointState,
-    KeyValue, LaserScan, Temperature,
+    DiagnosticArray, DiagnosticStatus, DynamicInterfaceGroupValues, DynamicJointState, Imu, InterfaceValue,
+    JointState, KeyValue, LaserScan, Temperature,
 };
 use super::service::{
     ChainConnection, ControllerState, Done, GetSdoRequest, GetSdoResponse, SetBoolRequest, SetSdoRequest,
@@ -204,6 +204,12 @@ fn sensor_messages_are_the_bytes_cyclone_makes() {
         ],
     };
     same("DynamicInterfaceGroupValues", &signals);
+    let joints = DynamicJointState {
+        header: header(),
+        joint_names: texts(&["a"]),
+        interface_values: vec![group(&["position", "velocity", "effort"], &[1.0, -2.0, 0.5])],
+    };
+    same("DynamicJointState", &joints);
     let scan = LaserScan {
         header: header(),
         angle_min: -1.0,
@@ -284,6 +290,7 @@ fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
         line: 7,
     };
     same("Log", &log);
+    same("LoggerLevel", &LoggerLevel { name: "onbeat".into(), level: 30 });
     let state = ControllerState {
         name: "arm".into(),
         state: "active".into(),

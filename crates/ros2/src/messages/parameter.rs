@@ -27,6 +27,23 @@ pub(crate) mod kind {
     pub(crate) const INTEGER: u8 = 2;
     pub(crate) const DOUBLE: u8 = 3;
     pub(crate) const STRING: u8 = 4;
+
+    /// Name of a kind, as `ros2 param describe` has it.
+    pub(crate) const fn name(kind: u8) -> &'static str {
+        match kind {
+            NOT_SET => "not set",
+            BOOL => "boolean",
+            INTEGER => "integer",
+            DOUBLE => "double",
+            STRING => "string",
+            5 => "byte array",
+            6 => "boolean array",
+            7 => "integer array",
+            8 => "double array",
+            9 => "string array",
+            _ => "unknown",
+        }
+    }
 }
 
 /// rcl_interfaces/Parameter.
@@ -112,6 +129,20 @@ pub(crate) struct ParameterEvent {
     pub(crate) new_parameters: Vec<Parameter>,
     pub(crate) changed_parameters: Vec<Parameter>,
     pub(crate) deleted_parameters: Vec<Parameter>,
+}
+
+/// rcl_interfaces/LoggerLevel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LoggerLevel {
+    pub(crate) name: String,
+    /// In the numbers of [`Log::level`]; 0 for the default.
+    pub(crate) level: u32,
+}
+
+/// rcl_interfaces/SetLoggerLevels, the request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SetLoggerLevelsRequest {
+    pub(crate) levels: Vec<LoggerLevel>,
 }
 
 /// rcl_interfaces/Log.

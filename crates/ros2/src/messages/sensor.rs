@@ -44,6 +44,15 @@ pub(crate) struct DynamicInterfaceGroupValues {
     pub(crate) interface_values: Vec<InterfaceValue>,
 }
 
+/// control_msgs/DynamicJointState.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DynamicJointState {
+    pub(crate) header: Header,
+    pub(crate) joint_names: Vec<String>,
+    /// Those of each joint.
+    pub(crate) interface_values: Vec<InterfaceValue>,
+}
+
 /// control_msgs/InterfaceValue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InterfaceValue {

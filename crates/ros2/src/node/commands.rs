@@ -13,7 +13,8 @@ use types::ControllerKind;
 
 /// Readers of commands.
 pub(crate) struct Commands {
-    joints: Reader,
+    /// `None` for a robot without a controller that follows joint commands.
+    joints: Option<Reader>,
     /// `None` for a robot without a controller of an arm's tool.
     pose: Option<Reader>,
     /// `None` for a robot without outputs that are commanded from outside.
@@ -39,8 +40,11 @@ impl Commands {
                 arrays.push((index, endpoints.subscribe(&topic, kind, Quality::BestEffort)?));
             }
         }
+        let joints = |endpoints: &mut Endpoints<'_>| {
+            endpoints.subscribe("joint_commands", "sensor_msgs/JointState", Quality::BestEffort)
+        };
         Ok(Self {
-            joints: endpoints.subscribe("joint_commands", "sensor_msgs/JointState", Quality::BestEffort)?,
+            joints: (!arrays.is_empty()).then(|| joints(endpoints)).transpose()?,
             pose: robot.arm.as_ref().map(|_| pose(endpoints)).transpose()?,
             outputs: robot.commanded().next().map(|_| outputs(endpoints)).transpose()?,
             arrays,
@@ -48,7 +52,7 @@ impl Commands {
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) {
-        if let Some(sample) = last(&self.joints) {
+        if let Some(sample) = self.joints.as_ref().and_then(last) {
             report("joint_commands", moment, |moment| move_joints(&sample, moment));
         }
         if let Some(sample) = self.pose.as_ref().and_then(last) {
@@ -66,7 +70,7 @@ impl Commands {
     }
 
     pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
-        let mut readers = vec![&mut self.joints];
+        let mut readers: Vec<&mut Reader> = self.joints.iter_mut().collect();
         readers.extend(&mut self.pose);
         readers.extend(&mut self.outputs);
         readers.extend(self.arrays.iter_mut().map(|(_, reader)| reader));

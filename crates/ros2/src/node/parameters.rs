@@ -1,4 +1,4 @@
-//! Parameter services, and the topic of parameter changes.
+//! Parameter services, the topic of parameter changes, and the services of the logger's level.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use crate::dds::service::Service;
 use crate::dds::{DdsError, Quality, Writer};
 use crate::messages::parameter::{
     ListParametersRequest, ListParametersResult, ListResponse, NamesRequest, Parameter, ParameterEvent,
-    SetParametersRequest, SetParametersResult,
+    SetLoggerLevelsRequest, SetParametersRequest, SetParametersResult,
 };
 use crate::settings::{self, Settings};
 
@@ -22,6 +22,8 @@ pub(crate) struct Parameters {
     list: Service,
     describe: Service,
     events: Writer,
+    get_levels: Service,
+    set_levels: Service,
 }
 
 impl Parameters {
@@ -36,6 +38,8 @@ impl Parameters {
             set_atomically: serve("set_parameters_atomically", "SetParametersAtomically")?,
             list: serve("list_parameters", "ListParameters")?,
             describe: serve("describe_parameters", "DescribeParameters")?,
+            get_levels: serve("get_logger_levels", "GetLoggerLevels")?,
+            set_levels: serve("set_logger_levels", "SetLoggerLevels")?,
             events: endpoints.publish(
                 "/parameter_events",
                 "rcl_interfaces/ParameterEvent",
@@ -57,6 +61,13 @@ impl Parameters {
         });
         answer(&self.list, |request: ListParametersRequest| -> ListParametersResult {
             settings::list(&request.prefixes)
+        });
+        let voice = moment.voice;
+        answer(&self.get_levels, |request: NamesRequest| ListResponse {
+            values: request.names.into_iter().map(|name| voice.level_of(name)).collect(),
+        });
+        answer(&self.set_levels, |request: SetLoggerLevelsRequest| ListResponse {
+            values: request.levels.iter().map(|level| result(voice.set_level(level))).collect(),
         });
         let mut changed = Vec::new();
         answer(&self.set, |request: SetParametersRequest| {
@@ -88,7 +99,7 @@ impl Parameters {
         }
     }
 
-    pub(crate) fn services(&mut self) -> [&mut Service; 6] {
+    pub(crate) fn services(&mut self) -> [&mut Service; 8] {
         [
             &mut self.get,
             &mut self.types,
@@ -96,6 +107,8 @@ impl Parameters {
             &mut self.set_atomically,
             &mut self.list,
             &mut self.describe,
+            &mut self.get_levels,
+            &mut self.set_levels,
         ]
     }
 }

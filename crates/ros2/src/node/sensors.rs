@@ -47,16 +47,17 @@ impl Sensors {
         let wall = WallClock::now();
         if let Some(imu) = &mut self.imu {
             let frame = moment.settings.imu_frame.clone();
-            imu.poll(moment, now_ns, &mut self.buffer, |bytes| {
+            imu.poll(moment, now_ns, &mut self.buffer, |bytes, _| {
                 let read = sensor::Imu::decode(bytes)?;
                 Ok((read.head, imu_message(&read, header(wall, read.head.stamp_ns, &frame))))
             });
         }
         if let Some(scan) = &mut self.scan {
             let frame = moment.settings.scan_frame.clone();
-            scan.poll(moment, now_ns, &mut self.buffer, |bytes| {
-                let read = sensor::Scan::decode(bytes)?;
+            scan.poll(moment, now_ns, &mut self.buffer, |bytes, last_ns| {
+                let mut read = sensor::Scan::decode(bytes)?;
                 let head = read.head.head;
+                read.head.scan_time = scan_time(read.head.scan_time, last_ns, head.stamp_ns);
                 Ok((head, scan_message(read, header(wall, head.stamp_ns, &frame))))
             });
         }
@@ -81,7 +82,7 @@ impl Sensor {
         moment: &mut Moment<'_>,
         now_ns: u64,
         buffer: &mut [u8],
-        translate: impl Fn(&[u8]) -> Result<(Head, M), sensor::SensorError>,
+        translate: impl Fn(&[u8], u64) -> Result<(Head, M), sensor::SensorError>,
     ) {
         let Some(robot) = moment.robot.as_deref_mut() else {
             return;
@@ -95,7 +96,7 @@ impl Sensor {
         while let Some(mut channel) = self.channel.as_ref() {
             match channel.read(buffer) {
                 Ok(0) => self.channel = None,
-                Ok(length) => match translate(&buffer[..length]) {
+                Ok(length) => match translate(&buffer[..length], self.published_ns) {
                     Ok((head, message)) => {
                         if is_new(head, &mut self.published_ns) {
                             self.writer.send(&message);
@@ -150,6 +151,15 @@ fn diagonal([x, y, z]: [f64; 3]) -> [f64; 9] {
     [x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, z]
 }
 
+/// Time between two scans, s: what the device takes for one, or as long as the last is ago where it pauses between them.
+fn scan_time(device: f64, last_ns: u64, stamp_ns: u64) -> f64 {
+    let since_last = stamp_ns.saturating_sub(last_ns) as f64 * 1e-9;
+    if last_ns == 0 || since_last > LONGEST_PAUSE { device } else { device.max(since_last) }
+}
+
+/// Seconds after which a scan does not follow the last one, but an interruption.
+const LONGEST_PAUSE: f64 = 2.0;
+
 fn scan_message(read: sensor::Scan, header: Header) -> LaserScan {
     let ScanHead { angle_min, angle_increment, time_increment, scan_time, range_min, range_max, .. } =
         read.head;
@@ -185,6 +195,14 @@ mod tests {
             .map(|(stamp, _)| stamp)
             .collect();
         assert_eq!(new, [5, 9, 11]);
+    }
+
+    #[test]
+    fn the_time_of_a_scan_is_the_time_between_two() {
+        assert_eq!(scan_time(0.1, 0, 5_000_000_000), 0.1, "the first");
+        assert_eq!(scan_time(0.1, 4_800_000_000, 5_000_000_000), 0.2, "at 5 Hz");
+        assert_eq!(scan_time(0.1, 4_990_000_000, 5_000_000_000), 0.1, "never shorter than one takes");
+        assert_eq!(scan_time(0.1, 1_000_000_000, 5_000_000_000), 0.1, "after an interruption");
     }
 
     #[test]

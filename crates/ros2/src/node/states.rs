@@ -1,4 +1,4 @@
-//! /joint_states, /odom, /tf and /robot_description.
+//! /joint_states, /dynamic_joint_states, /odom, /tf and /robot_description.
 
 use ipc::description::Description;
 use ipc::state::State;
@@ -11,12 +11,14 @@ use crate::messages::geometry::{
     Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
     Twist, TwistWithCovariance, Vector3,
 };
-use crate::messages::sensor::JointState;
+use crate::messages::sensor::{DynamicJointState, InterfaceValue, JointState};
 use crate::settings::Settings;
 
 /// Publishers of the states.
 pub(crate) struct States {
     joints: Option<Writer>,
+    /// The same as joint_state_broadcaster has it for interfaces of any name.
+    dynamic_joints: Option<Writer>,
     joints_timer: Timer,
     odometry: Option<Writer>,
     odometry_timer: Timer,
@@ -43,6 +45,12 @@ impl States {
         }
         Ok(Self {
             joints: publish(joints, "joint_states", "sensor_msgs/JointState", reliable)?,
+            dynamic_joints: publish(
+                joints,
+                "dynamic_joint_states",
+                "control_msgs/DynamicJointState",
+                reliable,
+            )?,
             joints_timer: Timer::default(),
             odometry: publish(base, "odom", "nav_msgs/Odometry", reliable)?,
             odometry_timer: Timer::default(),
@@ -64,11 +72,23 @@ impl States {
         }
         let (state, description) = (robot.state(), robot.description());
         let stamp = WallClock::now().stamp(state.release_ns);
-        let joints = joints && self.joints_cycle != Some(state.cycle);
-        let odometry = odometry && self.odometry_cycle != Some(state.cycle);
+        let due = |asked: bool, timer: &mut Timer, last: Option<u64>| {
+            let is_new = last != Some(state.cycle);
+            if asked && !is_new {
+                // The cycle is a little late: its state is waited for, not left out.
+                timer.again_at(now_ns + (description.period_ns / 4).max(SHORTEST_RETRY_NS));
+            }
+            asked && is_new
+        };
+        let joints = due(joints, &mut self.joints_timer, self.joints_cycle);
+        let odometry = due(odometry, &mut self.odometry_timer, self.odometry_cycle);
         if let Some(writer) = self.joints.as_ref().filter(|_| joints) {
             self.joints_cycle = Some(state.cycle);
-            writer.send(&joint_state(state, description, stamp));
+            let message = joint_state(state, description, stamp);
+            if let Some(writer) = &self.dynamic_joints {
+                writer.send(&dynamic_joint_state(&message));
+            }
+            writer.send(&message);
         }
         if let Some(writer) = self.odometry.as_ref().filter(|_| odometry) {
             self.odometry_cycle = Some(state.cycle);
@@ -83,6 +103,22 @@ impl States {
     /// Time of the next message.
     pub(crate) fn next(&self) -> u64 {
         self.joints_timer.next().min(self.odometry_timer.next())
+    }
+}
+
+/// Shortest wait for the state of a cycle that is late.
+const SHORTEST_RETRY_NS: u64 = 200_000;
+
+fn dynamic_joint_state(joints: &JointState) -> DynamicJointState {
+    let measured = joints.position.iter().zip(&joints.velocity).zip(&joints.effort);
+    let values = measured.map(|((&position, &velocity), &effort)| InterfaceValue {
+        interface_names: ["position", "velocity", "effort"].map(String::from).to_vec(),
+        values: vec![position, velocity, effort],
+    });
+    DynamicJointState {
+        header: joints.header.clone(),
+        joint_names: joints.name.clone(),
+        interface_values: values.collect(),
     }
 }
 

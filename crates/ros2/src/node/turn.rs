@@ -152,7 +152,7 @@ impl Node {
         let endpoints = &mut endpoints;
         voice.on_rosout(Some(endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Log)?));
         let mut node = Self {
-            velocity: Velocity::new(endpoints)?,
+            velocity: Velocity::new(endpoints, &description)?,
             commands: Commands::new(endpoints, &description)?,
             trajectories: Trajectories::new(endpoints, &description)?,
             control: Control::new(endpoints)?,
@@ -174,7 +174,7 @@ impl Node {
 
     /// Registers every reader with the poll; a wake-up checks all of them.
     fn register(&mut self) -> std::io::Result<()> {
-        let mut readers: Vec<&mut Reader> = self.velocity.readers().into();
+        let mut readers: Vec<&mut Reader> = self.velocity.readers();
         readers.extend(self.commands.readers());
         readers.extend(self.trajectories.readers());
         let services = self.control.services().into_iter().chain(self.bus.services());
@@ -263,9 +263,12 @@ impl Node {
             self.trajectories.is_pressed() || self.bus.is_waiting() || self.events.is_pressed();
         let longest = if is_pressed { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
-        // epoll counts in milliseconds: a time rounded down to zero would not wait at all.
-        let rest = rest.max(Duration::from_millis(1));
-        match self.poll.poll(ready, Some(rest)) {
+        // epoll counts in milliseconds, and would be up to one late: the rest of less than one is slept.
+        let whole = Duration::from_millis(rest.as_millis() as u64);
+        if whole.is_zero() {
+            std::thread::sleep(rest);
+        }
+        match self.poll.poll(ready, Some(whole)) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(()),
             other => other,
         }

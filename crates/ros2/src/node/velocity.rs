@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use ipc::command;
-use ipc::description::BaseDescription;
+use ipc::description::{BaseDescription, Description};
 use rustdds::{GUID, SequenceNumber};
 
 use super::commands::{attached, report};
@@ -21,25 +21,24 @@ use types::{BaseKind, ControllerKind};
 
 /// Readers of /cmd_vel.
 pub(crate) struct Velocity {
-    twist: Reader,
-    stamped: Reader,
+    /// Of a Twist and of a TwistStamped; none for a robot without a controller of a base.
+    readers: Vec<Reader>,
     newest: Newest,
 }
 
 impl Velocity {
-    pub(crate) fn new(endpoints: &mut Endpoints<'_>) -> Result<Self, DdsError> {
-        let mut reader = |kind: &str| endpoints.subscribe("cmd_vel", kind, Quality::BestEffort);
-        Ok(Self {
-            twist: reader("geometry_msgs/Twist")?,
-            stamped: reader("geometry_msgs/TwistStamped")?,
-            newest: Newest::default(),
-        })
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
+        let follows = robot.controllers.iter().filter_map(|it| it.kind).any(ControllerKind::drives_a_base);
+        let kinds: &[&str] =
+            if follows { &["geometry_msgs/Twist", "geometry_msgs/TwistStamped"] } else { &[] };
+        let readers = kinds.iter().map(|kind| endpoints.subscribe("cmd_vel", kind, Quality::BestEffort));
+        Ok(Self { readers: readers.collect::<Result<_, _>>()?, newest: Newest::default() })
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) {
         // Of all samples since the last turn the newest counts.
         let mut velocity = None;
-        for reader in [&self.twist, &self.stamped] {
+        for reader in &self.readers {
             while let Some(sample) = reader.take() {
                 if self.newest.is_new(&sample) {
                     velocity = Some(sample);
@@ -51,8 +50,8 @@ impl Velocity {
         }
     }
 
-    pub(crate) fn readers(&mut self) -> [&mut Reader; 2] {
-        [&mut self.twist, &mut self.stamped]
+    pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
+        self.readers.iter_mut().collect()
     }
 }
 

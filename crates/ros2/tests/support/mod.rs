@@ -259,6 +259,27 @@ impl Node {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
+    /// Sends SIGTERM; true if it ends without an error.
+    pub fn ends(&mut self) -> bool {
+        let process = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        until("the node's end", || self.process.try_wait().unwrap()).success()
+    }
+
+    /// Clock ticks of CPU time that it has used.
+    pub fn ticks(&self) -> u64 {
+        let stat = self.about("stat");
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
+    /// Resident memory, bytes.
+    pub fn memory(&self) -> u64 {
+        let status = self.about("status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    }
+
     /// Contents of a file in its folder in /proc.
     pub fn about(&self, file: &str) -> String {
         std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap()
@@ -282,7 +303,7 @@ impl Drop for Node {
 
 /// A ROS 2 peer.
 pub struct Peer {
-    participant: DomainParticipant,
+    pub participant: DomainParticipant,
     publisher: rustdds::Publisher,
     subscriber: rustdds::Subscriber,
 }
@@ -313,6 +334,46 @@ impl Peer {
             self.participant.create_topic(topic.into(), kind.into(), &qos, TopicKind::NoKey).unwrap();
         self.subscriber.create_datareader_no_key_cdr(&topic, Some(qos)).unwrap()
     }
+}
+
+/// Announcements of participants that nobody has, to every place where a node of this host may listen. Returns their bytes.
+pub fn forge_participants(domain: u16, count: u32) -> u64 {
+    let parameter = |id: u16, value: &[u8]| {
+        let length = u16::try_from(value.len()).unwrap();
+        [&id.to_le_bytes()[..], &length.to_le_bytes(), value].concat()
+    };
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut sent = 0;
+    for number in 0..count {
+        let prefix = [&number.to_le_bytes()[..], b"flooding"].concat();
+        let locator =
+            [&1_i32.to_le_bytes()[..], &7999_u32.to_le_bytes(), &[0; 12], &[127, 0, 0, 1]].concat();
+        let forever = [&i32::MAX.to_le_bytes()[..], &u32::MAX.to_le_bytes()].concat();
+        let data = [
+            parameter(0x15, &[2, 3, 0, 0]),
+            parameter(0x16, &[1, 15, 0, 0]),
+            parameter(0x50, &[&prefix[..], &[0, 0, 1, 0xC1]].concat()),
+            parameter(0x32, &locator),
+            parameter(0x31, &locator),
+            parameter(0x58, &0xFC3F_u32.to_le_bytes()),
+            parameter(0x02, &forever),
+            vec![1, 0, 0, 0],
+        ]
+        .concat();
+        let heads = [&[0, 0, 16, 0][..], &[0, 0, 1, 0xC7], &[0, 1, 0, 0xC2], &[0, 0, 0, 0, 1, 0, 0, 0]];
+        let body = [&heads.concat()[..], &[0, 3, 0, 0], &data].concat();
+        let length = u16::try_from(body.len()).unwrap().to_le_bytes();
+        let datagram = [&b"RTPS\x02\x03\x01\x0F"[..], &prefix, &[0x15, 5], &length, &body].concat();
+        for participant in 0..3 {
+            let port = 7410 + 250 * domain + 2 * participant;
+            sent += socket.send_to(&datagram, ("127.0.0.1", port)).unwrap_or(0) as u64;
+        }
+        // A receiver that gets no turn at all proves nothing.
+        if number % 256 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    sent
 }
 
 fn reliable() -> QosPolicies {

@@ -127,8 +127,7 @@ impl Abort {
         match self {
             Self::PathTolerance | Self::Fault => -4,
             Self::GoalTolerance => -5,
-            Self::Replaced | Self::Stopped => 0,
-            Self::Unreachable => -1,
+            Self::Replaced | Self::Stopped | Self::Unreachable => -1,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Action server of FollowJointTrajectory.
 
-use ipc::message::trajectory::{Outcome, Report};
+use ipc::message::trajectory::{Abort, Outcome, Report};
 
 use super::{Addressee, Endpoints, Moment, Orders, give, now};
 use crate::dds::service::{Origin, Request, Service};
@@ -105,6 +105,7 @@ impl Action {
             }
             Outcome::Succeeded => (Status::Succeeded, result(error_code::SUCCESSFUL)),
             Outcome::Canceled => (Status::Canceled, result(error_code::SUCCESSFUL)),
+            Outcome::Aborted(why @ Abort::Replaced) => (Status::Canceled, preempted(why)),
             Outcome::Aborted(why) => (Status::Aborted, result(why.result_code())),
         };
         let waiting = self.goals.finish(report.id, status, result.clone());
@@ -178,6 +179,12 @@ impl Action {
             self.get_result.reply(origin, &response);
         }
     }
+}
+
+/// Result of a goal whose place another has taken, as joint_trajectory_controller has it; the status is *canceled*.
+fn preempted(why: Abort) -> FollowResult {
+    let error_string = "Current goal cancelled due to new incoming action.".to_owned();
+    FollowResult { error_code: why.result_code(), error_string }
 }
 
 fn push(point: &mut JointTrajectoryPoint, position: f64, velocity: f64) {
