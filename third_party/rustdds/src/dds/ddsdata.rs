@@ -1,3 +1,4 @@
+// Changed for Onbeat: see third_party/README.md and third_party/rustdds/patches.
 use std::cmp::min;
 
 use bytes::Bytes;
@@ -20,6 +21,8 @@ pub enum DDSData {
   DisposeByKey {
     change_kind: ChangeKind,
     key: SerializedPayload,
+    // Sent beside the key, because some implementations do not read that.
+    key_hash: Option<KeyHash>,
   },
   DisposeByKeyHash {
     change_kind: ChangeKind,
@@ -32,7 +35,23 @@ impl DDSData {
     Self::Data { serialized_payload }
   }
   pub fn new_disposed_by_key(change_kind: ChangeKind, key: SerializedPayload) -> Self {
-    Self::DisposeByKey { change_kind, key }
+    Self::DisposeByKey {
+      change_kind,
+      key,
+      key_hash: None,
+    }
+  }
+
+  pub fn new_disposed_by_key_and_hash(
+    change_kind: ChangeKind,
+    key: SerializedPayload,
+    key_hash: KeyHash,
+  ) -> Self {
+    Self::DisposeByKey {
+      change_kind,
+      key,
+      key_hash: Some(key_hash),
+    }
   }
 
   pub fn new_disposed_by_key_hash(change_kind: ChangeKind, key_hash: KeyHash) -> Self {

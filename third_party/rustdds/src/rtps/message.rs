@@ -1,3 +1,4 @@
+// Changed for Onbeat: see third_party/README.md and third_party/rustdds/patches.
 use std::{cmp::min, collections::BTreeSet, io};
 
 #[allow(unused_imports)]
@@ -278,7 +279,15 @@ impl MessageBuilder {
     match cache_change.data_value {
       DDSData::Data { .. } => (), // data sample, not dispose
 
-      DDSData::DisposeByKey { .. } => {
+      DDSData::DisposeByKey { key_hash, .. } => {
+        // Fast DDS ignores a serialized key of more than 16 octets, and so the
+        // disposal of participants, readers and writers: it takes the key hash.
+        if let Some(key_hash) = key_hash {
+          param_list.push(Parameter {
+            parameter_id: ParameterId::PID_KEY_HASH,
+            value: key_hash.to_vec(),
+          });
+        }
         param_list.push(Parameter::create_pid_status_info_parameter(
           /* disposed */ true, /* unregistered */ true, /* filtered */ false,
         ));

@@ -1,3 +1,4 @@
+// Changed for Onbeat: see third_party/README.md and third_party/rustdds/patches.
 use std::{
   marker::PhantomData,
   pin::Pin,
@@ -31,7 +32,7 @@ use crate::{
     cache_change::ChangeKind, entity::RTPSEntity, guid::GUID, rpc::SampleIdentity,
     sequence_number::SequenceNumber, time::Timestamp,
   },
-  Keyed, TopicDescription,
+  Key, Keyed, TopicDescription,
 };
 
 // TODO: Move the write options and the builder type to some lower-level module
@@ -823,9 +824,10 @@ where
       data: (),
     })?; // serialize key
 
-    let ddsdata = DDSData::new_disposed_by_key(
+    let ddsdata = DDSData::new_disposed_by_key_and_hash(
       ChangeKind::NotAliveDisposed,
       SerializedPayload::new_from_bytes(SA::output_encoding(), send_buffer),
+      key.hash_key(false),
     );
     let timeout = self.qos().reliable_max_blocking_time().map(|d| d.to_std());
     match self
