@@ -222,6 +222,7 @@ class Judge:
 
     def ends(self):
         """gone at once after an orderly end, and soon after a kill: before a genuine node that is killed"""
+        took = {}
         for how in (signal.SIGTERM, signal.SIGKILL):
             genuine = Genuine(self.robot.folder, f"ghost_{how.name.lower()}")
             self.peer.until("both nodes", lambda name=genuine.name: self.found(name) and self.found("onbeat"))
@@ -229,11 +230,15 @@ class Judge:
             start = time.monotonic()
             self.robot.end("onbeat-ros2", how)
             self.peer.until("its end is known", lambda: not self.found("onbeat"), patience=60)
-            print(f"  known after {how.name}: {time.monotonic() - start:.1f} s")
+            took[how] = time.monotonic() - start
+            print(f"  known after {how.name}: {took[how]:.1f} s")
             if not self.found(genuine.name):
                 raise Judged(f"{how.name}: known no sooner than the death of a genuine node")
             self.robot.start("onbeat-ros2")
             self.peer.until("the node again", lambda: self.found("onbeat"))
+        # Without its leave its lease would have to run out, as after a kill.
+        if took[signal.SIGTERM] > took[signal.SIGKILL] / 3:
+            raise Judged(f"an orderly end is known no sooner than a death: {took}")
 
 
 class Genuine:
