@@ -305,7 +305,9 @@ fn the_node_tells_the_hashes_of_its_types_and_takes_its_leave() {
     let peer = Peer::join(domain);
     let events = peer.participant.status_listener();
     let writer = until("the writer of /odom", || match events.try_recv_status()? {
-        DomainParticipantStatusEvent::WriterDetected { writer } if writer.topic_name == "rt/odom" => Some(writer),
+        DomainParticipantStatusEvent::WriterDetected { writer } if writer.topic_name == "rt/odom" => {
+            Some(writer)
+        }
         _ => None,
     });
     // As `ros2 topic info -v` has it of a genuine publisher of nav_msgs/Odometry.
@@ -313,7 +315,9 @@ fn the_node_tells_the_hashes_of_its_types_and_takes_its_leave() {
     assert_eq!(String::from_utf8(writer.user_data).unwrap(), format!("typehash={hash};"));
     assert!(node.ends());
     let reason = until("its leave", || match events.try_recv_status()? {
-        DomainParticipantStatusEvent::ParticipantLost { id, reason } if id == writer.guid.prefix => Some(reason),
+        DomainParticipantStatusEvent::ParticipantLost { id, reason } if id == writer.guid.prefix => {
+            Some(reason)
+        }
         _ => None,
     });
     assert!(matches!(reason, LostReason::Disposed), "without a leave its lease runs out: {reason:?}");
