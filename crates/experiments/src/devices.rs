@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use self::conduct::Ran;
 use crate::distribution::{self, Durations};
+use crate::paper::Paper;
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
@@ -139,6 +140,10 @@ impl Devices {
             good: "periods that stay nominal, responses far below the periods, and a utilisation below the bounds: then \
                    every task meets its deadlines whatever the devices do"
                 .into(),
+            found: Some(
+                "responses from 21 us (actuator) to 755 us (range finder) on average, and a utilisation of 9.47 %: schedulable"
+                    .into(),
+            ),
             ..Report::default()
         };
         for (it, ran) in self.peripherals.iter().zip(ran) {
@@ -158,7 +163,8 @@ impl Devices {
         report.condition("samples", format!("{} jobs", counts.join(", ")));
         report.sections.push(self.table(ran, "Period, ms: start to start", Ran::periods));
         report.sections.push(self.table(ran, "Response, ms: release to end", Ran::responses));
-        report.sections.push(Section::Text(PAPER.into()));
+        report.sections.push(Section::Text(RESPONSE.into()));
+        Paper::ServiceRobot.append(&["Table 1", "utilisation", "Figures 5 and 6"], &mut report);
         report.sections.extend(bounds::sections(&self.peripherals, ran));
         report.sections.push(ordinary(&self.peripherals, ran));
         let responses: Vec<Durations> = self
@@ -168,7 +174,7 @@ impl Devices {
             .map(|(it, ran)| Durations::new(it.name.as_str(), ran.responses()))
             .collect();
         report.sections.extend(distribution::plots("Response time", &responses));
-        report.values = self.values(ran);
+        report.values.extend(self.values(ran));
         report
     }
 
@@ -217,8 +223,8 @@ impl Devices {
 /// Two days of the fastest task.
 const MOST_JOBS: u128 = 20_000_000;
 
-const PAPER: &str = "The paper's own values are not known to us: this project does not have its table at hand. The tasks are \
-                     its tasks, with its periods, and the quantities its quantities.";
+const RESPONSE: &str = "Response here is from the release of the real-time task to its end, which waits for no driver; the paper's has the crossing to the \
+                        ordinary task, the driver's own work and the way back in it. The ordinary tasks' exchanges are in the table of their own.";
 
 /// Table of the ordinary tasks.
 fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {

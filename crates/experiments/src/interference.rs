@@ -190,6 +190,10 @@ impl Interference {
             good: "J of a few us under every load, the same at every period, and no missing cycles: then loads do not reach \
                    the cycle"
                 .to_owned(),
+            found: Some(
+                "J of up to 1.4 ms on a standard kernel, 13 us under PREEMPT_RT and 10 us under RTAI, whatever the load or the period"
+                    .to_owned(),
+            ),
             ..Report::default()
         };
         let cpu = |cpu: Option<usize>| cpu.map_or("any CPU".to_owned(), |cpu| format!("CPU {cpu}"));

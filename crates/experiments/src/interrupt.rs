@@ -19,6 +19,7 @@ use self::frames::{Exchange, Received};
 use self::timer::Timer;
 use crate::cable::{Cable, FAR, NEAR};
 use crate::distribution::{self, Durations};
+use crate::paper::Paper;
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::sys::stamped::StampedSocket;
@@ -220,6 +221,10 @@ impl Interrupt {
             good: "some microseconds for all of them, with a maximum far below the period of the cycle that is to \
                    react"
                 .into(),
+            found: Some(
+                "5 to 8 us from input to output with a real-time driver, at most four times as long in ordinary Linux"
+                    .into(),
+            ),
             ..Report::default()
         };
         report.condition("priority", format!("SCHED_FIFO {}, memory locked", self.priority));
@@ -238,19 +243,21 @@ impl Interrupt {
         report.sections.push(distribution::table("Latency, us", "from", &found.cells));
         report.sections.push(Section::Text(found.gpio.clone()));
         report.sections.push(Section::Text(NOTES.into()));
+        Paper::Controllers.append(&["Figures 6 and 7"], &mut report);
         report.sections.extend(distribution::plots("Latency", &found.cells));
         let cell = |it: &Durations| json!({ "from": it.name, "latency_ns": it.statistics() });
-        report.values =
-            facts([("cells", found.cells.iter().map(cell).collect()), ("frames_lost", found.lost.into())]);
+        report.values.extend(facts([
+            ("cells", found.cells.iter().map(cell).collect()),
+            ("frames_lost", found.lost.into()),
+        ]));
         report
     }
 }
 
-const NOTES: &str = "The paper's own values are not reproduced here: it measured on another machine, and this project \
-                     does not have its numbers at hand. A timer's latency holds all of the way: the interrupt, its \
-                     handler, the wake-up and the switch. A frame's begins where the kernel takes it from the driver, \
-                     after the interrupt itself; a veth cable has no interrupt at all, its frames come by a soft \
-                     interrupt on the sender's CPU. An edge's begins in the interrupt handler of the GPIO driver.";
+const NOTES: &str = "A timer's latency holds all of the way: the interrupt, its handler, the wake-up and the switch. A frame's begins where \
+                     the kernel takes it from the driver, after the interrupt itself; a veth cable has no interrupt at all, its frames come \
+                     by a soft interrupt on the sender's CPU. An edge's begins in the interrupt handler of the GPIO driver. The paper's is \
+                     from an input to an output, both set and read outside.";
 
 /// Longest wait of a socket for one frame.
 const PATIENCE: Duration = Duration::from_millis(100);

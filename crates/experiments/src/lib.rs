@@ -4,6 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`runner`] | context and errors of an experiment |
+//! | [`paper`] | numbers of the papers, as printed |
 //! | [`surroundings`] | state of the machine before and during a measurement, and the resulting doubts |
 //! | [`load`] | loads beside a measurement |
 //! | [`thread`] | real-time settings of an experiment's threads |
@@ -43,7 +44,11 @@ pub mod load;
 pub mod navigation;
 pub mod omni;
 pub mod onbeat_run;
+<<<<<<< HEAD
 pub mod path;
+=======
+pub mod paper;
+>>>>>>> 64b80e4b (Papers: their tables and figures are data, printed beside ours by each experiment with conditions, findings, remarks and doubts; docs/papers.md; Table 6 by its names)
 mod peers;
 mod raw;
 pub mod runner;

@@ -18,7 +18,11 @@ use crate::convolution::PathLimits;
 use crate::navigation::log::{Log, Row as Step};
 use crate::navigation::pilot;
 use crate::onbeat_run::OnbeatRun;
+<<<<<<< HEAD
 use crate::path::{Heading, Path, PathMotion, Reference};
+=======
+use crate::paper::Paper;
+>>>>>>> 64b80e4b (Papers: their tables and figures are data, printed beside ours by each experiment with conditions, findings, remarks and doubts; docs/papers.md; Table 6 by its names)
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, servo};
 use types::BaseKind;
@@ -81,7 +85,7 @@ impl Omni {
             experiment: "omni".into(),
             title: "An omnidirectional robot on its path, by the convolution-based generator".into(),
             source: Some(
-                "the mobile-robot paper's path tracking from (0 m, 0 m) to (3 m, 1.5 m), with the generator of its \
+                "the controllers paper, Section 4.1 and Figure 9: path tracking from (0 m, 0 m) to (3 m, 1.5 m), with the generator of its \
                  reference (a rectangle of velocity, convolved with two boxes)"
                     .into(),
             ),
@@ -91,6 +95,10 @@ impl Omni {
             good: "an end-point error of a few millimetres, and a robot that is never more than a few centimetres from its \
                    reference"
                 .into(),
+            found: Some(
+                "minimal error at the end point, without a number"
+                    .into(),
+            ),
             ..Report::default()
         };
         let PathLimits { velocity, acceleration, jerk } = self.limits;
@@ -135,9 +143,10 @@ impl Omni {
                 row("peak central velocity", format!("{:.3}", planned.profile().peak_velocity())),
             ],
         }));
-        report.sections.push(Section::Text(PAPER.into()));
+        report.sections.push(Section::Text(CURVE.into()));
+        Paper::Controllers.append(&["Section 4.1"], &mut report);
         report.sections.extend(plots(steps));
-        report.values = [
+        let values = [
             ("end_point_error_mm", json!(off)),
             ("largest_distance_mm", json!(worst)),
             ("mean_distance_mm", json!(mean)),
@@ -145,9 +154,8 @@ impl Omni {
             ("planned_duration_s", json!(planned.duration().0)),
             ("commands", json!(steps.len())),
         ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect();
+        .map(|(name, value)| (name.to_owned(), value));
+        report.values.extend(values);
         report
     }
 }
@@ -291,5 +299,4 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// Time the run goes on beyond the path, for a slow start.
 const LONGEST_START: Duration = Duration::from_secs(30);
 
-const PAPER: &str = "The paper's own values are not known to us and not reproduced here; its path begins and ends at these \
-                     places, and the curve between them is ours.";
+const CURVE: &str = "The path begins and ends at the paper's places; the curve between them, the velocities and the limits are ours.";

@@ -9,6 +9,7 @@ use report::{Report, Section, cycle};
 use serde_json::Value;
 
 use crate::onbeat_run::OnbeatRun;
+use crate::paper::Paper;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, runner};
 
@@ -61,17 +62,13 @@ impl Servo {
         }
         report.condition("samples", cycles.len().to_string());
         report.sections.push(Section::Table(cycle::servo_table(&summary)));
-        report.sections.push(Section::Text(
-            "The paper's own values are not reproduced here: it measured other drives on another machine, and this \
-             project does not have its numbers at hand. The rows are its rows."
-                .to_owned(),
-        ));
+        Paper::Servo.append(&["Table 3"], &mut report);
         report.sections.push(Section::Table(cycle::percentiles(&summary)));
         report.sections.push(Section::Table(cycle::health(&summary)));
         report.sections.extend(reference_clock(&outcome["clock_lock"], period).map(Section::Text));
         report.sections.extend(cycle::plots(&cycles, period));
         if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
-            report.values = values;
+            report.values.extend(values);
         }
         report.values.insert("clock_lock".to_owned(), outcome["clock_lock"].clone());
         Ok(report)
@@ -89,6 +86,11 @@ impl Servo {
             good: "T_period close to the period with a small deviation, T_jitter of a few per cent of the period at \
                    most, and T_exec far below the period"
                 .to_owned(),
+            found: Some(
+                "T_jitter of 1.4 us on average and 104 us at most under PREEMPT_RT, 1.2 and 24 us under Xenomai; T_exec of 94 and \
+                 96 us, hardly different"
+                    .to_owned(),
+            ),
             ..Report::default()
         };
         let conditions = &outcome["conditions"];

@@ -44,6 +44,9 @@ fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
     let (low, high) = (number(bounds, "with the median C", "U"), number(bounds, "with the longest C", "U"));
     assert!(low > 0.0 && low <= high);
     assert!(number(bounds, "with the median C", "product of U + 1") > 1.0 + low * 0.999);
+    let figures: Vec<_> =
+        report.values["paper"].as_array().unwrap().iter().map(|it| &it["figure"]["name"]).collect();
+    assert_eq!(figures, ["Table 1", "utilisation", "Figures 5 and 6"]);
     let told = report.values["tasks"].as_array().unwrap();
     assert!(told.iter().all(|task| task["messages_told"].as_u64().unwrap() > 0), "{told:?}");
     assert!(report.warnings.iter().any(|warning| warning.contains("all devices are simulated")));

@@ -19,7 +19,8 @@ impl Report {
         if let Some(source) = &self.source {
             let _ = writeln!(page, "<p class=\"source\">After {}.</p>", escaped(source));
         }
-        for (name, text) in [("Measured", &self.measured), ("Good", &self.good)] {
+        let found = self.found.iter().map(|found| ("The paper found", found));
+        for (name, text) in [("Measured", &self.measured), ("Good", &self.good)].into_iter().chain(found) {
             let _ = writeln!(page, "<p><b>{name}:</b> {}.</p>", escaped(text));
         }
         for warning in &self.warnings {

@@ -46,6 +46,9 @@ pub struct Report {
     pub measured: String,
     /// Good result, in one line.
     pub good: String,
+    /// Result of the paper, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
     /// Conditions of the measurement, in order.
     pub conditions: Vec<Fact>,
     /// Conditions that spoil the numbers, each with its remedy.

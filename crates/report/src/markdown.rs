@@ -14,6 +14,9 @@ impl Report {
         }
         let _ = writeln!(page, "* **Measured:** {}", inline(&self.measured));
         let _ = writeln!(page, "* **Good:** {}", inline(&self.good));
+        if let Some(found) = &self.found {
+            let _ = writeln!(page, "* **The paper found:** {}", inline(found));
+        }
         for warning in &self.warnings {
             let _ = writeln!(page, "* **Warning:** {}", inline(warning));
         }

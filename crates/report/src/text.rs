@@ -13,8 +13,12 @@ impl Report {
             let _ = writeln!(text, "after {source}");
         }
         text.push('\n');
-        let labels = ["measured", "good"].map(String::from);
-        let head = labels.into_iter().zip([&self.measured, &self.good]);
+        let head = [
+            ("measured", Some(&self.measured)),
+            ("good", Some(&self.good)),
+            ("paper", self.found.as_ref()),
+        ];
+        let head = head.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?)));
         let facts = self.conditions.iter().map(|fact| (fact.name.clone(), &fact.value));
         let warnings = self.warnings.iter().map(|warning| ("warning".to_owned(), warning));
         let lines: Vec<_> = head.chain(facts).chain(warnings).collect();

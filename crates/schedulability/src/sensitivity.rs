@@ -219,7 +219,6 @@ mod tests {
         assert_eq!(both(tasks, Growing::System), ["25.00 %", "24.61 %"]);
     }
 
-    /// Periods inferred: see docs/analyse.md.
     // feature(analyse): slack, exact and MAST's way: 39.45, 65.63, 24.61 %; Table 6 with 914.06 %
     #[test]
     fn the_five_tasks_of_the_controllers_paper() {
@@ -230,6 +229,11 @@ mod tests {
         let responses = crate::fixed_priority::response_times(&TaskSet::new(tasks.clone()));
         let responses: Vec<_> = responses.into_iter().map(|response| response.ns().unwrap()).collect();
         assert_eq!(responses, [29_000, 461_000, 1_051_000, 1_511_000, 2_273_000]);
+        // Printed with one digit.
+        let slack = ["31082.42 %", "2086.33 %", "3055.47 %", "5864.45 %", "23694.14 %"];
+        for (task, slack) in slack.into_iter().enumerate() {
+            assert_eq!(both(tasks.clone(), Growing::Task(task))[1], slack);
+        }
         assert_eq!(both(tasks, Growing::System)[1], "914.06 %");
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::Client;
 use onbeat::ipc::state::State;
+use serde_json::Value;
 
 /// Output and exit of a run of the program.
 pub(crate) struct Ran {
@@ -116,6 +117,16 @@ pub(crate) fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let _alone = alone();
     // Every cell brings a bus up and down, on a machine that may be busy.
     (Running::start(command).finish_within(Duration::from_secs(300)), folder)
+}
+
+/// Tables and figures of the paper that a report has beside its own numbers.
+pub(crate) fn of_the_paper(report: &Value) -> Vec<&str> {
+    let all = report["values"]["paper"].as_array().expect("the paper's numbers");
+    assert!(report["found"].as_str().is_some_and(|it| !it.is_empty()), "what the paper found");
+    let sections = report["sections"].as_array().expect("sections");
+    let tables = sections.iter().filter(|it| it["table"]["rows"][0]["from_paper"] == true).count();
+    assert_eq!(tables, all.len(), "each is a table of the report");
+    all.iter().map(|it| it["figure"]["name"].as_str().expect("a name")).collect()
 }
 
 /// An empty folder of this test run.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{Ran, alone, finished, measure};
+use crate::common::{Ran, alone, finished, measure, of_the_paper};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -43,6 +43,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
         return;
     }
     let report = ran.json();
+    assert_eq!(of_the_paper(&report), ["Table I", "Table II", "Table III", "identity"]);
     let cells = report["values"]["cells"].as_array().expect("cells");
     assert_eq!(cells.iter().map(|cell| &cell["load"]).collect::<Vec<_>>(), ["none", "cpu"]);
     for cell in cells {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Running, alone, finished, folder, measure, measured, run_alone};
+use crate::common::{Running, alone, finished, folder, measure, measured, of_the_paper, run_alone};
 
 fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
     let cells = report["values"]["cells"].as_array().expect("cells");
@@ -19,6 +19,7 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
     let settings = ["tuning", "--duration", "1s", "--columns", "none,PM", "--load", "both", "--json"];
     let (ran, folder) = measured("tuning", &settings);
     let report = ran.json();
+    assert_eq!(of_the_paper(&report), ["Figure 7", "Figure 8"]);
     assert_eq!(report["values"]["cells"].as_array().expect("cells").len(), 4, "{}", ran.stderr);
     for (column, load) in [("none", "none"), ("PM", "none"), ("none", "paper"), ("PM", "paper")] {
         let cell = cell(&report, column, load);
@@ -77,6 +78,9 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     for file in ["servo.onbeat", "report.md", "report.json", "report.html"] {
         assert!(folder.join(file).exists(), "{file}");
     }
+    assert!(ran.stdout.contains("T_jitter maximum, us (paper)      103.708   24.125"), "{}", ran.stdout);
+    let report = std::fs::read(folder.join("report.json")).expect("the report");
+    assert_eq!(of_the_paper(&serde_json::from_slice(&report).expect("JSON")), ["Table 3"]);
 }
 
 #[test]

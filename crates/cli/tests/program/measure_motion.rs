@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Running, alone, await_cycles, finished, folder, measure, measured, onbeat, run_alone,
+    Ran, Running, alone, await_cycles, finished, folder, measure, measured, of_the_paper, onbeat, run_alone,
 };
 
 fn report(folder: &Path) -> Value {
@@ -41,6 +41,7 @@ fn an_omnidirectional_robot_follows_its_path_to_the_end() {
     assert!(off(&report, "end_point_error_mm") < 2.0, "{}", report["values"]);
     assert!(off(&report, "heading_error_degrees") < 0.5, "{}", report["values"]);
     let page = std::fs::read_to_string(folder.join("report.html")).expect("the page");
+    assert_eq!(of_the_paper(&report), ["Section 4.1"]);
     assert_eq!(page.matches("<svg").count(), 4, "trajectory, velocities, wheels, distance");
     let shown = run_alone(&["report", folder.to_str().expect("a path")]).stdout;
     assert!(shown.contains("end-point error") && shown.contains("convolution"), "{shown}");
@@ -81,6 +82,7 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
         "through the IPC, under load",
     ];
     assert_eq!(names, expected);
+    assert_eq!(of_the_paper(&report), ["Figure 10"]);
     for key in KEYS {
         let values = &report["values"][key];
         let (period, deviation) = (&values["period_ns"], &values["deviation_ns"]);

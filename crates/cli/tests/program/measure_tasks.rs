@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Running, alone, measure};
+use crate::common::{Running, alone, measure, of_the_paper};
 
 /// The report of an experiment, and the folder it is in.
 fn measured(arguments: &[&str]) -> (Value, PathBuf) {
@@ -19,6 +19,15 @@ fn measured(arguments: &[&str]) -> (Value, PathBuf) {
     assert_eq!(report["experiment"], arguments[0], "{}", ran.stderr);
     for line in ["measured", "good"] {
         assert!(report[line].as_str().is_some_and(|text| !text.is_empty()), "{line}");
+    }
+    let figures: &[&str] = match arguments[0] {
+        "tasks" => &["Table 2", "Table 3"],
+        "ipc" => &["Table 4", "Table 5"],
+        "interrupt" => &["Figures 6 and 7"],
+        _ => &[],
+    };
+    if !figures.is_empty() {
+        assert_eq!(of_the_paper(&report), figures);
     }
     assert!(["report.md", "report.json", "report.html"].iter().all(|name| folder.join(name).exists()));
     (report, folder)

@@ -10,6 +10,7 @@ use super::cell::Cell;
 use super::course::Course;
 use crate::Error;
 use crate::distribution::{self, Durations};
+use crate::paper::Paper;
 
 pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Report) -> Result<(), Error> {
     let nominal = types::time::nanoseconds(settings.period);
@@ -31,7 +32,7 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
         report.values.insert(cell.key.clone(), drive);
     }
     report.sections.push(four("Deviation of the actuator's period, us: |period - nominal|", &deviations));
-    report.sections.push(Section::Text(PAPER.into()));
+    Paper::ServiceRobot.append(&["Figure 10"], report);
     report.sections.push(four("The actuator's period, us: start to start", &periods));
     report.sections.push(drives(cells, &settings.course));
     report.sections.push(trajectories(cells, &settings.course));
@@ -98,7 +99,7 @@ fn trajectories(cells: &[Cell], course: &Course) -> Section {
     let touch = course.obstacle_radius + course.robot_radius;
     series.push(circle("where the robot's middle would touch", course.obstacle, touch));
     series.push(circle("goal", course.goal, course.tolerance));
-    let caption = "Trajectory of the middle of the robot (the paper's Figure 9)".into();
+    let caption = "Trajectory of the middle of the robot (the paper's Figure 9a)".into();
     Section::Map(Plot { caption, x: "x, m".into(), y: "y, m".into(), series })
 }
 
@@ -108,7 +109,7 @@ fn velocities(what: &str, unit: &str, cells: &[Cell], of: fn(&Twist) -> f64) -> 
         let point = |row: &super::log::Row| ((row.time_ns - begin) as f64 / 1e9, of(&row.twist));
         Series { name: cell.name.clone(), points: cell.drive.iter().step_by(2).map(point).collect() }
     };
-    let caption = format!("{what} over time (the paper's Figure 10)");
+    let caption = format!("{what} over time (the paper's Figure 9b)");
     Section::Curve(Plot {
         caption,
         x: "s".into(),
@@ -116,6 +117,3 @@ fn velocities(what: &str, unit: &str, cells: &[Cell], of: fn(&Twist) -> f64) -> 
         series: cells.iter().map(series).collect(),
     })
 }
-
-const PAPER: &str = "The paper's own values are not known to us and not reproduced here; the rows are its rows: its system \
-                     with everything in one Linux process, and with real-time tasks, each with and without stress.";
