@@ -19,7 +19,7 @@ pub(crate) struct Ran {
 
 impl Ran {
     /// The JSON on standard output.
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> Value {
         // A machine that stood still for longer than `outage_time` has its axes stopped, as it must.
         let held_up = matches!(self.code, Some(3 | 4)) && self.stderr.contains("(outage)");
         assert!(self.code == Some(0) || held_up, "{:?} {}{}", self.code, self.stdout, self.stderr);
@@ -221,19 +221,16 @@ fn finish(mut child: Child, patience: Duration) -> Ran {
 
 /// The JSON of a run that the machine did not disturb. One that stood still for longer than a drive's
 /// watchdog waits (100 ms) throws drives out of Op, as it must, and says nothing about the program.
-pub(crate) fn undisturbed(run: impl FnMut() -> Ran) -> serde_json::Value {
+pub(crate) fn undisturbed(run: impl FnMut() -> Ran) -> Value {
     until_still(run, |end| longest_period(end).max(number(end, "lost_frames") * number(end, "period_ns")))
 }
 
 /// The same for a run that is to lose frames.
-pub(crate) fn undisturbed_with_losses(run: impl FnMut() -> Ran) -> serde_json::Value {
+pub(crate) fn undisturbed_with_losses(run: impl FnMut() -> Ran) -> Value {
     until_still(run, longest_period)
 }
 
-fn until_still(
-    mut run: impl FnMut() -> Ran,
-    disturbance_ns: impl Fn(&serde_json::Value) -> u64,
-) -> serde_json::Value {
+fn until_still(mut run: impl FnMut() -> Ran, disturbance_ns: impl Fn(&Value) -> u64) -> Value {
     for _ in 0..5 {
         let ran = run();
         let end = ran.json();
@@ -246,12 +243,12 @@ fn until_still(
     panic!("the machine stands still all the time");
 }
 
-fn longest_period(end: &serde_json::Value) -> u64 {
+fn longest_period(end: &Value) -> u64 {
     number(&end["t_period_ns"], "maximum")
 }
 
 /// A whole number of an object.
-pub(crate) fn number(object: &serde_json::Value, name: &str) -> u64 {
+pub(crate) fn number(object: &Value, name: &str) -> u64 {
     object[name].as_u64().unwrap_or_else(|| panic!("{name} in {object}"))
 }
 
