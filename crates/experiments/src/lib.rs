@@ -44,11 +44,8 @@ pub mod load;
 pub mod navigation;
 pub mod omni;
 pub mod onbeat_run;
-<<<<<<< HEAD
-pub mod path;
-=======
 pub mod paper;
->>>>>>> 64b80e4b (Papers: their tables and figures are data, printed beside ours by each experiment with conditions, findings, remarks and doubts; docs/papers.md; Table 6 by its names)
+pub mod path;
 mod peers;
 mod raw;
 pub mod runner;

@@ -18,11 +18,8 @@ use crate::convolution::PathLimits;
 use crate::navigation::log::{Log, Row as Step};
 use crate::navigation::pilot;
 use crate::onbeat_run::OnbeatRun;
-<<<<<<< HEAD
-use crate::path::{Heading, Path, PathMotion, Reference};
-=======
 use crate::paper::Paper;
->>>>>>> 64b80e4b (Papers: their tables and figures are data, printed beside ours by each experiment with conditions, findings, remarks and doubts; docs/papers.md; Table 6 by its names)
+use crate::path::{Heading, Path, PathMotion, Reference};
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, servo};
 use types::BaseKind;
