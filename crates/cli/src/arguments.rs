@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ipc::client::Client;
 use onbeat::LinkKind;
 use onbeat::compose::link;
 use onbeat::fault::FrameFaults;
 
+use crate::bus::running;
+use crate::commands::Which;
 use crate::failure::Failure;
 
 /// Parses one of these values, each with its name and help.
@@ -131,6 +134,36 @@ impl Faults {
     fn on_link(self) -> onbeat::Faults {
         let Self { loss, late, delay, duplicate, reorder, corrupt, seed } = self;
         FrameFaults { loss, late, delay, duplicate, reorder, corrupt, seed }.on_link()
+    }
+}
+
+/// A running cycle, by its name or its interface.
+#[derive(Args, Debug)]
+pub(crate) struct RunningCycle {
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET", conflicts_with = "iface")]
+    cycle: Option<String>,
+
+    /// The cycle that has this network interface
+    #[arg(long, value_name = "NIC")]
+    iface: Option<String>,
+}
+
+impl RunningCycle {
+    /// Attaches to it; of one that was found by its interface, says which it is.
+    pub(crate) fn find(&self) -> Result<Client, Failure> {
+        let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
+        let owner = control::link::owner(interface).map_err(|error| {
+            Failure::new(format!("interface {interface}: {error}; `ip link` lists those there are"))
+        })?;
+        let found = owner.as_ref().and_then(running::cycle_of).ok_or_else(|| {
+            let found = owner.map_or("found nobody".to_owned(), |owner| format!("{owner} has it"));
+            Failure::new(format!(
+                "interface {interface}: {found}, expected a running cycle that lets this user in"
+            ))
+        })?;
+        running::say_whom(&found);
+        Ok(found)
     }
 }
 

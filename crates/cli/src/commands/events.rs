@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::Which;
+use crate::arguments::RunningCycle;
 use crate::failure::Failure;
 use crate::output;
 use crate::words::bus_event;
@@ -20,14 +20,13 @@ pub(crate) struct Events {
     #[arg(long)]
     json: bool,
 
-    /// Name of the cycle, or path of its socket; without it the one that runs
-    #[arg(long, value_name = "NAME|SOCKET")]
-    cycle: Option<String>,
+    #[command(flatten)]
+    of: RunningCycle,
 }
 
 impl Events {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let attached = Which(self.cycle.as_deref()).find()?;
+        let attached = self.of.find()?;
         output::end_when_closed();
         for event in attached.bus()?.events(self.follow)? {
             let line = match (event, self.json) {

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use control::link;
 use control::signal::Near;
 use ipc::client::Client;
 use ipc::description::{Description, SignalDescription};
@@ -15,9 +14,8 @@ use ipc::state::{Signal, SignalCounters, State};
 use serde_json::Value;
 
 use self::bytes::Form;
-use super::{Which, first_state};
-use crate::arguments::{a_period_at_least, time};
-use crate::bus::running;
+use super::first_state;
+use crate::arguments::{RunningCycle, a_period_at_least, time};
 use crate::failure::Failure;
 use crate::output::{self, Printer};
 use crate::stop::Stop;
@@ -82,40 +80,11 @@ pub(crate) struct Watch {
 #[derive(Args, Debug)]
 struct Shown {
     #[command(flatten)]
-    of: Of,
+    of: RunningCycle,
 
     /// Print JSON: an array, or with `watch` an object a line
     #[arg(long)]
     json: bool,
-}
-
-/// The running cycle.
-#[derive(Args, Debug)]
-struct Of {
-    /// Name of the cycle, or path of its socket; without it the one that runs
-    #[arg(long, value_name = "NAME|SOCKET", conflicts_with = "iface")]
-    cycle: Option<String>,
-
-    /// The cycle that has this network interface
-    #[arg(long, value_name = "NIC")]
-    iface: Option<String>,
-}
-
-impl Of {
-    fn find(&self) -> Result<Client, Failure> {
-        let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
-        let owner = link::owner(interface).map_err(|error| {
-            Failure::new(format!("interface {interface}: {error}; `ip link` lists those there are"))
-        })?;
-        let found = owner.as_ref().and_then(running::cycle_of).ok_or_else(|| {
-            let found = owner.map_or("found nobody".to_owned(), |owner| format!("{owner} has it"));
-            Failure::new(format!(
-                "interface {interface}: {found}, expected a running cycle that lets this user in"
-            ))
-        })?;
-        running::say_whom(&found);
-        Ok(found)
-    }
 }
 
 impl Io {
@@ -158,7 +127,7 @@ struct Cycle {
 
 impl Cycle {
     /// All signals, where no name is given.
-    fn attach(of: &Of, names: &[String]) -> Result<Self, Failure> {
+    fn attach(of: &RunningCycle, names: &[String]) -> Result<Self, Failure> {
         let attached = of.find()?;
         let wanted = match names {
             [] => (0..attached.description().signals.len()).collect(),

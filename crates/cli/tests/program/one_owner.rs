@@ -12,7 +12,7 @@ const SIX_AXIS: &str = "examples/six-axis.toml";
 /// Cycles after which the bus is in Op.
 const TO_OP: u64 = 1500;
 
-// feature(running-bus): `scan` and `sdo` on an interface that a cycle has attach to it
+// feature(running-bus): `scan`, `sdo`, `io` and `events` on an interface that a cycle has attach to it
 // feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
 fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it() {
@@ -37,6 +37,8 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
         through(wire.onbeat(&["sdo", "read", "0", "0x1018:1"]), "4294904577");
         through(as_nobody(&wire, &["scan"]), "drive-6");
         through(wire.onbeat(&["io", "list"]), "drive-6.");
+        through(wire.onbeat(&["events"]), "phase Op");
+        through(as_nobody(&wire, &["events", "--json"]), "\"phase\":\"Op\"");
         // Without the interface it is another bus, and who asked is told so.
         let own = near(&wire, &["sdo", "write", "drive-1", "0x2F00:1", "10"]);
         assert!(own.code == Some(0) && own.stderr.starts_with(SIMULATED), "{:?} {}", own.code, own.stderr);
@@ -51,6 +53,9 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
     assert!(axes.iter().all(|axis| axis["state"] == "Operation enabled"), "{end}");
     assert_eq!(end["working_counter_errors"], 0);
     assert_eq!(end["frames"]["other_main_device"], 0);
+    let without_one =
+        "onbeat: interface near: found nobody, expected a running cycle that lets this user in";
+    assert_eq!(wire.onbeat(&["events"]).sentence(), without_one);
 }
 
 // feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed

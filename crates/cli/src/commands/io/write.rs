@@ -12,9 +12,9 @@ use ipc::state::{State, Value, ValueKind};
 use ipc::words;
 use types::object::without_point;
 
+use super::Cycle;
 use super::bytes::{self, Form};
-use super::{Cycle, Of};
-use crate::arguments::{a_period_at_least, lasting, time};
+use crate::arguments::{RunningCycle, a_period_at_least, lasting, time};
 use crate::failure::Failure;
 use crate::output::{self, Printer};
 use crate::stop::Stop;
@@ -38,7 +38,7 @@ pub(crate) struct Set {
     lasting: Option<Duration>,
 
     #[command(flatten)]
-    of: Of,
+    of: RunningCycle,
 }
 
 /// Forces a signal: the cycle holds it at this value, whoever else writes it, until the time is over, `io release`, or the
@@ -62,7 +62,7 @@ pub(crate) struct Force {
     lasting: Duration,
 
     #[command(flatten)]
-    of: Of,
+    of: RunningCycle,
 }
 
 /// Gives forced signals back to who else writes them.
@@ -77,7 +77,7 @@ pub(crate) struct Release {
     all: bool,
 
     #[command(flatten)]
-    of: Of,
+    of: RunningCycle,
 }
 
 impl Set {
