@@ -19,7 +19,7 @@ use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
-use schedulability::bus::{Order, Sampling, Way};
+use schedulability::bus::{Sampling, Way};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
@@ -138,14 +138,11 @@ fn reactions(order: FrameOrder) -> Vec<Duration> {
 #[test]
 fn an_event_is_answered_within_the_computed_time_in_both_frame_orders() {
     let period_ns = PERIOD.as_nanos() as u64;
-    for (frame_order, order) in [
-        (FrameOrder::ReplyOfLastCycle, Order::ReplyOfLastCycle),
-        (FrameOrder::WaitForReply, Order::WaitForReply),
-    ] {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let sampling = Sampling::Free { input_ns: STEP_NS, output_ns: STEP_NS };
         let return_ns = ROUND_TRIP.as_nanos() as u64;
         let (soonest, latest) = Way { period_ns, order, frame_ns: 0, return_ns, sampling }.latency().total;
-        let seen: Vec<u64> = reactions(frame_order).iter().map(|time| time.as_nanos() as u64).collect();
+        let seen: Vec<u64> = reactions(order).iter().map(|time| time.as_nanos() as u64).collect();
         assert!(seen.len() > 1000, "{order:?}: {} reactions", seen.len());
         let (first, last) = (*seen.iter().min().unwrap(), *seen.iter().max().unwrap());
         println!(

@@ -1,6 +1,7 @@
 //! The experiments' command line, one file each.
 
 pub(crate) mod analyse;
+mod answer;
 mod cost;
 mod culprit;
 mod devices;
@@ -62,6 +63,9 @@ pub(crate) enum Measure {
     /// Drive a base along the course of `navigation`
     #[command(hide = true, subcommand)]
     Pilot(pilot::Pilot),
+    /// Answer a cycle of `ecci` as its controller process
+    #[command(hide = true)]
+    Answer(answer::Answer),
     /// Take a CPU from a cycle now and then, to try out `onbeat run --explain`
     #[command(hide = true)]
     Culprit(culprit::Culprit),
@@ -87,6 +91,7 @@ impl Measure {
             Self::Servo(it) => it.execute(),
             Self::Load(it) => it.execute(),
             Self::Pilot(it) => it.execute(),
+            Self::Answer(it) => it.execute(),
             Self::Culprit(it) => it.execute(),
             Self::Man(it) => it.execute(),
         }

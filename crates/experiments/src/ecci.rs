@@ -4,6 +4,7 @@
 //! of all axes, in a cache that other tasks read, too, behind a mutex with priority inheritance. It is
 //! compared here with two other ways, each with 0, 1, 8 and 64 readers that never pause.
 
+mod answer;
 mod flow;
 mod process;
 mod tables;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use report::Report;
 use serde_json::json;
 
+pub use self::answer::{Answering, READY};
 use self::turn::{Taken, Turn};
 use self::way::Way;
 pub(crate) use self::way::{open_ipc, state_of};
@@ -100,7 +102,7 @@ impl Ecci {
         let mut report = self.report(&cells);
         process::measure(self, context, &mut report)
             .map_err(|error| Error::other(format_args!("ecci, controller process: {error}")))?;
-        flow::measure(self, context, &mut report);
+        flow::measure(self, context, &mut report)?;
         surroundings.end(&mut report);
         Ok(report)
     }

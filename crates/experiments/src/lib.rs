@@ -12,6 +12,7 @@
 //! | [`tuning`] | effect of each real-time tuning |
 //! | [`child`] | child process that never outlives its parent |
 //! | [`cable`] | two network namespaces and a veth pair |
+//! | [`frames`] | frames of a cycle, of a bus that is simulated for it |
 //! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
 //! | [`jitter`] | period jitter of a bus, as an independent observer sees it |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
@@ -36,6 +37,7 @@ pub mod culprit;
 pub mod devices;
 mod distribution;
 pub mod ecci;
+pub mod frames;
 pub mod interference;
 pub mod interrupt;
 pub mod ipc;

@@ -10,6 +10,7 @@ use report::{Report, Section};
 use support::{Folder, conduct, number, table};
 
 // feature(papers): `measure ecci`: our IPC and two mutexes with 0, 1, 8, 64 readers
+// feature(papers): `measure ecci`: event to answer and data flow, in the cycle's thread and in a controller process, beside the computed
 #[test]
 fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half_a_state() {
     let folder = Folder::new();
@@ -53,13 +54,18 @@ fn answers_and_flow(report: &Report) {
     let answers = report.values["answers"].as_array().unwrap();
     let names: Vec<_> = answers.iter().map(|it| it["controller"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 3, "{names:?}");
-    for it in answers {
+    for (place, it) in answers.iter().enumerate() {
+        let process = it["process"].as_u64();
+        let is_another = process.is_some_and(|id| id > 1 && id != u64::from(std::process::id()));
+        assert_eq!(is_another, place > 0, "{it}");
         let all = it["samples"].as_u64().unwrap() + it["late"].as_u64().unwrap();
         assert_eq!(all, 60, "{it}");
     }
     assert_eq!(table(report, "Event to answer").rows.len(), 3);
     assert!(answers[0]["median_ns"].as_u64() < answers[1]["median_ns"].as_u64(), "{answers:?}");
 
+    let computed = report.values["flow_computed"].as_array().unwrap();
+    assert_eq!(computed.len(), 2, "{computed:?}");
     let flow = report.values["flow"].as_array().unwrap();
     if flow.is_empty() {
         let why = |it: &&String| it.starts_with("data flow over a cable");
@@ -70,9 +76,13 @@ fn answers_and_flow(report: &Report) {
         assert_eq!(it["events"], 20, "{it}");
         let median = |part: &str| it[part][1].as_f64().unwrap();
         // A busy machine makes it longer, none makes it shorter than the order of frames does.
-        let last = it["flow"].as_str().unwrap().starts_with("reply_of_last_cycle");
-        assert!(median(if last { "in" } else { "out" }) > 0.8, "{it}");
-        assert!(median("all") > 1.0, "{it}");
+        let name = it["flow"].as_str().unwrap();
+        let order = name.split(',').next().unwrap();
+        let computed = computed.iter().find(|it| it["flow"].as_str().unwrap().starts_with(order)).unwrap();
+        let soonest = |part: &str| computed[part][0].as_f64().unwrap();
+        assert!(median("in") > soonest("in") && median("all") > soonest("all"), "{it}, {computed}");
+        // What is seen late leaves less of the time until the command does.
+        assert!(median("out") > 0.8 * soonest("out"), "{it}, {computed}");
     }
     let rows = &table(report, "Data flow over a cable").rows;
     assert_eq!((rows.len(), rows.iter().filter(|row| row.from_paper).count()), (7, 1));

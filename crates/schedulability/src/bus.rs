@@ -1,6 +1,8 @@
 //! Timing model of the bus: frame durations, the shortest period of a network, and the latency from a
 //! SubDevice's input through the controller to a SubDevice's output.
 
+pub use types::FrameOrder;
+
 /// Data rate of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkRate {
@@ -73,21 +75,22 @@ impl Network {
     /// computing time in a cycle.
     ///
     /// Either order needs round trip and computing one after the other in each period:
-    /// [`Order::WaitForReply`] waits, [`Order::ReplyOfLastCycle`] sends after computing and takes the reply
+    /// [`FrameOrder::WaitForReply`] waits, [`FrameOrder::ReplyOfLastCycle`] sends after computing and takes the reply
     /// at the next release.
     #[must_use]
     pub fn shortest_period_ns(&self, computing_ns: u64) -> u64 {
         self.round_trip_ns().saturating_add(computing_ns).max(self.occupied_ns())
     }
-}
 
-/// Reply that a cycle works with: the cycle's frame order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Work with the reply of the previous cycle, then send.
-    ReplyOfLastCycle,
-    /// Send, wait for the reply, work with it; the resulting outputs leave in the next cycle.
-    WaitForReply,
+    /// Path of an event through this network, for a MainDevice with this period, order and computing time in a cycle.
+    #[must_use]
+    pub fn way(&self, period_ns: u64, order: FrameOrder, computing_ns: u64, sampling: Sampling) -> Way {
+        let frame_ns = match order {
+            FrameOrder::ReplyOfLastCycle => computing_ns.min(period_ns.saturating_sub(1)),
+            FrameOrder::WaitForReply => 0,
+        };
+        Way { period_ns, order, frame_ns, return_ns: self.round_trip_ns().min(period_ns), sampling }
+    }
 }
 
 /// Instants at which a SubDevice samples its inputs and sets its outputs.
@@ -115,10 +118,10 @@ pub struct Way {
     /// Period of the cycle, ns.
     pub period_ns: u64,
     /// Reply that a cycle works with.
-    pub order: Order,
+    pub order: FrameOrder,
     /// Time from the release to the frame at the SubDevice, ns, less than a period.
     pub frame_ns: u64,
-    /// Time from the SubDevice back to the MainDevice, ns. Counts only with [`Order::WaitForReply`].
+    /// Time from the SubDevice back to the MainDevice, ns. Counts only with [`FrameOrder::WaitForReply`].
     pub return_ns: u64,
     /// Sampling of the SubDevices.
     pub sampling: Sampling,
@@ -145,8 +148,8 @@ impl Way {
         let Self { period_ns: period, order, frame_ns: frame, return_ns: back, sampling } = *self;
         // From the frame that took the input to the controller; from there to the frame with the output.
         let (read, write) = match order {
-            Order::ReplyOfLastCycle => (period.saturating_sub(frame), frame),
-            Order::WaitForReply => (back, period.saturating_sub(back)),
+            FrameOrder::ReplyOfLastCycle => (period.saturating_sub(frame), frame),
+            FrameOrder::WaitForReply => (back, period.saturating_sub(back)),
         };
         let ((first, last), (soonest, latest)) = match sampling {
             Sampling::Free { input_ns, output_ns } => ((0, period + input_ns), (0, output_ns)),
@@ -211,8 +214,13 @@ mod tests {
     #[test]
     fn the_humanoid_papers_cycles_come_out() {
         let sampling = Sampling::Synchronised { shift_ns: 500, output_periods: 1 };
-        let way =
-            Way { period_ns: 1_000, order: Order::ReplyOfLastCycle, frame_ns: 0, return_ns: 0, sampling };
+        let way = Way {
+            period_ns: 1_000,
+            order: FrameOrder::ReplyOfLastCycle,
+            frame_ns: 0,
+            return_ns: 0,
+            sampling,
+        };
         let latency = way.latency();
         assert_eq!(latency.sensor, (1_500, 2_500));
         assert_eq!(latency.command, (1_500, 1_500));
@@ -221,7 +229,7 @@ mod tests {
 
     #[test]
     fn terminals_react_within_two_periods_in_either_order() {
-        for order in [Order::ReplyOfLastCycle, Order::WaitForReply] {
+        for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
             let sampling = Sampling::Free { input_ns: 0, output_ns: 0 };
             let way = Way { period_ns: 1_000, order, frame_ns: 100, return_ns: 50, sampling };
             assert_eq!(way.latency().total, (1_000, 2_000));

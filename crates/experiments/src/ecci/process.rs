@@ -1,30 +1,24 @@
-//! Event to answer: a controller in the cycle's thread beside one that is woken with the request and answers from its own.
-//!
-//! The other one is a thread with mappings of its own, attached as a process is: what is missing is the switch of
-//! address spaces, where both share a CPU.
+//! Event to answer: a controller in the cycle's thread beside one in a process of its own, which is woken with the request.
 
-use std::io;
 use std::sync::atomic::Ordering;
 use std::thread;
 
 use control::clock::{Clock, MonotonicClock};
 use control::pacer::Pacer;
-use control::profile::{Granted, RealTimeProfile};
+use control::profile::Granted;
 use ethercat::time::Instant;
-use ipc::client::Client;
-use ipc::command::AxisTarget;
-use ipc::controller::{Answer, Controller, CycleEnd, DriveRequest, Received, Request};
-use ipc::units::Radians;
+use ipc::controller::{Answer, CycleEnd, Received, Request};
 use report::{Report, Row, Section, Table};
 use serde_json::json;
 use types::time::nanoseconds;
 
 use super::Ecci;
+use super::answer::{self, control};
 use super::verdict::Marks;
 use super::way;
-use crate::Context;
 use crate::distribution::{heads, resident};
 use crate::thread::real_time;
+use crate::{Context, Error};
 
 /// One way to have an answer.
 struct Measured {
@@ -33,68 +27,56 @@ struct Measured {
     answers: Vec<u64>,
     /// Not answered within three quarters of the interval.
     late: u64,
+    /// Process that answered last, if it was another one.
+    process: Option<u64>,
 }
 
 /// Measures them in turns, and adds a table to the report.
-pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -> io::Result<()> {
+pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -> Result<(), Error> {
     context.say("ecci: a controller process beside one in the cycle's thread");
     let below = ecci.priority.saturating_sub(1).max(1);
-    let fifo = RealTimeProfile { cpu: None, ..real_time(Some(below), ecci.cpu) };
     let kinds = [
-        ("controller process, SCHED_FIFO below the cycle", fifo),
-        ("controller process, ordinary", RealTimeProfile::ORDINARY),
+        ("controller process, SCHED_FIFO below the cycle", Some(below)),
+        ("controller process, ordinary", None),
     ];
     let mut rows = Vec::new();
-    for (name, profile) in kinds {
-        let (in_thread, process) = turns(ecci, context, name, profile)?;
+    for (name, priority) in kinds {
+        let (mut end, door) = way::controlled(ecci.axes, Vec::new()).map_err(Error::other)?;
+        let mut process = answer::Process::start(context, door.path(), priority)?;
+        for refusal in process.refusals.drain(..) {
+            report.warn(format!("{name}: {refusal}"));
+        }
+        let (in_thread, measured) = thread::scope(|scope| {
+            let cycle = scope.spawn(|| cycle(ecci, context, name, &mut end));
+            cycle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        drop(door);
+        process.finish()?;
         if rows.is_empty() {
             rows.push(in_thread);
         }
-        rows.push(process);
+        rows.push(measured);
     }
     report.sections.push(table(&rows));
     let value = |it: &Measured| {
         let marks = Marks::of(&it.answers);
-        json!({ "controller": it.name, "samples": it.answers.len(), "median_ns": marks.median,
-                "low_99_99_ns": marks.tail, "maximum_ns": marks.maximum, "late": it.late })
+        json!({ "controller": it.name, "process": it.process, "samples": it.answers.len(),
+                "median_ns": marks.median, "low_99_99_ns": marks.tail, "maximum_ns": marks.maximum,
+                "late": it.late })
     };
     report.values.insert("answers".into(), rows.iter().map(value).collect());
     Ok(())
 }
 
 /// Alternates between the two, so that both meet the same machine.
-fn turns(
-    ecci: &Ecci,
-    context: &Context<'_>,
-    name: &'static str,
-    profile: RealTimeProfile,
-) -> io::Result<(Measured, Measured)> {
-    let (mut builder, folder) = way::builder(ecci.axes, Vec::new())?;
-    let end = builder.controller();
-    let (_ends, server) = builder.open().map_err(io::Error::other)?;
-    let attached = Client::open(server.path()).map_err(io::Error::other)?;
-    let controller = attached.controller().map_err(io::Error::other)?;
-    let process = thread::Builder::new().name("controller".into()).spawn(move || {
-        let _granted = Granted::ask(&profile);
-        serve(controller);
-    })?;
-    let taken = thread::scope(|scope| {
-        let cycle = scope.spawn(|| cycle(ecci, context, name, end));
-        cycle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
-    drop((server, attached, folder));
-    process.join().map_err(|_| io::Error::other("its thread panicked"))?;
-    Ok(taken)
-}
-
 fn cycle(
     ecci: &Ecci,
     context: &Context<'_>,
     name: &'static str,
-    mut end: CycleEnd,
+    end: &mut CycleEnd,
 ) -> (Measured, Measured) {
     let _granted = Granted::ask(&real_time(Some(ecci.priority), ecci.cpu));
-    let measured = |name| Measured { name, answers: resident(ecci.samples), late: 0 };
+    let measured = |name| Measured { name, answers: resident(ecci.samples), late: 0, process: None };
     let (mut in_thread, mut process) = (measured("in the cycle's thread"), measured(name));
     let (mut request, mut answer) = (end.blank_request(), end.blank_answer());
     let mut pacer = Pacer::new(MonotonicClock, ecci.interval);
@@ -112,7 +94,7 @@ fn cycle(
         pacer.wait();
         let asked = MonotonicClock.now();
         let deadline = asked + ecci.interval * 3 / 4;
-        let found = exchange(&mut end, &request, &mut answer, deadline);
+        let found = exchange(end, &request, &mut answer, deadline);
         if number <= warm_up {
             continue;
         }
@@ -122,6 +104,7 @@ fn cycle(
             None => process.late += 1,
         }
     }
+    process.process = Some(end.counters().read().process);
     (in_thread, process)
 }
 
@@ -150,21 +133,6 @@ fn stamp(request: &mut Request, number: u64) {
     request.cycle = number;
     for axis in &mut request.axes {
         axis.position = number as f64;
-    }
-}
-
-/// The same small controller in both places: every axis is asked to where it is.
-fn control(request: &Request, answer: &mut Answer) {
-    for (axis, answer) in request.axes.iter().zip(&mut answer.axes) {
-        answer.request = Some(DriveRequest::Enable);
-        answer.target = Some(AxisTarget::Position(Radians(axis.position)));
-    }
-}
-
-fn serve(mut controller: Controller) {
-    while let Some(turn) = controller.wait() {
-        control(turn.request, turn.answer);
-        turn.send();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ipc::client::Client;
@@ -11,7 +11,7 @@ use ipc::command::{AxisTarget, Command};
 use ipc::description::{AxisDescription, Description, SignalDescription};
 use ipc::state::{Axis, State};
 use ipc::units::Radians;
-use ipc::{command, server, state};
+use ipc::{command, controller, server, state};
 
 use crate::sys::cache::Cache;
 use crate::sys::mutex::Protocol;
@@ -167,11 +167,32 @@ pub(crate) fn open_ipc(axes: usize) -> io::Result<(server::Endpoints, server::Se
     Ok((ends, server, folder))
 }
 
-/// Begins such an interface, with these signals.
-pub(super) fn builder(
+/// Opens such an interface with these signals, whose cycle has its controller in another process.
+pub(super) fn controlled(
     axes: usize,
     signals: Vec<SignalDescription>,
-) -> io::Result<(server::Builder, Folder)> {
+) -> io::Result<(controller::CycleEnd, Door)> {
+    let (mut builder, folder) = builder(axes, signals)?;
+    let end = builder.controller();
+    let (ends, server) = builder.open().map_err(io::Error::other)?;
+    Ok((end, Door { server, _ends: ends, _folder: folder }))
+}
+
+/// An open interface; dropping it tells its processes that the cycle has ended.
+pub(super) struct Door {
+    server: server::Server,
+    _ends: server::Endpoints,
+    _folder: Folder,
+}
+
+impl Door {
+    /// Its socket.
+    pub(super) fn path(&self) -> &Path {
+        self.server.path()
+    }
+}
+
+fn builder(axes: usize, signals: Vec<SignalDescription>) -> io::Result<(server::Builder, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
         mode: CyclicMode::Position,

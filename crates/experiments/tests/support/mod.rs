@@ -43,7 +43,10 @@ pub fn conduct(folder: &Folder, run: impl FnOnce(&Context) -> Result<Report, Err
     let stop = AtomicBool::new(false);
     let context = Context {
         directory: folder.0.clone(),
-        programs: Programs { onbeat: "onbeat".into(), measure: "onbeat-measure".into() },
+        programs: Programs {
+            onbeat: "onbeat".into(),
+            measure: env!("CARGO_BIN_EXE_onbeat-measure").into(),
+        },
         stop: &stop,
         say: &|_| (),
     };

@@ -1,14 +1,16 @@
 //! The bus of a robot file: its frames, the shortest period, latencies.
 
-mod frames;
 mod words;
 
 use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use robot::{FrameOrder, Overrides, RobotConfig};
-use schedulability::bus::{LinkRate, Network, Order, Sampling, Way};
+use ethercat::al::AlState;
+use onbeat::compose::{configuration::configuration, segment::segment};
+use onbeat_experiments::frames;
+use robot::{Overrides, RobotConfig};
+use schedulability::bus::{LinkRate, Network, Sampling, Way};
 use types::time::nanoseconds;
 
 use super::NOT_SCHEDULABLE;
@@ -84,7 +86,10 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
         Link::Mbit100 => LinkRate::Mbit100,
         Link::Gbit1 => LinkRate::Gbit1,
     };
-    let frames = frames::of_a_cycle(&robot)?;
+    // A closed ring has a frame of the same length on each of its cables.
+    let mut line = robot.clone();
+    line.bus.ring = false;
+    let frames = frames::of_a_cycle(segment(&line)?, configuration(&line, AlState::Op))?;
     let network = Network {
         rate,
         frames: frames.whole,
@@ -107,12 +112,7 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
 /// An event's way through SubDevices that sample on their own, and through those with SYNC0.
 fn ways(robot: &RobotConfig, network: &Network, computing_ns: u64) -> Vec<(&'static str, Way)> {
     let period_ns = nanoseconds(robot.cycle.period);
-    let (order, frame_ns) = match robot.cycle.frame_order {
-        FrameOrder::ReplyOfLastCycle => (Order::ReplyOfLastCycle, computing_ns.min(period_ns - 1)),
-        FrameOrder::WaitForReply => (Order::WaitForReply, 0),
-    };
-    let return_ns = network.round_trip_ns().min(period_ns);
-    let way = |sampling| Way { period_ns, order, frame_ns, return_ns, sampling };
+    let way = |sampling| network.way(period_ns, robot.cycle.frame_order, computing_ns, sampling);
     let mut ways = vec![("at once", way(Sampling::Free { input_ns: 0, output_ns: 0 }))];
     if let Some(sync0) = robot.bus.sub_devices.iter().find_map(|sub_device| sub_device.sync0) {
         let shift_ns = nanoseconds(sync0.shift) % period_ns;
