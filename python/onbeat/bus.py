@@ -209,7 +209,7 @@ class Event:
     event: str
     """``state_changed``, ``emergency``, ``sub_device_lost``, ...: docs/bus.md lists them."""
     fields: dict[str, Any]
-    """``position`` of a SubDevice, ``axis``, ``error_code``, ..."""
+    """``position`` of a SubDevice, ``axis``, ``error_code``, ...; ``between``: both ends of a cable, docs/bus.md."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ mod queue;
 mod working_counters;
 
 pub use backend::{BusBackend, latch_inputs, sub_device_status};
-pub use events::{error_code, event, is_alike, other_main_device, place, ring_end, sentence, stop_reason};
+pub use events::{cable_end, error_code, event, is_alike, other_main_device, place, sentence, stop_reason};
 pub use guard::Guard;
 pub use names::{MOST_NAMED, PartNames, sub_device};
 pub use poll::BusPoll;

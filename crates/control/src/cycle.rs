@@ -312,7 +312,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let publisher = &mut self.publisher;
         self.interlocks.look(&self.main_device, moment, &mut self.axes, |interlock, allows| {
             if in_op {
-                publisher.event(CycleEvent { cycle, at, what: Happening::Interlock { interlock, allows } });
+                publisher.event(CycleEvent {
+                    cycle,
+                    at,
+                    cable: None,
+                    what: Happening::Interlock { interlock, allows },
+                });
             }
         });
     }
@@ -379,8 +384,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let freshness = command.map(|command| command.freshness).unwrap_or_default();
         let governing = Governing { cycle: release.cycle, freshness, stopping: cycle.stopping, now };
         let publisher = &mut self.publisher;
-        let mut tell =
-            |what| publisher.event(CycleEvent { cycle: governing.cycle, at: governing.now, what });
+        let mut tell = |what| {
+            publisher.event(CycleEvent { cycle: governing.cycle, at: governing.now, cable: None, what })
+        };
         match &mut self.ipc {
             Some(ipc) => ipc.govern(&mut self.signals, &governing, &mut tell),
             None => self.signals.govern(&governing, &mut tell),

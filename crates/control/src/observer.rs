@@ -27,6 +27,9 @@ pub struct CycleEvent {
     pub cycle: u64,
     /// CLOCK_MONOTONIC, as the cycle's clock showed it.
     pub at: Instant,
+    /// Both ends of the cable by which frames come to the SubDevice that it is about, where that is known and worth a word
+    /// ([`ethercat::main_device::SubDevice::cable`]).
+    pub cable: Option<[FindingEnd; 2]>,
     /// Event.
     pub what: Happening,
 }

@@ -27,8 +27,8 @@ pub use bytes::Bytes;
 pub use client::{BusClient, BusError, Events};
 pub use history::EVENTS_KEPT;
 pub use message::{
-    BusStatus, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortErrorCounters, PortLink,
-    Reply, Request, RingEnd, RingStatus, Service, Severity, SubDeviceErrorCounters, SubDeviceStatus,
+    BusStatus, CableEnd, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortErrorCounters,
+    PortLink, Reply, Request, RingStatus, Service, Severity, SubDeviceErrorCounters, SubDeviceStatus,
     WorkingCounter, WorkingCounterChange, WorkingCounterHistory,
 };
 pub use server::{Backend, Counters, Guests, Publisher, Server, Ticket};

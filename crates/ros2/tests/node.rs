@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use ipc::bus::{Bytes, Event, Happening, Severity};
+use ipc::bus::{Bytes, CableEnd, Event, Happening, Severity};
 use rustdds::{DomainParticipantStatusEvent, LostReason, StatusEvented};
 use serde::{Deserialize, Serialize};
 use support::{Cycle, Folder, Node, Peer, forge_participants, until};
@@ -265,7 +265,16 @@ fn events_of_the_bus_are_messages_with_the_numbers_of_their_cycles() {
             data: Bytes(vec![0; 5]),
         };
         let sentence = "SubDevice 0 \"drive\" sends an emergency".to_owned();
-        cycle.publish(Event { cycle: number, at_ns: 1, severity: Severity::Error, sentence, what });
+        let end = |position| CableEnd { position, port: Some(1) };
+        let between = Some([None, Some(4)].map(end));
+        cycle.publish(Event {
+            cycle: number,
+            at_ns: 1,
+            severity: Severity::Error,
+            sentence,
+            between,
+            what,
+        });
         events.take_next_sample().ok().flatten()
     })
     .into_value();
@@ -276,6 +285,12 @@ fn events_of_the_bus_are_messages_with_the_numbers_of_their_cycles() {
     let cycle: u64 = value("cycle").unwrap().parse().unwrap();
     assert!((1..=number).contains(&cycle), "{values:?}");
     assert_eq!((value("error_code"), value("position")), (Some("8976"), Some("0")), "{values:?}");
+    assert_eq!(
+        (value("between.1.position"), value("between.1.port")),
+        (Some("4"), Some("1")),
+        "{values:?}"
+    );
+    assert_eq!(value("between.0.position"), Some("null"), "{values:?}");
     assert!(stamp.0 > 0, "{stamp:?}");
 }
 

@@ -70,7 +70,8 @@ fn faults_sent_to_a_simulator_are_what_a_run_tells() {
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
     for told in [
         "onbeat: axis \"axis-3\" ended in Fault: 0x7500: ",
-        "SubDevice 5 \"drive-6\" does not answer any more: check its power and the cable to it",
+        "SubDevice 5 \"drive-6\" does not answer any more: check its power and the cable between SubDevice 4 \"drive-5\" port 1 \
+         and SubDevice 5 \"drive-6\" port 0",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
@@ -212,7 +213,8 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
     let told = [
         "SubDevice 5 \"drive-6\" is not on the bus; it joins when it comes",
         "SubDevice 5 \"drive-6\" is configured anew",
-        "SubDevice 5 \"drive-6\" has joined and is in Op",
+        "SubDevice 5 \"drive-6\" has joined and is in Op, behind the cable between SubDevice 4 \"drive-5\" port 1 and SubDevice 5 \
+         \"drive-6\" port 0",
     ];
     let mut rest = &ran.stderr[..];
     for told in told {

@@ -63,6 +63,8 @@ fn link_errors(ran: &Ran) -> u64 {
     number(&end["frames"], "link_errors")
 }
 
+const ALL_LOST: &str = "no process data of all 6 SubDevices, behind the cable between interface near and SubDevice 0 \"drive-1\" port 0: ";
+
 const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link set near up`";
 
 // feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
@@ -75,7 +77,7 @@ fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long
             set(wire, Side::Near, "up");
         });
         line(&ran, DOWN);
-        let lost = line(&ran, "no process data of all 6 SubDevices: ");
+        let lost = line(&ran, ALL_LOST);
         assert!(lost.ends_with(DOWN), "{lost}");
         let again = line(&ran, "interface near: it takes frames again after ");
         let (_, cycles) = again.split_once("again after ").expect("how many");
@@ -106,7 +108,7 @@ fn an_interface_that_stays_down_ends_the_run_and_is_named() {
 fn a_cable_without_carrier_is_named() {
     by_every_link(|wire, link| {
         let ran = run_to_the_loss(wire, link, |_| set(wire, Side::Far, "down"));
-        let lost = line(&ran, "no process data of all 6 SubDevices: ");
+        let lost = line(&ran, ALL_LOST);
         assert!(lost.contains("interface near: no carrier; plug the cable"), "{lost}");
         let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
         assert!(sentence.is_some_and(|it| it.contains(": interface near: no carrier; ")), "{}", ran.stderr);
@@ -163,7 +165,7 @@ fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
         std::thread::sleep(Duration::from_millis(500));
         kill_process(process, Signal::CONT).expect("a signal");
     });
-    let lost = line(&ran, "no process data of all 6 SubDevices: ");
+    let lost = line(&ran, ALL_LOST);
     let why = "left Op for SafeOp + error, AL status code 0x001b: SyncManager watchdog expired";
     assert!(lost.contains(why), "{lost}");
     assert!(!ran.stderr.contains("is in Op again"), "{}", ran.stderr);

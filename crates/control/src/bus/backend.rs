@@ -20,7 +20,7 @@ use serde_json::Value;
 use types::LockState;
 
 use super::SLOTS;
-use super::events::ring_end;
+use super::events::cable_end;
 use super::guard::Guard;
 use super::picture::{Picture, Pictured, Wanted};
 use super::queue::{Answer, Ask};
@@ -365,7 +365,7 @@ pub(super) fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
         clock: clock(status),
         ring: status
             .ring
-            .map(|it| RingStatus { open: it.open.map(|ends| ends.map(ring_end)), since: it.since }),
+            .map(|it| RingStatus { open: it.open.map(|ends| ends.map(cable_end)), since: it.since }),
         sub_devices: status
             .sub_devices
             .iter()

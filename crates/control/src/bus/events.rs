@@ -4,7 +4,7 @@ use ethercat::cia402::ErrorCode;
 use ethercat::main_device::{Event as BusEvent, FindingEnd};
 use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
-use ipc::bus::{Bytes, Event, Happening as Reported, RingEnd, Severity};
+use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
 use ipc::force::Client;
 use types::state::StopReason;
 use types::time::span;
@@ -17,15 +17,24 @@ use crate::signal::ReleaseReason;
 /// An event for other programs; `None` for one that is nobody else's concern.
 #[must_use]
 pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
-    let (what, severity, sentence) = told(&event.what, &[], names)?;
-    Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), severity, sentence, what })
+    let (what, severity, sentence) = told(event, &[], names)?;
+    let between = match event.what {
+        Happening::RingOpen { between } => Some(between),
+        _ => event.cable,
+    };
+    let between = between.map(|ends| ends.map(cable_end));
+    Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), severity, sentence, between, what })
 }
 
 /// Severity and sentence of an event that may be of several axes or SubDevices: `others` are those of further events that are
 /// [alike](is_alike). `None` for an event that is nobody's concern.
 #[must_use]
-pub fn sentence(what: &Happening, others: &[Happening], names: &PartNames) -> Option<(Severity, String)> {
-    told(what, others, names).map(|(_, severity, sentence)| (severity, sentence))
+pub fn sentence(
+    event: &CycleEvent,
+    others: &[CycleEvent],
+    names: &PartNames,
+) -> Option<(Severity, String)> {
+    told(event, others, names).map(|(_, severity, sentence)| (severity, sentence))
 }
 
 /// True if two events differ in nothing but their axis, SubDevice or signal, and have one sentence.
@@ -62,21 +71,24 @@ pub fn place(what: &Happening) -> Option<usize> {
 
 type Told = (Reported, Severity, String);
 
-fn told(what: &Happening, others: &[Happening], names: &PartNames) -> Option<Told> {
-    let all = |first: usize| [first].into_iter().chain(others.iter().filter_map(place)).collect::<Vec<_>>();
-    Some(match *what {
-        Happening::Bus(ref event) => return of_bus(event, &all, names),
+fn told(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Option<Told> {
+    let places = || others.iter().filter_map(|it| place(&it.what));
+    let all = |first: usize| [first].into_iter().chain(places()).collect::<Vec<_>>();
+    let cable = common_cable(event, others).map(|ends| names.cable_to(ends));
+    Some(match event.what {
+        Happening::Bus(ref event) => return of_bus(event, cable, &all, names),
         Happening::SubDeviceLost { position } => (
             Reported::SubDeviceLost { position },
             Error,
-            format!("no process data of {}", names.sub_devices(&all(position))),
+            format!("no process data of {}{}", names.sub_devices(&all(position)), behind(cable)),
         ),
         Happening::SubDeviceBack { position, after } => (
             Reported::SubDeviceBack { position, after },
             Good,
             format!(
-                "process data again of {} after {}",
+                "process data again of {}{} after {}",
                 names.sub_devices(&all(position)),
+                behind(cable),
                 names.cycles(after)
             ),
         ),
@@ -107,10 +119,9 @@ fn told(what: &Happening, others: &[Happening], names: &PartNames) -> Option<Tol
             format!("{}: it takes frames again after {}", names.interface(), names.cycles(after)),
         ),
         Happening::RingOpen { between } => {
-            let between = between.map(ring_end);
-            let sentence =
-                format!("the ring is open between {}; it goes on from both ends", names.cable(between));
-            (Reported::RingOpen { between }, Warning, sentence)
+            let between = names.cable(between.map(cable_end));
+            let sentence = format!("the ring is open between {between}; it goes on from both ends");
+            (Reported::RingOpen, Warning, sentence)
         }
         Happening::RingClosed { after } => (
             Reported::RingClosed { after },
@@ -190,7 +201,27 @@ fn told(what: &Happening, others: &[Happening], names: &PartNames) -> Option<Tol
     })
 }
 
-fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames) -> Option<Told> {
+/// The cable to the SubDevice of an event; of several the one that all of them are behind, if there is one: each of the others hangs on one of
+/// them.
+fn common_cable(event: &CycleEvent, others: &[CycleEvent]) -> Option<[CableEnd; 2]> {
+    let first = event.cable?.map(cable_end);
+    let is_one = |position| place(&event.what) == Some(position);
+    let is_among = |position| is_one(position) || others.iter().any(|it| place(&it.what) == Some(position));
+    let upstream = |it: &CycleEvent| it.cable.and_then(|ends| ends[0].position).map(usize::from);
+    others.iter().all(|it| upstream(it).is_some_and(is_among)).then_some(first)
+}
+
+/// The cable behind which that is of which a sentence speaks.
+fn behind(cable: Option<String>) -> String {
+    cable.map_or_else(String::new, |cable| format!(", behind {cable}"))
+}
+
+fn of_bus(
+    event: &BusEvent,
+    cable: Option<String>,
+    all: &dyn Fn(usize) -> Vec<usize>,
+    names: &PartNames,
+) -> Option<Told> {
     let who = |position: u16| names.sub_device(position.into());
     Some(match *event {
         BusEvent::BringUpPhase { phase, .. } => (
@@ -215,7 +246,11 @@ fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames
         BusEvent::Unreachable { position } => (
             Reported::Unreachable { position: position.into() },
             Error,
-            format!("{} does not answer any more: check its power and the cable to it", who(position)),
+            format!(
+                "{} does not answer any more: check its power and {}",
+                who(position),
+                cable.as_deref().unwrap_or("the cable to it")
+            ),
         ),
         BusEvent::Absent { position } => (
             Reported::Absent { position: position.into() },
@@ -228,18 +263,18 @@ fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames
             (
                 Reported::Joined { position: position.into() },
                 Good,
-                format!("{} {have} in Op", names.sub_devices(&all)),
+                format!("{} {have} in Op{}", names.sub_devices(&all), behind(cable)),
             )
         }
         BusEvent::Reconfiguring { position } => (
             Reported::Reconfiguring { position: position.into() },
             Warning,
-            format!("{} is configured anew", who(position)),
+            format!("{} is configured anew{}", who(position), behind(cable)),
         ),
         BusEvent::Recovered { position, anew } => (
             Reported::Recovered { position: position.into(), anew },
             Good,
-            format!("{} is in Op again", who(position)),
+            format!("{} is in Op again{}", who(position), behind(cable)),
         ),
         BusEvent::NotRecovered { position, ref error, again_in } => {
             let text = error.to_string();
@@ -247,7 +282,9 @@ fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames
                 Some(pause) => format!("tried again in {}", span(pause)),
                 None => "left alone until it vanishes and comes again".to_owned(),
             };
-            let sentence = format!("{} could not be brought back to Op: {text}; {next}", who(position));
+            let cable = cable.map_or_else(String::new, |cable| format!(", behind {cable},"));
+            let sentence =
+                format!("{}{cable} could not be brought back to Op: {text}; {next}", who(position));
             let again_in_ns = again_in.map(types::time::nanoseconds);
             (Reported::NotRecovered { position: position.into(), text, again_in_ns }, Error, sentence)
         }
@@ -303,8 +340,8 @@ fn of_bus(event: &BusEvent, all: &dyn Fn(usize) -> Vec<usize>, names: &PartNames
 }
 
 /// Signals of which one is released, and those of events that are alike.
-fn signals_are(first: &str, others: &[Happening]) -> (String, &'static str) {
-    let names = others.iter().filter_map(|other| match other {
+fn signals_are(first: &str, others: &[CycleEvent]) -> (String, &'static str) {
+    let names = others.iter().filter_map(|other| match &other.what {
         Happening::SignalReleased { signal, .. } => Some(&**signal),
         _ => None,
     });
@@ -326,10 +363,10 @@ fn client(Client { user, process }: Client) -> String {
     format!("process {process} of user {user}")
 }
 
-/// The end of a cable of a ring for other programs.
+/// The end of a cable for other programs.
 #[must_use]
-pub fn ring_end(end: FindingEnd) -> RingEnd {
-    RingEnd { position: end.position.map(usize::from), port: end.port }
+pub fn cable_end(end: FindingEnd) -> CableEnd {
+    CableEnd { position: end.position.map(usize::from), port: end.port }
 }
 
 /// Another MainDevice on the wire, as a sentence.
@@ -382,7 +419,7 @@ mod tests {
 
     fn of(what: Happening) -> Event {
         let at = Instant::from_nanos(70);
-        event(&CycleEvent { cycle: 7, at, what }, &names()).expect("an event for others")
+        event(&CycleEvent { cycle: 7, at, cable: None, what }, &names()).expect("an event for others")
     }
 
     /// Every phase of the bus has a name of its own in an event, and is found by it.
@@ -444,10 +481,66 @@ mod tests {
         let one = over("a", 3);
         assert!(!is_alike(&one, &released("b", ReleaseReason::Stop, 3)));
         assert!(is_alike(&one, &over("b", 4)));
-        let told = |others: &[Happening]| sentence(&one, others, &names()).unwrap().1;
-        assert_eq!(told(&[over("b", 4)]), "signals \"a\", \"b\" are not forced any more: its time is over");
-        let many: Vec<Happening> = (0..3).map(|_| over("b", 4)).collect();
+        let event = |what| CycleEvent { cycle: 7, at: Instant::EPOCH, cable: None, what };
+        let one = event(one);
+        let told = |others: &[CycleEvent]| sentence(&one, others, &names()).unwrap().1;
+        assert_eq!(
+            told(&[event(over("b", 4))]),
+            "signals \"a\", \"b\" are not forced any more: its time is over"
+        );
+        let many: Vec<CycleEvent> = (0..3).map(|_| event(over("b", 4))).collect();
         assert_eq!(told(&many), "4 signals, the first \"a\", are not forced any more: its time is over");
+    }
+
+    /// The cable to a SubDevice is told by both of its ends, in words and in JSON; several lost ones have one where they hang on each other.
+    // feature(running-bus): losses and returns name the cable to the SubDevice by both its ends, in words and in JSON
+    #[test]
+    fn losses_and_returns_name_the_cable_by_both_its_ends() {
+        let end = |position: Option<u16>, port| FindingEnd { position, port: Some(port) };
+        let to_third = [end(Some(1), 1), end(Some(2), 0)];
+        let told = |cable, what| {
+            let event = CycleEvent { cycle: 7, at: Instant::EPOCH, cable: Some(cable), what };
+            super::event(&event, &names()).expect("an event for others")
+        };
+        let cable = "the cable between SubDevice 1 \"drive-2\" port 1 and SubDevice 2 \"drive-3\" port 0";
+        let gone = told(to_third, Happening::Bus(BusEvent::Unreachable { position: 2 }));
+        let expected =
+            format!("SubDevice 2 \"drive-3\" does not answer any more: check its power and {cable}");
+        assert_eq!(gone.sentence, expected);
+        let ends = serde_json::json!([{ "position": 1, "port": 1 }, { "position": 2, "port": 0 }]);
+        assert_eq!(serde_json::to_value(&gone).unwrap()["between"], ends);
+        let again_in = Some(Duration::from_millis(100));
+        let error = ethercat::main_device::SubDeviceError::NoClock;
+        for what in [
+            Happening::SubDeviceLost { position: 2 },
+            Happening::SubDeviceBack { position: 2, after: 5 },
+            Happening::Bus(BusEvent::Joined { position: 2 }),
+            Happening::Bus(BusEvent::Reconfiguring { position: 2 }),
+            Happening::Bus(BusEvent::Recovered { position: 2, anew: false }),
+            Happening::Bus(BusEvent::NotRecovered { position: 2, error, again_in }),
+        ] {
+            let told = told(to_third, what);
+            assert!(told.sentence.contains(&format!(", behind {cable}")), "{}", told.sentence);
+            assert!(told.between.is_some(), "{}", told.sentence);
+        }
+        let to_first = [end(None, 0), end(Some(0), 0)];
+        let first = told(to_first, Happening::SubDeviceLost { position: 0 });
+        let expected = "no process data of SubDevice 0 \"drive-1\", behind the cable between the network interface and SubDevice 0 \
+                        \"drive-1\" port 0";
+        assert_eq!(first.sentence, expected);
+
+        // Several: of those that hang on each other the first cable, of others none.
+        let lost = |position: u16, upstream: u16| CycleEvent {
+            cycle: 7,
+            at: Instant::EPOCH,
+            cable: Some([end(Some(upstream), 1), end(Some(position), 0)]),
+            what: Happening::SubDeviceLost { position: position.into() },
+        };
+        let all_of = |others: &[CycleEvent]| sentence(&lost(1, 0), others, &names()).unwrap().1;
+        let cable =
+            "behind the cable between SubDevice 0 \"drive-1\" port 1 and SubDevice 1 \"drive-2\" port 0";
+        assert!(all_of(&[lost(2, 1)]).ends_with(cable), "{}", all_of(&[lost(2, 1)]));
+        assert!(!all_of(&[lost(2, 0)]).contains("cable"), "{}", all_of(&[lost(2, 0)]));
     }
 
     /// Somebody who is none of those missing is told with the SubDevice whose place that is.
@@ -475,6 +568,8 @@ mod tests {
         let stopped = |axis, reason| Happening::AxisStopped { axis, reason, with: None };
         let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
         assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
+        let at = Instant::EPOCH;
+        let [first, second] = [first, second].map(|what| CycleEvent { cycle: 7, at, cable: None, what });
         let (severity, told) = sentence(&first, &[second], &names()).unwrap();
         assert_eq!(severity, Error);
         assert!(told.starts_with("axes \"drive-1\", \"drive-3\" are held: "), "{told}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ipc::bus::RingEnd;
+use ipc::bus::CableEnd;
 use types::Interlock;
 use types::time::span;
 
@@ -67,8 +67,17 @@ impl PartNames {
     }
 
     /// Both ends of the cable at which a ring is open.
-    pub(super) fn cable(&self, between: [RingEnd; 2]) -> String {
+    pub(super) fn cable(&self, between: [CableEnd; 2]) -> String {
         between.map(|end| end.words(|position| self.sub_device(position))).join(" and ")
+    }
+
+    /// The cable to a SubDevice.
+    pub(super) fn cable_to(&self, between: [CableEnd; 2]) -> String {
+        let words = |end: CableEnd| match end.position {
+            Some(_) => end.words(|position| self.sub_device(position)),
+            None => self.interface(),
+        };
+        format!("the cable between {}", between.map(words).join(" and "))
     }
 
     /// The network interface.

@@ -1,6 +1,7 @@
 //! The events of a cycle: those of the bus, and changes from cycle to cycle.
 
-use ethercat::main_device::{BringUpPhase, Event};
+use ethercat::main_device::{BringUpPhase, Event, MainDevice, SubDevice};
+use ethercat::time::Instant;
 
 use super::Cycle;
 use crate::clock::Clock;
@@ -53,15 +54,16 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub(super) fn watch_sub_devices(&mut self, cycle: u64) {
         let at = self.now();
         let publisher = &mut self.publisher;
-        let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
-        self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
+        let main_device = &self.main_device;
+        let mut tell = |what| publisher.event(happened(cycle, at, what, main_device));
+        self.watch.look_at_sub_devices(at, main_device, &mut self.status.sub_devices, &mut tell);
     }
 
     /// Tells of changes of the link.
     pub(super) fn watch_link(&mut self, cycle: u64) {
         let at = self.now();
         let publisher = &mut self.publisher;
-        let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
+        let mut tell = |what| publisher.event(CycleEvent { cycle, at, cable: None, what });
         self.watch.look_at_link(&mut tell);
         let (ring, status) = (self.link.ring(), &mut self.status.ring);
         self.watch.look_at_ring(cycle, ring, &self.main_device, status, &mut tell);
@@ -75,12 +77,29 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let at = self.now();
         let publisher = &mut self.publisher;
-        self.watch
-            .look_at_axes(self.axes.reports(), &mut |what| publisher.event(CycleEvent { cycle, at, what }));
+        let mut tell = |what| publisher.event(CycleEvent { cycle, at, cable: None, what });
+        self.watch.look_at_axes(self.axes.reports(), &mut tell);
     }
 
     pub(super) fn tell(&mut self, cycle: u64, what: Happening) {
         let at = self.now();
-        self.publisher.event(CycleEvent { cycle, at, what });
+        self.publisher.event(happened(cycle, at, what, &self.main_device));
     }
+}
+
+/// An event with the cable that it is about.
+fn happened(cycle: u64, at: Instant, what: Happening, main_device: &MainDevice) -> CycleEvent {
+    let position = match what {
+        Happening::SubDeviceLost { position } | Happening::SubDeviceBack { position, .. } => Some(position),
+        Happening::Bus(
+            Event::Unreachable { position }
+            | Event::Joined { position }
+            | Event::Reconfiguring { position }
+            | Event::Recovered { position, .. }
+            | Event::NotRecovered { position, .. },
+        ) => Some(position.into()),
+        _ => None,
+    };
+    let sub_device = position.and_then(|position| main_device.sub_devices().get(position));
+    CycleEvent { cycle, at, cable: sub_device.and_then(SubDevice::cable), what }
 }

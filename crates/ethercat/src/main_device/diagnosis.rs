@@ -109,6 +109,21 @@ impl FindingEnd {
     }
 }
 
+impl SubDevice {
+    /// Both ends of the cable by which frames come to it, that of the MainDevice's side first; `None` of one whose place in the tree is not
+    /// known: it has come since the bus was brought up, and where it hangs was not seen.
+    #[must_use]
+    pub fn cable(&self) -> Option<[FindingEnd; 2]> {
+        let end = |position: u16, port: u8| FindingEnd { position: Some(position), port: Some(port) };
+        let upstream = self.upstream.map(|it| end(it.position, it.port));
+        let before = match upstream {
+            None if self.is_unplaced => return None,
+            upstream => upstream.unwrap_or(FindingEnd::interface(End::First)),
+        };
+        Some([before, end(self.position, self.entry_port)])
+    }
+}
+
 /// Both ends of the cable at which a ring is open that is processed by `before` SubDevices in front of the break; the port of a MainDevice's
 /// end is the number of its interface.
 #[must_use]

@@ -260,6 +260,7 @@ pub(super) fn plan(it: &SubDevice, late: &Late, configuration: &SubDeviceConfigu
         Action::RequestState(AlState::Init),
         Action::Read(Reading::Information),
         Action::Read(Reading::DlStatus),
+        Action::FindPlace,
         // The EEPROM: taken from the application, then ours.
         Action::Write(CONFIGURATION, vec![2]),
         Action::Write(CONFIGURATION, vec![0]),

@@ -54,6 +54,8 @@ pub(super) enum Action {
     WriteOffset,
     /// Read these registers of the SubDevice before it, for the delay between the two.
     ReadBefore(Reading),
+    /// Read the links of those it may hang on, until it is known on which one and where.
+    FindPlace,
     /// Read what its SII says of its mailbox and SyncManagers.
     LearnSii,
     /// Write what follows from that.

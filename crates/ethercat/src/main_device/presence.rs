@@ -380,7 +380,8 @@ pub(super) fn merge(
         }
         let mark = Mark::of(described, usize::from(position));
         let it = it.unwrap_or_else(|| absent(position, &mark));
-        let mut it = SubDevice { mark, is_absent: !is_there, is_unseen: !is_there, ..it };
+        let mut it =
+            SubDevice { mark, is_absent: !is_there, is_unseen: !is_there, is_unplaced: !is_there, ..it };
         if !configuration.name.is_empty() {
             it.name.clone_from(&configuration.name);
         }

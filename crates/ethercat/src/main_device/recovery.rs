@@ -345,13 +345,14 @@ impl MainDevice {
         }
         let place = usize::from(position);
         let before = self.recovery.clock_before(position, &self.sub_devices);
+        let may_hang_on = self.recovery.may_hang_on(position, &self.sub_devices);
         let (worker, plans) = (&mut self.workers[place], &mut self.plans[place]);
         // A clock that frames pass before the reference clock would be told zero as the time.
         let reference = self.reference.map(|reference| self.sub_devices[usize::from(reference)].processed);
         if reference.is_some_and(|it| self.sub_devices[place].processed < it) {
             self.reference_hands_on = false;
         }
-        worker.stands_behind(before);
+        worker.stands_behind(before, may_hang_on);
         let dropped = match way {
             Way::Short => worker.start(&mut plans.short),
             Way::Anew => {
@@ -404,6 +405,10 @@ impl MainDevice {
         member.back_since = now;
         member.tries = member.tries.saturating_add(1);
         self.recovery.changed = true;
+        if anew && self.sub_devices[usize::from(position)].late.is_some() {
+            let upstream = self.workers[usize::from(position)].found_place();
+            places::take_place(position, upstream, &mut self.sub_devices);
+        }
         let it = &mut self.sub_devices[usize::from(position)];
         it.is_absent = false;
         let is_new = core::mem::take(&mut it.is_unseen);

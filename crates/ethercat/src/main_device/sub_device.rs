@@ -87,6 +87,8 @@ pub struct SubDevice {
     pub(super) is_unseen: bool,
     /// Places of its process data, where its SII is to tell them while the bus runs.
     pub(super) late: Option<Box<Late>>,
+    /// Where it hangs is not known: it has come since the bus was brought up, or has not yet.
+    pub(super) is_unplaced: bool,
     /// True if its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
     /// Settings of its watchdogs, and their registers.
@@ -130,6 +132,7 @@ impl SubDevice {
             is_absent: false,
             is_unseen: false,
             late: None,
+            is_unplaced: false,
             feeds_watchdog: false,
             wanted_watchdog: Watchdog::default(),
             wanted_pdi_watchdog: None,
@@ -231,6 +234,13 @@ pub struct EscInformation {
 }
 
 impl EscInformation {
+    /// True if it has this port.
+    #[must_use]
+    pub fn has_port(&self, port: usize) -> bool {
+        const CONFIGURED: u8 = 2;
+        self.port_descriptor >> (2 * port) & 0b11 >= CONFIGURED
+    }
+
     /// From the registers' first 20 bytes.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {

@@ -20,13 +20,14 @@ use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::limits::{self, Limits};
 use super::mailbox::MailboxClient;
-use super::plan::{self, Action};
+use super::plan::{self, Action, Reading};
 use super::request::{MailboxError, MailboxOutcome};
 use super::retry::RetryCounter;
 use super::sii_reader::{SiiReader, SiiRequest};
 use super::state_change::StateChange;
 use super::sub_device::SubDevice;
 use super::sync0::SyncMiss;
+use super::topology::Upstream;
 
 /// Bytes of the longest mapping object that is uploaded at once, and room for those that hold more than they should.
 const LONGEST_MAPPING: usize = 4 + 4 * plan::LONGEST_AT_ONCE;
@@ -134,6 +135,9 @@ pub(super) struct Worker {
     latches: Latches,
     /// The one before it, and its links.
     before: Option<Before>,
+    /// Those it may hang on, and where it does.
+    may_hang_on: MayHangOn,
+    hangs_on: Option<Upstream>,
     /// Starts of SYNC0 in this plan that came to nothing.
     sync_misses: u32,
     /// The latch inputs shall be read once.
@@ -151,6 +155,17 @@ pub(super) struct Before {
     pub(super) delay: u32,
     pub(super) links: DlStatus,
 }
+
+/// A SubDevice that another may hang on, at a port that frames leave by after they have come back to `behind`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Junction {
+    pub(super) position: u16,
+    pub(super) station: u16,
+    pub(super) behind: u8,
+}
+
+/// The nearest of them, in the order in which they are looked at.
+pub(super) type MayHangOn = [Option<Junction>; 4];
 
 /// Latched receive times: of the reference clock and of its own, and the offset that follows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -212,6 +227,8 @@ impl Worker {
             looking: None,
             latches: Latches::default(),
             before: None,
+            may_hang_on: MayHangOn::default(),
+            hangs_on: None,
             sync_misses: 0,
             look_at_inputs: false,
             times: None,
@@ -238,9 +255,15 @@ impl Worker {
         dropped
     }
 
-    /// Has the delay of its clock follow from that of this one.
-    pub(super) fn stands_behind(&mut self, before: Option<Before>) {
+    /// Has the delay of its clock follow from that of `before`, and looks at `may_hang_on` for its place.
+    pub(super) fn stands_behind(&mut self, before: Option<Before>, may_hang_on: MayHangOn) {
         self.before = before;
+        (self.may_hang_on, self.hangs_on) = (may_hang_on, None);
+    }
+
+    /// The port on which it hangs, if the plan has found it.
+    pub(super) fn found_place(&self) -> Option<Upstream> {
+        self.hangs_on
     }
 
     /// Ends the plan under way, and gives it back into `plan`, whole as it was started from there.
@@ -307,7 +330,9 @@ impl Worker {
     pub(super) fn awaited(&self) -> Option<Awaited> {
         let what = match self.plan.get(self.next)? {
             Action::AssignStationAddress => AwaitedAction::StationAddress,
-            Action::Read(_) | Action::Write(..) | Action::Part(_) => AwaitedAction::Answer,
+            Action::Read(_) | Action::FindPlace | Action::Write(..) | Action::Part(_) => {
+                AwaitedAction::Answer
+            }
             Action::ReadSii | Action::LearnSii => AwaitedAction::Eeprom,
             Action::WriteSyncStart(_) | Action::StartSync(_) | Action::CheckSync(_) => AwaitedAction::Sync0,
             Action::Latch | Action::ReadLatch(_) | Action::ReadBefore(_) | Action::WriteOffset => {
@@ -456,6 +481,7 @@ impl Worker {
         match self.plan.get(self.next) {
             Some(Action::AssignStationAddress) => register::STATION_ADDRESS,
             Some(Action::Read(reading) | Action::ReadBefore(reading)) => reading.registers().0,
+            Some(Action::FindPlace) => Reading::DlStatus.registers().0,
             Some(Action::Write(register, _)) => *register,
             Some(Action::WriteSyncStart(_)) => dc::START_TIME,
             Some(Action::StartSync(_) | Action::CheckSync(_)) => dc::CYCLIC_UNIT_CONTROL,

@@ -66,6 +66,7 @@ mod tests {
             at_ns: 0,
             severity: Severity::Warning,
             sentence: String::new(),
+            between: None,
             what: Happening::Stalled { cycles: 1 },
         };
         let mut history = History::default();

@@ -208,7 +208,7 @@ pub struct ClockStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingStatus {
     /// Both ends of the cable at which it is open; none where it is closed.
-    pub open: Option<[RingEnd; 2]>,
+    pub open: Option<[CableEnd; 2]>,
     /// Cycle since which it is so.
     pub since: u64,
 }
@@ -362,6 +362,9 @@ pub struct Event {
     /// The event in words, with the names of the robot's parts; also of one that a reader does not know.
     #[serde(default)]
     pub sentence: String,
+    /// Both ends of the cable it is about, that of the MainDevice's side first: where the ring is open, or by which frames come to the SubDevice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[CableEnd; 2]>,
     /// Contents.
     #[serde(flatten)]
     pub what: Happening,
@@ -470,8 +473,8 @@ pub enum Happening {
     LinkFailed { code: i32 },
     /// It does again, after so many cycles.
     LinkWorks { after: u64 },
-    /// The ring of SubDevices is open between these two; all that are reached from either end go on.
-    RingOpen { between: [RingEnd; 2] },
+    /// The ring of SubDevices is open at a cable; all that are reached from either end go on.
+    RingOpen,
     /// It is closed again, after so many cycles.
     RingClosed { after: u64 },
     /// Another MainDevice is on the wire.
@@ -483,16 +486,16 @@ pub enum Happening {
     Unknown,
 }
 
-/// One end of a cable of a ring.
+/// One end of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RingEnd {
+pub struct CableEnd {
     /// Position of the SubDevice; none: an interface of the MainDevice.
     pub position: Option<usize>,
     /// Its port; of the MainDevice 0 for the first interface, 1 for the second.
     pub port: Option<u8>,
 }
 
-impl RingEnd {
+impl CableEnd {
     /// The end in words; `sub_device` names a SubDevice.
     pub fn words(self, sub_device: impl Fn(usize) -> String) -> String {
         match (self.position, self.port) {

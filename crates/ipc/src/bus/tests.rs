@@ -117,7 +117,14 @@ fn an_event_of_a_newer_version_does_not_end_the_stream() {
 }
 
 fn event(cycle: u64, what: Happening) -> Event {
-    Event { cycle, at_ns: cycle * 1000, severity: Severity::Warning, sentence: String::new(), what }
+    Event {
+        cycle,
+        at_ns: cycle * 1000,
+        severity: Severity::Warning,
+        sentence: String::new(),
+        between: None,
+        what,
+    }
 }
 
 /// One of each event; a new one is missed by the compiler in [`next_event`].
@@ -175,8 +182,8 @@ fn next_event(event: &Happening) -> Option<Happening> {
         SignalReleased { .. } => ClockLock { state: text, phase_error_ns: -5 },
         ClockLock { .. } => LinkFailed { code: 5 },
         LinkFailed { .. } => LinkWorks { after: 4 },
-        LinkWorks { .. } => RingOpen { between: [RingEnd { position: None, port: Some(0) }; 2] },
-        RingOpen { .. } => RingClosed { after: 4 },
+        LinkWorks { .. } => RingOpen,
+        RingOpen => RingClosed { after: 4 },
         RingClosed { .. } => OtherMainDevice { source: text, frames: 1 },
         OtherMainDevice { .. } => Stalled { cycles: 9 },
         Stalled { .. } => Unknown,
@@ -197,14 +204,19 @@ fn every_event_is_in_the_documentation_and_comes_back_from_its_line() {
 
 #[test]
 fn every_message_comes_back_from_its_line() {
-    let event = event(7, Happening::DriveFault { axis: 5, position: 3, error_code: 0x2310 });
+    let fault = event(7, Happening::DriveFault { axis: 5, position: 3, error_code: 0x2310 });
+    let ends = [(None, 0), (Some(3), 1)].map(|(position, port)| CableEnd { position, port: Some(port) });
+    let lost = Event { between: Some(ends), ..event(8, Happening::SubDeviceLost { position: 3 }) };
+    let line = serde_json::to_string(&lost).unwrap();
+    assert!(line.contains(r#""between":[{"position":null,"port":0},{"position":3,"port":1}]"#), "{line}");
     let error = Outcome::Error { text: "no".into(), abort_code: Some(0x0602_0000) };
     let status = BusStatus { sub_devices: vec![SubDeviceStatus::default()], ..BusStatus::default() };
     for outcome in [
         Outcome::Done(true),
         Outcome::Data(Bytes(vec![0, 255])),
         Outcome::Status(Box::new(status)),
-        Outcome::Event(event),
+        Outcome::Event(fault),
+        Outcome::Event(lost),
         Outcome::Missed(4),
         error,
     ] {

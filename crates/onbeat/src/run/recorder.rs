@@ -114,9 +114,9 @@ impl Recorder {
     /// Has a recording kept for what went wrong, if that is wanted.
     pub(super) fn see(&self, events: &[CycleEvent]) {
         let Some(names) = &self.faults else { return };
-        for CycleEvent { cycle, what, .. } in events {
-            if let Some((Severity::Error, sentence)) = sentence(what, &[], names) {
-                let _ = self.causes.send(Cause { cycle: *cycle, kind: "fault", sentence });
+        for event in events {
+            if let Some((Severity::Error, sentence)) = sentence(event, &[], names) {
+                let _ = self.causes.send(Cause { cycle: event.cycle, kind: "fault", sentence });
             }
         }
     }

@@ -89,6 +89,9 @@ fn told(event: &Event, robot: &Description, node: &str) -> DiagnosticArray {
         let fields = fields.iter().filter(|(key, _)| *key != "event");
         fields.for_each(|(key, value)| flatten(key, value, &mut values));
     }
+    if let Some(ends) = event.between.and_then(|ends| serde_json::to_value(ends).ok()) {
+        flatten("between", &ends, &mut values);
+    }
     let told = status(&format!("{node}: {name}"), level(event.severity), event.sentence.clone(), values);
     let told = DiagnosticStatus { hardware_id: robot.robot.clone(), ..told };
     DiagnosticArray { header: Header { stamp, frame_id: String::new() }, status: vec![told] }

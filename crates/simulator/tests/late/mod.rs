@@ -99,6 +99,12 @@ fn joined(rig: &Rig) -> Vec<u16> {
     joined
 }
 
+/// Both ends of the cable by which frames come to a SubDevice: position and port.
+fn cable(rig: &Rig, position: usize) -> [(u16, u8); 2] {
+    let cable = rig.main_device.sub_devices()[position].cable().expect("its place is known");
+    cable.map(|end| (end.position.expect("a SubDevice"), end.port.expect("a port")))
+}
+
 /// Station address of the simulated one at this place.
 fn station(rig: &Rig, place: usize) -> u16 {
     let mut bytes = [0; 2];
@@ -120,6 +126,7 @@ fn cycles_until_all_exchange(rig: &mut Rig, others: &[usize]) -> usize {
     panic!("not there after {SOON} cycles: {states:?}, {:?}", rig.events);
 }
 
+// feature(main-device): of one that joins or is plugged elsewhere the cable to it is learnt: which port of which SubDevice it hangs on
 // feature(main-device): a bus comes up without an optional SubDevice, which joins in operation while the others exchange data in every cycle
 #[test]
 fn an_optional_one_is_absent_at_the_start_and_joins_in_op() {
@@ -143,6 +150,7 @@ fn an_optional_one_is_absent_at_the_start_and_joins_in_op() {
             1
         );
         assert!(rig.main_device.sub_devices()[late].is_absent());
+        assert_eq!(rig.main_device.sub_devices()[late].cable(), None, "nobody has seen it");
         assert!(others.iter().all(|&it| rig.main_device.exchanged(it)) && !rig.main_device.exchanged(late));
         let report = rig.cycle();
         assert!(report.all_fresh && !report.spread, "nobody is missed: {report:?}");
@@ -152,6 +160,7 @@ fn an_optional_one_is_absent_at_the_start_and_joins_in_op() {
         let took = cycles_until_all_exchange(&mut rig, &others);
         assert!(took > 20, "{took} cycles are too few for all of it");
         assert_eq!(joined(&rig), [late as u16]);
+        assert_eq!(cable(&rig, late), [(0, [0, 3, 1, 2][late]), (late as u16, 0)]);
         assert!(!rig.main_device.sub_devices()[late].is_absent());
         assert_eq!(rig.segment.sub_devices()[late].al_status(), AlStatus::in_state(AlState::Op));
         let spread = (0..300).filter(|_| rig.cycle().spread).count();
@@ -257,6 +266,7 @@ fn a_group_joins_as_a_whole_wherever_it_is_plugged() {
             }
         }
         assert_eq!(joined(&rig), [2, 3], "{:?}", rig.events);
+        assert_eq!((cable(&rig, 2), cable(&rig, 3)), ([(0, first as u8), (2, 0)], [(2, 1), (3, 0)]));
         let [gripper, screwdriver] = [2, 3].map(|it| rig.main_device.sub_devices()[it].station_address);
         assert_eq!(off.map(|it| station(&rig, it)), [gripper, screwdriver]);
         for _ in 0..300 {
@@ -285,7 +295,7 @@ fn a_group_that_was_there_comes_back_at_another_place() {
     let segment = Segment::with_topology(devices, &attachments).expect("a tree");
     let mut rig = in_op(configuration, segment, &[4, 5]);
     assert!(rig.cycle().all_fresh, "{:?}", rig.events);
-    for (from, to) in [([1, 2], [4, 5]), ([4, 5], [1, 2])] {
+    for (from, to, port) in [([1, 2], [4, 5], 2), ([4, 5], [1, 2], 3)] {
         from.into_iter().for_each(|it| assert!(rig.segment.power_off(it)));
         for _ in 0..300 {
             rig.cycle();
@@ -295,6 +305,7 @@ fn a_group_that_was_there_comes_back_at_another_place() {
         to.into_iter().for_each(|it| assert!(rig.segment.power_on(it)));
         cycles_until_all_exchange(&mut rig, &[0, 3]);
         assert_eq!(to.map(|it| station(&rig, it)), [0x1002, 0x1003]);
+        assert_eq!((cable(&rig, 1), cable(&rig, 2)), ([(0, port), (1, 0)], [(1, 1), (2, 0)]));
         let recovered = |it: &Event| matches!(it, Event::Recovered { position: 1 | 2, .. });
         assert_eq!(count(&rig, recovered), 2, "{:?}", rig.events);
         for _ in 0..300 {
@@ -327,6 +338,7 @@ fn a_line_goes_on_where_one_joins_at_its_end() {
         assert!(rig.main_device.exchanged(0) && rig.main_device.exchanged(1));
     }
     assert_eq!((joined(&rig), rig.main_device.exchanged(2)), (vec![2], true));
+    assert_eq!(cable(&rig, 2), [(1, 1), (2, 0)]);
     assert!(errors <= 1, "{errors} cycles with short working counters");
     let measured = delays(&rig);
     assert!(from_the_start[0] < from_the_start[1], "{from_the_start:?}");

@@ -8,7 +8,7 @@ use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, Event};
+use ethercat::main_device::{BringUpPhase, Event, FindingEnd};
 use ethercat::time::Instant;
 use ipc::bus::Severity;
 use robot::RobotConfig;
@@ -37,6 +37,7 @@ pub(super) struct Chronicle {
 struct Lost {
     since: Instant,
     cycle: u64,
+    cable: Option<[FindingEnd; 2]>,
     told: bool,
 }
 
@@ -93,35 +94,30 @@ impl Chronicle {
     /// Takes what the cycle tells, in order; those of a cycle that are alike are one line.
     pub(super) fn take(&mut self, events: impl Iterator<Item = CycleEvent>) {
         let mut events = events.peekable();
-        while let Some(CycleEvent { cycle, at, what }) = events.next() {
+        while let Some(event) = events.next() {
             let mut others = Vec::new();
-            while let Some(next) = events.next_if(|next| next.cycle == cycle && is_alike(&what, &next.what))
-            {
-                others.push(next.what);
+            let is_one = |next: &CycleEvent| next.cycle == event.cycle && is_alike(&event.what, &next.what);
+            while let Some(next) = events.next_if(is_one) {
+                others.push(next);
             }
-            if let Some((severity, words)) = self.words(at, cycle, &what, &others) {
-                self.tell(severity, at, cycle, &words);
+            if let Some((severity, words)) = self.words(&event, &others) {
+                self.tell(severity, event.at, event.cycle, &words);
             }
         }
     }
 
     /// Severity and sentence of an event, with what only the course of the run tells; `None` if it is not worth a line here.
-    fn words(
-        &mut self,
-        at: Instant,
-        cycle: u64,
-        what: &Happening,
-        others: &[Happening],
-    ) -> Option<(Severity, String)> {
+    fn words(&mut self, event: &CycleEvent, others: &[CycleEvent]) -> Option<(Severity, String)> {
+        let (at, cycle) = (event.at, event.cycle);
         let mut behind = String::new();
-        match what {
+        match &event.what {
             Happening::SubDeviceLost { .. } => {
-                let lost = Lost { since: at, cycle, told: false };
-                self.exchange([what].into_iter().chain(others), Some(lost));
+                let lost = |cable| Some(Lost { since: at, cycle, cable, told: false });
+                self.exchange([event].into_iter().chain(others), lost);
                 return None;
             }
             Happening::SubDeviceBack { .. } => {
-                let was_told = self.exchange([what].into_iter().chain(others), None);
+                let was_told = self.exchange([event].into_iter().chain(others), |_| None);
                 if !was_told {
                     return None;
                 }
@@ -151,15 +147,19 @@ impl Chronicle {
             }
             _ => {}
         }
-        sentence(what, others, &self.names).map(|(severity, sentence)| (severity, sentence + &behind))
+        sentence(event, others, &self.names).map(|(severity, sentence)| (severity, sentence + &behind))
     }
 
-    /// Notes the loss of SubDevices, or with none their return; true if the loss of one was told.
-    fn exchange<'a>(&mut self, of: impl Iterator<Item = &'a Happening>, lost: Option<Lost>) -> bool {
+    /// Notes the loss of SubDevices by their cables, or with none their return; true if the loss of one was told.
+    fn exchange<'a>(
+        &mut self,
+        of: impl Iterator<Item = &'a CycleEvent>,
+        lost: impl Fn(Option<[FindingEnd; 2]>) -> Option<Lost>,
+    ) -> bool {
         let mut told = false;
-        for position in of.filter_map(place) {
+        for (position, event) in of.filter_map(|it| Some((place(&it.what)?, it))) {
             let Some(it) = self.lost.get_mut(position) else { continue };
-            told |= std::mem::replace(it, lost).is_some_and(|lost| lost.told);
+            told |= std::mem::replace(it, lost(event.cable)).is_some_and(|lost| lost.told);
         }
         told
     }
@@ -205,10 +205,12 @@ impl Chronicle {
             }
             _ => self.interface.look(None).unwrap_or("check power and cables").to_owned(),
         };
-        let mut lost = positions.iter().map(|&position| Happening::SubDeviceLost { position });
-        let Some(what) = lost.next() else { return };
-        let others: Vec<_> = lost.collect();
-        if let Some((severity, sentence)) = sentence(&what, &others, &self.names) {
+        let event = |&position: &usize| {
+            let Lost { since: at, cycle, cable, .. } = self.lost[position].unwrap_or(first);
+            CycleEvent { cycle, at, cable, what: Happening::SubDeviceLost { position } }
+        };
+        let lost: Vec<_> = positions.iter().map(event).collect();
+        if let Some((severity, sentence)) = sentence(&lost[0], &lost[1..], &self.names) {
             self.tell(severity, first.since, first.cycle, &format!("{sentence}: {why}"));
         }
     }
@@ -252,7 +254,7 @@ mod tests {
     }
 
     fn event(cycle: u64, what: Happening) -> CycleEvent {
-        CycleEvent { cycle, at: at(cycle), what }
+        CycleEvent { cycle, at: at(cycle), cable: None, what }
     }
 
     /// Lines written, without the wall time.
@@ -267,13 +269,18 @@ mod tests {
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
         let mut status = Status::initial(6, 6);
         status.sub_devices.iter_mut().for_each(|it| it.al_status = AlStatus::in_state(AlState::Op));
-        let lost = |position| event(500, Happening::SubDeviceLost { position });
+        let end = |position: usize, port| FindingEnd { position: Some(position as u16), port: Some(port) };
+        let lost = |position: usize| CycleEvent {
+            cable: Some([end(position - 1, 1), end(position, 0)]),
+            ..event(500, Happening::SubDeviceLost { position })
+        };
         chronicle.take((4..6).map(lost));
         chronicle.look(&status, at(599));
         assert_eq!(said(&mut heard), [""; 0], "a moment is not worth a word");
         chronicle.look(&status, at(600));
         chronicle.look(&status, at(700));
-        let expected = "cycle 500: no process data of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\": check power and cables";
+        let expected = "cycle 500: no process data of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\", behind the cable between SubDevice 3 \"drive-4\" \
+                        port 1 and SubDevice 4 \"drive-5\" port 0: check power and cables";
         assert_eq!(said(&mut heard), [expected]);
         assert_eq!(chronicle.lost(), 2);
         chronicle

@@ -3,7 +3,8 @@
 use crate::main_device::configuration::Presence;
 use crate::main_device::presence::{self, Gap};
 use crate::main_device::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
-use crate::main_device::worker::Before;
+use crate::main_device::topology::{self, Upstream, walk};
+use crate::main_device::worker::{Before, Junction, MayHangOn};
 use crate::register::DlStatus;
 use crate::sii::Identity;
 
@@ -160,6 +161,26 @@ impl Recovery {
         Some(Before { station: before.station_address, delay, links: DlStatus::default() })
     }
 
+    /// Those that the SubDevice at `position` may hang on, by their places: the one that frames pass next before it, and those on the way up from
+    /// that one that have a port left. One that is entered at another port than 0 ends the list.
+    pub(super) fn may_hang_on(&self, position: u16, sub_devices: &[SubDevice]) -> MayHangOn {
+        let mut found = MayHangOn::default();
+        let mut room = found.iter_mut();
+        let place = sub_devices[usize::from(position)].processed;
+        let is_before = |it: &&SubDevice| it.processed < place && !self.is_lost(it.position);
+        let before = sub_devices.iter().filter(is_before).max_by_key(|it| it.processed);
+        let mut next = before.map(|it| (it, 0));
+        while let Some((it, behind)) = next.filter(|(it, _)| it.entry_port == 0) {
+            let mut ports = walk(0).skip_while(|&port| port != usize::from(behind)).skip(1);
+            if ports.any(|port| it.information.has_port(port)) {
+                let Some(room) = room.next() else { break };
+                *room = Some(Junction { position: it.position, station: it.station_address, behind });
+            }
+            next = it.upstream.map(|up| (&sub_devices[usize::from(up.position)], up.port));
+        }
+        found
+    }
+
     /// True if everybody's place is known: each member is lost, or was found once by the survey.
     pub(super) fn is_clear(&mut self) -> bool {
         self.found.fill(0);
@@ -190,6 +211,19 @@ impl SubDevice {
             self.identity = found;
             self.information.alias = alias;
         }
+    }
+}
+
+/// Notes where the SubDevice at `position` hangs, which has come while the bus runs; who hung there hangs on it now.
+pub(super) fn take_place(position: u16, upstream: Option<Upstream>, sub_devices: &mut [SubDevice]) {
+    let own = &mut sub_devices[usize::from(position)];
+    let entry = topology::entry(&(own.dl_status, own.latched()));
+    (own.upstream, own.entry_port, own.is_unplaced) = (upstream, entry as u8, upstream.is_none());
+    let beyond = walk(entry).skip(1).find(|&port| own.dl_status.is_open(port));
+    let (Some(_), Some(port)) = (upstream, beyond) else { return };
+    let is_behind = |it: &&mut SubDevice| it.upstream == upstream && it.position != position;
+    for it in sub_devices.iter_mut().filter(is_behind) {
+        it.upstream = Some(Upstream { position, port: port as u8 });
     }
 }
 

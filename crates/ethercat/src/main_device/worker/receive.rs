@@ -8,7 +8,7 @@ use crate::register::DlStatus;
 use crate::time::Instant;
 use crate::wire::{read_u16, read_u32, read_u64};
 
-use super::{Look, Outcome, Step, Told, Worker};
+use super::{Look, MayHangOn, Outcome, Step, Told, Worker};
 use crate::main_device::clock::{ClockSetting, LatchedTimes, delay_behind};
 use crate::main_device::error::SubDeviceError;
 use crate::main_device::error_counters::ErrorCounters;
@@ -20,6 +20,7 @@ use crate::main_device::sii_reader::{SiiProgress, SiiRequest};
 use crate::main_device::state_change::{Ask, StateProgress};
 use crate::main_device::sub_device::{EscInformation, SubDevice};
 use crate::main_device::sync0::SyncMiss;
+use crate::main_device::topology::{Upstream, walk};
 use crate::main_device::{bring_up, coe_mapping, latches, limits, receive_times, watchdogs};
 
 impl Worker {
@@ -171,6 +172,12 @@ impl Worker {
                 let reading = *reading;
                 self.take_before(reading, data, sub_device);
             }
+            Action::FindPlace => {
+                self.look_at_junction(DlStatus::from_bits(read_u16(data, 0).unwrap_or(0)));
+                if self.may_hang_on.iter().any(Option::is_some) {
+                    return Ok(());
+                }
+            }
             Action::WriteOffset => {
                 let delay = sub_device.clock.map_or(0, |it| it.delay);
                 sub_device.clock = Some(ClockSetting { offset: self.latches.offset, delay });
@@ -275,6 +282,16 @@ impl Worker {
         let own = (sub_device.dl_status, sub_device.latched.ports);
         let delay = delay_behind((before.links, times, before.delay), own);
         sub_device.clock = sub_device.clock.map(|clock| ClockSetting { delay, ..clock });
+    }
+
+    /// One that it may hang on shows its links: it does at the first open port, or on one further up.
+    fn look_at_junction(&mut self, links: DlStatus) {
+        let Some(junction) = self.may_hang_on.iter_mut().find_map(Option::take) else { return };
+        let ports = walk(0).skip_while(|&port| port != usize::from(junction.behind)).skip(1);
+        if let Some(port) = ports.into_iter().find(|&port| links.is_open(port)) {
+            self.hangs_on = Some(Upstream { position: junction.position, port: port as u8 });
+            self.may_hang_on = MayHangOn::default();
+        }
     }
 
     pub(super) fn mailbox_progress(

@@ -12,7 +12,7 @@ use crate::main_device::configuration::StartupSdo;
 use crate::main_device::error_counters::ErrorCounters;
 use crate::main_device::exchange::{Outgoing, Owner};
 use crate::main_device::late::LONGEST_PART;
-use crate::main_device::plan::{Action, Latched};
+use crate::main_device::plan::{Action, Latched, Reading};
 use crate::main_device::request::{MailboxRequest, MailboxService};
 use crate::main_device::sii_reader::{SiiReader, SiiRequest};
 use crate::main_device::state_change::{Ask, StateChange};
@@ -110,6 +110,12 @@ impl Worker {
                 let address = Address::Station { station: before.station, register };
                 outgoing.push(Command::Fprd, address, length, Owner::Worker(self.position)).is_some()
             }
+            Action::FindPlace => {
+                let Some(junction) = self.may_hang_on.iter().flatten().next() else { return false };
+                let (register, length) = Reading::DlStatus.registers();
+                let address = Address::Station { station: junction.station, register };
+                outgoing.push(Command::Fprd, address, length, Owner::Worker(self.position)).is_some()
+            }
             Action::Part(part) => {
                 let mut data = [0; LONGEST_PART];
                 let (register, length) = part.write(sub_device, &mut data);
@@ -157,8 +163,12 @@ impl Worker {
     /// True if the next action concerns this SubDevice.
     fn concerns(&self, sub_device: &SubDevice) -> bool {
         let action = &self.plan[self.next];
-        let has_before = self.before.is_some() || !matches!(action, Action::ReadBefore(_));
-        has_before && sub_device.is_concerned(action)
+        let is_possible = match action {
+            Action::ReadBefore(_) => self.before.is_some(),
+            Action::FindPlace => self.may_hang_on.iter().any(Option::is_some),
+            _ => true,
+        };
+        is_possible && sub_device.is_concerned(action)
     }
 
     /// Time that a start of SYNC0 is to lie ahead.
