@@ -15,12 +15,35 @@ impl Cell {
         Self { phase, fault, seed, heals: false }
     }
 
-    /// True if everybody can be in Op again once the cause has gone: the bus was there before, nobody else has taken it, and the
-    /// interface is still one.
-    pub(crate) fn can_recover(self) -> bool {
-        matches!(self.phase, Phase::Op | Phase::Homing)
-            && !matches!(self.fault, Fault::Swapped | Fault::InterfaceGone | Fault::SecondMaster)
+    /// True if the cause goes away while the run goes on: of a robot built wrongly and an interface that was removed it does not, and a run
+    /// that is to stop does not wait for it.
+    pub(crate) fn can_heal(self) -> bool {
+        self.phase != Phase::Shutdown && !matches!(self.fault, Fault::Swapped | Fault::InterfaceGone)
     }
+
+    /// True if the bus is in Op when the fault begins: then all are there again by themselves, whatever it was.
+    pub(crate) fn is_in_op(self) -> bool {
+        matches!(self.phase, Phase::Op | Phase::Homing)
+    }
+
+    /// Faults of what a SubDevice in Op does not need; each comes with a fall out of Op.
+    pub(crate) fn falls(self) -> Option<Fall> {
+        match self.fault {
+            _ if !self.is_in_op() => None,
+            Fault::RefusedState => Some(Fall::Watchdog),
+            Fault::StuckMailbox | Fault::SiiGarbage => Some(Fall::Power),
+            _ => None,
+        }
+    }
+}
+
+/// Fall of the second SubDevice out of Op, on top of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fall {
+    /// To SafeOp: its process data watchdog expires.
+    Watchdog,
+    /// To Init: its power is off for a moment.
+    Power,
 }
 
 /// When the fault begins.
@@ -77,17 +100,17 @@ pub(crate) enum Fault {
     Foreign,
     /// Replies are cut for a while.
     Truncated,
-    /// The last SubDevice loses its power for good.
+    /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
     PowerLoss,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
     /// The last two SubDevices have changed places, before power-on: the bus does not come up, so its phases are one.
     Swapped,
-    /// The second SubDevice answers in its mailbox no more.
+    /// The second SubDevice answers in its mailbox no more. In Op it also loses its power for a moment: it needs its mailbox to come back.
     StuckMailbox,
-    /// The second SubDevice refuses Op.
+    /// The second SubDevice refuses Op. In Op its process data watchdog expires, too.
     RefusedState,
-    /// The EEPROM of the second SubDevice is blank.
+    /// The EEPROM of the second SubDevice is blank. In Op it also loses its power for a moment: it is known by its EEPROM then.
     SiiGarbage,
     /// The process data watchdog of the second SubDevice expires.
     WatchdogExpiry,
@@ -99,7 +122,8 @@ pub(crate) enum Fault {
     InterfaceGone,
     /// The host stands still for 50 ms with its frame on the way.
     HostStall,
-    /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does.
+    /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does. Where its cause goes
+    /// away it sends no more, after two seconds.
     SecondMaster,
 }
 

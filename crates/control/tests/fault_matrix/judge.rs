@@ -220,6 +220,10 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
 pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     let taken: Vec<_> = run.records.iter().map(ServoRecord::taken).collect();
     check_set_points(cell, &taken, &run.reports);
+    if cell.is_in_op() {
+        let lost = run.ended.before_stop.sub_devices.iter().filter(|it| !it.exchanges).count();
+        assert_eq!(lost, 0, "SubDevices without process data when the run ends: {cell:?}");
+    }
     let healed = run.ended.link.healed();
     let Some(healed) = healed.filter(|_| cell.fault == Fault::PowerLoss) else { return };
     let mut since = taken[2].iter().filter(|it| it.now > healed);

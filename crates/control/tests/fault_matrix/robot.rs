@@ -33,7 +33,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 use super::cell::{Cell, Fault, Phase};
 use super::exchange::{Counting, Exchange, Newest, Shown};
 use super::judge::{self, Outcome, Run};
-use super::wire::{Progress, Wire};
+use super::wire::{Back, Progress, Wire};
 use crate::support::{PERIOD, supervised};
 
 /// The last one follows velocities; the first one homes.
@@ -58,11 +58,11 @@ pub(crate) fn run(cell: Cell) -> Outcome {
     play(cell).map_or_else(|outcome| outcome, |run| Outcome::of(cell, &run))
 }
 
-/// The bus once the cause of the fault has gone: when all were in Op again, for good.
-pub(crate) fn afterwards(cell: Cell) -> Option<Duration> {
+/// The bus once the cause of the fault has gone: when all were in Op for good, after it; `None` if they were not.
+pub(crate) fn afterwards(cell: Cell) -> Option<Back> {
     let run = play(Cell { heals: true, ..cell }).ok()?;
     judge::check_the_way_back(cell, &run);
-    run.ended.link.back_after()
+    run.ended.link.back()
 }
 
 /// A run, or the outcome of a bus that did not come up.
@@ -91,7 +91,11 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     let controller = Sway { homes, progress, newest, see, cycles: 0, times: [None; 3] };
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
-        cycles: Some(if cell.heals { 5_000 } else { 2_500 }),
+        cycles: Some(match (cell.heals, cell.fault) {
+            (false, _) => 2_500,
+            (true, Fault::SecondMaster) => 6_000,
+            (true, _) => 4_000,
+        }),
         loss: Some(Duration::from_secs(1)),
         ..CycleConfiguration::every(PERIOD)
     };

@@ -16,15 +16,24 @@ use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::link::Link;
 use simulator::Segment;
 
-use super::cell::{Cell, Fault, Phase};
+use super::cell::{Cell, Fall, Fault, Phase};
 use super::exchange::{Newest, Shown, gives_inputs};
 use super::second::SecondMaster;
 
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
 
-/// Time after which the cause of a fault goes away that does not by itself.
+/// Time after which the cause of a fault in Op goes away that does not by itself.
 const HEALS: Duration = Duration::from_millis(500);
+
+/// The same on the way up, where a SubDevice that does not answer ends it after half a second.
+const HEALS_ON_THE_WAY_UP: Duration = Duration::from_millis(300);
+
+/// Time that the host stands still.
+const STALL: Duration = Duration::from_millis(50);
+
+/// Time that the second SubDevice is without power where it falls out of Op that way.
+const POWERLESS: Duration = Duration::from_millis(20);
 
 /// By then another MainDevice that began has its bus in Op.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -53,6 +62,17 @@ impl Progress {
     }
 }
 
+/// When all SubDevices were in Op for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// From before the fault on.
+    Stayed,
+    /// Before its cause had gone.
+    BeforeItsEnd,
+    /// So long after that.
+    After(Duration),
+}
+
 pub(crate) struct Wire {
     segment: Segment,
     /// Process data of the drives, frame by frame.
@@ -70,10 +90,16 @@ pub(crate) struct Wire {
     /// Effects of the fault: frames lost or changed on their way, and what happened once.
     spoilt: u64,
     second: Option<SecondMaster>,
+    /// The other MainDevice once it sends no more.
+    second_left: Option<SecondMaster>,
+    /// SII of the second SubDevice, as it was.
+    sii: Vec<u8>,
     /// When the cause went away.
     healed: Option<Instant>,
     /// Since when all SubDevices have been in Op.
     in_op_since: Option<Instant>,
+    /// One was in another state since the fault began.
+    left_op: bool,
 }
 
 impl Wire {
@@ -87,6 +113,7 @@ impl Wire {
     ) -> Self {
         let random = fastrand::Rng::with_seed(cell.seed);
         let (began, replies) = (None, VecDeque::new());
+        let sii = segment.sub_devices()[1].sii().to_vec();
         let mut wire = Self {
             segment,
             shown,
@@ -102,8 +129,11 @@ impl Wire {
             // These change places before they have power.
             spoilt: u64::from(cell.fault == Fault::Swapped),
             second: None,
+            second_left: None,
+            sii,
             healed: None,
             in_op_since: None,
+            left_op: false,
         };
         if cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster {
             wire.begin();
@@ -125,7 +155,7 @@ impl Wire {
 
     /// The other MainDevice, if there is one.
     pub(crate) fn second(&self) -> Option<&SecondMaster> {
-        self.second.as_ref()
+        self.second.as_ref().or(self.second_left.as_ref())
     }
 
     /// True if the passing fault is on.
@@ -191,7 +221,52 @@ impl Wire {
             | Fault::InterfaceGone
             | Fault::HostStall => return,
         }
+        match self.cell.falls() {
+            Some(Fall::Watchdog) => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
+            Some(Fall::Power) => assert!(self.segment.power_off(1)),
+            None => {}
+        }
         self.spoilt += 1;
+    }
+
+    /// Time after its begin when the cause of the fault is over; `None` of one that never is.
+    fn cause_lasts(&self) -> Option<Duration> {
+        Some(match self.cell.fault {
+            Fault::Swapped | Fault::InterfaceGone => return None,
+            Fault::WatchdogExpiry | Fault::ClockJump => Duration::ZERO,
+            Fault::HostStall => STALL,
+            Fault::SecondMaster => SETTLED,
+            Fault::PowerLoss
+            | Fault::CableBreak
+            | Fault::StuckMailbox
+            | Fault::RefusedState
+            | Fault::SiiGarbage => {
+                if self.cell.is_in_op() {
+                    HEALS
+                } else {
+                    HEALS_ON_THE_WAY_UP
+                }
+            }
+            Fault::Loss
+            | Fault::Delay
+            | Fault::Duplicate
+            | Fault::Replay
+            | Fault::Reorder
+            | Fault::Corrupt
+            | Fault::Altered
+            | Fault::Foreign
+            | Fault::Truncated
+            | Fault::LinkDown => WHILE,
+        })
+    }
+
+    /// Gives the second SubDevice its power again, where it fell out of Op that way.
+    fn wake(&mut self, now: Instant) {
+        let falls = self.cell.falls() == Some(Fall::Power);
+        let is_over = self.began.is_some_and(|began| now.since(began) >= POWERLESS);
+        if falls && is_over && !self.segment.is_powered(1) {
+            assert!(self.segment.power_on(1));
+        }
     }
 
     /// Takes the cause away when its time is over, and looks who is in Op, until the cycle stops.
@@ -201,13 +276,16 @@ impl Wire {
             return;
         };
         let last = self.segment.sub_devices().len() - 1;
-        if self.healed.is_none() && now.since(began) >= HEALS {
-            self.healed = Some(now);
+        let Some(lasts) = self.cause_lasts() else { return };
+        if self.healed.is_none() && now.since(began) >= lasts {
+            self.healed = Some(began + lasts);
             match self.cell.fault {
                 Fault::PowerLoss => assert!(self.segment.power_on(last)),
                 Fault::CableBreak => assert!(self.segment.connect(0, 1)),
                 Fault::StuckMailbox => self.segment.sub_device_mut(1).unwrap().set_mailbox_runs(true),
                 Fault::RefusedState => self.segment.sub_device_mut(1).unwrap().refuse_state(None),
+                Fault::SiiGarbage => self.segment.sub_device_mut(1).unwrap().set_sii(self.sii.clone()),
+                Fault::SecondMaster => self.second_left = self.second.take(),
                 _ => {}
             }
         }
@@ -215,6 +293,7 @@ impl Wire {
         let all = (0..=last)
             .all(|it| self.segment.is_powered(it) && self.segment.sub_devices()[it].al_status() == op);
         self.in_op_since = if all { self.in_op_since.or(Some(now)) } else { None };
+        self.left_op |= !all;
     }
 
     /// When the cause went away.
@@ -222,19 +301,25 @@ impl Wire {
         self.healed
     }
 
-    /// Time from when the cause went away until all SubDevices were in Op for good; `None` if they were not.
-    pub(crate) fn back_after(&self) -> Option<Duration> {
-        Some(self.in_op_since?.since(self.healed?))
+    /// When all SubDevices were in Op for good.
+    pub(crate) fn back(&self) -> Option<Back> {
+        let (since, healed) = (self.in_op_since?, self.healed?);
+        Some(match since > healed {
+            true => Back::After(since.since(healed)),
+            false if self.left_op => Back::BeforeItsEnd,
+            false => Back::Stayed,
+        })
     }
 
     /// Those of whom a frame that leaves now gets inputs, if it gets to them.
     fn readable(&self) -> [Option<&Shown>; 3] {
         let cut = match self.cell.fault {
             _ if self.healed.is_some() => 3,
-            Fault::PowerLoss if self.began.is_some() => 2,
             Fault::CableBreak if self.began.is_some() => 1,
             _ => 3,
         };
+        let is_off = |&position: &usize| !self.segment.is_powered(position);
+        let cut = (0..3).find(is_off).map_or(cut, |off| off.min(cut));
         std::array::from_fn(|position| {
             let status = self.segment.sub_devices()[position].al_status();
             (position < cut && gives_inputs(status)).then_some(&self.shown[position])
@@ -348,6 +433,7 @@ impl Link for Wire {
         self.watch(frame);
         let now = self.clock.now();
         self.segment.advance(now);
+        self.wake(now);
         self.heal(now);
         self.newest.leaves(frame, now, [None; 3]);
         if let Some(result) = self.lost_on_the_way() {
@@ -367,7 +453,7 @@ impl Link for Wire {
             }
         }
         if self.cell.fault == Fault::HostStall && self.began == Some(now) {
-            self.clock.advance(Duration::from_millis(50));
+            self.clock.advance(STALL);
             self.spoilt += 1;
         }
         Ok(())
