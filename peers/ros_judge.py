@@ -88,11 +88,15 @@ class Node:
 
 
 def first_call(number, server):
-    """Seconds from a new participant to the first answer it gets."""
+    """Seconds from a new participant to the first answer it gets. It calls in the moment in which it sees the service: the two
+    ends know of each other then, and no more."""
     start = time.monotonic()
     node = Node(f"client_{number}")
     try:
-        node.call(f"/{server}/list_parameters", ListParameters)
+        client = node.node.create_client(ListParameters, f"/{server}/list_parameters")
+        until(f"a server of {server}", client.service_is_ready, pause=0)
+        answer = client.call_async(ListParameters.Request())
+        node.until(f"the first answer of {server}", answer.done)
         return time.monotonic() - start
     finally:
         node.close()
@@ -136,13 +140,14 @@ class Judge:
             raise Judged(f"expected the node's readers and writers, found {seen}")
 
     def calls(self):
-        """the first call of a new client takes as long as to a genuine server"""
+        """the first call of a new client takes no longer than to a genuine server"""
         numbers = iter(range(100))
         took = {
             server: [first_call(next(numbers), server) for _ in range(CLIENTS)] for server in ("genuine", "onbeat")
         }
-        ours, theirs = statistics.median(took["onbeat"]), statistics.median(took["genuine"])
-        print(f"  from a new participant to the first answer: {ours:.3f} s, of a genuine server {theirs:.3f} s")
+        # A genuine server, too, lets some clients wait for its heartbeat, which comes every 3 s: its best counts.
+        ours, theirs = statistics.median(took["onbeat"]), min(took["genuine"])
+        print(f"  from a new participant to the first answer: {ours:.3f} s, of a genuine server {theirs:.3f} s at best")
         if ours > 3 * theirs:
             raise Judged(f"expected the time of a genuine server, {theirs:.3f} s; found {ours:.3f} s: {took}")
 
@@ -268,16 +273,12 @@ def judge(onbeat, bridge, robot, folder, hashes):
     with second_computer() as other, Robot(onbeat, bridge, robot, folder) as processes:
         genuine = Genuine(folder, "genuine")
         peer = Node("judge")
-        it = Judge(processes, peer, hashes)
-        checks = [it.graph, it.type_hashes, it.calls, it.topics, it.services, it.moves, it.parameters]
+        checks = [Judge.graph, Judge.type_hashes, Judge.calls, Judge.topics, Judge.services, Judge.moves]
+        checks.append(Judge.parameters)
         if other:
-            checks += other.bind(it)
-        checks.append(it.ends)
-        for check in checks:
-            start = time.monotonic()
-            check()
-            processes.check()
-            print(f"{check.__doc__} ({time.monotonic() - start:.1f} s)", flush=True)
+            checks += [other.defaults, other.closed, other.opened]
+        checks.append(Judge.ends)
+        processes.judge("ROS 2", checks, Judge(processes, peer, hashes))
         peer.close()
         genuine.process.end(signal.SIGKILL)
 

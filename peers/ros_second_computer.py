@@ -31,11 +31,7 @@ class SecondComputer:
         command = [*self.inside, sys.executable, __file__, *expected]
         return json.loads(subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, timeout=90).stdout)
 
-    def bind(self, judge):
-        self.judge = judge
-        return [self.defaults, self.closed, self.opened]
-
-    def defaults(self):
+    def defaults(self, _):
         """Cyclone DDS with its defaults, which prefers the network interface, watches and commands from the robot's computer"""
         node = CycloneNode(int(os.environ["ROS_DOMAIN_ID"]))
         odometry, twist = node.reader("/odom", ros.Odometry), node.writer("/cmd_vel", ros.Twist)
@@ -48,31 +44,31 @@ class SecondComputer:
         until("the base follows", drives, pause=0.05)
         odometry.next("the base rests", lambda it: abs(it.twist.twist.linear.x) < 1e-3)
 
-    def closed(self):
+    def closed(self, judge):
         """the other computer sees a genuine node of the robot's computer, and neither sees nor commands onbeat's"""
-        place = self.judge.place()
+        place = judge.place()
         seen = self.looks(["genuine"])
         if "onbeat" in seen["nodes"] or seen["listeners"]:
             raise Judged(f"expected the node to be closed to the network, found {seen}")
-        if (now := self.judge.place()) != place:
+        if (now := judge.place()) != place:
             raise Judged(f"commanded from the other computer: from {place} to {now}")
 
-    def opened(self):
+    def opened(self, judge):
         """with --network it sees and commands it"""
-        robot = self.judge.robot
+        robot = judge.robot
         robot.end("onbeat-ros2")
         robot.commands["onbeat-ros2"] += ["--network", ROBOT]
         robot.start("onbeat-ros2")
-        place = self.judge.place()
+        place = judge.place()
         seen = self.looks(["genuine", "onbeat"])
         del robot.commands["onbeat-ros2"][-2:]
         if not seen["listeners"]:
             raise Judged(f"expected a listener of /cmd_vel, found {seen}")
-        if (now := self.judge.place()) == place:
+        if (now := judge.place()) == place:
             raise Judged(f"commanded from the other computer in vain: still at {place}")
         robot.end("onbeat-ros2")
         robot.start("onbeat-ros2")
-        self.judge.place()
+        judge.place()
 
 
 @contextlib.contextmanager
