@@ -327,13 +327,36 @@ mod tests {
   use speedy::{Endianness, Writable};
 
   use super::*;
-  use crate::messages::submessages::submessages::DATAFRAG_Flags;
+  use crate::messages::submessages::{
+    elements::parameter::Parameter, submessages::DATAFRAG_Flags,
+  };
 
   fn serialize_body(df: &DataFrag) -> Bytes {
     let mut buf = Vec::new();
     df.write_to_stream_with_ctx(Endianness::LittleEndian, &mut buf)
       .expect("serialize DataFrag body");
     Bytes::from(buf)
+  }
+
+  #[test]
+  fn inline_qos_is_written_as_long_as_it_is_told() {
+    let mut inline_qos = ParameterList::new();
+    inline_qos.push(Parameter::create_pid_status_info_parameter(
+      true, true, false,
+    ));
+    let df = DataFrag {
+      fragment_starting_num: FragmentNumber::new(1),
+      fragments_in_submessage: 1,
+      fragment_size: 256,
+      data_size: 512,
+      inline_qos: Some(inline_qos),
+      serialized_payload: Bytes::from(vec![7u8; 256]),
+      ..Default::default()
+    };
+    let bytes = serialize_body(&df);
+    assert_eq!(bytes.len(), df.len_serialized());
+    let flags = DATAFRAG_Flags::InlineQos | DATAFRAG_Flags::Endianness;
+    assert_eq!(DataFrag::deserialize(&bytes, flags).unwrap(), df);
   }
 
   #[test]
