@@ -286,7 +286,10 @@ fn get_local_multicast_ip_addrs_inner(
 ) -> Vec<IpAddr> {
   ifaces
     .iter()
-    .filter(|ifa| ifa.is_multicast)
+    // Linux does not mark the loopback interface as multicast-capable, and yet
+    // loops multicast there. Fast DDS uses it: on a host without a network, that is
+    // how participants find each other that are more than the localhost peers.
+    .filter(|ifa| ifa.is_multicast || (cfg!(target_os = "linux") && ifa.is_loopback))
     .filter(|ifa| only_networks.is_none_or(|nets| nets.contains(&ifa.ip)))
     .map(|ifa| ifa.ip)
     .filter(IpAddr::is_ipv4)
@@ -379,7 +382,7 @@ mod tests {
   #[test]
   fn test_get_local_multicast_ip_addrs() {
     let ifaces = vec![
-      // loopback: not multicast-capable
+      // loopback: not marked as multicast-capable
       iface(IpAddr::V4(Ipv4Addr::LOCALHOST), 0, true, false),
       iface(IpAddr::V6(Ipv6Addr::LOCALHOST), 0, true, false),
       // eth0: multicast-capable, IPv4 + IPv6
@@ -395,7 +398,8 @@ mod tests {
     let ips = get_local_multicast_ip_addrs_inner(&ifaces, None);
 
     // Only IPv4 is currently supported for multicast enumeration.
-    assert_eq!(ips.len(), 1, "should only contain the non-loopback iface");
+    let loopback = usize::from(cfg!(target_os = "linux"));
+    assert_eq!(ips.len(), 1 + loopback, "eth0, and on Linux lo");
     assert!(ips.contains(&v4(192, 168, 0, 137)));
   }
 
