@@ -4,7 +4,7 @@ use control::controller::{
     AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use control::signal::Io;
-use ethercat::cia402::Request;
+use ethercat::cia402::{CyclicMode, Request};
 use ipc::state::Limit;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
@@ -99,30 +99,90 @@ impl Controller for JointPosition {
     }
 }
 
-/// Turns axes in mode CSV at the commanded velocities, which they reach with bounded acceleration and jerk.
-/// An axis without a command comes to rest.
+/// Turns axes in mode CSV or CSP at the commanded velocities, which they reach with bounded acceleration and jerk.
+/// An axis without a command comes to rest. An axis in CSP is sent the positions on its way, and comes to rest at its position limits.
 #[derive(Clone, Debug)]
 pub struct JointVelocity {
     axes: Vec<AxisSettings>,
+    modes: Vec<CyclicMode>,
     motion: OnlineMotion,
     targets: Vec<Option<AxisTarget>>,
-    aims: Vec<RadiansPerSecond>,
+    aims: Vec<Aim>,
     clamped: Option<Clamped>,
 }
 
+/// Velocity that an axis is on its way to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Aim {
+    velocity: RadiansPerSecond,
+    /// Position limit it leads to, if the axis is to come to rest there.
+    wall: Option<Radians>,
+    /// False while that limit is too far away to be planned for.
+    planned: bool,
+}
+
 impl JointVelocity {
-    /// A controller of these axes.
+    /// A controller of these axes with their modes.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
-    pub fn new(axes: &[AxisSettings]) -> Result<Self, OnlineError> {
+    pub fn new(axes: &[(AxisSettings, CyclicMode)]) -> Result<Self, OnlineError> {
+        let (axes, modes): (Vec<_>, Vec<_>) = axes.iter().copied().unzip();
         Ok(Self {
-            motion: online(axes)?,
+            motion: online(&axes)?,
             targets: vec![None; axes.len()],
-            aims: vec![RadiansPerSecond::ZERO; axes.len()],
-            axes: axes.to_vec(),
+            aims: vec![Aim::default(); axes.len()],
+            axes,
+            modes,
             clamped: None,
         })
+    }
+
+    /// Velocity asked of an axis, within its limit.
+    fn wanted(&mut self, index: usize) -> RadiansPerSecond {
+        let settings = &self.axes[index];
+        let limit = settings.velocity_limit.0;
+        let Some(AxisTarget::Velocity(asked)) = self.targets[index] else { return RadiansPerSecond::ZERO };
+        let possible = asked.0.clamp(-limit, limit);
+        self.clamped =
+            self.clamped.or_else(|| clamped(Limit::Velocity, Some(settings.axis), asked.0, possible));
+        RadiansPerSecond(possible)
+    }
+
+    /// Sets the velocity of an axis; the motion changes smoothly.
+    fn aim(&mut self, index: usize, velocity: RadiansPerSecond) {
+        let aim = self.aims[index];
+        if velocity == aim.velocity && (aim.wall.is_none() || aim.planned) {
+            return;
+        }
+        let wall = self.wall(index, velocity);
+        let planned = wall.is_some_and(|wall| {
+            self.motion.approach(index, wall, RadiansPerSecond(velocity.0.abs())).is_ok()
+        });
+        let goes_on = velocity == aim.velocity;
+        if planned || goes_on || self.motion.aim_axis(index, Target::Velocity(velocity)).is_ok() {
+            self.aims[index] = Aim { velocity, wall, planned };
+        }
+    }
+
+    /// Position limit that a velocity leads to: an axis that is sent positions comes to rest there.
+    fn wall(&self, index: usize, velocity: RadiansPerSecond) -> Option<Radians> {
+        let (lowest, highest) = self.axes[index].position_limits?;
+        if self.modes[index] != CyclicMode::Position || velocity == RadiansPerSecond::ZERO {
+            return None;
+        }
+        let end = if velocity.0 > 0.0 { highest } else { lowest };
+        // From outside its limits it goes no farther out.
+        Some(self.axes[index].within(end, self.motion.points()[index].position))
+    }
+
+    /// Set-point of an axis that is at `here`.
+    fn setpoint(&self, index: usize, here: Radians) -> AxisSetpoint {
+        let mut setpoint: AxisSetpoint = self.motion.points()[index].into();
+        if self.modes[index] == CyclicMode::Position {
+            setpoint.position = self.axes[index].within(setpoint.position, here);
+        }
+        setpoint
     }
 }
 
@@ -135,34 +195,26 @@ impl Controller for JointVelocity {
         let (reports, commands) = io.split();
         self.motion.advance(elapsed(&info));
         self.clamped = None;
-        for (index, settings) in self.axes.iter().enumerate() {
-            let axis = settings.axis;
+        for index in 0..self.axes.len() {
+            let axis = self.axes[index].axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
                 continue;
             };
             command.request = Request::Enable;
-            // Only the velocity matters: the axis may be at another position than the motion.
+            // In CSV only the velocity matters: the axis may be at another position than the motion.
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 begin(&mut self.motion, index, position);
-                self.aims[index] = RadiansPerSecond::ZERO;
+                self.aims[index] = Aim::default();
             }
             if report.feedback.phase == AxisPhase::NotEnabled {
                 continue;
             }
-            let limit = settings.velocity_limit.0;
-            let wanted = match self.targets[index] {
-                Some(AxisTarget::Velocity(asked)) if !info.stopping => {
-                    let possible = asked.0.clamp(-limit, limit);
-                    self.clamped =
-                        self.clamped.or_else(|| clamped(Limit::Velocity, Some(axis), asked.0, possible));
-                    RadiansPerSecond(possible)
-                }
-                _ => RadiansPerSecond::ZERO,
-            };
-            if wanted != self.aims[index] && self.motion.aim_axis(index, Target::Velocity(wanted)).is_ok() {
-                self.aims[index] = wanted;
-            }
-            command.setpoint = self.motion.points()[index].into();
+            let wanted = if info.stopping { RadiansPerSecond::ZERO } else { self.wanted(index) };
+            self.aim(index, wanted);
+            let at_limit = self.aims[index].planned && self.motion.is_there(index);
+            let limit = at_limit.then_some(Clamped { limit: Limit::Position, axis: Some(axis) });
+            self.clamped = self.clamped.or(limit);
+            command.setpoint = self.setpoint(index, report.feedback.position);
         }
     }
 

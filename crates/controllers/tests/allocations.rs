@@ -122,12 +122,14 @@ fn members() -> Vec<Member> {
         goal_tolerance: Some(Radians(0.1)),
         goal_time: None,
     };
+    let limited = AxisSettings { position_limits: Some((Radians(-0.3), Radians(0.3))), ..settings(3) };
+    let velocities = [(settings(2), CyclicMode::Velocity), (limited, CyclicMode::Position)];
     let swing = SmoothSinusoid::new(Radians(0.0), Radians(0.2), Hertz(1.0), Seconds(1.0)).unwrap();
     let swing = SwingSettings { axis: settings(0), sinusoid: swing, delay: Seconds(0.0) };
     vec![
         Member::new(MemberKind::Trajectory(Box::new(JointTrajectory::new(follow).unwrap())), &[0, 1]),
         plain(Box::new(JointPosition::new(&[settings(0), settings(1)]).unwrap()), &[0, 1]),
-        plain(Box::new(JointVelocity::new(&[settings(2), settings(3)]).unwrap()), &[2, 3]),
+        plain(Box::new(JointVelocity::new(&velocities).unwrap()), &[2, 3]),
         plain(Box::new(JointEffort::new(&[(settings(5), NewtonMetres(1.0))])), &[5]),
         Member::new(MemberKind::Base(Box::new(differential)), &[2, 3]),
         Member::new(MemberKind::Base(Box::new(omni)), &[2, 3, 4, 5]),

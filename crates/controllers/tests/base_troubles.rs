@@ -8,6 +8,7 @@ use control::controller::{
 };
 use control::signal::Io;
 use control::signal::Signals;
+use ethercat::cia402::CyclicMode;
 use ipc::state::Limit;
 use motion::base::Twist;
 use motion::kinematics::{DifferentialDrive, OmniBase};
@@ -187,7 +188,7 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
     base.run(2_000);
     assert_eq!(base.velocity(0), 0.0);
 
-    let mut joint = Played::new(JointVelocity::new(&[settings(0)]).unwrap(), 1);
+    let mut joint = Played::new(JointVelocity::new(&[(settings(0), CyclicMode::Velocity)]).unwrap(), 1);
     joint.command.axes[0] = Some(AxisTarget::Velocity(RadiansPerSecond(2.0)));
     joint.run(1_000);
     assert!(joint.velocity(0) > 1.9);

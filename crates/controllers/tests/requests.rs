@@ -8,7 +8,10 @@ use ipc::state::Limit;
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
-use onbeat_controllers::{Hold, JointEffort, JointPosition, JointVelocity, Member, MemberKind};
+use onbeat_controllers::{
+    AxisSettings, Hold, JointEffort, JointPosition, JointVelocity, Member, MemberKind,
+};
+use rig::bench::Bench;
 use rig::{Flow, Rig, VELOCITY, settings};
 
 fn positions(axes: &[usize]) -> Member {
@@ -85,10 +88,70 @@ fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
     assert_eq!(log.cycles[1100].output.clamped, Some(Clamped { limit: Limit::Position, axis: Some(1) }));
 }
 
+// feature(axes): `joint_velocity` of CSP axes: by positions, to rest at a position limit
+#[test]
+fn an_axis_of_positions_turns_at_velocities_and_rests_at_its_limits() {
+    let axes = [0, 1].map(|axis| (settings(axis), CyclicMode::Position));
+    let velocities = Member::new(MemberKind::Plain(Box::new(JointVelocity::new(&axes).unwrap())), &[0, 1]);
+    let turn = |world: &mut rig::World, axis, velocity| {
+        world.target(axis, AxisTarget::Velocity(RadiansPerSecond(velocity)));
+    };
+    let log = Rig::new(2, CyclicMode::Position).run(vec![velocities], move |world| {
+        match world.cycles {
+            10 => {
+                turn(world, 0, 2.0);
+                turn(world, 1, 1.0);
+            }
+            // Slower on the way, faster again, let go of.
+            500 => turn(world, 1, 0.3),
+            700 => turn(world, 1, 99.0),
+            900 => world.command.axes[1] = None,
+            // The first one has been at its limit for long, and comes back.
+            3000 => turn(world, 0, -4.0),
+            // Soon in the way of the other limit, slower just before it.
+            4300 => turn(world, 0, -1.0),
+            _ => {}
+        }
+        if world.cycles > 8000 && world.rests() { Flow::Over } else { Flow::On }
+    });
+    let at = |cycle: usize, axis: usize| log.cycles[cycle].reports[axis].feedback;
+    assert!((at(400, 0).velocity.0 - 2.0).abs() < 0.05 && (at(400, 1).velocity.0 - 1.0).abs() < 0.05);
+    assert!((at(650, 1).velocity.0 - 0.3).abs() < 0.05 && at(890, 1).velocity.0 > 2.0);
+    assert!((at(2900, 0).position.0 - 3.0).abs() < 5e-3 && at(2900, 1).velocity.0.abs() < 1e-3);
+    let limited = Some(Clamped { limit: Limit::Position, axis: Some(0) });
+    assert_eq!((log.cycles[400].output.clamped, log.cycles[2900].output.clamped), (None, limited));
+    assert!((log.cycles.last().unwrap().reports[0].feedback.position.0 + 3.0).abs() < 5e-3);
+    for axis in 0..2 {
+        let set = log.cycles.iter().map(|seen| seen.setpoints[axis].position.0);
+        assert!(set.clone().all(|it| (-3.0..=3.0).contains(&it)));
+        assert!(log.fastest(axis) <= VELOCITY * 1.000_1, "{}", log.fastest(axis));
+        assert!(log.hardest(axis) <= rig::ACCELERATION * 1.01, "{}", log.hardest(axis));
+    }
+    assert!(log.cycles.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
+}
+
+/// The limit is farther away than can be planned for: two hours.
+#[test]
+fn a_slow_axis_with_a_far_limit_turns_and_rests_there_in_the_end() {
+    let far = AxisSettings { position_limits: Some((Radians(-0.2), Radians(1e4))), ..settings(0) };
+    let slow = JointVelocity::new(&[(far, CyclicMode::Position)]).unwrap();
+    let member = Member::new(MemberKind::Plain(Box::new(slow)), &[0]);
+    let mut bench = Bench::new(&[CyclicMode::Position], vec![member]);
+    let mut turn = |velocity: f64, cycles| {
+        bench.command.freshness = Freshness::Fresh;
+        bench.command.axes[0] = Some(AxisTarget::Velocity(RadiansPerSecond(velocity)));
+        bench.run(cycles);
+        bench.positions.last().unwrap()[0]
+    };
+    let there = turn(0.1, 2000);
+    assert!((there - 0.2).abs() < 0.02, "{there}");
+    assert!((turn(-4.0, 1000) + 0.2).abs() < 1e-9);
+}
+
 // feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
 #[test]
 fn velocities_and_torques_are_obeyed_within_their_limits() {
-    let velocity = JointVelocity::new(&[settings(0)]).unwrap();
+    let velocity = JointVelocity::new(&[(settings(0), CyclicMode::Velocity)]).unwrap();
     let effort = JointEffort::new(&[(settings(1), NewtonMetres(0.5))]);
     let rig =
         Rig { modes: vec![CyclicMode::Velocity, CyclicMode::Torque], ..Rig::new(0, CyclicMode::Torque) };

@@ -175,6 +175,35 @@ impl OnlineMotion {
         Ok(())
     }
 
+    /// Lets one axis come to rest at `position`, no faster than `speed` on the way; the others go on to their targets.
+    ///
+    /// # Errors
+    /// As [`OnlineMotion::aim`]; an axis that is not there, a speed that is not above 0.
+    pub fn approach(
+        &mut self,
+        axis: usize,
+        position: Radians,
+        speed: RadiansPerSecond,
+    ) -> Result<(), OnlineError> {
+        let axes = self.plans.len();
+        let plan = self.plans.get_mut(axis).ok_or(OnlineError::Axis { axis, axes })?;
+        checked(axis, &plan.bounds, Target::Velocity(speed))?;
+        let aim = checked(axis, &plan.bounds, Target::rest_at(position))?;
+        let bounds = Bounds { velocity: speed.0, ..plan.bounds };
+        if let Some((name, found)) = bounds.wrong() {
+            return Err(OnlineError::Limit { axis, name, found });
+        }
+        plan.prepare_within(bounds, plan.moment(), aim, None).map_err(|why| why.of(axis))?;
+        plan.take_up();
+        Ok(())
+    }
+
+    /// True if an axis has reached its target.
+    #[must_use]
+    pub fn is_there(&self, axis: usize) -> bool {
+        self.plans.get(axis).is_some_and(|plan| plan.remaining() == 0.0)
+    }
+
     /// Time passes: where the axes are then.
     pub fn advance(&mut self, period: Seconds) -> &[TrajectoryPoint] {
         for (plan, point) in self.plans.iter_mut().zip(&mut self.points) {

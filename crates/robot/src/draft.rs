@@ -182,6 +182,14 @@ impl<'a> Draft<'a> {
         if let Some(axis) = first(CyclicMode::Position).map(axis) {
             let command = format!("onbeat control move --by {axis} 5 --degrees");
             next.push((command, "in another terminal: the first motion, slow"));
+            next.push((
+                "onbeat control switch joint_velocity".to_owned(),
+                "then it turns while a key is held:",
+            ));
+            next.push((
+                format!("onbeat control jog {axis}"),
+                "the arrow keys; slow, and to rest at each limit",
+            ));
         } else if let Some(axis) = first(CyclicMode::Velocity).map(axis) {
             next.push((
                 format!("onbeat control jog {axis}"),
@@ -322,7 +330,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The controller with which axes rest until they are told to move; none without axes.
+/// Controllers with which axes rest until they are told to move, the active one first; none without axes.
 fn controller(modes: &[CyclicMode]) -> String {
     let (kind, comment) = if modes.contains(&CyclicMode::Position) {
         ("joint_trajectory", "nothing moves by itself: `onbeat control move`, ROS 2, Python")
@@ -333,7 +341,15 @@ fn controller(modes: &[CyclicMode]) -> String {
     } else {
         ("hold", "nothing moves; docs/controllers.md has others")
     };
-    format!("\n[controller]\n{}", row(&format!("kind = \"{kind}\""), comment))
+    let kind = row(&format!("kind = \"{kind}\""), comment);
+    if !modes.contains(&CyclicMode::Position) {
+        return format!("\n[controller]\n{kind}");
+    }
+    let jog = row(
+        "kind = \"joint_velocity\"",
+        "`onbeat control switch joint_velocity`, then `jog`: turns while a key is held",
+    );
+    format!("\n[[controller]]\n{kind}\n[[controller]]\n{jog}")
 }
 
 #[cfg(test)]

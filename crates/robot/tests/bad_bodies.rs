@@ -124,7 +124,11 @@ fn one_controller_is_still_a_table_and_none_holds() {
     assert_eq!(robot.controllers[0].axes, [0, 1, 2, 3]);
     let robot =
         RobotConfig::parse(&(without + "[controller]\nkind = \"joint_velocity\"\n"), "r.toml").unwrap();
-    assert_eq!((robot.controllers.len(), &robot.controllers[0].axes[..]), (1, &[0, 1][..]));
+    assert_eq!(
+        (robot.controllers.len(), &robot.controllers[0].axes[..]),
+        (1, &[0, 1, 2][..]),
+        "no torque says how fast an axis turns"
+    );
     assert_eq!(robot.ipc.name, "robot");
     let swing = "[controller]\nkind = \"sinusoid\"\namplitude = 0.1\nfrequency = 0.5\n";
     let robot = RobotConfig::parse(&(GOOD[..start].to_owned() + swing), "r.toml").unwrap();

@@ -109,7 +109,19 @@ impl Plan {
 
     /// Plans from `from` to `aim`, no shorter than `shortest`; [`Plan::take_up`] begins it. Returns its duration.
     pub(super) fn prepare(&mut self, from: Moment, aim: Aim, shortest: Option<f64>) -> Result<f64, NoPlan> {
+        self.prepare_within(self.bounds, from, aim, shortest)
+    }
+
+    /// The same, within other bounds: of velocity, lower ones.
+    pub(super) fn prepare_within(
+        &mut self,
+        bounds: Bounds,
+        from: Moment,
+        aim: Aim,
+        shortest: Option<f64>,
+    ) -> Result<f64, NoPlan> {
         let (input, unit) = (&mut self.input, self.unit);
+        input.max_velocity[0] = bounds.velocity * unit;
         input.current_position[0] = 0.0;
         input.current_velocity[0] = from.velocity * unit;
         input.current_acceleration[0] = from.acceleration * unit * unit;
@@ -124,7 +136,7 @@ impl Plan {
                 (0.0, velocity)
             }
         };
-        let time = self.bounds.time(distance, velocity - from.velocity);
+        let time = bounds.time(distance, velocity - from.velocity);
         if !(time <= LONGEST) {
             return Err(NoPlan::TooLong);
         }

@@ -94,6 +94,8 @@ fn kind(
             plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::JointVelocity => {
+            let mode = |settings: AxisSettings| (settings, robot.axes[settings.axis].mode);
+            let axes: Vec<_> = axes.into_iter().map(mode).collect();
             plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::JointEffort => {

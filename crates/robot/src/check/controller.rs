@@ -199,9 +199,9 @@ const fn modes(kind: Kind) -> &'static [CyclicMode] {
     match kind {
         Kind::Hold | Kind::External => &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque],
         // The torque that makes an axis swing depends on its load.
-        Kind::Sinusoid => &[CyclicMode::Position, CyclicMode::Velocity],
+        Kind::Sinusoid | Kind::JointVelocity => &[CyclicMode::Position, CyclicMode::Velocity],
         Kind::JointTrajectory | Kind::JointPosition | Kind::Cartesian => &[CyclicMode::Position],
-        Kind::JointVelocity | Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
+        Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
         Kind::JointEffort => &[CyclicMode::Torque],
     }
 }

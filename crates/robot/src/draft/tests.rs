@@ -262,7 +262,7 @@ fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
     // Nothing is known, and it takes none.
     let (text, robot) = with(&none, &none, CoeDetails::SDO);
     assert!(robot.axes.is_empty() && text.contains("# unknown: PDOs of a cyclic mode"), "{text}");
-    assert!(!text.contains("[controller]") && !text.contains("control move"), "{text}");
+    assert!(!text.contains("controller]") && !text.contains("control move"), "{text}");
 }
 
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images

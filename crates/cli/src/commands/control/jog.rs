@@ -27,7 +27,7 @@ use crate::stop::Stop;
 /// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
-    /// Axis of the active `joint_velocity` controller; without it the base
+    /// Axis (CSP or CSV) of the active `joint_velocity` controller; without it the base
     axis: Option<String>,
 
     /// Velocity at the start, as a share of the limit; + and - change it
