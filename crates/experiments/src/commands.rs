@@ -67,7 +67,6 @@ pub(crate) enum Measure {
     #[command(hide = true)]
     Answer(answer::Answer),
     /// Take a CPU from a cycle now and then, to try out `onbeat run --explain`
-    #[command(hide = true)]
     Culprit(culprit::Culprit),
     /// Write the manual pages of `onbeat` and `onbeat-measure` into a folder
     #[command(hide = true)]

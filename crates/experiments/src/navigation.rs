@@ -12,7 +12,7 @@ mod stress;
 mod tables;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use report::Report;
@@ -20,14 +20,16 @@ use report::Report;
 pub use self::course::Course;
 
 use self::cell::{Cell, Place};
+use self::planner::DynamicWindow;
+use crate::runner::robot_file;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Navigation {
-    /// Robot file of a differential drive.
-    pub robot: PathBuf,
+    /// Robot file of a differential drive; `None` for the example.
+    pub robot: Option<PathBuf>,
     /// Period of the actuator task, which is the cycle.
     pub period: Duration,
     /// Duration of each of the four cells; the robot stands once it has arrived.
@@ -57,7 +59,7 @@ impl Navigation {
     /// The course for 20 s in each cell, commands every 50 ms and the actuator task every 10 ms, as in the
     /// paper.
     #[must_use]
-    pub fn new(robot: PathBuf) -> Self {
+    pub fn new(robot: Option<PathBuf>) -> Self {
         Self {
             robot,
             period: Duration::from_millis(10),
@@ -74,16 +76,18 @@ impl Navigation {
     /// A run failed; or a robot does not arrive or touches the obstacle, other than with one process under
     /// load.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        self.check_duration()?;
+        let robot = robot_file(context, self.robot.as_deref(), "m4k.toml", EXAMPLE)?;
         let surroundings = Surroundings::begin(context);
         let mut cells = Vec::new();
         for loaded in [false, true] {
             for place in [Place::OneProcess, Place::Ipc] {
                 if !context.stopped() {
-                    cells.push(self.cell(context, place, loaded)?);
+                    cells.push(self.cell(context, &robot, place, loaded)?);
                 }
             }
         }
-        let mut report = self.report(&cells)?;
+        let mut report = self.report(&robot, &cells)?;
         surroundings.end(&mut report);
         cells.iter().flat_map(|cell| &cell.doubts).for_each(|doubt| report.warn(doubt));
         if context.stopped() {
@@ -108,7 +112,21 @@ impl Navigation {
         )))
     }
 
-    fn report(&self, cells: &[Cell]) -> Result<Report, Error> {
+    /// Refuses a time in which no robot can arrive: the planner's velocity all along a straight line.
+    fn check_duration(&self) -> Result<(), Error> {
+        let way = self.course.left(Course::start()) - self.course.tolerance;
+        let velocity = DynamicWindow::default().velocity;
+        let least = way / velocity;
+        if self.duration.as_secs_f64() > least {
+            return Ok(());
+        }
+        Err(Error::other(format_args!(
+            "--duration {}: the robot cannot arrive in that, expected more than {least:.1} s for {way:.1} m at {velocity} m/s; 20s is usual",
+            robot::duration::format(self.duration)
+        )))
+    }
+
+    fn report(&self, robot: &Path, cells: &[Cell]) -> Result<Report, Error> {
         let period_us = self.period.as_micros();
         let mut report = Report {
             experiment: "navigation".into(),
@@ -127,7 +145,7 @@ impl Navigation {
             ..Report::default()
         };
         let Course { goal, obstacle, obstacle_radius, robot_radius, .. } = self.course;
-        report.condition("robot", self.robot.display().to_string());
+        report.condition("robot", robot.display().to_string());
         report.condition(
             "course",
             format!(
@@ -144,6 +162,9 @@ impl Navigation {
         Ok(report)
     }
 }
+
+/// Robot file of a base on two driven wheels.
+const EXAMPLE: &str = include_str!("../../../../examples/m4k.toml");
 
 impl Planner {
     const fn words(&self) -> &'static str {

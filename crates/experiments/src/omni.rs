@@ -20,6 +20,7 @@ use crate::navigation::pilot;
 use crate::onbeat_run::OnbeatRun;
 use crate::paper::Paper;
 use crate::path::{Heading, Path, PathMotion, Reference};
+use crate::runner::robot_file;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, servo};
 use types::BaseKind;
@@ -27,8 +28,8 @@ use types::BaseKind;
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Omni {
-    /// Robot file of an omnidirectional base.
-    pub robot: PathBuf,
+    /// Robot file of an omnidirectional base; `None` for the example.
+    pub robot: Option<PathBuf>,
     /// Limits of the motion along the path.
     pub limits: PathLimits,
     /// Heading of the robot on the way.
@@ -40,7 +41,7 @@ pub struct Omni {
 impl Omni {
     /// Settings of 0.5 m/s, 0.5 m/s^2, 2 m/s^3, with a constant heading.
     #[must_use]
-    pub fn new(robot: PathBuf) -> Self {
+    pub fn new(robot: Option<PathBuf>) -> Self {
         let limits = PathLimits {
             velocity: MetresPerSecond(0.5),
             acceleration: MetresPerSecondSquared(0.5),
@@ -56,13 +57,14 @@ impl Omni {
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let path = path().map_err(Error::other)?;
         let planned = PathMotion::new(path, self.limits, self.heading).map_err(Error::other)?;
+        let robot = robot_file(context, self.robot.as_deref(), "omni.toml", EXAMPLE)?;
         let surroundings = Surroundings::begin(context);
         let seconds = planned.duration().0 + SETTLE.as_secs_f64();
         context.say(format_args!("omni: {seconds:.1} s along the path"));
         let ipc = format!("omni-{}", std::process::id());
         let mut options = self.options.clone();
         options.extend(["--ipc".into(), ipc.clone().into()]);
-        let run = OnbeatRun { robot: Some(self.robot.clone()), period: None, options };
+        let run = OnbeatRun { robot: Some(robot.clone()), period: None, options };
         let longest = Duration::from_secs_f64(seconds) + LONGEST_START;
         let mut running = run.start(context, &context.path("omni-cycles"), longest)?;
         let mut steps = Vec::new();
@@ -70,13 +72,13 @@ impl Omni {
             steps = follow(context, &ipc, &planned)?;
         }
         let outcome = running.finish()?;
-        let mut report = self.report(&planned, &steps);
+        let mut report = self.report(&robot, &planned, &steps);
         surroundings.end(&mut report);
         report.warnings.extend(servo::refusals(&outcome));
         Ok(report)
     }
 
-    fn report(&self, planned: &PathMotion, steps: &[Followed]) -> Report {
+    fn report(&self, robot: &std::path::Path, planned: &PathMotion, steps: &[Followed]) -> Report {
         let [rectangle, first, second] = planned.profile().windows();
         let mut report = Report {
             experiment: "omni".into(),
@@ -100,7 +102,7 @@ impl Omni {
         };
         let PathLimits { velocity, acceleration, jerk } = self.limits;
         report.conditions.extend([
-            fact("robot", self.robot.display().to_string()),
+            fact("robot", robot.display().to_string()),
             fact(
                 "path",
                 format!(
@@ -283,6 +285,9 @@ fn plots(steps: &[Followed]) -> [Section; 4] {
 fn fact(name: &str, value: String) -> Fact {
     Fact { name: name.into(), value }
 }
+
+/// Robot file of a base on four Mecanum wheels.
+const EXAMPLE: &str = include_str!("../../../examples/omni.toml");
 
 /// Time between two commands.
 const EVERY: Duration = Duration::from_millis(10);

@@ -155,5 +155,21 @@ pub fn make_directory(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(|error| Error::file(path, error))
 }
 
+/// Path of the robot file that the user has named; without one that of the example `name`, written beside the raw data, so that they can be
+/// reproduced.
+pub(crate) fn robot_file(
+    context: &Context,
+    named: Option<&Path>,
+    name: &str,
+    example: &str,
+) -> Result<PathBuf, Error> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let path = context.directory.join(name);
+    fs::write(&path, example).map_err(|error| Error::file(&path, error))?;
+    Ok(path)
+}
+
 /// Interval at which a wait checks for a stop by the user.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -12,7 +12,6 @@ mod cell;
 mod column;
 mod table;
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use report::Report;
 pub use column::{Column, ColumnError};
 
 use crate::load::Load;
+use crate::runner::robot_file;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error};
 use cell::Cell;
@@ -93,7 +93,7 @@ impl Tuning {
     /// No cell could be measured, or a file cannot be written. A single failed cell is a warning.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
-        let robot = self.robot_file(context)?;
+        let robot = robot_file(context, self.robot.as_deref(), "humanoid-59.toml", HUMANOID)?;
         let count = self.loads.len() * self.columns.len();
         context.say(format_args!("tuning: {count} cells of {} s each", self.duration.as_secs_f64()));
         let (mut cells, mut failures) = (Vec::new(), Vec::new());
@@ -125,16 +125,6 @@ impl Tuning {
         surroundings.end(&mut report);
         failures.into_iter().for_each(|failure| report.warn(failure));
         Ok(report)
-    }
-
-    /// Path of the robot file; ours is written beside the recordings, so that they can be reproduced.
-    fn robot_file(&self, context: &Context) -> Result<PathBuf, Error> {
-        if let Some(path) = &self.robot {
-            return Ok(path.clone());
-        }
-        let path = context.directory.join("humanoid-59.toml");
-        fs::write(&path, HUMANOID).map_err(|error| Error::file(&path, error))?;
-        Ok(path)
     }
 }
 

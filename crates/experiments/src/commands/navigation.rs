@@ -11,9 +11,9 @@ use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Navigation {
-    /// Robot file of a differential drive
-    #[arg(value_name = "ROBOT.toml", default_value = "examples/m4k.toml")]
-    robot: PathBuf,
+    /// Robot file of a differential drive; without it that of the example m4k.toml
+    #[arg(value_name = "ROBOT.toml")]
+    robot: Option<PathBuf>,
 
     /// Time each of the four drives is measured
     #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "20s")]

@@ -12,9 +12,9 @@ use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Omni {
-    /// Robot file of a base on Mecanum or omni wheels
-    #[arg(value_name = "ROBOT.toml", default_value = "examples/omni.toml")]
-    robot: PathBuf,
+    /// Robot file of a base on Mecanum or omni wheels; without it that of the example omni.toml
+    #[arg(value_name = "ROBOT.toml")]
+    robot: Option<PathBuf>,
 
     /// Highest central velocity, m/s
     #[arg(long, value_name = "M/S", default_value_t = 0.5)]

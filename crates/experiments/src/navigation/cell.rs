@@ -39,14 +39,20 @@ pub(super) struct Cell {
 }
 
 impl Navigation {
-    pub(super) fn cell(&self, context: &Context, place: Place, loaded: bool) -> Result<Cell, Error> {
+    pub(super) fn cell(
+        &self,
+        context: &Context,
+        robot: &Path,
+        place: Place,
+        loaded: bool,
+    ) -> Result<Cell, Error> {
         let (name, key) = names(place, loaded);
         context.say(format_args!("navigation: {name}, {} s", self.duration.as_secs_f64()));
         let stress = if loaded { Some(Stress::start(context)?) } else { None };
         let recording = context.path(&format!("{key}-cycles"));
         let mut doubts = match place {
-            Place::OneProcess => self.in_one_process(context, &key, &recording)?,
-            Place::Ipc => self.through_the_ipc(context, &key, &recording)?,
+            Place::OneProcess => self.in_one_process(context, robot, &key, &recording)?,
+            Place::Ipc => self.through_the_ipc(context, robot, &key, &recording)?,
         };
         doubts.extend(stress.map(Stress::end).unwrap_or_default());
         let (_, cycles) = cycles::cycles(&runner::read(&recording)?)
@@ -55,8 +61,14 @@ impl Navigation {
         Ok(Cell { place, loaded, name, key, cycles, drive, doubts })
     }
 
-    fn in_one_process(&self, context: &Context, key: &str, recording: &Path) -> Result<Vec<String>, Error> {
-        let run = self.onbeat_run([]);
+    fn in_one_process(
+        &self,
+        context: &Context,
+        robot: &Path,
+        key: &str,
+        recording: &Path,
+    ) -> Result<Vec<String>, Error> {
+        let run = self.onbeat_run(robot, []);
         // The pilot's run is an ordinary one without a shared-memory interface.
         let run = OnbeatRun { options: Vec::new(), ..run };
         let mut words: Vec<OsString> =
@@ -73,11 +85,12 @@ impl Navigation {
     fn through_the_ipc(
         &self,
         context: &Context,
+        robot: &Path,
         key: &str,
         recording: &Path,
     ) -> Result<Vec<String>, Error> {
         let ipc = format!("navigation-{}", std::process::id());
-        let run = self.onbeat_run(["--ipc".into(), ipc.clone().into()]);
+        let run = self.onbeat_run(robot, ["--ipc".into(), ipc.clone().into()]);
         let mut running = run.start(context, recording, self.duration)?;
         if running.wait_until_measuring(context)? {
             let mut command = Command::new(&context.programs.measure);
@@ -112,9 +125,9 @@ impl Navigation {
         serde_json::to_string(&self.course).map_err(Error::other)
     }
 
-    fn onbeat_run<const N: usize>(&self, more: [OsString; N]) -> OnbeatRun {
+    fn onbeat_run<const N: usize>(&self, robot: &Path, more: [OsString; N]) -> OnbeatRun {
         let options = self.options.iter().cloned().chain(more).collect();
-        OnbeatRun { robot: Some(self.robot.clone()), period: Some(self.period), options }
+        OnbeatRun { robot: Some(robot.to_owned()), period: Some(self.period), options }
     }
 }
 
