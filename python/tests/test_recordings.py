@@ -65,6 +65,16 @@ def test_foxgloves_reader_finds_every_cycle_and_signal(folder: Path, name: str) 
     assert signals
     assert all(math.isfinite(message.value) for topic in signals for _, message in topics[topic])
     assert any(metadata.get("unit") for metadata in channels.values())
+    axis = topics["/axes/spindle"]
+    assert len(axis) == CYCLES
+    assert [at for at, _ in axis] == [at for at, _ in cycles]
+    _, last = axis[-1]
+    assert all(math.isfinite(number) for number in (last.position, last.velocity, last.torque, last.target_velocity))
+    assert (last.drive_state, last.stop, last.error_code) == (5, 0, 0)
+    assert {message.drive_state for _, message in axis} <= {-1, *range(9)}
+    if name == "direct.mcap":  # the way up is told, too
+        events = [message for _, message in topics["/events"]]
+        assert all(message.severity and message.sentence and message.cycle >= 0 for message in events)
 
 
 def test_csv_has_what_the_mcap_has(folder: Path) -> None:

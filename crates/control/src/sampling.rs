@@ -97,7 +97,8 @@ impl Samples {
     }
 
     /// Values of the cycle that was gone to: number of forced signals; of each signal its value, and 1 if it is forced; of each axis position, velocity and torque,
-    /// then its targets of them. `None` is what did not come in with this cycle; all are, if its row was dropped.
+    /// then its targets of them, the state of its drive, the reason of its stop (0 of none) and its error code. `None` is what did not come in with this cycle; all
+    /// are, if its row was dropped.
     pub fn values(&self) -> impl Iterator<Item = Option<Value>> + '_ {
         let (of_signals, of_axes) = self.row[1..].split_at(2 * self.signals.len());
         let of_signals = of_signals.chunks_exact(2);
@@ -112,7 +113,7 @@ impl Samples {
             let real = |&word: &u64| Value::Real(f64::from_bits(word));
             let fresh = words[0] & FRESH != 0;
             let feedback = words[1..4].iter().map(move |word| fresh.then(|| real(word)));
-            feedback.chain(words[4..].iter().map(move |word| Some(real(word))))
+            feedback.chain(words[4..].iter().map(move |word| Some(real(word)))).chain(state(words[0]))
         });
         let forced = iter::once(Some(Value::Unsigned(forced as u64)));
         let found = self.found;
@@ -120,7 +121,15 @@ impl Samples {
     }
 }
 
-/// Words of an axis: flags, feedback, targets.
+/// State of the drive, reason of the stop and error code, out of the first word of an axis.
+fn state(word: u64) -> [Option<Value>; 3] {
+    let byte = |place: usize| u64::from(word.to_le_bytes()[place]);
+    let drive = Some(byte(DRIVE_STATE)).filter(|state| *state != 0).map(Value::Unsigned);
+    let error_code = byte(ERROR_CODE) | byte(ERROR_CODE + 1) << 8;
+    [drive, Some(Value::Unsigned(byte(STOP))), Some(Value::Unsigned(error_code))]
+}
+
+/// Words of an axis: flags and state, feedback, targets.
 fn of_axis((report, sent): (&AxisReport, AxisSetpoint)) -> [u64; AXIS_WORDS] {
     let feedback = report.feedback;
     let numbers = [
@@ -132,8 +141,17 @@ fn of_axis((report, sent): (&AxisReport, AxisSetpoint)) -> [u64; AXIS_WORDS] {
         sent.torque.0,
     ];
     let [a, b, c, d, e, f] = numbers.map(f64::to_bits);
-    [if feedback.fresh { FRESH } else { 0 }, a, b, c, d, e, f]
+    let mut first = (if feedback.fresh { FRESH } else { 0 }).to_le_bytes();
+    first[DRIVE_STATE] = report.state.map_or(0, |state| state as u8);
+    first[STOP] = report.stop.map_or(0, |stop| stop as u8);
+    first[ERROR_CODE..][..2].copy_from_slice(&report.error_code.to_le_bytes());
+    [u64::from_le_bytes(first), a, b, c, d, e, f]
 }
+
+/// Bytes of the first word of an axis; flags are in byte 0.
+const DRIVE_STATE: usize = 2;
+const STOP: usize = 3;
+const ERROR_CODE: usize = 4;
 
 const AXIS_WORDS: usize = 7;
 
@@ -145,6 +163,7 @@ const BYTES: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
+    use ipc::state::{DriveState, StopReason};
     use motion::{AxisFeedback, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
@@ -157,7 +176,13 @@ mod tests {
             fresh,
             ..AxisFeedback::default()
         };
-        AxisReport { feedback, ..AxisReport::default() }
+        AxisReport {
+            feedback,
+            state: fresh.then_some(DriveState::Fault),
+            stop: Some(StopReason::Fault),
+            error_code: 0x7500,
+            ..AxisReport::default()
+        }
     }
 
     fn write(sampler: &mut Sampler, cycle: u64, fresh: bool) {
@@ -176,7 +201,7 @@ mod tests {
             && samples.values().nth(1) == Some(Some(Value::Real(cycle as f64)))));
         for cycle in room..room + 10 {
             assert!(!samples.go_to(cycle));
-            assert!(samples.values().count() == 7 && samples.values().all(|it| it.is_none()));
+            assert!(samples.values().count() == 10 && samples.values().all(|it| it.is_none()));
         }
         // Whoever comes later finds the rows from there on, over the end of the ring too.
         (room + 10..2 * room).for_each(|cycle| write(&mut sampler, cycle, cycle % 2 == 0));
@@ -187,6 +212,9 @@ mod tests {
             let feedback = [number, number + 0.25, number + 0.5].map(|it| (cycle % 2 == 0).then_some(it));
             let targets = [-number, 0.0, 0.0].map(Some);
             let expected = feedback.into_iter().chain(targets).map(|it| it.map(Value::Real));
+            let drive = (cycle % 2 == 0).then_some(DriveState::Fault as u64);
+            let state = [drive, Some(StopReason::Fault as u64), Some(0x7500)];
+            let expected = expected.chain(state.map(|it| it.map(Value::Unsigned)));
             assert!(samples.values().skip(1).eq(expected), "{:?}", samples.values().collect::<Vec<_>>());
         }
         assert!(!samples.go_to(2 * room));

@@ -169,6 +169,6 @@ pub use robot::{Control, Make, Parts, Robot};
 pub use run::Diagnosis;
 pub use run::SIMULATED;
 #[cfg(feature = "recording")]
-pub use run::{FlightRecorder, RecordedSignals, Threshold, Trigger, TriggerError};
+pub use run::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
 pub use summary::Summary;
 pub use types::Value;

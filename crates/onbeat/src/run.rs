@@ -59,7 +59,7 @@ pub use diagnosis::Diagnosis;
 pub(crate) use name::{Name, name};
 pub(crate) use recorder::Asked as AskedRecording;
 #[cfg(feature = "recording")]
-pub use recorder::{FlightRecorder, RecordedSignals, Threshold, Trigger, TriggerError};
+pub use recorder::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
 
 impl Robot {
     /// Runs it with a controller of one's own, until it is stopped.

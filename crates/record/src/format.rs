@@ -5,6 +5,7 @@ use std::path::Path;
 
 use types::Value;
 
+use crate::mark::Mark;
 use crate::mcap::McapWriter;
 use crate::recording::{Facts, Header, MAGIC, RecordingWriter};
 
@@ -65,6 +66,17 @@ impl<W: Write> FormatWriter<W> {
         match self {
             Self::Text(writer) => writer.row_with(values, process_data),
             Self::Mcap(writer) => writer.row_with(values, process_data),
+        }
+    }
+
+    /// Writes a mark.
+    ///
+    /// # Errors
+    /// I/O errors of the writer.
+    pub fn mark(&mut self, mark: &Mark) -> io::Result<()> {
+        match self {
+            Self::Text(writer) => writer.mark(mark),
+            Self::Mcap(writer) => writer.mark(mark),
         }
     }
 

@@ -7,6 +7,7 @@
 //! | [`lowest`] | the lowest per cents of samples |
 //! | [`cycles`] | cycle records as a recording |
 //! | `format` | formats of a recording's file (feature `mcap`) |
+//! | [`mark`] | [`Mark`]: events and late cycles beside the rows |
 //! | `mcap` | a recording as an MCAP file (feature `mcap`) |
 //! | [`process_data`] | signals and axes of each cycle beside them |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
@@ -22,6 +23,7 @@ pub mod cycles;
 #[cfg(feature = "mcap")]
 pub mod format;
 pub mod lowest;
+pub mod mark;
 #[cfg(feature = "mcap")]
 pub mod mcap;
 pub mod process_data;
@@ -35,6 +37,7 @@ pub mod table;
 pub use crate::format::{Format, FormatWriter};
 #[cfg(feature = "mcap")]
 pub use crate::mcap::McapWriter;
+pub use crate::mark::Mark;
 pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
 pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};

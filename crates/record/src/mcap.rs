@@ -3,8 +3,11 @@
 //! | topic | message | when |
 //! |---|---|---|
 //! | `/cycle` | `onbeat/msg/Cycle`: `int64` of each column of whole numbers; `wakeup_latency_ns`, `period_ns` (start to start, 0 of the first); `signals_forced`, -1 where process data was dropped | each row |
-//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none | each row whose process data is there |
+//! | `/axes/NAME` | `onbeat/msg/Axis`: `float64` of each of [`OF_AXIS`], NaN where there is none; `int64` of each of [`STATE_OF_AXIS`], -1 where there is none | each row whose process data is there |
 //! | `/signals/NAME` | `onbeat/msg/Signal`: `float64 value`, `bool forced`; the channel's metadata has its unit | each row with a value of it |
+//!
+//! | `/events` | `onbeat/msg/Event`: `int64 cycle`, `string severity`, `string sentence` | each event |
+//! | `/late` | `onbeat/msg/Late`: `int64 cycle`, `int64 late_ns`, `string sentence` with the causes | each late cycle that was explained |
 //!
 //! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on CLOCK_REALTIME, where the
 //! facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are metadata, `onbeat` at the beginning, `onbeat_end` at the
@@ -19,7 +22,8 @@ use mcap::write::NoSeek;
 use mcap::{McapError, WriteOptions, Writer};
 use types::Value;
 
-use crate::process_data::{Column, FORCED, OF_AXIS, of_force};
+use crate::mark::Mark;
+use crate::process_data::{Column, FORCED, OF_AXIS, STATE_OF_AXIS, of_force};
 use crate::recording::{Facts, Header};
 
 /// Fact of a recording: CLOCK_REALTIME less CLOCK_MONOTONIC at its beginning, ns.
@@ -35,9 +39,11 @@ pub struct McapWriter<W: Write> {
     cycle: u16,
     /// Place of [`FORCED`] in the process data.
     forced: Option<usize>,
-    axes: Vec<(u16, usize)>,
+    axes: Vec<AxisChannel>,
     /// Channels of signals, with the places of their values and, where there is one, of their forces.
     signals: Vec<(u16, usize, Option<usize>)>,
+    events: u16,
+    late: u16,
     offset: i64,
     last_start: Option<i64>,
     /// Start of the row behind which a chunk was finished last.
@@ -45,6 +51,14 @@ pub struct McapWriter<W: Write> {
     sequence: u32,
     process_data: Vec<Option<Value>>,
     message: Vec<u8>,
+}
+
+/// Channel of an axis, and the places of its quantities in the process data.
+#[derive(Clone, Copy)]
+struct AxisChannel {
+    channel: u16,
+    quantities: [Option<usize>; OF_AXIS.len()],
+    state: [Option<usize>; STATE_OF_AXIS.len()],
 }
 
 impl<W: Write> McapWriter<W> {
@@ -72,14 +86,25 @@ impl<W: Write> McapWriter<W> {
         let cycle = schema(&mut file, "Cycle", &cycle)?;
         let cycle = channel(&mut file, cycle, "/cycle", &[])?;
         let of_axis: String = OF_AXIS.map(|(name, unit)| format!("float64 {name}  # {unit}\n")).concat();
-        let axis = schema(&mut file, "Axis", &of_axis)?;
+        let state = STATE_OF_AXIS.map(|name| format!("int64 {name}\n")).concat();
+        let axis = schema(&mut file, "Axis", &(of_axis + &state))?;
+        let event = schema(&mut file, "Event", "int64 cycle\nstring severity\nstring sentence\n")?;
+        let late = schema(&mut file, "Late", "int64 cycle\nint64 late_ns\nstring sentence\n")?;
+        let events = channel(&mut file, event, "/events", &[])?;
+        let late = channel(&mut file, late, "/late", &[])?;
         let signal =
             schema(&mut file, "Signal", "float64 value\nbool forced  # held from outside at this value\n")?;
         let (mut axes, mut signals) = (Vec::new(), Vec::new());
         for (place, column) in process_data.iter().enumerate() {
             match Column::of(column) {
                 Some(Column::Axis(name, quantity, _)) if quantity == OF_AXIS[0].0 => {
-                    axes.push((channel(&mut file, axis, &format!("/axes/{name}"), &[])?, place));
+                    let channel = channel(&mut file, axis, &format!("/axes/{name}"), &[])?;
+                    let of = |wanted: &str| {
+                        let is_it = |it: &String| matches!(Column::of(it), Some(Column::Axis(axis, found, _)) if (axis, found) == (name, wanted));
+                        process_data.iter().position(is_it)
+                    };
+                    let quantities = OF_AXIS.map(|(quantity, _)| of(quantity));
+                    axes.push(AxisChannel { channel, quantities, state: STATE_OF_AXIS.map(of) });
                 }
                 Some(Column::Signal(name)) => {
                     let unit = unit(&header.facts, name).map(|unit| ("unit", unit));
@@ -101,6 +126,8 @@ impl<W: Write> McapWriter<W> {
             forced: process_data.iter().position(|column| column == FORCED),
             axes,
             signals,
+            events,
+            late,
             offset: header.facts.get(REALTIME_OFFSET).and_then(serde_json::Value::as_i64).unwrap_or(0),
             last_start: None,
             flushed: None,
@@ -141,14 +168,17 @@ impl<W: Write> McapWriter<W> {
         values.iter().chain(&derived).for_each(|value| self.message.extend(value.to_le_bytes()));
         self.send(self.cycle, at)?;
         for at_axis in 0..self.axes.len() {
-            let (channel, first) = self.axes[at_axis];
+            let AxisChannel { channel, quantities, state } = self.axes[at_axis];
             if forced.is_none() {
                 break;
             }
             self.begin_message();
-            for place in first..first + OF_AXIS.len() {
-                let number = value(&self.process_data, place).map_or(f64::NAN, Value::number);
-                self.message.extend(number.to_le_bytes());
+            let of = |place: Option<usize>| place.and_then(|place| value(&self.process_data, place));
+            for place in quantities {
+                self.message.extend(of(place).map_or(f64::NAN, Value::number).to_le_bytes());
+            }
+            for place in state {
+                self.message.extend(of(place).map_or(-1, |it| it.number() as i64).to_le_bytes());
             }
             self.send(channel, at)?;
         }
@@ -164,6 +194,40 @@ impl<W: Write> McapWriter<W> {
         }
         self.sequence = self.sequence.wrapping_add(1);
         Ok(())
+    }
+
+    /// Writes a mark.
+    ///
+    /// # Errors
+    /// I/O errors of the writer.
+    pub fn mark(&mut self, mark: &Mark) -> io::Result<()> {
+        let monotonic = i64::try_from(mark.at_ns()).unwrap_or(i64::MAX);
+        let at = u64::try_from(monotonic.saturating_add(self.offset)).unwrap_or(0);
+        self.begin_message();
+        self.message.extend(mark.cycle().to_le_bytes());
+        let channel = match mark {
+            Mark::Event { severity, sentence, .. } => {
+                self.text(severity);
+                self.text(sentence);
+                self.events
+            }
+            Mark::Late { late_ns, sentence, .. } => {
+                self.message.extend(late_ns.to_le_bytes());
+                self.text(sentence);
+                self.late
+            }
+        };
+        self.send(channel, at)
+    }
+
+    /// Appends a string: aligned length with its end, bytes, a zero.
+    fn text(&mut self, text: &str) {
+        let aligned = (self.message.len() - CDR_LITTLE_ENDIAN.len()).next_multiple_of(4);
+        self.message.resize(CDR_LITTLE_ENDIAN.len() + aligned, 0);
+        let length = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
+        self.message.extend(length.to_le_bytes());
+        self.message.extend(text.as_bytes());
+        self.message.push(0);
     }
 
     /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most: an index stands behind
@@ -207,7 +271,7 @@ impl<W: Write> McapWriter<W> {
 /// Nanoseconds of one.
 const A_SECOND: i64 = 1_000_000_000;
 
-/// Encapsulation header of plain CDR. All members are of eight bytes, but a last one of a single byte: they are aligned behind it.
+/// Encapsulation header of plain CDR. Members of eight bytes stand first, and so are aligned behind it.
 const CDR_LITTLE_ENDIAN: [u8; 4] = [0, 1, 0, 0];
 
 fn schema<W: Write>(file: &mut Writer<NoSeek<W>>, name: &str, text: &str) -> io::Result<u16> {
@@ -278,15 +342,26 @@ mod tests {
     fn rows_are_messages_at_their_wall_time() {
         let mut writer = McapWriter::begin(Vec::new(), &header()).unwrap();
         let real = |value| Some(Value::Real(value));
-        let axis = [real(0.5), None, None, real(1.0), real(2.0), real(3.0)];
+        let state = [Some(Value::Unsigned(8)), Some(Value::Unsigned(0)), None];
+        let numbers = [real(0.5), None, None, real(1.0), real(2.0), real(3.0)];
+        let axis = numbers.into_iter().chain(state);
         let forced = |is| Some(Value::Unsigned(is));
-        let all = [forced(1), real(2.5), forced(1)].into_iter().chain(axis);
+        let all = [forced(1), real(2.5), forced(1)].into_iter().chain(axis.clone());
         writer.row_with(&row(1_000), all).unwrap();
-        let without = [forced(0), None, forced(0)].into_iter().chain(axis);
+        let without = [forced(0), None, forced(0)].into_iter().chain(axis.clone());
         writer.row_with(&row(1_100), without).unwrap();
-        writer.row_with(&row(1_200), vec![None; 9]).unwrap();
+        writer.row_with(&row(1_200), vec![None; 12]).unwrap();
         let free = [forced(0), real(2.75), forced(0)].into_iter().chain(axis);
         writer.row_with(&row(1_300), free).unwrap();
+        let event = |sentence: &str| Mark::Event {
+            cycle: 11,
+            at_ns: 1_150,
+            severity: "error".into(),
+            sentence: sentence.into(),
+        };
+        writer.mark(&event("drive-1 is lost")).unwrap();
+        let sentence = "cycle 12 started 9 us late".to_owned();
+        writer.mark(&Mark::Late { cycle: 12, at_ns: 1_200, late_ns: 9_000, sentence }).unwrap();
         let file = writer.finish(serde_json::json!({ "cycles": 3 }).as_object().unwrap()).unwrap();
 
         let messages: Vec<mcap::Message<'_>> =
@@ -303,6 +378,8 @@ mod tests {
             ("/cycle", 6_300),
             ("/axes/x", 6_300),
             ("/signals/pressure", 6_300),
+            ("/events", 6_150),
+            ("/late", 6_200),
         ];
         assert_eq!(told, expected);
         let cycle = words(&messages[3].data);
@@ -314,6 +391,21 @@ mod tests {
         let numbers: Vec<f64> = words(&messages[1].data).into_iter().map(f64::from_le_bytes).collect();
         assert!(numbers[1].is_nan() && numbers[2].is_nan());
         assert_eq!([numbers[0], numbers[3], numbers[4], numbers[5]], [0.5, 1.0, 2.0, 3.0]);
+        let state =
+            words(&messages[1].data)[6..].iter().map(|it| i64::from_le_bytes(*it)).collect::<Vec<_>>();
+        assert_eq!(state, [8, 0, -1]);
+        let event = [
+            &11_i64.to_le_bytes()[..],
+            &[6, 0, 0, 0],
+            b"error\0",
+            &[0, 0],
+            &[16, 0, 0, 0],
+            b"drive-1 is lost\0",
+        ]
+        .concat();
+        assert_eq!(messages[9].data[4..], event);
+        assert_eq!(messages[10].data[4 + 8..][..8], 9_000_i64.to_le_bytes());
+        assert!(messages[10].data.ends_with(b"cycle 12 started 9 us late\0"));
         let pressure = &messages[2];
         assert_eq!(pressure.channel.metadata["unit"], "bar");
         let of_signal = |data: &[u8]| (f64::from_le_bytes(words(data)[0]), data[12..].to_vec());
@@ -324,7 +416,7 @@ mod tests {
         assert!(schema.data.starts_with(b"float64 position  # rad\n"));
 
         let summary = mcap::Summary::read(&file).unwrap().unwrap();
-        assert_eq!((summary.stats.unwrap().message_count, summary.metadata_indexes.len()), (9, 2));
+        assert_eq!((summary.stats.unwrap().message_count, summary.metadata_indexes.len()), (11, 2));
     }
 
     #[test]
@@ -335,7 +427,7 @@ mod tests {
         assert_eq!(error, "found no column `release_ns`, expected a recording of a cycle");
         let mut disk = [0_u8; 4096];
         let mut writer = McapWriter::begin(&mut disk[..], &header()).unwrap();
-        (0..100).for_each(|number| writer.row_with(&row(number * 100), vec![None; 8]).unwrap());
+        (0..100).for_each(|number| writer.row_with(&row(number * 100), vec![None; 12]).unwrap());
         assert_eq!(writer.finish(&Facts::new()).unwrap_err().kind(), io::ErrorKind::WriteZero);
         let mut writer = McapWriter::begin(Vec::new(), &header()).unwrap();
         assert!(

@@ -6,6 +6,7 @@
 //! | `signal:NAME` | value of a signal, in its unit; 0 or 1 of a bit |
 //! | `forced:NAME` | 1 where this signal is one of those |
 //! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |
+//! | `axis:NAME.drive_state` and others of [`STATE_OF_AXIS`] | state of an axis, whole numbers |
 //!
 //! Their values are those of the cycle in whose row they stand: inputs as its controller had them, outputs and targets as it
 //! left them. A field is empty where there is no value of this cycle: an input, or the feedback of an axis, that did not come in
@@ -28,6 +29,11 @@ pub const OF_AXIS: [(&str, &str); 6] = [
     ("target_torque", "N m"),
 ];
 
+/// Further columns of an axis, without a unit: the CiA 402 state of its drive (1 Not ready to switch on to 8 Fault, as
+/// [`types::state::DriveState`]; empty before the first statusword), the reason of its stop ([`types::state::StopReason`], 0 of none), error
+/// code 0x603F of a drive in fault, 0 for none known.
+pub const STATE_OF_AXIS: [&str; 3] = ["drive_state", "stop", "error_code"];
+
 /// Column of a signal.
 #[must_use]
 pub fn of_signal(name: &str) -> String {
@@ -42,7 +48,8 @@ pub fn of_force(name: &str) -> String {
 
 /// Columns of an axis, in their order.
 pub fn of_axis(name: &str) -> impl Iterator<Item = String> + '_ {
-    OF_AXIS.iter().map(move |(quantity, _)| format!("{AXIS}{name}.{quantity}"))
+    let quantities = OF_AXIS.iter().map(|(quantity, _)| *quantity).chain(STATE_OF_AXIS);
+    quantities.map(move |quantity| format!("{AXIS}{name}.{quantity}"))
 }
 
 /// Content of a column of process data.
@@ -52,7 +59,7 @@ pub enum Column<'a> {
     Signal(&'a str),
     /// 1 where the signal of this name is forced.
     Force(&'a str),
-    /// Quantity of the axis of this name, and its unit.
+    /// Quantity of the axis of this name, and its unit; none of its state.
     Axis(&'a str, &'a str, &'static str),
     /// [`FORCED`], or one that nothing is known of.
     Other,
@@ -66,8 +73,10 @@ impl<'a> Column<'a> {
             return None;
         }
         let axis = name.strip_prefix(AXIS).and_then(|rest| rest.rsplit_once('.'));
-        let unit =
-            |quantity: &str| OF_AXIS.iter().find(|(known, _)| *known == quantity).map(|(_, unit)| *unit);
+        let unit = |quantity: &str| {
+            let state = STATE_OF_AXIS.contains(&quantity).then_some("");
+            OF_AXIS.iter().find(|(known, _)| *known == quantity).map(|(_, unit)| *unit).or(state)
+        };
         Some(match (name.strip_prefix(SIGNAL), name.strip_prefix(FORCE), axis) {
             (Some(signal), ..) => Self::Signal(signal),
             (_, Some(signal), _) => Self::Force(signal),
@@ -124,6 +133,7 @@ mod tests {
     fn columns_say_what_they_hold() {
         let axis: Vec<String> = of_axis("left.hip").collect();
         assert_eq!(Column::of(&axis[2]), Some(Column::Axis("left.hip", "torque", "N m")));
+        assert_eq!(Column::of(&axis[8]), Some(Column::Axis("left.hip", "error_code", "")));
         assert_eq!(Column::of(&of_signal("a: b")), Some(Column::Signal("a: b")));
         assert_eq!(Column::of(&of_force("a: b")), Some(Column::Force("a: b")));
         assert_eq!(Column::of("axis:x.colour"), Some(Column::Other));

@@ -4,7 +4,7 @@
 //! then one row a line, whole numbers separated by commas, one for each column, and behind them the
 //! columns of [process data](crate::process_data), which may be any numbers, or empty; at the end, if the
 //! measurement was finished, `# ` and the facts known only then (load, steal, counts) as one JSON
-//! object. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
+//! object. [`Mark`]s stand between the rows, each a line of `# ` and a JSON object with `mark` first. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
 //! recording reads as [`Recording::complete`]` == false`.
 
 use std::io::{self, BufRead, Read, Write};
@@ -14,6 +14,7 @@ use serde_json::Map;
 use thiserror::Error;
 use types::Value;
 
+use crate::mark::Mark;
 use crate::process_data::{self, FIELD};
 
 /// Facts by name: conditions, settings, counts. Units are in the names, as `period_ns`.
@@ -96,6 +97,14 @@ impl<W: Write> RecordingWriter<W> {
         self.file.write_all(self.line.as_bytes())
     }
 
+    /// Writes a mark.
+    ///
+    /// # Errors
+    /// I/O errors of the writer.
+    pub fn mark(&mut self, mark: &Mark) -> io::Result<()> {
+        writeln!(self.file, "# {}", serde_json::to_string(mark)?)
+    }
+
     /// Flushes the buffer of the file.
     ///
     /// # Errors
@@ -124,6 +133,8 @@ pub struct Recording {
     pub end: Facts,
     /// True if the recording was finished.
     pub complete: bool,
+    /// Events and late cycles, in the order of the file.
+    pub marks: Vec<Mark>,
     values: Vec<i64>,
     process_data: Vec<f64>,
     /// Columns of whole numbers; those behind them are process data.
@@ -142,9 +153,9 @@ impl Recording {
             values.extend_from_slice(row);
             process_data.extend_from_slice(reader.process_data());
         }
-        let RecordingReader { header, end, whole, .. } = reader;
+        let RecordingReader { header, end, whole, marks, .. } = reader;
         let complete = end.is_some();
-        Ok(Self { header, end: end.unwrap_or_default(), complete, values, process_data, whole })
+        Ok(Self { header, end: end.unwrap_or_default(), complete, marks, values, process_data, whole })
     }
 
     /// Number of rows.
@@ -186,12 +197,13 @@ impl Recording {
     }
 }
 
-/// Reads a recording row by row, in constant memory, also while it is being written.
+/// Reads a recording row by row, in constant memory but for its marks, also while it is being written.
 #[derive(Debug)]
 pub struct RecordingReader<R> {
     file: R,
     header: Header,
     end: Option<Facts>,
+    marks: Vec<Mark>,
     line: String,
     number: usize,
     row: Vec<i64>,
@@ -207,7 +219,8 @@ impl<R: BufRead> RecordingReader<R> {
     pub fn open(file: R) -> Result<Self, RecordingError> {
         let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
         let (line, row, process_data) = (String::new(), Vec::new(), Vec::new());
-        let mut reader = Self { file, header, end: None, line, number: 0, row, process_data, whole: 0 };
+        let (end, marks) = (None, Vec::new());
+        let mut reader = Self { file, header, end, marks, line, number: 0, row, process_data, whole: 0 };
         reader.take_line()?;
         if reader.text() != MAGIC {
             return Err(reader.wrong(format!("`{MAGIC}`")));
@@ -232,6 +245,11 @@ impl<R: BufRead> RecordingReader<R> {
         self.end.as_ref()
     }
 
+    /// Takes the marks that were read since they were taken last.
+    pub fn take_marks(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.marks)
+    }
+
     /// Process data of the row that was read last, NaN where there is none.
     #[must_use]
     pub fn process_data(&self) -> &[f64] {
@@ -247,6 +265,10 @@ impl<R: BufRead> RecordingReader<R> {
             // A line cut off while being written has no line end; the lines before the last one have.
             let is_last = !self.line.ends_with('\n') || self.file.fill_buf()?.is_empty();
             if let Some(json) = self.text().strip_prefix("# ") {
+                if let Some(mark) = Mark::of_line(json) {
+                    self.marks.push(mark);
+                    continue;
+                }
                 match serde_json::from_str(json) {
                     Ok(facts) => self.end = Some(facts),
                     Err(_) if is_last => {}

@@ -65,6 +65,10 @@ fn quantities(recording: &Recording) -> Vec<Quantity> {
                 (name.to_owned(), unit, plot)
             }
             Column::Axis(axis, quantity, unit) => {
+                if unit.is_empty() {
+                    // States are told by events: an average of them says nothing.
+                    return None;
+                }
                 let plain = quantity.strip_prefix("target_").unwrap_or(quantity);
                 let plot = format!("Axes: {plain} in {unit}, and its target, over time");
                 (format!("{axis} {}", quantity.replace('_', " ")), unit.to_owned(), plot)

@@ -1,12 +1,13 @@
 //! `onbeat export`: a recording for other programs.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use record::mcap::McapWriter;
-use record::{Facts, RecordingReader};
+use record::{Facts, Mark, RecordingReader};
 use types::Value;
 
 use crate::failure::Failure;
@@ -55,7 +56,7 @@ impl Export {
         let file = create(&part)?;
         let written = match as_mcap {
             true => mcap(&mut reader, file),
-            false => csv(&mut reader, file),
+            false => marks(&self.recording).and_then(|marks| csv(&mut reader, file, &marks)),
         };
         let written = written.and_then(|rows| Ok(std::fs::rename(&part, &self.to).map(|()| rows)?));
         let rows = written.map_err(|error| {
@@ -105,21 +106,40 @@ fn mcap(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
         let values =
             reader.process_data().iter().map(|&value| (!value.is_nan()).then_some(Value::Real(value)));
         writer.row_with(&row, values)?;
+        reader.take_marks().iter().try_for_each(|mark| writer.mark(mark))?;
         writer.flush()?;
         rows += 1;
     }
+    reader.take_marks().iter().try_for_each(|mark| writer.mark(mark))?;
     let end = reader.end().cloned();
     writer.finish(&end.unwrap_or_else(Facts::new))?;
     Ok(rows)
 }
 
-/// Rows written.
-fn csv(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
+/// Events and late cycles of a recording, by their cycles: they may stand behind the rows of those.
+fn marks(path: &Path) -> Result<BTreeMap<i64, [String; 2]>, Stopped> {
+    let mut reader = RecordingReader::open(BufReader::new(File::open(path)?))?;
+    while reader.next_row()?.is_some() {}
+    let mut marks: BTreeMap<i64, [String; 2]> = BTreeMap::new();
+    for mark in reader.take_marks() {
+        let texts = marks.entry(i64::try_from(mark.cycle()).unwrap_or(i64::MAX)).or_default();
+        let text = &mut texts[usize::from(matches!(mark, Mark::Late { .. }))];
+        *text = [text.as_str(), mark.sentence()].join(if text.is_empty() { "" } else { "; " });
+    }
+    Ok(marks)
+}
+
+/// Rows written, each with the events of its cycle and its causes if it was late.
+fn csv(reader: &mut Reader, file: File, marks: &BTreeMap<i64, [String; 2]>) -> Result<u64, Stopped> {
     let mut file = BufWriter::new(file);
-    let names: Vec<String> = reader.header().columns.iter().map(|name| quoted(name)).collect();
+    let columns = &reader.header().columns;
+    let cycle = columns.iter().position(|name| name == "cycle");
+    let names: Vec<String> =
+        columns.iter().map(String::as_str).chain(["events", "late"]).map(quoted).collect();
     writeln!(file, "{}", names.join(","))?;
-    let mut rows = 0;
+    let (mut rows, none) = (0, Default::default());
     while let Some(values) = reader.next_row()? {
+        let texts = cycle.and_then(|place| marks.get(&values[place])).unwrap_or(&none);
         let mut line = values.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
         for value in reader.process_data() {
             line.push(',');
@@ -127,7 +147,8 @@ fn csv(reader: &mut Reader, file: File) -> Result<u64, Stopped> {
                 line.push_str(&value.to_string());
             }
         }
-        writeln!(file, "{line}")?;
+        let [events, late] = texts.each_ref().map(|text| quoted(text));
+        writeln!(file, "{line},{events},{late}")?;
         rows += 1;
     }
     file.flush()?;

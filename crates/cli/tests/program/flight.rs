@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use record::{Recording, cycles};
+use onbeat::ipc::state::{DriveState, StopReason};
+use record::{CycleRecord, Mark, Recording, cycles};
 
 use crate::common::{file, finished, folder, onbeat, run, shared};
 use crate::robots::Robot;
@@ -57,6 +58,73 @@ fn a_fault_is_kept_with_what_was_before_and_after_it() {
     let at = all.iter().find(|it| it.cycle >= fault).expect("the fault").release_ns;
     assert!(at - first >= 250_000_000 && last - at >= 150_000_000, "{first} {at} {last}");
     assert_eq!(recording.end["cycles"], all.len());
+    // What happened, and the state of the axis, stand beside the cycles.
+    let told = |mark: &Mark| matches!(mark, Mark::Event { severity, sentence, .. } if severity == "error" && sentence.contains("axis-3"));
+    let mark = recording.marks.iter().find(|mark| told(mark)).expect("the event");
+    assert!(mark.cycle() >= all[0].cycle && mark.cycle() <= fault + 1, "{mark:?} {fault}");
+    let column =
+        |name: &str| recording.process_data(&format!("axis:axis-3.{name}")).unwrap().collect::<Vec<_>>();
+    let (state, stop, code) = (column("drive_state"), column("stop"), column("error_code"));
+    let enabled = f64::from(DriveState::OperationEnabled as u8);
+    assert_eq!((state[0], stop[0], code[0]), (enabled, 0.0, 0.0));
+    let last = state.len() - 1;
+    let faulty =
+        (f64::from(DriveState::Fault as u8), f64::from(StopReason::Fault as u8), f64::from(0x7500));
+    assert_eq!((state[last], stop[last], code[last]), faulty);
+    // As CSV: in the row of its cycle.
+    let csv = folder.join("fault.csv");
+    assert_eq!(run(&["export", path.to_str().unwrap(), csv.to_str().unwrap()]).code, Some(0));
+    let text = fs::read_to_string(&csv).unwrap();
+    let row = text.lines().find(|line| line.starts_with(&format!("{},", mark.cycle()))).expect("its row");
+    assert!(text.lines().next().unwrap().ends_with(",events,late"), "the last columns");
+    assert!(row.contains("axis-3"), "{row}");
+}
+
+// feature(measure): `--record-size`: every cycle in parts of bounded size, a bounded number of them
+#[test]
+fn a_recording_in_parts_is_bounded_and_loses_no_cycle_between_two() {
+    let folder = folder("parts");
+    let path = folder.join("arm.onbeat");
+    let path = path.to_str().unwrap();
+    let many = ["--cycles", "16000", "--profile", "none", "--period", "500us"];
+    let ran =
+        run(&[&["run", SIX_AXIS, "--record", path, "--record-size", "1MB", "--keep", "3"], &many[..]]
+            .concat());
+    assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("cycles recorded in ") && ran.stderr.contains(" parts named after "),
+        "{}",
+        ran.stderr
+    );
+    let files = kept(&folder);
+    assert_eq!(files.len(), 3, "{files:?}");
+    let parts: Vec<Recording> = files.iter().map(|path| read(path)).collect();
+    let numbers: Vec<u64> = parts.iter().map(|it| it.header.facts["part"].as_u64().unwrap()).collect();
+    assert!(numbers[0] > 1 && numbers.is_sorted() && numbers[2] - numbers[0] == 2, "{numbers:?}");
+    for (path, part) in files.iter().zip(&parts) {
+        assert!(part.complete && part.end["cycles"] == part.len(), "{path:?}");
+        let size = fs::metadata(path).unwrap().len();
+        assert!(size < 1_200_000, "{size}");
+    }
+    let (_, all): (u64, Vec<_>) =
+        parts.iter().map(|it| cycles::cycles(it).unwrap()).fold((0, Vec::new()), |mut all, it| {
+            all.1.extend(it.1);
+            all
+        });
+    assert_eq!(
+        all.last().unwrap().cycle - all[0].cycle,
+        all.len() as u64 - 1 + skipped(&all),
+        "none is missing"
+    );
+    let ran = run(&["run", "--record", path, "--record-size", "1kB"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("1 MB at least"), "{}", ran.stderr);
+    let ran = run(&["run", "--record", path, "--record-size", "1GB", "--trigger", "late"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+}
+
+/// Releases that were passed over.
+fn skipped(all: &[CycleRecord]) -> u64 {
+    all[1..].iter().map(|it| u64::from(it.skipped)).sum()
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_recording_holds_every_measured_cycle_and_its_conditions() {
         (process_data[0].as_str(), process_data[1].as_str()),
         ("signals:forced", "axis:axis-1.position")
     );
-    assert_eq!((process_data.len(), recording.process_data_rows().len()), (1 + 6 * 6, 300));
+    assert_eq!((process_data.len(), recording.process_data_rows().len()), (1 + 6 * 9, 300));
     let facts = &recording.header.facts;
     assert_eq!((&facts["robot"], &facts["sub_devices"]), (&"six-axis".into(), &6.into()));
     assert_eq!(facts["kernel"], end["conditions"]["kernel"]);

@@ -126,17 +126,24 @@ impl Diagnostician {
     /// Late cycles as far as they are explained.
     pub(super) fn late(&self) -> Option<LateCycles> {
         let explainer = self.explainer.as_ref()?;
-        let newest = explainer.newest().map(|it| LateCycle {
+        Some(LateCycles {
+            above_ns: explainer.late_above_ns(),
+            count: explainer.late_cycles(),
+            newest: self.late_behind(None),
+        })
+    }
+
+    /// The newest of them behind this cycle.
+    pub(super) fn late_behind(&self, last: Option<u64>) -> Vec<LateCycle> {
+        let newest = self.explainer.iter().flat_map(Explainer::newest);
+        let behind = newest.filter(|it| last.is_none_or(|last| it.cycle > last));
+        let told = |it: &diagnose::LateCycle| LateCycle {
             cycle: it.cycle,
             release_ns: it.release_ns,
             late_ns: it.late_ns,
             sentence: it.to_string(),
-        });
-        Some(LateCycles {
-            above_ns: explainer.late_above_ns(),
-            count: explainer.late_cycles(),
-            newest: newest.collect(),
-        })
+        };
+        behind.map(told).collect()
     }
 
     /// Results, once the cycle is over.

@@ -4,6 +4,7 @@
 mod asked;
 mod files;
 mod flight;
+mod parts;
 mod process_data;
 mod trigger;
 
@@ -19,22 +20,26 @@ use control::observer::CycleEvent;
 use control::output::{OutputThread, Taken, Unfinished};
 use control::sampling::Samples;
 use ipc::bus::Severity;
+use ipc::diagnostics::LateCycle;
 use ipc::ring;
 use machine::usage::Usage;
 use record::format::is_recording;
 use record::mcap::REALTIME_OFFSET;
 use record::recording::{Facts, Header};
-use record::{CycleRecord, Format, FormatWriter, RunConditions, RunSummary, cycles};
+use record::{CycleRecord, Format, FormatWriter, Mark, RunConditions, RunSummary, cycles};
 use rustix::fs::{Access, FlockOperation, access, flock};
 use serde_json::Value;
 
+use asked::Kept;
 use flight::Flight;
+use parts::Parts;
 use process_data::ProcessData;
 use trigger::Cause;
 
 pub(crate) use asked::Asked;
 pub(super) use asked::{Ask, NewFile};
 pub use flight::FlightRecorder;
+pub use parts::RecordingParts;
 pub use process_data::RecordedSignals;
 pub use trigger::{Threshold, Trigger, TriggerError};
 
@@ -71,10 +76,17 @@ struct Top {
 /// Hands cycles over as they come.
 pub(super) struct Recorder {
     path: PathBuf,
-    /// Names for the faults that have a recording kept, if they do.
-    faults: Option<PartNames>,
+    /// Names for what happens.
+    names: PartNames,
+    /// Faults have a recording kept.
+    on_fault: bool,
     keeps: bool,
     causes: Sender<Cause>,
+    marks: SyncSender<Mark>,
+    /// Marks for which there was no room.
+    dropped_marks: u64,
+    /// The last late cycle that was marked.
+    last_late: Option<u64>,
     cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
@@ -91,9 +103,9 @@ impl Recorder {
         period: Duration,
         names: PartNames,
     ) -> Self {
-        let NewFile { path, flight, process_data, top, causes, cycles, end, said, writer, .. } = new;
-        let keeps = flight.is_some();
-        let faults = flight.filter(|flight| flight.triggers.contains(&Trigger::Fault)).map(|_| names);
+        let NewFile { path, kept, process_data, top, causes, marks, cycles, end, said, writer, .. } = new;
+        let keeps = kept.flight().is_some();
+        let on_fault = kept.flight().is_some_and(|flight| flight.triggers.contains(&Trigger::Fault));
         let period = types::time::nanoseconds(period);
         let mut header = Header {
             what: cycles::WHAT.to_owned(),
@@ -108,17 +120,48 @@ impl Recorder {
         // A writer that is gone has its failure to tell.
         let _ = top.send(Top { header, samples });
         let begin = Usage::now().ok();
-        Self { path, faults, keeps, causes, cycles, end, said, writer, measured: 0, begin }
+        Self {
+            path,
+            names,
+            on_fault,
+            keeps,
+            causes,
+            marks,
+            dropped_marks: 0,
+            last_late: None,
+            cycles,
+            end,
+            said,
+            writer,
+            measured: 0,
+            begin,
+        }
     }
 
-    /// Has a recording kept for what went wrong, if that is wanted.
-    pub(super) fn see(&self, events: &[CycleEvent]) {
-        let Some(names) = &self.faults else { return };
+    /// Has events written, and a recording kept for what went wrong, if that is wanted.
+    pub(super) fn see(&mut self, events: &[CycleEvent]) {
         for event in events {
-            if let Some((Severity::Error, sentence)) = sentence(event, &[], names) {
-                let _ = self.causes.send(Cause { cycle: event.cycle, kind: "fault", sentence });
+            let Some((severity, sentence)) = sentence(event, &[], &self.names) else { continue };
+            let (cycle, at_ns) = (event.cycle, event.at.as_nanos());
+            if self.on_fault && severity == Severity::Error {
+                let _ = self.causes.send(Cause { cycle, kind: "fault", sentence: sentence.clone() });
             }
+            let severity = severity.name().to_owned();
+            self.mark(Mark::Event { cycle, at_ns, severity, sentence });
         }
+    }
+
+    /// Has late cycles written: `newer` gives those behind one, in their order.
+    pub(super) fn late(&mut self, newer: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
+        for LateCycle { cycle, release_ns: at_ns, late_ns, sentence } in newer(self.last_late) {
+            self.last_late = Some(cycle);
+            self.mark(Mark::Late { cycle, at_ns, late_ns, sentence });
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        // A writer that is gone has its failure to tell.
+        self.dropped_marks += u64::from(self.marks.try_send(mark).is_err());
     }
 
     /// Has one cycle written. Never waits: a cycle that finds no room is missing.
@@ -134,7 +177,11 @@ impl Recorder {
 
     /// Has written what is known only at the end, and says what came of it.
     pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Error> {
-        let _ = self.end.send(end(summary, self.begin.as_ref()));
+        let mut end = end(summary, self.begin.as_ref());
+        if self.dropped_marks > 0 {
+            end.insert(DROPPED_MARKS.to_owned(), self.dropped_marks.into());
+        }
+        let _ = self.end.send(end);
         // The writer ends when there are no more to come.
         drop((self.cycles, self.end));
         let outcome = self.writer.finish(LAST_PATIENCE);
@@ -149,6 +196,10 @@ impl Recorder {
             Ok(Ok(wrote)) if self.keeps => return Ok(kept(&self.path, wrote, missing)),
             Ok(Err(error)) if self.keeps => {
                 return Err(Error::Recording { path: self.path, source: RecordingError::File(error) });
+            }
+            Ok(Ok(Wrote { without: 0, files, .. })) if missing == 0 && files > 0 => {
+                let parts = if files == 1 { "1 part" } else { &format!("{files} parts") };
+                return Ok(format!("{written} cycles recorded in {parts} named after {}", self.path.display()));
             }
             Ok(Ok(Wrote { without: 0, .. })) if missing == 0 => {
                 return Ok(format!("{written} cycles recorded in {}", self.path.display()));
@@ -184,8 +235,9 @@ fn kept(path: &Path, wrote: Wrote, missing: u64) -> String {
 /// The writer's side.
 struct Writing {
     path: PathBuf,
-    flight: Option<FlightRecorder>,
+    kept: Kept,
     heard: Receiver<Cause>,
+    marked: Receiver<Mark>,
     say: Sender<String>,
 }
 
@@ -231,6 +283,10 @@ impl Writing {
                 0
             }
             (Tape::Whole(_), Err(_)) => 0,
+            (Tape::Parts(mut parts), end) => {
+                parts.end(&end.unwrap_or_default())?;
+                parts.files
+            }
             (Tape::Kept(flight), _) => {
                 let (files, lost) = flight.finish(|line| drop(self.say.send(line)));
                 failed = lost.map_or(0, |(failed, _)| failed);
@@ -241,9 +297,9 @@ impl Writing {
         Ok(Wrote { without, files, failed })
     }
 
-    /// Opens the file; for a flight recorder there is none yet, but a folder that takes one.
+    /// Opens the file; for several there is none yet, but a folder that takes them.
     fn open(&self) -> io::Result<Option<File>> {
-        if self.flight.is_none() {
+        if matches!(self.kept, Kept::Whole) {
             return replace(&self.path).map(Some);
         }
         if fs::metadata(&self.path).is_ok_and(|it| !it.is_file()) {
@@ -258,13 +314,15 @@ impl Writing {
     }
 
     fn tape(&self, file: Option<File>, header: Header) -> io::Result<Tape> {
-        Ok(match (file, &self.flight) {
+        Ok(match (file, &self.kept) {
             (Some(file), _) => {
                 let file = BufWriter::with_capacity(BUFFER, file);
                 Tape::Whole(FormatWriter::begin(Format::of(&self.path), file, &header)?)
             }
-            (None, flight) => {
-                let flight = Flight::new(&flight.clone().unwrap_or_default(), &self.path, header);
+            (None, Kept::Parts(parts)) => Tape::Parts(Box::new(Parts::new(*parts, &self.path, header))),
+            (None, kept) => {
+                let flight = kept.flight().cloned().unwrap_or_default();
+                let flight = Flight::new(&flight, &self.path, header);
                 Tape::Kept(Box::new(flight.map_err(io::Error::other)?))
             }
         })
@@ -285,6 +343,9 @@ impl Writing {
             let last = rows.is_over();
             let mut written = 0;
             self.heard.try_iter().for_each(|cause| tape.trigger(cause));
+            for mark in self.marked.try_iter().take(AT_ONCE) {
+                tape.mark(mark, &self.say)?;
+            }
             for record in rows.by_ref().take(AT_ONCE) {
                 match &mut samples {
                     None => tape.row(&record, std::iter::empty(), &self.say)?,
@@ -342,6 +403,7 @@ struct Written {
 /// What rows are written to.
 enum Tape {
     Whole(FormatWriter<BufWriter<File>>),
+    Parts(Box<Parts>),
     Kept(Box<Flight>),
 }
 
@@ -360,8 +422,20 @@ impl Tape {
     ) -> io::Result<()> {
         match self {
             Self::Whole(file) => file.row_with(&cycles::row(record), values),
+            Self::Parts(parts) => parts.row(record, values),
             Self::Kept(flight) => {
                 flight.row(record, values).into_iter().for_each(|line| drop(say.send(line)));
+                Ok(())
+            }
+        }
+    }
+
+    fn mark(&mut self, mark: Mark, say: &Sender<String>) -> io::Result<()> {
+        match self {
+            Self::Whole(file) => file.mark(&mark),
+            Self::Parts(parts) => parts.mark(&mark),
+            Self::Kept(flight) => {
+                flight.mark(mark).into_iter().for_each(|line| drop(say.send(line)));
                 Ok(())
             }
         }
@@ -371,6 +445,7 @@ impl Tape {
     fn flush(&mut self, say: &Sender<String>) -> io::Result<bool> {
         match self {
             Self::Whole(file) => file.flush(),
+            Self::Parts(parts) => parts.flush(),
             Self::Kept(flight) => {
                 flight.flush().into_iter().for_each(|line| drop(say.send(line)));
                 Ok(true)
@@ -418,6 +493,9 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
 
 /// Fact known at the end: cycles in the recording whose signals and axes were dropped.
 const WITHOUT: &str = "cycles_without_process_data";
+
+/// Fact known at the end: events and late cycles for which there was no room.
+const DROPPED_MARKS: &str = "dropped_marks";
 
 /// A look's worth of cycles at 4 kHz.
 const BUFFER: usize = 64 << 10;

@@ -72,6 +72,8 @@ impl Watch {
             }
         }
         self.look(reporter);
+        // Causes of what was late in the last one.
+        self.look(reporter);
         reporter.ended();
         self.measured()
     }
@@ -105,7 +107,7 @@ impl Watch {
             reporter.notice(&fault);
         }
         self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
-        self.recorder.iter().for_each(|recorder| recorder.see(&events));
+        self.recorder.iter_mut().for_each(|recorder| recorder.see(&events));
         reporter.events(events);
         // It begins no later than the status of one of the records says.
         let status = self.observer.status();
@@ -140,6 +142,9 @@ impl Watch {
             }
         }
         self.diagnosis.look(&measured, reporter);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.late(|last| self.diagnosis.late_behind(last));
+        }
     }
 
     /// Result of the measurement, and the recording.

@@ -2,7 +2,7 @@
 
 use control::profile::Grants;
 use control::task::Subject;
-use ipc::diagnostics::{LateCycles, Watched};
+use ipc::diagnostics::{LateCycle, LateCycles, Watched};
 use record::CycleRecord;
 use robot::RobotConfig;
 
@@ -45,5 +45,9 @@ impl Diagnostician {
 
     pub(super) fn late(&self) -> Option<LateCycles> {
         None
+    }
+
+    pub(super) fn late_behind(&self, _: Option<u64>) -> Vec<LateCycle> {
+        Vec::new()
     }
 }

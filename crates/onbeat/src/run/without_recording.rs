@@ -7,6 +7,7 @@ use control::clock::Clock;
 use control::cycle::Cycle;
 use control::link::Link;
 use control::observer::CycleEvent;
+use ipc::diagnostics::LateCycle;
 use record::{CycleRecord, RunConditions, RunSummary};
 use robot::RobotConfig;
 use types::Signal;
@@ -57,7 +58,11 @@ impl Recorder {
         match new {}
     }
 
-    pub(super) fn see(&self, _: &[CycleEvent]) {
+    pub(super) fn see(&mut self, _: &[CycleEvent]) {
+        match *self {}
+    }
+
+    pub(super) fn late(&mut self, _: impl FnOnce(Option<u64>) -> Vec<LateCycle>) {
         match *self {}
     }
 

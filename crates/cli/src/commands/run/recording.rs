@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use onbeat::{FlightRecorder, RecordedSignals, Trigger};
+use onbeat::{FlightRecorder, RecordedSignals, RecordingParts, Trigger};
 
 use crate::arguments::{lasting, time};
 
@@ -24,8 +24,14 @@ pub(super) struct Recording {
 
     /// Keep recordings only around this, each in a file named after that of --record, with time and cause: fault, late,
     /// late:TIME, command (`onbeat record`), NAME>VALUE, NAME<VALUE; may come more than once
-    #[arg(long, help_heading = RECORD, value_name = "WHEN", requires = "record")]
+    #[arg(long, help_heading = RECORD, value_name = "WHEN", requires = "record", group = "several")]
     trigger: Vec<Trigger>,
+
+    /// Write every cycle in parts: files of this size, as 1GB or 500MB, named after that of --record with the time they begin;
+    /// --keep of them stay
+    #[arg(long, help_heading = RECORD, value_name = "SIZE", requires = "record", conflicts_with = "trigger",
+          group = "several", value_parser = size)]
+    record_size: Option<u64>,
 
     /// Time before a trigger that is kept, 1min at most
     #[arg(long, help_heading = RECORD, value_name = "TIME", value_parser = before, default_value = "5s", requires = "trigger")]
@@ -36,7 +42,7 @@ pub(super) struct Recording {
     after: Duration,
 
     /// Files that are kept: beyond them the oldest go
-    #[arg(long, help_heading = RECORD, value_name = "N", default_value = "20", requires = "trigger",
+    #[arg(long, help_heading = RECORD, value_name = "N", default_value = "20", requires = "several",
           value_parser = clap::value_parser!(u16).range(1..))]
     keep: u16,
 }
@@ -50,15 +56,39 @@ fn before(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Bytes of a part.
+fn size(text: &str) -> Result<u64, String> {
+    let least = RecordingParts::LEAST;
+    let wrong =
+        || format!("found {text}, expected bytes as 1GB or 500MB, {} MB at least", least / 1_000_000);
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit.trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
+    bytes.filter(|bytes| *bytes >= least).ok_or_else(wrong)
+}
+
 impl Recording {
     /// The run with what is recorded of it.
     pub(super) fn of(&self, run: onbeat::Robot) -> onbeat::Robot {
         let Some(path) = &self.record else { return run };
         let run = run.record(path).recorded_signals(self.signals.into());
+        let kept = self.keep.into();
+        if let Some(size) = self.record_size {
+            return run.recording_parts(RecordingParts { size, kept });
+        }
         if self.trigger.is_empty() {
             return run;
         }
-        let (triggers, kept) = (self.trigger.clone(), self.keep.into());
+        let triggers = self.trigger.clone();
         run.flight_recorder(FlightRecorder { triggers, before: self.before, after: self.after, kept })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
 use control::clock::Clock;
@@ -10,12 +10,13 @@ use control::cycle::Cycle;
 use control::link::Link;
 use control::output::{OutputThread, Taken};
 use ipc::ring::{self, bounded};
-use record::CycleRecord;
+use record::{CycleRecord, Mark};
 use record::recording::Facts;
 use robot::RobotConfig;
 use types::Signal;
 
 use super::flight::FlightRecorder;
+use super::parts::RecordingParts;
 use super::process_data::{Chosen, ProcessData, RecordedSignals};
 use super::trigger::{Cause, Trigger};
 use super::{Top, Writing, Wrote};
@@ -27,7 +28,29 @@ use crate::{Error, Notice, Reporter, Robot};
 pub(crate) struct Asked {
     path: Option<PathBuf>,
     signals: RecordedSignals,
-    flight: Option<FlightRecorder>,
+    kept: Kept,
+}
+
+/// What is kept of the cycles.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Kept {
+    /// Every cycle in one file.
+    #[default]
+    Whole,
+    /// Every cycle, in files of bounded size.
+    Parts(RecordingParts),
+    /// The cycles around a cause.
+    Around(FlightRecorder),
+}
+
+impl Kept {
+    /// The flight recorder, if it is one.
+    pub(super) fn flight(&self) -> Option<&FlightRecorder> {
+        match self {
+            Self::Around(flight) => Some(flight),
+            Self::Whole | Self::Parts(_) => None,
+        }
+    }
 }
 
 /// With the feature `recording`.
@@ -46,7 +69,13 @@ impl Robot {
 
     /// Keeps recordings for a reason only, each in a file of its own that is named after that of [`Robot::record`].
     pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
-        self.settings.recording.flight = Some(recorder);
+        self.settings.recording.kept = Kept::Around(recorder);
+        self
+    }
+
+    /// Records in parts: files of a bounded size named after that of [`Robot::record`], a bounded number of them.
+    pub fn recording_parts(mut self, parts: RecordingParts) -> Self {
+        self.settings.recording.kept = Kept::Parts(parts);
         self
     }
 }
@@ -54,13 +83,14 @@ impl Robot {
 /// A file to record into, made before the bus is touched: a wrong path costs nothing then.
 pub(in crate::run) struct NewFile {
     pub(super) path: PathBuf,
-    pub(super) flight: Option<FlightRecorder>,
+    pub(super) kept: Kept,
     signals: RecordedSignals,
     chosen: Option<Chosen>,
     /// Signals and axes of the recording, if it is to have any.
     pub(super) process_data: Option<ProcessData>,
     pub(super) top: Sender<Top>,
     pub(super) causes: Sender<Cause>,
+    pub(super) marks: SyncSender<Mark>,
     pub(super) cycles: ring::Sender<CycleRecord>,
     pub(super) end: Sender<Facts>,
     pub(super) said: Receiver<String>,
@@ -70,16 +100,17 @@ pub(in crate::run) struct NewFile {
 impl Asked {
     /// Makes the file, or the place for those of a flight recorder; nothing unless a recording is asked for.
     pub(in crate::run) fn create(&self, reporter: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
-        let Self { path: Some(path), signals, flight } = self.clone() else { return Ok(None) };
+        let Self { path: Some(path), signals, kept } = self.clone() else { return Ok(None) };
         let failed = |source| Error::Recording { path: path.clone(), source };
         let at = |error| failed(RecordingError::File(error));
         let (tell, opened) = mpsc::sync_channel(1);
         let (top, begin) = mpsc::channel();
         let (causes, heard) = mpsc::channel();
+        let (marks, marked) = mpsc::sync_channel(MARKS);
         let (cycles, rows) = bounded(ROOM);
         let (end, bottom) = mpsc::channel();
         let (say, said) = mpsc::channel();
-        let file = Writing { path: path.clone(), flight: flight.clone(), heard, say };
+        let file = Writing { path: path.clone(), kept: kept.clone(), heard, marked, say };
         let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
         let writer = OutputThread::start("record", work).map_err(at)?;
         match opened.recv_timeout(OPEN_PATIENCE) {
@@ -94,12 +125,13 @@ impl Asked {
         let (chosen, process_data) = (None, None);
         Ok(Some(NewFile {
             path,
-            flight,
+            kept,
             signals,
             chosen,
             process_data,
             top,
             causes,
+            marks,
             cycles,
             end,
             said,
@@ -111,7 +143,7 @@ impl Asked {
 impl NewFile {
     /// What programs outside ask with, if they may have a recording kept.
     pub(in crate::run) fn ask(&self) -> Option<Ask> {
-        let asked = self.flight.as_ref()?.triggers.contains(&Trigger::Command);
+        let asked = self.kept.flight()?.triggers.contains(&Trigger::Command);
         asked.then(|| Ask(self.causes.clone()))
     }
 
@@ -121,7 +153,7 @@ impl NewFile {
     /// A flight recorder's threshold of a value that is not recorded.
     pub(in crate::run) fn choose(&mut self, robot: &RobotConfig, signals: &[Signal]) -> Result<(), Error> {
         self.chosen = Chosen::of(self.signals, robot, signals);
-        let Some(flight) = &self.flight else { return Ok(()) };
+        let Some(flight) = self.kept.flight() else { return Ok(()) };
         let columns = self.chosen.as_ref().map(Chosen::columns).unwrap_or_default();
         let refused =
             |words| Error::Recording { path: self.path.clone(), source: RecordingError::Trigger(words) };
@@ -154,6 +186,9 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Cycles that may wait for the file: half a minute at 1 kHz.
 const ROOM: usize = 1 << 15;
+
+/// Marks that may wait for the file.
+const MARKS: usize = 1 << 12;
 
 /// Letters of a reason that is given from outside.
 const LONGEST_WORDS: usize = 200;

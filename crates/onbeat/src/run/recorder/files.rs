@@ -32,6 +32,11 @@ impl Names {
         self.folder.join(format!("{}-{time}-{}{}", self.stem, cause.kind, self.extension))
     }
 
+    /// Path of a part that is begun now.
+    pub(super) fn part(&self) -> PathBuf {
+        self.path(&Cause { cycle: 0, kind: PART, sentence: String::new() })
+    }
+
     /// Removes the oldest ones beyond those kept, now that the one at `newest` is whole: that one stays in any case.
     pub(super) fn remove_oldest(&self, newest: &Path) -> io::Result<()> {
         let is_other = |path: &PathBuf| path.file_name() != newest.file_name();
@@ -64,8 +69,10 @@ impl Names {
     }
 }
 
-/// Words of causes in names.
-pub(super) const KINDS: [&str; 4] = ["fault", "late", "command", "threshold"];
+/// Words of causes in names, and that of parts.
+pub(super) const KINDS: [&str; 5] = ["fault", "late", "command", "threshold", PART];
+
+const PART: &str = "part";
 
 #[cfg(test)]
 mod tests {

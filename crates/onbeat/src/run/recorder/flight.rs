@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use record::recording::{Facts, Header};
-use record::{CycleRecord, Format, FormatWriter, cycles};
+use record::{CycleRecord, Format, FormatWriter, Mark, cycles};
 use serde_json::json;
 use types::Value;
 
@@ -63,6 +63,8 @@ pub(super) struct Flight {
     before_ns: u64,
     after_ns: u64,
     last: VecDeque<Row>,
+    /// Marks of the cycles in `last`, and some of before.
+    marks: VecDeque<Mark>,
     /// Causes that came from outside, for the next row.
     asked: Vec<Cause>,
     writes: Option<Writes>,
@@ -106,6 +108,7 @@ impl Flight {
             before_ns: types::time::nanoseconds(before),
             after_ns: types::time::nanoseconds(settings.after),
             last: VecDeque::new(),
+            marks: VecDeque::new(),
             asked: Vec::new(),
             writes: None,
             files: 0,
@@ -153,6 +156,19 @@ impl Flight {
         told
     }
 
+    /// Takes a mark; returns a sentence about a recording that has failed with it.
+    pub(super) fn mark(&mut self, mark: Mark) -> Option<String> {
+        let failed = match &mut self.writes {
+            Some(writes) => writes.file.mark(&mark).err().map(|error| (error, writes.path.clone())),
+            None => None,
+        };
+        if self.marks.len() == MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(mark);
+        failed.map(|(error, path)| self.fail(error, &path))
+    }
+
     /// A row of these values, in the place of the oldest one that is too old.
     fn keep(&mut self, record: &CycleRecord, values: impl Iterator<Item = Option<Value>>) -> Row {
         let mut spare = None;
@@ -192,6 +208,9 @@ impl Flight {
         let path = path.to_owned();
         let mut writes = Writes { path, file, causes, rows: 0, newest_ns: now, end_ns, latest_end_ns };
         self.last.iter().try_for_each(|row| writes.row(row))?;
+        let begin = self.last.front().map_or(0, |row| row.record.release_ns);
+        let mut marks = self.marks.iter().filter(|mark| mark.at_ns() >= begin);
+        marks.try_for_each(|mark| writes.file.mark(mark))?;
         Ok(writes)
     }
 
@@ -278,6 +297,9 @@ impl Writes {
         ))
     }
 }
+
+/// Marks that are kept in memory.
+const MARKS: usize = 1 << 12;
 
 /// Causes that a recording tells.
 const MOST_CAUSES: usize = 100;

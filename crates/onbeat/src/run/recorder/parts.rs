@@ -1,0 +1,122 @@
+//! A recording in parts: files of a bounded size, a bounded number of them, so that a run may be recorded for a year.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use record::recording::{Facts, Header};
+use record::{CycleRecord, Format, FormatWriter, Mark, cycles};
+use types::Value;
+
+use super::BUFFER;
+use super::files::Names;
+
+/// Parts of a recording: each a file of its own, whole when the next one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordingParts {
+    /// Bytes after which the next part begins; [`RecordingParts::LEAST`] at least.
+    pub size: u64,
+    /// Files kept: beyond them the oldest of this name go.
+    pub kept: usize,
+}
+
+impl RecordingParts {
+    /// Fewest bytes of a part: in fewer there would be more header than rows.
+    pub const LEAST: u64 = 1_000_000;
+}
+
+/// The parts as they are written.
+pub(super) struct Parts {
+    header: Header,
+    format: Format,
+    names: Names,
+    size: u64,
+    /// The part that is written, once there is something for it.
+    now: Option<Part>,
+    /// Parts that were begun.
+    pub(super) files: u64,
+}
+
+struct Part {
+    path: PathBuf,
+    file: FormatWriter<Counted>,
+    bytes: Rc<Cell<u64>>,
+    rows: u64,
+}
+
+/// A file that counts what is written to it.
+struct Counted {
+    file: BufWriter<File>,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl Write for Counted {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(buffer)?;
+        self.bytes.set(self.bytes.get() + written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Parts {
+    /// Parts that are named after `path`.
+    pub(super) fn new(settings: RecordingParts, path: &Path, header: Header) -> Self {
+        let names = Names::new(path, settings.kept);
+        let size = settings.size.max(RecordingParts::LEAST);
+        Self { header, format: Format::of(path), names, size, now: None, files: 0 }
+    }
+
+    pub(super) fn row(
+        &mut self,
+        record: &CycleRecord,
+        values: impl Iterator<Item = Option<Value>>,
+    ) -> io::Result<()> {
+        if self.now.as_ref().is_some_and(|part| part.bytes.get() >= self.size) {
+            self.end(&Facts::new())?;
+        }
+        let part = self.part()?;
+        part.rows += 1;
+        part.file.row_with(&cycles::row(record), values)
+    }
+
+    pub(super) fn mark(&mut self, mark: &Mark) -> io::Result<()> {
+        self.part()?.file.mark(mark)
+    }
+
+    /// False if what was written is not in the file yet.
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        self.now.as_mut().map_or(Ok(true), |part| part.file.flush())
+    }
+
+    /// Ends the part that is written, with these facts of its end.
+    pub(super) fn end(&mut self, facts: &Facts) -> io::Result<()> {
+        let Some(part) = self.now.take() else { return Ok(()) };
+        let mut facts = facts.clone();
+        facts.insert("cycles".to_owned(), part.rows.into());
+        part.file.finish(&facts)?;
+        self.names.remove_oldest(&part.path)
+    }
+
+    fn part(&mut self) -> io::Result<&mut Part> {
+        if self.now.is_none() {
+            let path = self.names.part();
+            let file = File::options().write(true).create_new(true).open(&path)?;
+            let bytes = Rc::new(Cell::new(0));
+            let file = Counted { file: BufWriter::with_capacity(BUFFER, file), bytes: Rc::clone(&bytes) };
+            self.files += 1;
+            let mut header = self.header.clone();
+            header.facts.insert("part".to_owned(), self.files.into());
+            let file = FormatWriter::begin(self.format, file, &header)?;
+            // The one that is begun is one of those kept.
+            self.names.remove_oldest(&path)?;
+            self.now = Some(Part { path, file, bytes, rows: 0 });
+        }
+        self.now.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}

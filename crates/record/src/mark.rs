@@ -1,0 +1,62 @@
+//! Marks of a recording: events, and late cycles with their causes, beside the rows of the cycles.
+
+use serde::{Deserialize, Serialize};
+
+/// One mark. It may stand behind rows of later cycles: causes are known only then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mark", rename_all = "snake_case")]
+pub enum Mark {
+    /// Something that happened, as `onbeat events` tells it.
+    Event {
+        /// Number of the cycle.
+        cycle: u64,
+        /// CLOCK_MONOTONIC, ns.
+        at_ns: u64,
+        /// `ok`, `warning` or `error`.
+        severity: String,
+        /// What happened, and where.
+        sentence: String,
+    },
+    /// A late cycle with its causes, as `onbeat run --explain` tells it.
+    Late {
+        /// Number of the cycle.
+        cycle: u64,
+        /// Its release, CLOCK_MONOTONIC, ns.
+        at_ns: u64,
+        /// How late it was, ns.
+        late_ns: u64,
+        /// Its causes.
+        sentence: String,
+    },
+}
+
+impl Mark {
+    /// Number of the cycle.
+    #[must_use]
+    pub const fn cycle(&self) -> u64 {
+        match self {
+            Self::Event { cycle, .. } | Self::Late { cycle, .. } => *cycle,
+        }
+    }
+
+    /// CLOCK_MONOTONIC, ns.
+    #[must_use]
+    pub const fn at_ns(&self) -> u64 {
+        match self {
+            Self::Event { at_ns, .. } | Self::Late { at_ns, .. } => *at_ns,
+        }
+    }
+
+    /// Its sentence.
+    #[must_use]
+    pub fn sentence(&self) -> &str {
+        match self {
+            Self::Event { sentence, .. } | Self::Late { sentence, .. } => sentence,
+        }
+    }
+
+    /// The mark of a line of a recording as JSON; `None` if it is another line.
+    pub(crate) fn of_line(json: &str) -> Option<Self> {
+        json.starts_with("{\"mark\":").then(|| serde_json::from_str(json).ok()).flatten()
+    }
+}
