@@ -73,8 +73,8 @@ pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
     let samples: Vec<Samples> =
         cells.iter().zip(&values).map(|(cell, values)| Samples { name: &cell.name, values }).collect();
     [
-        Section::Histogram(plots::histogram(caption, "us", &samples)),
-        Section::Tail(plots::tail(caption, "us", &samples)),
+        Section::Histogram(plots::histogram(&format!("{caption}: how often each came"), "us", &samples)),
+        Section::Tail(plots::tail(&format!("{caption}: share above each"), "us", &samples)),
     ]
 }
 

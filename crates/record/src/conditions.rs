@@ -2,6 +2,13 @@
 
 use serde::Serialize;
 
+/// [`RunConditions::link`] of a run whose SubDevices are simulated.
+pub const SIMULATED: &str = "simulated";
+
+/// Sentence on lost frames of such a run, so that nobody looks for a cable.
+pub const LATE_REPLIES: &str = "a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the \
+                                thread that answers; `onbeat doctor` says what to do";
+
 /// Value requested and value granted: a run without a privilege still runs, and its report says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RequestedAndGranted<T> {

@@ -116,6 +116,13 @@ impl Statistics {
         (self.count > 0).then(|| value.clamp(self.minimum, self.maximum))
     }
 
+    /// The same, if there are enough samples for it: one at least is beyond it. Of fewer it would be the largest of them.
+    #[must_use]
+    pub fn known_percentile(&self, quantile: f64) -> Option<u64> {
+        let beyond = self.count as f64 * (1.0 - quantile);
+        self.percentile(quantile).filter(|_| beyond >= 1.0 - 1e-9)
+    }
+
     /// Number of samples up to each of `bounds`, ns, which rise; one that is at most 0.1 % above a bound may count as at it.
     #[must_use]
     pub fn up_to<const N: usize>(&self, bounds: [u64; N]) -> [u64; N] {
@@ -140,10 +147,10 @@ impl Statistics {
             minimum: self.minimum(),
             standard_deviation: self.standard_deviation(),
             p50: self.percentile(0.5),
-            p99: self.percentile(0.99),
-            p99_9: self.percentile(0.999),
-            p99_99: self.percentile(0.9999),
-            p99_999: self.percentile(0.99999),
+            p99: self.known_percentile(0.99),
+            p99_9: self.known_percentile(0.999),
+            p99_99: self.known_percentile(0.9999),
+            p99_999: self.known_percentile(0.99999),
         }
     }
 }
@@ -161,7 +168,8 @@ impl Serialize for Statistics {
     }
 }
 
-/// Numbers of a [`Statistics`], in nanoseconds; all but the count are `None` without samples.
+/// Numbers of a [`Statistics`], in nanoseconds; all but the count are `None` without samples, and percentiles beyond the median with
+/// too few ([`Statistics::known_percentile`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Number of samples.
@@ -251,7 +259,9 @@ mod tests {
         let json = serde_json::to_value(of(&[10, 20])).unwrap();
         assert_eq!((json["average"].as_f64(), json["maximum"].as_u64()), (Some(15.0), Some(20)));
         assert_eq!((json["minimum"].as_u64(), json["standard_deviation"].as_f64()), (Some(10), Some(5.0)));
-        assert_eq!(json["p99_999"].as_u64(), Some(20));
+        assert_eq!((json["p50"].as_u64(), json["p99"].as_u64()), (Some(10), None), "two samples");
+        let of_count = |count: u64| of(&(1..=count).collect::<Vec<_>>()).summary();
+        assert_eq!((of_count(999).p99_9, of_count(1000).p99_9), (None, Some(999)));
     }
 
     proptest! {

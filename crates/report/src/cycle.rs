@@ -51,9 +51,8 @@ pub fn percentiles(summary: &RunSummary) -> Table {
 pub(crate) fn percentile_table(caption: &str, times: &[(&str, &Statistics)]) -> Table {
     let columns = QUANTILES.iter().map(|(name, _)| (*name).to_owned());
     let row = |(name, statistics): &(&str, &Statistics)| {
-        let known = |quantile: f64| statistics.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
         let percentile = |&(_, quantile): &(_, f64)| {
-            microseconds(statistics.percentile(quantile).filter(|_| known(quantile)).map(|it| it as f64))
+            microseconds(statistics.known_percentile(quantile).map(|it| it as f64))
         };
         let maximum = microseconds(statistics.maximum().map(|it| it as f64));
         let cycle = statistics.maximum_cycle().map_or_else(|| "-".to_owned(), |cycle| cycle.to_string());

@@ -48,7 +48,12 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let [x_title, y_title] = [&plot.x, &plot.y].map(|it| it.chars().map(printable).collect());
-        let parts = Parts { titles: [x_title, y_title], series: &series, area: &area };
+        let parts = Parts {
+            titles: [x_title, y_title],
+            series: &series,
+            widths: widths(kind, &series),
+            area: &area,
+        };
         let (may_x, may_y) = kind.may_be_logarithmic();
         let log_x = may_x && x.is_wide();
         // Counts and shares always are.
@@ -99,10 +104,26 @@ fn steps(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     joined
 }
 
+/// Widths of lines, so that one behind another is seen: of a few smooth ones each is wider than those drawn after it, of many the planned
+/// ones are.
+fn widths(kind: Kind, series: &[Series]) -> Vec<u32> {
+    let is_smooth = matches!(kind, Kind::Curve | Kind::Map);
+    let count = series.len();
+    let planned = |it: &Series| it.name.contains("planned") || it.name.contains("target");
+    let one = |(index, it): (usize, &Series)| match is_smooth {
+        true if count <= FEW => 1 + 2 * (count - 1 - index) as u32,
+        true if planned(it) => WIDE,
+        _ => 1,
+    };
+    series.iter().enumerate().map(one).collect()
+}
+
 struct Parts<'a, 'b> {
     /// Titles of x and y.
     titles: [String; 2],
     series: &'a [Series],
+    /// Width of each of their lines.
+    widths: Vec<u32>,
     area: &'a DrawingArea<SVGBackend<'b>, Shift>,
 }
 
@@ -129,9 +150,14 @@ impl Parts<'_, '_> {
             .light_line_style(WHITE)
             .label_style(("sans-serif", 13))
             .draw()?;
-        for (index, series) in self.series.iter().enumerate() {
+        // The wide ones first: the others are seen on them.
+        let mut order: Vec<usize> = (0..self.series.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.widths[*index]));
+        for index in order {
+            let (series, width) = (&self.series[index], self.widths[index]);
             let color = COLORS[index % COLORS.len()];
-            let line = LineSeries::new(series.points.iter().copied(), color.stroke_width(1));
+            let paint = color.mix(if width > 1 { BENEATH } else { 1.0 });
+            let line = LineSeries::new(series.points.iter().copied(), paint.stroke_width(width));
             chart
                 .draw_series(line)?
                 .label(series.name.as_str())
@@ -225,6 +251,15 @@ const NOTHING: f64 = 1e-12;
 
 const SIZE: (u32, u32) = (960, 420);
 
+/// Lines of a plot that are told apart by their widths.
+const FEW: usize = 4;
+
+/// Width of a line that others lie on.
+const WIDE: u32 = 4;
+
+/// Opacity of such a line.
+const BENEATH: f64 = 0.5;
+
 const MARGIN: u32 = 12;
 const X_LABELS: u32 = 42;
 const Y_LABELS: u32 = 72;
@@ -280,6 +315,32 @@ mod tests {
                 assert!(svg.contains("a &lt;b&gt;"), "{svg}");
             }
         }
+    }
+
+    // feature(measure): plots: lines on top of each other are seen, each with its width
+    #[test]
+    fn a_line_on_another_hides_none() {
+        let samples = ["planned", "driven"].map(|name| Samples { name, values: &[1.0, 2.0, 3.0] });
+        let plot = trace("", "m", &[0.0, 1.0, 2.0], &samples);
+        let lines = |kind| -> Vec<(String, String)> {
+            let svg = picture(kind, &plot).unwrap().unwrap();
+            let document = roxmltree::Document::parse(&svg).unwrap();
+            let colours = ["#0072B2", "#D55E00"];
+            let lines = document.descendants().filter(|it| it.has_tag_name("polyline"));
+            let of = |it: roxmltree::Node<'_, '_>, name| it.attribute(name).unwrap_or_default().to_owned();
+            // Those of the legend are as wide as they are.
+            let is_line = |it: &roxmltree::Node<'_, '_>| {
+                colours.contains(&of(*it, "stroke").as_str())
+                    && of(*it, "points").split_whitespace().count() == 3
+            };
+            lines.filter(is_line).map(|it| (of(it, "stroke"), of(it, "stroke-width"))).collect()
+        };
+        let wide = |width: &str| {
+            vec![("#0072B2".to_owned(), width.to_owned()), ("#D55E00".to_owned(), "1".to_owned())]
+        };
+        assert_eq!(lines(Kind::Map), wide("3"));
+        assert_eq!(lines(Kind::Curve), wide("3"));
+        assert_eq!(lines(Kind::Trace), wide("1"), "what is noisy stays thin");
     }
 
     #[test]

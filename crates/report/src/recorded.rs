@@ -1,5 +1,6 @@
 //! Any recording as a report: those of the cycle with all tables, others by their columns.
 
+use record::conditions::{LATE_REPLIES, SIMULATED};
 use record::recording::Facts;
 use record::{Recording, cycles};
 use serde_json::Value;
@@ -38,6 +39,11 @@ impl Report {
             let tables =
                 [cycle::servo_table(&summary), cycle::percentiles(&summary), cycle::health(&summary)];
             report.sections.extend(tables.map(Section::Table));
+            if summary.lost_frames.count > 0
+                && recording.header.facts.get("link") == Some(&SIMULATED.into())
+            {
+                report.sections.push(Section::Text(LATE_REPLIES.to_owned()));
+            }
             report.sections.extend(cycle::plots(&cycles, period));
             let dropped = process_data::dropped(recording);
             if dropped > 0 {

@@ -1,12 +1,18 @@
 //! `onbeat top`, beside a cycle that this test plays.
 
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ipc::description::{AxisDescription, Description};
 use ipc::server::{Builder, Endpoints, Server};
 use ipc::state::{Axis, Bus, State, StopReason};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::common::{Running, finished, onbeat};
 use types::CyclicMode;
@@ -203,4 +209,122 @@ fn await_text(typescript: &Path, text: &str, mut meanwhile: impl FnMut()) {
         assert!(begin.elapsed() < Duration::from_secs(60), "{text:?} within a minute: {last}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// A pseudo-terminal, and what was shown on it since its size changed last.
+struct Pty {
+    master: Option<File>,
+    path: PathBuf,
+    shown: Vec<u8>,
+}
+
+impl Pty {
+    fn new(columns: u16, rows: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&master).expect("a pseudo-terminal");
+        unlockpt(&master).expect("a pseudo-terminal");
+        fcntl_setfl(&master, OFlags::NONBLOCK).expect("a pseudo-terminal");
+        let path = ptsname(&master, Vec::new()).expect("its name").into_string().expect("UTF-8");
+        let mut pty = Self { master: Some(master.into()), path: path.into(), shown: Vec::new() };
+        pty.resize(columns, rows);
+        pty
+    }
+
+    fn master(&self) -> &File {
+        self.master.as_ref().expect("it is there")
+    }
+
+    /// Takes what was shown.
+    fn drain(&mut self) {
+        let mut bytes = [0; 4096];
+        while let Ok(length @ 1..) = self.master().read(&mut bytes) {
+            self.shown.extend(&bytes[..length]);
+        }
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        let size = Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
+        self.drain();
+        tcsetwinsize(self.master(), size).expect("a size");
+        self.shown.clear();
+    }
+
+    fn stdio(&self) -> Stdio {
+        let flags = OFlags::NOCTTY.bits() as i32;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&self.path);
+        file.expect("its far end").into()
+    }
+
+    /// `top` on it, which may be its controlling terminal.
+    fn top(&self, cycle: &Played, controlling: bool) -> Child {
+        let top = cycle.top(&["--every", "20ms"]);
+        let mut command = Command::new("setsid");
+        command
+            .args(controlling.then_some("--ctty"))
+            .arg("--wait")
+            .arg(top.get_program())
+            .args(top.get_args());
+        command.env("ONBEAT_IPC", cycle.server().path()).env("TERM", "xterm").env_remove("COLUMNS");
+        command.stdin(self.stdio()).stdout(self.stdio()).stderr(self.stdio());
+        testkit::end_with_parent(&mut command);
+        command.spawn().expect("setsid, of util-linux")
+    }
+
+    /// Waits until this is shown, and returns all that was since the last change of the size.
+    fn until(&mut self, text: &str, mut meanwhile: impl FnMut()) -> String {
+        let begin = Instant::now();
+        loop {
+            meanwhile();
+            self.drain();
+            let shown = String::from_utf8_lossy(&self.shown).into_owned();
+            if shown.contains(text) {
+                return shown;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "{text:?} within a minute: {shown}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// With the hang-up of its terminal, and with the end of its input alone.
+// feature(ipc): `onbeat top` ends with its terminal
+#[test]
+fn it_ends_when_its_terminal_is_gone() {
+    for controlling in [true, false] {
+        let mut cycle = Played::new(if controlling { "hang-up" } else { "end-of-input" });
+        cycle.step();
+        let mut pty = Pty::new(80, 24);
+        let mut shown = pty.top(&cycle, controlling);
+        pty.until("enabled", || cycle.step());
+        pty.master = None;
+        let begin = Instant::now();
+        while shown.try_wait().expect("status").is_none() {
+            cycle.step();
+            if begin.elapsed() > Duration::from_secs(60) {
+                let _ = shown.kill();
+                panic!("it goes on without its terminal (controlling: {controlling})");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+// feature(ipc): `onbeat top` in a large terminal, a small one, and one that changes
+#[test]
+fn a_screen_that_changes_its_size_is_drawn_anew() {
+    let mut cycle = Played::new("resize");
+    cycle.step();
+    let mut pty = Pty::new(200, 50);
+    let mut shown = pty.top(&cycle, true);
+    // Where there is room a state has its whole name.
+    pty.until("Operation", || cycle.step());
+    pty.resize(80, 24);
+    let narrow = pty.until("enabled", || cycle.step());
+    assert!(!narrow.contains("Operation"), "{narrow}");
+    pty.resize(30, 5);
+    pty.until("small", || cycle.step());
+    pty.resize(200, 50);
+    pty.until("Operation", || cycle.step());
+    std::io::Write::write_all(&mut pty.master(), b"q").expect("the terminal");
+    assert!(shown.wait().expect("its end").success());
 }

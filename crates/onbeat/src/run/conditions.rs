@@ -3,11 +3,9 @@
 use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
 use machine::conditions::{Conditions, VERSION, utc};
+pub use record::conditions::SIMULATED;
 use record::{RequestedAndGranted, RunConditions};
 use robot::RobotConfig;
-
-/// Link of a run whose SubDevices are simulated, in [`RunConditions::link`].
-pub const SIMULATED: &str = "simulated";
 
 /// The bus of a run.
 pub(super) struct Bus {

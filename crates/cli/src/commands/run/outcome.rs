@@ -14,6 +14,7 @@ use ipc::bus::SubDeviceStatus;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use onbeat::{SIMULATED, Summary};
+use record::conditions::LATE_REPLIES;
 use record::{RunConditions, RunSummary, RunTable};
 use serde::Serialize;
 use types::LockState;
@@ -255,7 +256,8 @@ impl<'a> Outcome<'a> {
             let _ = writeln!(text, "{others}\n");
         }
         if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
-            text += LATE_REPLIES;
+            text += &wrapped(LATE_REPLIES, "");
+            text.push('\n');
         }
         if self.frames.link_errors > 0 {
             let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
@@ -338,11 +340,6 @@ fn wrapped(text: &str, indent: &str) -> String {
     let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
     text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
 }
-
-/// So that nobody looks for a cable.
-const LATE_REPLIES: &str = "\
-a frame counts as lost when its reply is not there in time: on a simulated bus
-this machine held up the thread that answers; `onbeat doctor` says what to do\n\n";
 
 /// The state of an axis's drive, as CiA 402 spells it.
 fn state(axis: &AxisReport) -> String {

@@ -21,12 +21,19 @@ pub(super) struct RunReporter<'a> {
     live: &'a mut LiveLine,
     log: &'a mut Log,
     service: Option<Service>,
+    /// The SubDevices are simulated: lost frames are this machine's.
+    simulated: bool,
 }
 
 impl<'a> RunReporter<'a> {
-    pub(super) fn new(robot: &RobotConfig, log: &'a mut Log, live: &'a mut LiveLine) -> Self {
+    pub(super) fn new(
+        robot: &RobotConfig,
+        log: &'a mut Log,
+        live: &'a mut LiveLine,
+        simulated: bool,
+    ) -> Self {
         let chronicle = Chronicle::new(robot, log.names.clone(), live.voice());
-        Self { chronicle, live, log, service: Service::of_this_process() }
+        Self { chronicle, live, log, service: Service::of_this_process(), simulated }
     }
 
     /// Cause for which the link carried no frames at the end, if that is known.
@@ -50,8 +57,8 @@ impl Reporter for RunReporter<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         self.chronicle.look(progress.status, progress.at);
         self.log.look(progress);
-        let lost = self.chronicle.lost();
-        let line = || line(progress.phase, progress.status, progress.timing, lost);
+        let (lost, simulated) = (self.chronicle.lost(), self.simulated);
+        let line = || line(progress.phase, progress.status, progress.timing, lost, simulated);
         match &mut self.service {
             // Its log is for what happens.
             Some(service) => service.progress(progress.phase, progress.status.cycle, line),
@@ -90,8 +97,8 @@ fn severity(notice: &Notice) -> Severity {
     }
 }
 
-/// The live line of a run with so many SubDevices lost.
-fn line(phase: Phase, status: &Status, timing: &RunSummary, lost: usize) -> String {
+/// The live line of a run with so many SubDevices lost, on a simulated bus or not.
+fn line(phase: Phase, status: &Status, timing: &RunSummary, lost: usize, simulated: bool) -> String {
     let states = match lost {
         0 => states(status),
         lost => format!("{} without process data, {}", sub_device_count(lost), states(status)),
@@ -102,9 +109,10 @@ fn line(phase: Phase, status: &Status, timing: &RunSummary, lost: usize) -> Stri
             let jitter = timing.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
             // The parts that fit on a narrow terminal come first.
             format!(
-                "{} cycles, {} lost, {} overruns, {} WKC errors | {states} | jitter <= {jitter:.0} us",
+                "{} cycles, {} lost{}, {} overruns, {} WKC errors | {states} | jitter <= {jitter:.0} us",
                 timing.cycles(),
                 timing.lost_frames.count,
+                if simulated && timing.lost_frames.count > 0 { " (machine was late)" } else { "" },
                 timing.overruns.count,
                 timing.working_counter_errors.count,
             )
@@ -136,6 +144,7 @@ fn states(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use ethercat::cia402::State;
+    use record::CycleRecord;
 
     use super::*;
 
@@ -143,10 +152,11 @@ mod tests {
     // feature(program): the live line of `run` tells the phase of the bus and the states of the axes in words of their own
     #[test]
     fn the_line_says_what_is_in_which_state() {
-        let timing = RunSummary::new(1_000_000);
+        let mut timing = RunSummary::new(1_000_000);
         let mut status = Status::initial(6, 6);
         status.phase = BringUpPhase::ToSafeOp;
-        let of = |phase, status: &Status, lost| line(phase, status, &timing, lost);
+        let of =
+            |phase, status: &Status, lost| line(phase, status, &RunSummary::new(1_000_000), lost, true);
         assert_eq!(of(Phase::BringUp, &status, 0), "bus in phase To SafeOp: 6 axes without a state");
         status.axes.iter_mut().for_each(|it| it.state = Some(State::SwitchOnDisabled));
         assert_eq!(of(Phase::BringUp, &status, 0), "bus in phase To SafeOp: 6 axes in Switch on disabled");
@@ -157,5 +167,13 @@ mod tests {
         assert_eq!(of(Phase::Stopping, &status, 2), expected);
         let expected = format!("0 cycles, 0 lost, 0 overruns, 0 WKC errors | {states} | jitter <= 0 us");
         assert_eq!(of(Phase::Measuring, &status, 0), expected);
+        timing.record(&CycleRecord { lost_frames: 2, ..CycleRecord::begin(1, 0, 0) });
+        let simulated = |it| line(Phase::Measuring, &status, &timing, 0, it);
+        assert!(
+            simulated(true).starts_with("1 cycles, 2 lost (machine was late), "),
+            "{}",
+            simulated(true)
+        );
+        assert!(simulated(false).starts_with("1 cycles, 2 lost, "), "{}", simulated(false));
     }
 }

@@ -47,6 +47,13 @@ impl Picture {
         self.read_ns = read_ns;
     }
 
+    /// True of a run whose SubDevices are simulated: its lost frames are this machine's.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.diagnostics
+            .as_ref()
+            .is_some_and(|it| it["conditions"]["link"] == record::conditions::SIMULATED)
+    }
+
     /// The name of an axis.
     pub(super) fn axis_name(&self, axis: usize) -> &str {
         self.description.axes.get(axis).map_or("?", |axis| &axis.name)

@@ -95,8 +95,13 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
         it.broken_cycles,
     );
     let second = format!(
-        "frames {} sent, {} taken, {} lost, {} rejected   link errors {}",
-        it.frames_sent, it.frames_accepted, it.frames_lost, it.frames_rejected, it.link_errors
+        "frames {} sent, {} taken, {} lost{}, {} rejected   link errors {}",
+        it.frames_sent,
+        it.frames_accepted,
+        it.frames_lost,
+        if it.frames_lost > 0 && picture.is_simulated() { " (machine was late)" } else { "" },
+        it.frames_rejected,
+        it.link_errors
     );
     let well = it.all_fresh && it.working_counter_errors == 0;
     let style = if well { Style::new() } else { Style::new().fg(Color::Yellow) };
