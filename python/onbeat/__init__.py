@@ -51,7 +51,7 @@ from .bus import (
     WorkingCounterChange,
     WorkingCounterHistory,
 )
-from .command import Command, Effort, Pose, Position, Target, Twist, Velocity
+from .command import Command, CommandWarning, Effort, Pose, Position, Target, Twist, Velocity
 from .controller import Commanded, Controller, Request
 from .cycle import Cycle, attach, cycles
 from .description import (
@@ -78,6 +78,7 @@ __all__ = [
     "ClockStatus",
     "Command",
     "CommandError",
+    "CommandWarning",
     "CommandState",
     "Commanded",
     "Control",

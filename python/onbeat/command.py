@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -58,6 +59,10 @@ Value = Union[bool, int, float]
 _KINDS: dict[type[object], int] = {Position: 0, Velocity: 1, Effort: 2}
 
 
+class CommandWarning(RuntimeWarning):
+    """The cycle has refused a command that nobody waited for."""
+
+
 class Command:
     """The lease of a cycle's commands: one program's at a time. Leaving the ``with`` gives it back."""
 
@@ -65,6 +70,7 @@ class Command:
         self._lease = lease
         self._cycle = cycle
         self._description = description
+        self._refused: int | None = None
 
     def send(
         self,
@@ -79,7 +85,8 @@ class Command:
         """Gives a command in place of the one before, and returns its sequence number.
 
         With ``timeout`` it waits, s, until the cycle has taken the command, and raises CommandError with the reason if the cycle
-        refuses it, TimeoutError if it does neither. Without, nobody waits, and ``state().command`` tells.
+        refuses it, TimeoutError if it does neither. Without, nobody waits: ``state().command`` tells, and the next ``send`` gives a
+        CommandWarning with the reason.
 
         ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``pose`` is where an arm's tool shall go on
         a straight line. ``axes`` names targets by
@@ -93,7 +100,7 @@ class Command:
         _finite("pose", () if pose is None else (*pose.position, *pose.orientation))
         _finite("axes", (target[1] for target in targets if target is not None))
         _finite("signals", (value for value in values if value is not None))
-        refused = None if timeout is None else self._cycle.state().command.refused
+        refused = self._told_refusals()
         sequence = self._lease.send(
             None if twist is None else (twist.x, twist.y, twist.yaw),
             None if pose is None else (pose.position, pose.orientation),
@@ -101,9 +108,20 @@ class Command:
             values,
             ttl,
         )
-        if timeout is not None and refused is not None:
+        if timeout is not None:
             self._await(sequence, refused, timeout)
         return sequence
+
+    def _told_refusals(self) -> int:
+        """Commands refused so far; those since the last look, which nobody waited for, are warned of."""
+        try:
+            command = self._cycle.state().command
+        except _native.OnbeatError:  # no cycle yet, or the end: the lease tells
+            return self._refused or 0
+        if self._refused is not None and command.refused > self._refused:
+            warnings.warn(f"the cycle refused a command before this one: {self._refusal(command)}", CommandWarning, stacklevel=3)
+        self._refused = command.refused
+        return command.refused
 
     def _await(self, sequence: int, refused: int, timeout: float) -> None:
         """Waits until the cycle has taken a command, of which it had refused so many before."""
@@ -111,6 +129,7 @@ class Command:
         state = self._cycle.state()
         while True:
             if state.command.refused > refused:
+                self._refused = state.command.refused
                 raise _native.CommandError(f"the cycle refused it: {self._refusal(state.command)}")
             if state.command.sequence >= sequence:
                 return

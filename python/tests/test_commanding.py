@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import select
 import time
+import warnings
 
 import pytest
 from conftest import PATIENCE, Run, Start
@@ -77,8 +78,12 @@ def test_what_an_axis_must_not_do_is_refused_counted_and_moves_nothing(
     with run.cycle.command() as command:
         command.send(axes=axes, ttl=0.5)
         state = run.until(lambda state: state.command.refused > before.command.refused)
-        with pytest.raises(onbeat.CommandError, match=f'axis "left-wheel": .*{why}'):
+        warned = pytest.warns(onbeat.CommandWarning, match=f'before this one: axis "left-wheel": .*{why}')
+        with warned, pytest.raises(onbeat.CommandError, match=f'axis "left-wheel": .*{why}'):
             command.send(axes=axes, ttl=0.5, timeout=PATIENCE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            command.send(twist=Twist(), ttl=0.5)
     assert state.command.last_refusal is not None and why in state.command.last_refusal
     assert state.command.last_refused_axis == 0
     assert list(state.positions) == pytest.approx(list(before.positions), abs=0.01)

@@ -1,0 +1,22 @@
+"""The examples that need nothing but the package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from conftest import PATIENCE, ROOT, Start
+
+
+# feature(ipc): Python: an example that drives a base, with the package alone
+def test_the_example_drives_a_base_as_far_as_it_is_told(start: Start) -> None:
+    run = start("m4k.toml")
+    run.until_enabled()
+    command = [sys.executable, ROOT / "python/examples/drive.py", "0.2"]
+    environment = os.environ | {"ONBEAT_IPC": str(run.path)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("at x 0.2"), ran.stdout
+    state = run.cycle.state()
+    assert abs(state.base.pose[0] - 0.2) < 0.03 and max(map(abs, state.velocities)) < 0.05
