@@ -68,7 +68,7 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
     let arguments = match A::try_parse() {
         Ok(arguments) => arguments,
         Err(mut error) => {
-            usage::correct(&mut error);
+            usage::correct(&mut error, &A::command());
             let _ = error.print();
             let wrong = error.use_stderr();
             let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());

@@ -10,6 +10,11 @@ pub(crate) struct ObjectAddress {
     pub(crate) sub_index: u8,
 }
 
+/// True of the index of an object, with its prefix and without a sub-index.
+pub(crate) fn is_index(text: &str) -> bool {
+    text.starts_with("0x") && !text.contains(':') && text.parse::<ObjectAddress>().is_ok()
+}
+
 impl FromStr for ObjectAddress {
     type Err = String;
 

@@ -1,13 +1,40 @@
 //! Advice where the command line cannot be read.
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue};
+use clap::{Command, Error};
 
-/// Corrects the advice that clap gives.
-pub(crate) fn correct(error: &mut Error) {
+use crate::object_address::is_index;
+
+/// Corrects the advice that clap gives for the command line of `program`.
+pub(crate) fn correct(error: &mut Error, program: &Command) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
     drop_far_words(error);
-    name_the_new(error);
+    drop_two_dashes(error, &words);
+    name_the_usual(error, &words, program);
     name_the_place_of_the_robot(error);
+    name_the_sub_index(error, &words);
+}
+
+/// Drops the advice to give an option behind `--`: no command has a use for it there. A number below 0 is told its place.
+fn drop_two_dashes(error: &mut Error, words: &[String]) {
+    let Some(wrong) = error.get(ContextKind::InvalidArg).map(ToString::to_string) else { return };
+    if !wrong.starts_with('-') || error.remove(ContextKind::Suggested).is_none() {
+        return;
+    }
+    let is_number = wrong[1..].starts_with(|letter: char| letter.is_ascii_digit());
+    let at = words.iter().position(|it| it.starts_with(&wrong)).filter(|at| is_number && *at > 0);
+    let Some(option) = at.map(|at| &words[at - 1]).filter(|it| it.starts_with("--")) else { return };
+    advise(
+        error,
+        format!(
+            "a value below 0 is given as {option}={}, where {option} takes one",
+            words[at.unwrap_or(0)]
+        ),
+    );
+}
+
+fn advise(error: &mut Error, advice: String) {
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
 }
 
 /// Drops suggestions for a word of a few letters that are other words: they have a letter or two in common with it.
@@ -41,10 +68,28 @@ fn is_near(word: &str, other: &str) -> bool {
     word.chars().count() > 3 || other.starts_with(word) || robot::nearest(word, [other]).is_some()
 }
 
-/// Names what an option of before is called now, in place of one that is spelled as it was.
-fn name_the_new(error: &mut Error) {
-    if is_wrong(error, "--seam") {
-        error.insert(ContextKind::SuggestedArg, ContextValue::String("--ipc".to_owned()));
+/// Names an option by what it is called here, in place of one that is spelled as it was before, or elsewhere.
+fn name_the_usual(error: &mut Error, words: &[String], program: &Command) {
+    for (wrong, right) in [("--seam", "--ipc"), ("--duration", "--for"), ("--time", "--for")] {
+        if is_wrong(error, wrong) && takes(program, words, &right[2..]) {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(right.to_owned()));
+        }
+    }
+}
+
+/// True if the command of these words has this option.
+fn takes(program: &Command, words: &[String], option: &str) -> bool {
+    let command =
+        words.iter().fold(program, |command, word| command.find_subcommand(word).unwrap_or(command));
+    command.get_arguments().any(|it| it.get_long() == Some(option))
+}
+
+/// Says how an object is given with its sub-index, which other tools take as a word of its own.
+fn name_the_sub_index(error: &mut Error, words: &[String]) {
+    let Some(wrong) = error.get(ContextKind::InvalidArg).map(ToString::to_string) else { return };
+    let object = words.windows(2).find(|it| is_index(&it[0]) && it[1] == wrong).map(|it| &it[0]);
+    if let (Some(object), true) = (object, words.first().is_some_and(|it| it == "sdo")) {
+        advise(error, format!("sub-index {wrong} of {object} is one word with it: {object}:{wrong}"));
     }
 }
 
@@ -54,8 +99,7 @@ fn name_the_place_of_the_robot(error: &mut Error) {
         error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("[ROBOT.toml]"));
     if takes_one && is_wrong(error, "--robot") {
         error.remove(ContextKind::SuggestedArg);
-        let advice = "the robot file of this command is given without --robot";
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+        advise(error, "the robot file of this command is given without --robot".to_owned());
     }
 }
 

@@ -32,6 +32,12 @@ pub(crate) fn own(group: Option<u32>) -> PathBuf {
     }
 }
 
+/// True of a folder in which sockets are without anybody choosing it: it is made where it is not there.
+#[must_use]
+pub fn is_usual(folder: &Path) -> bool {
+    all().iter().any(|it| it == folder)
+}
+
 /// Folders in which a cycle of root or this user may have its socket.
 pub(crate) fn all() -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from(SYSTEM)];

@@ -21,13 +21,11 @@ pub(crate) enum Told {
     Entry {
         address: ObjectAddress,
         entry: Entry,
+        /// Its value, if that was asked for too: as text, or `?` where it was not read.
+        value: Option<String>,
     },
     /// An answer that was none, about an object or an entry of it.
-    Unread {
-        index: u16,
-        sub_index: Option<u8>,
-        why: String,
-    },
+    Unread { index: u16, sub_index: Option<u8>, why: String },
 }
 
 impl fmt::Display for Told {
@@ -36,7 +34,10 @@ impl fmt::Display for Told {
             Self::Object { index, kind, name } => {
                 f.write_str(format!("{index:#06x}     {kind:<9} {name}").trim_end())
             }
-            Self::Entry { address, entry } => write!(f, "  {address}  {entry}"),
+            Self::Entry { address, entry, value: None } => write!(f, "  {address}  {entry}"),
+            Self::Entry { address, entry, value: Some(value) } => {
+                write!(f, "  {address}  {entry} = {}", value.replace('\n', "\n      "))
+            }
             Self::Unread { index, sub_index: None, why } => write!(f, "{index:#06x}     ? {why}"),
             Self::Unread { index, sub_index: Some(sub_index), why } => {
                 write!(f, "  {}  ? {why}", ObjectAddress { index: *index, sub_index: *sub_index })
@@ -62,7 +63,13 @@ pub(crate) fn json(told: &[Told]) -> Value {
             Told::Unread { sub_index: Some(sub_index), why, .. } => {
                 json!({ "sub_index": sub_index, "error": why })
             }
-            Told::Entry { address, entry } => entry_json(address.sub_index, entry),
+            Told::Entry { address, entry, value } => {
+                let mut entry = entry_json(address.sub_index, entry);
+                if let Some(value) = value {
+                    entry["value"] = value.as_str().into();
+                }
+                entry
+            }
         };
         let entries = objects.last_mut().and_then(|object| object["entries"].as_array_mut());
         if let Some(entries) = entries {

@@ -61,7 +61,7 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
             match (self.ask)(entry_service(address)).and_then(|bytes| Ok(Entry::parse(&bytes)?)) {
                 Ok(entry) => {
                     self.silences = 0;
-                    self.told.push(Told::Entry { address, entry });
+                    self.told.push(Told::Entry { address, entry, value: None });
                 }
                 // Sub-indices need not be without gaps.
                 Err(Unanswered::Mailbox(MailboxError::Aborted(AbortCode::NO_SUB_INDEX))) => {}

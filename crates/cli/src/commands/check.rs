@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onbeat::Robot;
-use robot::RobotConfig;
+use robot::{Peripheral, Profile, RobotConfig};
 
 use super::diag::FINDINGS;
 use crate::failure::Failure;
@@ -69,10 +69,33 @@ fn summary(config: &RobotConfig, simulated: usize) -> String {
     };
     format!(
         "{name}: {} ({simulated} can be simulated), {}, cycle of {}\ncontrollers: {}\nasked of the machine: {asked}; `onbeat doctor` \
-         looks whether it can\n",
+         looks whether it can\nrights: {}\n",
         count(bus.sub_devices.len(), "SubDevice"),
         count(axes.len(), "axis").replace("axiss", "axes"),
         robot::duration::format(cycle.period),
         if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") },
+        rights(config).join(", "),
     )
+}
+
+/// Rights that a run with this file makes use of: root has them, the program by `setcap`, or the user by a group.
+fn rights(config: &RobotConfig) -> Vec<String> {
+    let profile = config.cycle.profile.unwrap_or(Profile::NONE);
+    let of_profile = [
+        (profile.priority, "CAP_SYS_NICE for its priority"),
+        (profile.memory, "CAP_IPC_LOCK for locked memory"),
+        (profile.shield, "root for a CPU of its own"),
+        (true, "CAP_NET_RAW for --iface"),
+    ];
+    let of_profile = of_profile.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, it)| it.to_owned());
+    let group = config
+        .ipc
+        .group
+        .iter()
+        .map(|group| format!("membership of group \"{group}\", which may command it"));
+    let device = |it: &Peripheral| {
+        let path = it.device.as_ref()?;
+        Some(format!("reading and writing {} for \"{}\"", path.display(), it.name))
+    };
+    of_profile.chain(group).chain(config.peripherals.iter().filter_map(device)).collect()
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use ethercat::sii::Image;
+
+use onbeat::compose::sii_files::is_xml;
 use robot::draft::{Found, Setting, draft, unknown_values};
 
 use crate::arguments::time;
@@ -158,14 +160,6 @@ fn image(path: &Path) -> Result<Found, Failure> {
     }
     let image = Image::parse(&bytes).map_err(|error| refused(format!("{error}: read the image again")))?;
     Ok(Found::of_image(&image))
-}
-
-/// True of text in angle brackets, whatever its encoding.
-fn is_xml(bytes: &[u8]) -> bool {
-    let plain = bytes.iter().filter(|byte| !matches!(byte, 0x00 | 0xEF | 0xBB | 0xBF | 0xFE | 0xFF));
-    let mut letters = plain.skip_while(|byte| byte.is_ascii_whitespace());
-    letters.next() == Some(&b'<')
-        && letters.next().is_some_and(|it| it.is_ascii_alphabetic() || b"?!".contains(it))
 }
 
 fn exists(path: &Path) -> Failure {

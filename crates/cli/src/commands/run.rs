@@ -22,9 +22,12 @@ use std::time::Duration;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
+use control::bring_up::BringUpError;
 use control::verdict::COULD_NOT_RUN;
+use ethercat::main_device::{BusError, SubDeviceError};
+use machine::cpus::Cpus;
 use onbeat::{Control, Detail, Error};
-use robot::{FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};
+use robot::{FileError, FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};
 
 use crate::arguments::{Wire, lasting, named, time};
 use crate::bus::or_take_over;
@@ -167,7 +170,7 @@ impl Run {
         left_behind::put_back(|line| live.say(line));
         self.explain.make_folder()?;
         let stop = Stop::listen_for_a_run(live.voice())?;
-        let mut reporter = RunReporter::new(robot, log, live);
+        let mut reporter = RunReporter::new(robot, log, live, self.wire.iface.is_none());
         let ran = self.settings(robot, &stop).run_by(Control::AsDescribed, &mut reporter);
         let link_trouble = reporter.link_trouble().map(str::to_owned);
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
@@ -177,7 +180,7 @@ impl Run {
                 let verdict = standing(&summary.status).verdict(&summary.findings);
                 return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
             }
-            Err(error) => return Err(or_take_over(error)),
+            Err(error) => return Err(self.or_draft(error)),
         };
         tasks::tell_disturbances(&summary.diagnosis.disturbances, live);
         self.conclude(&standing(&summary.status), &summary)
@@ -211,11 +214,43 @@ impl Run {
         }
     }
 
+    /// A bus that is not as the built-in robot is probably one that a file is to be drafted for.
+    fn or_draft(&self, error: Error) -> Failure {
+        let other = matches!(
+            &error,
+            Error::BringUp(BringUpError::Bus(
+                BusError::Missing { .. }
+                    | BusError::Unexpected { .. }
+                    | BusError::NobodyDescribed { .. }
+                    | BusError::SubDevice { error: SubDeviceError::Identity { .. }, .. }
+            ))
+        );
+        let failure = or_take_over(error);
+        let place = match (&self.wire.iface, &self.wire.segment) {
+            (Some(interface), _) => format!("--iface {interface}"),
+            (None, Some(segment)) => format!("--segment {}", segment.display()),
+            (None, None) => return failure,
+        };
+        if self.robot.is_some() || !other {
+            return failure;
+        }
+        failure.and(Failure::new(format!(
+            "no robot file was given, so the built-in robot of six servo drives was expected: `onbeat new {place} -o \
+             robot.toml` drafts a file of what is there, `onbeat scan {place}` shows it"
+        )))
+    }
+
     /// The robot file's robot, with what the command line changes.
     fn robot(&self) -> Result<RobotConfig, Failure> {
         let overrides =
             Overrides { period: self.period, frame_order: self.frame_order, ..self.hold.overrides() };
-        let mut robot = RobotConfig::read_or_built_in(self.robot.as_deref(), overrides)?;
+        let read = |overrides| RobotConfig::read_or_built_in(self.robot.as_deref(), overrides);
+        self.hold.check_cpu()?;
+        // What the file alone is not blamed for is the command line's.
+        let mut robot = read(overrides).map_err(|error| match read(Overrides::default()) {
+            Ok(_) => Failure::new(FileError { file: "the command line".to_owned(), place: None, ..error }),
+            Err(of_file) => of_file.into(),
+        })?;
         if self.controller.is_some() {
             controller::put_first(&mut robot);
         }
@@ -267,6 +302,17 @@ fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
 }
 
 impl Hold {
+    /// Refuses a CPU that this machine does not have: the cycle would run on any.
+    fn check_cpu(&self) -> Result<(), Failure> {
+        let online = Cpus::online();
+        match self.cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {
+            Some(cpu) => {
+                Err(Failure::new(format!("--cpu: found {cpu}, expected one of this machine's CPUs: {online}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Values in the place of the robot file's.
     fn overrides(&self) -> Overrides {
         let Self { profile, priority, deadline_runtime, cpu, spin_margin, overrun } = *self;

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use ethercat::cia402::{ErrorCode, object};
+use ethercat::wire::coe::AccessRights;
 use serde_json::{Value, json};
 use types::object::{ObjectType, ObjectValue};
 
+use crate::bus::dictionary::Told;
 use crate::bus::{ToolBus, Where, dictionary};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
@@ -65,6 +67,10 @@ pub(crate) struct Write {
 pub(crate) struct List {
     #[command(flatten)]
     place: Place,
+
+    /// Read the value of each entry that may be read, too
+    #[arg(long)]
+    values: bool,
 
     /// Print a JSON array of the objects with their entries
     #[arg(long)]
@@ -179,7 +185,13 @@ impl Write {
 impl List {
     fn execute(self) -> Result<(), Failure> {
         let mut told = Vec::new();
-        let listed = self.place.with(|bus, position| bus.list_objects(position, &mut told));
+        let listed = self.place.with(|bus, position| {
+            let listed = bus.list_objects(position, &mut told);
+            if self.values {
+                told.iter_mut().for_each(|it| read_value(bus, position, it));
+            }
+            listed
+        });
         let text = match self.json {
             true => format!("{:#}\n", dictionary::json(&told)),
             false => told.iter().map(|it| format!("{it}\n")).collect(),
@@ -187,6 +199,20 @@ impl List {
         // What came is shown, however it ended.
         Failure::both(listed, output::print(text))
     }
+}
+
+/// Reads the value of an entry that may be read.
+fn read_value(bus: &mut ToolBus, position: u16, told: &mut Told) {
+    let Told::Entry { address, entry, value } = told else { return };
+    let reads = [AccessRights::READ_PRE_OP, AccessRights::READ_SAFE_OP, AccessRights::READ_OP];
+    if !reads.iter().any(|right| entry.access.contains(*right)) {
+        return;
+    }
+    let read = bus.upload(position, *address).ok().map(|bytes| {
+        let shown = ObjectType::from_data_type(entry.data_type).and_then(|it| show(it, &bytes).ok());
+        shown.unwrap_or_else(|| HexDump(&bytes).to_string()).trim_end().to_owned()
+    });
+    *value = Some(read.unwrap_or_else(|| "?".to_owned()));
 }
 
 /// An error code in words: of an axis (0x603F), or in the error history (0x1003), whose upper half is the maker's.

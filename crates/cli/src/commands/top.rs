@@ -76,7 +76,7 @@ impl Top {
 
     fn attach(&self, stop: &Stop) -> Result<Option<Client>, Failure> {
         let which = Which(self.cycle.as_deref());
-        let found = if self.wait { which.wait(stop)? } else { Some(which.find()?) };
+        let found = if self.wait { which.wait(stop)? } else { Some(which.find_for("top")?) };
         let is_others = |ipc: &&Client| ![0, rustix::process::geteuid().as_raw()].contains(&ipc.user());
         if let Some(ipc) = found.as_ref().filter(is_others) {
             output::say(format_args!("a cycle of user {}: {}", ipc.user(), ipc.path().display()));

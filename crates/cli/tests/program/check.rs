@@ -16,8 +16,16 @@ fn a_file_is_checked_and_nothing_is_started() {
     let ran = run(&["check", "examples/arm.toml"]);
     let expected = "arm: 6 SubDevices (6 can be simulated), 6 axes, cycle of 1ms\n\
                     controllers: trajectories (joint_trajectory), positions (joint_position), tool (cartesian)\n\
-                    asked of the machine: profile PM, priority 80; `onbeat doctor` looks whether it can\n";
+                    asked of the machine: profile PM, priority 80; `onbeat doctor` looks whether it can\n\
+                    rights: CAP_SYS_NICE for its priority, CAP_IPC_LOCK for locked memory, CAP_NET_RAW for --iface\n";
     assert_eq!(ran.stdout, expected);
+    let asked = "[ipc]\ngroup = \"robots\"\n\n[[peripheral]]\nkind = \"range_finder\"\nname = \"eye\"\ndevice = \"/dev/ttyEYE\"\n\n[cycle]";
+    let path = six_axis_with("check-rights.toml", "[cycle]", asked);
+    let ran = run(&["check", path.to_str().unwrap()]);
+    let rights = ran.stdout.lines().find(|line| line.starts_with("rights: ")).expect("a line");
+    for part in ["group \"robots\"", "reading and writing /dev/ttyEYE for \"eye\""] {
+        assert!(rights.contains(part), "{part}: {rights} {}", ran.stderr);
+    }
 }
 
 // feature(program): `onbeat check`

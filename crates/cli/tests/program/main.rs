@@ -19,6 +19,7 @@ mod explain;
 mod faults;
 mod first_terminal;
 mod flight;
+mod hints;
 mod hold;
 mod homing;
 mod interference;

@@ -72,6 +72,19 @@ fn the_list_is_json_too() {
     assert!(controlword["access"]["op"].as_str().is_some_and(|op| op.contains('w')), "{controlword}");
 }
 
+// feature(program): `sdo list --values`: each entry with its value
+#[test]
+fn the_list_shows_values_where_they_are_asked_for() {
+    let ran = run(&["sdo", "list", "drive-1", "--values"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let line = |object: &str| ran.stdout.lines().find(|line| line.contains(object)).expect("the entry");
+    assert!(line("0x1018:02").ends_with(" = 1026 0x00000402"), "{}", line("0x1018:02"));
+    assert!(!run(&["sdo", "list", "drive-1"]).stdout.contains(" = "));
+    let objects = run(&["sdo", "list", "drive-1", "--values", "--json"]).json();
+    let identity = objects.as_array().unwrap().iter().find(|it| it["index"] == "0x1018").expect("it");
+    assert_eq!(identity["entries"][2]["value"], "1026 0x00000402", "{identity}");
+}
+
 #[test]
 fn an_unknown_sub_device_names_those_there_are() {
     let ran = run(&["sdo", "read", "drive-9", "0x1018:1"]);

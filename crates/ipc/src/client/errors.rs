@@ -1,6 +1,6 @@
 //! Reasons for a failed attach, lease or open.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::io;
 use std::path::PathBuf;
 
@@ -147,6 +147,13 @@ pub struct Running {
     pub path: PathBuf,
 }
 
+impl fmt::Display for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, process, user, path } = self;
+        write!(f, "{name} (process {process}, user {user}): {}", path.display())
+    }
+}
+
 impl From<Reply> for Refusal {
     fn from(reply: Reply) -> Self {
         let text = if reply.text.is_empty() { format!("{:?}", reply.status) } else { reply.text };
@@ -161,8 +168,8 @@ impl From<Reply> for Refusal {
 }
 
 fn list(found: &[Running]) -> String {
-    found.iter().fold(String::new(), |mut text, Running { name, process, user, path }| {
-        let _ = write!(text, "\n  {name} (process {process}, user {user}): {}", path.display());
+    found.iter().fold(String::new(), |mut text, running| {
+        let _ = write!(text, "\n  {running}");
         text
     })
 }

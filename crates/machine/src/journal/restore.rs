@@ -166,7 +166,14 @@ pub(super) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+    let user = rustix::process::geteuid();
+    let others_write = metadata.mode() & 0o022 != 0;
+    if metadata.uid() == 0 && !user.is_root() && !others_write {
+        let why = "it is root's, and so is what is to be put back: run this as root, as with sudo";
+        let why = format!("{}: {why}", directory.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if metadata.uid() != user.as_raw() || others_write {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(

@@ -28,7 +28,7 @@ use simulator::coe::DeviceDescription;
 use simulator::segment::{Attachment, TopologyError};
 use simulator::{EscDescription, Oscillator, TerminalModel};
 
-use super::sii_files::SiiFiles;
+use super::sii_files::{SiiFiles, is_xml};
 use crate::{Error, SimulationError};
 
 /// Clocks gain or lose up to this much, each another amount: 20 ppm, as inexpensive crystals do.
@@ -313,8 +313,10 @@ fn oscillator(position: usize) -> Oscillator {
 fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {
     let bytes =
         fs::read(path).map_err(|source| SimulationError::ImageFile { path: path.to_owned(), source })?;
-    let image = sii::Image::parse(&bytes)
-        .map_err(|source| SimulationError::Image { path: path.to_owned(), source })?;
+    let image = sii::Image::parse(&bytes).map_err(|source| match is_xml(&bytes) {
+        true => SimulationError::EsiFile { path: path.to_owned() },
+        false => SimulationError::Image { path: path.to_owned(), source },
+    })?;
     Ok((bytes, image))
 }
 

@@ -17,6 +17,15 @@ use crate::SimulationError;
 /// Largest SII: 64 Ki words.
 const LARGEST: u64 = 128 * 1024;
 
+/// True of text in angle brackets, whatever its encoding.
+#[must_use]
+pub fn is_xml(bytes: &[u8]) -> bool {
+    let plain = bytes.iter().filter(|byte| !matches!(byte, 0x00 | 0xEF | 0xBB | 0xBF | 0xFE | 0xFF));
+    let mut letters = plain.skip_while(|byte| byte.is_ascii_whitespace());
+    letters.next() == Some(&b'<')
+        && letters.next().is_some_and(|it| it.is_ascii_alphabetic() || b"?!".contains(it))
+}
+
 /// Folder with a file for each SubDevice, and the thread that writes them.
 pub struct SiiFiles {
     folder: PathBuf,

@@ -97,6 +97,15 @@ pub enum SimulationError {
         /// Reason.
         source: io::Error,
     },
+    /// ESI file (XML) in the place of an SII image.
+    #[error(
+        "{}: an ESI file (XML), expected an SII image (EEPROM contents): read it from the device, or let `pdos` and `identity` describe it",
+        path.display()
+    )]
+    EsiFile {
+        /// Its path.
+        path: PathBuf,
+    },
     /// File that is no SII image.
     #[error("{}: {source}: read the image again", path.display())]
     Image {

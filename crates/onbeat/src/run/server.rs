@@ -1,8 +1,10 @@
 //! Lets other programs attach to the run.
 
+use std::io;
+
 use control::ipc::Ipc;
 use ipc::bus::Guests;
-use ipc::server::{OpenError, PlaceError, Server};
+use ipc::server::{OpenError, PlaceError, Server, is_usual};
 use robot::RobotConfig;
 
 use super::name::name;
@@ -37,6 +39,11 @@ pub(super) fn open(
     simulated: bool,
 ) -> Result<Result<Open, String>, Error> {
     let name = name(robot, asked);
+    if let Some(folder) = name.folder.as_deref().filter(|it| !it.is_dir() && !is_usual(it)) {
+        let why = "there is no such folder: make it, or give a name alone (--ipc NAME)";
+        let error = io::Error::new(io::ErrorKind::NotFound, why);
+        return Err(OpenError::Place(PlaceError::Folder { folder: folder.to_owned(), error }).into());
+    }
     for attempt in 1..=MOST_OF_A_NAME {
         let Some(name) = name.attempt(attempt) else { break };
         let Interface { mut builder, rules, ports } = interface(robot, &name.name, moved_by, in_pre_op)?;

@@ -26,7 +26,20 @@ impl Which<'_> {
         }
     }
 
-    /// The same, but one that does not run yet is waited for; `None` if the user asks for a stop first.
+    /// The same for `command`, which takes the name as its argument.
+    pub(crate) fn find_for(self, command: &str) -> Result<Client, Failure> {
+        self.find().map_err(|error| match error {
+            FindError::Several { found } => {
+                let list: String = found.iter().map(|it| format!("\n  {it}")).collect();
+                Failure::new(format!(
+                    "several cycles run; name one, as with `onbeat {command} NAME`:{list}"
+                ))
+            }
+            other => other.into(),
+        })
+    }
+
+    /// The same as [`Self::find`], but one that does not run yet is waited for; `None` if the user asks for a stop first.
     pub(super) fn wait(self, stop: &Stop) -> Result<Option<Client>, Failure> {
         let mut said = false;
         while !stop.is_requested() {
@@ -39,7 +52,7 @@ impl Which<'_> {
                     }
                     std::thread::sleep(LOOK_FOR_ONE);
                 }
-                Err(error) => return Err(error.into()),
+                Err(_) => return self.find_for("top").map(Some),
             }
         }
         Ok(None)
