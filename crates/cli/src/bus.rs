@@ -6,6 +6,7 @@ mod found;
 mod listing;
 mod objects;
 pub(crate) mod running;
+mod sii;
 
 use std::path::Path;
 
@@ -27,6 +28,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 use running::RunningBus;
+use sii::Eeprom;
 
 /// A bus to look at.
 pub(crate) enum ToolBus {
@@ -133,6 +135,19 @@ impl ToolBus {
         match self {
             Self::Own(bus) => Ok(described(bus.main_device.sub_devices())),
             Self::Running(bus) => bus.described(),
+        }
+    }
+
+    /// The EEPROM of a SubDevice, with the bus in Init from now on.
+    pub(crate) fn eeprom(&mut self, position: u16) -> Result<Eeprom<'_>, Failure> {
+        match self {
+            Self::Own(bus) => {
+                bus.pump().take_down()?;
+                Eeprom::of(&mut bus.link, position)
+            }
+            Self::Running(_) => Err(Failure::new(
+                "the bus is that of a running cycle, expected one that nobody runs: an SII is read and written in Init; end the cycle first",
+            )),
         }
     }
 

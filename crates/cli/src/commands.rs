@@ -16,6 +16,7 @@ pub(crate) mod run;
 mod scan;
 mod sdo;
 mod serve;
+mod sii;
 mod simulate;
 mod top;
 
@@ -63,6 +64,9 @@ pub(crate) enum Command {
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
+    /// Read a SubDevice's SII (EEPROM contents) into a file, or write an image of it
+    #[command(subcommand)]
+    Sii(sii::Sii),
     /// Print a script with which a shell completes these commands and their options
     Completions(completions::Completions),
     /// Show tables and plots of a recorded run or an experiment (the program onbeat-measure)
@@ -93,6 +97,7 @@ impl Command {
             Self::Scan(scan) => scan.execute(),
             Self::Diag(diag) => diag.execute(),
             Self::Sdo(sdo) => sdo.execute(),
+            Self::Sii(sii) => sii.execute(),
             Self::Report(it) => it.execute(Some("report")),
             Self::Analyse(it) => it.execute(Some("analyse")),
             Self::Measure(it) => it.execute(None),

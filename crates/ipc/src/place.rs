@@ -32,10 +32,14 @@ pub(crate) fn own(group: Option<u32>) -> PathBuf {
     }
 }
 
-/// True of a folder in which sockets are without anybody choosing it: it is made where it is not there.
+/// True of a folder that is made for a socket where it is not there: below those of what lasts no longer than the machine runs. Elsewhere
+/// a name that is not there is probably mistyped.
 #[must_use]
-pub fn is_usual(folder: &Path) -> bool {
-    all().iter().any(|it| it == folder)
+pub fn may_be_made(folder: &Path) -> bool {
+    let temporary = [PathBuf::from(TEMPORARY), PathBuf::from("/run"), std::env::temp_dir()];
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let mut roots = temporary.into_iter().chain(runtime).filter(|root| root.is_absolute());
+    roots.any(|root| folder != root && folder.starts_with(root))
 }
 
 /// Folders in which a cycle of root or this user may have its socket.

@@ -34,7 +34,7 @@ use crate::service::protocol::LONGEST_NAME;
 use crate::service::{Handed, Serve};
 use crate::{bus, command, controller, diagnostics, force, place, state};
 
-pub use crate::place::{PlaceError, is_usual};
+pub use crate::place::{PlaceError, may_be_made};
 pub use crate::service::Server;
 
 /// Builder of a shared-memory interface.

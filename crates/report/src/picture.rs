@@ -112,7 +112,7 @@ fn widths(kind: Kind, series: &[Series]) -> Vec<u32> {
     let planned = |it: &Series| it.name.contains("planned") || it.name.contains("target");
     let one = |(index, it): (usize, &Series)| match is_smooth {
         true if count <= FEW => 1 + 2 * (count - 1 - index) as u32,
-        true if planned(it) => WIDE,
+        true if planned(it) => BROAD,
         _ => 1,
     };
     series.iter().enumerate().map(one).collect()
@@ -255,7 +255,7 @@ const SIZE: (u32, u32) = (960, 420);
 const FEW: usize = 4;
 
 /// Width of a line that others lie on.
-const WIDE: u32 = 4;
+const BROAD: u32 = 4;
 
 /// Opacity of such a line.
 const BENEATH: f64 = 0.5;

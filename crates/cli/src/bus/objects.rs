@@ -17,7 +17,7 @@ use crate::object_address::ObjectAddress;
 pub(crate) struct Entry {
     pub(crate) data_type: u16,
     pub(super) bit_length: u16,
-    pub(super) access: AccessRights,
+    pub(crate) access: AccessRights,
     pub(super) name: String,
 }
 

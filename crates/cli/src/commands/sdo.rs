@@ -79,7 +79,7 @@ pub(crate) struct List {
 
 /// Which SubDevice, on which bus.
 #[derive(Args, Debug)]
-struct Place {
+pub(super) struct Place {
     /// The SubDevice: its position from 0, or its name
     #[arg(value_name = "SUBDEVICE", value_parser = sub_device)]
     sub_device: String,
@@ -103,9 +103,13 @@ fn sub_device(text: &str) -> Result<String, &'static str> {
 }
 
 impl Place {
-    /// Does `work` with the SubDevice.
-    fn with<T>(&self, work: impl FnOnce(&mut ToolBus, u16) -> Result<T, Failure>) -> Result<T, Failure> {
-        ToolBus::with("sdo", self.robot.as_deref(), &self.place, |bus| {
+    /// Does `work` with the SubDevice; others who want the interface are told that it is for `doing` this.
+    pub(super) fn with<T>(
+        &self,
+        doing: &str,
+        work: impl FnOnce(&mut ToolBus, u16) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        ToolBus::with(doing, self.robot.as_deref(), &self.place, |bus| {
             let position = bus.position_of(&self.sub_device)?;
             work(bus, position)
         })
@@ -129,7 +133,7 @@ impl Sdo {
 
 impl Read {
     fn execute(self) -> Result<(), Failure> {
-        let (bytes, told) = self.place.with(|bus, position| {
+        let (bytes, told) = self.place.with("sdo", |bus, position| {
             let bytes = bus.upload(position, self.object)?;
             let told = match self.r#type {
                 None => dictionary_type(bus, position, self.object)?,
@@ -167,7 +171,7 @@ impl Read {
 impl Write {
     fn execute(self) -> Result<(), Failure> {
         let object = self.object;
-        self.place.with(|bus, position| {
+        self.place.with("sdo", |bus, position| {
             let told = match self.r#type {
                 None => dictionary_type(bus, position, object)?,
                 given => given,
@@ -185,7 +189,7 @@ impl Write {
 impl List {
     fn execute(self) -> Result<(), Failure> {
         let mut told = Vec::new();
-        let listed = self.place.with(|bus, position| {
+        let listed = self.place.with("sdo", |bus, position| {
             let listed = bus.list_objects(position, &mut told);
             if self.values {
                 told.iter_mut().for_each(|it| read_value(bus, position, it));

@@ -235,12 +235,16 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), format!("100 rows in {csv}\n").as_str()));
     let text = fs::read_to_string(&csv).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!((lines.len(), lines[0]), (101, recording.header.columns.join(",").as_str()));
+    assert_eq!(
+        (lines.len(), lines[0]),
+        (101, (recording.header.columns.join(",") + ",events,late").as_str())
+    );
     let fields: Vec<&str> = lines[50].split(',').collect();
     let row = recording.rows().nth(49).unwrap();
     assert_eq!(fields[..row.len()], row.iter().map(i64::to_string).collect::<Vec<_>>());
     let process_data = recording.process_data_rows().nth(49).unwrap();
-    let numbers = fields[row.len()..].iter().map(|field| field.parse().unwrap_or(f64::NAN));
+    let numbers =
+        fields[row.len()..][..process_data.len()].iter().map(|field| field.parse().unwrap_or(f64::NAN));
     assert!(numbers.zip(process_data).all(|(a, &b)| a == b || a.is_nan() && b.is_nan()));
 
     assert_eq!(run(&["export", &from, &mcap]).stdout, format!("100 rows in {mcap}\n"));

@@ -50,6 +50,7 @@ mod serve;
 mod serve_page;
 mod service;
 mod signals;
+mod sii;
 mod simulate;
 mod stopping;
 mod top;

@@ -220,7 +220,8 @@ struct Pty {
 
 impl Pty {
     fn new(columns: u16, rows: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).expect("a pseudo-terminal");
         grantpt(&master).expect("a pseudo-terminal");
         unlockpt(&master).expect("a pseudo-terminal");
         fcntl_setfl(&master, OFlags::NONBLOCK).expect("a pseudo-terminal");

@@ -4,7 +4,7 @@ use std::io;
 
 use control::ipc::Ipc;
 use ipc::bus::Guests;
-use ipc::server::{OpenError, PlaceError, Server, is_usual};
+use ipc::server::{OpenError, PlaceError, Server, may_be_made};
 use robot::RobotConfig;
 
 use super::name::name;
@@ -39,7 +39,7 @@ pub(super) fn open(
     simulated: bool,
 ) -> Result<Result<Open, String>, Error> {
     let name = name(robot, asked);
-    if let Some(folder) = name.folder.as_deref().filter(|it| !it.is_dir() && !is_usual(it)) {
+    if let Some(folder) = name.folder.as_deref().filter(|it| !it.is_dir() && !may_be_made(it)) {
         let why = "there is no such folder: make it, or give a name alone (--ipc NAME)";
         let error = io::Error::new(io::ErrorKind::NotFound, why);
         return Err(OpenError::Place(PlaceError::Folder { folder: folder.to_owned(), error }).into());
