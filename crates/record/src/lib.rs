@@ -35,9 +35,9 @@ pub mod table;
 
 #[cfg(feature = "mcap")]
 pub use crate::format::{Format, FormatWriter};
+pub use crate::mark::Mark;
 #[cfg(feature = "mcap")]
 pub use crate::mcap::McapWriter;
-pub use crate::mark::Mark;
 pub use conditions::{RequestedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
 pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};

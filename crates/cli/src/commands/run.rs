@@ -306,9 +306,9 @@ impl Hold {
     fn check_cpu(&self) -> Result<(), Failure> {
         let online = Cpus::online();
         match self.cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {
-            Some(cpu) => {
-                Err(Failure::new(format!("--cpu: found {cpu}, expected one of this machine's CPUs: {online}")))
-            }
+            Some(cpu) => Err(Failure::new(format!(
+                "--cpu: found {cpu}, expected one of this machine's CPUs: {online}"
+            ))),
             None => Ok(()),
         }
     }

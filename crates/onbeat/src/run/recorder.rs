@@ -199,7 +199,10 @@ impl Recorder {
             }
             Ok(Ok(Wrote { without: 0, files, .. })) if missing == 0 && files > 0 => {
                 let parts = if files == 1 { "1 part" } else { &format!("{files} parts") };
-                return Ok(format!("{written} cycles recorded in {parts} named after {}", self.path.display()));
+                return Ok(format!(
+                    "{written} cycles recorded in {parts} named after {}",
+                    self.path.display()
+                ));
             }
             Ok(Ok(Wrote { without: 0, .. })) if missing == 0 => {
                 return Ok(format!("{written} cycles recorded in {}", self.path.display()));

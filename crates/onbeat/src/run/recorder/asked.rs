@@ -10,8 +10,8 @@ use control::cycle::Cycle;
 use control::link::Link;
 use control::output::{OutputThread, Taken};
 use ipc::ring::{self, bounded};
-use record::{CycleRecord, Mark};
 use record::recording::Facts;
+use record::{CycleRecord, Mark};
 use robot::RobotConfig;
 use types::Signal;
 
