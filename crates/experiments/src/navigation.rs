@@ -164,7 +164,7 @@ impl Navigation {
 }
 
 /// Robot file of a base on two driven wheels.
-const EXAMPLE: &str = include_str!("../../../../examples/m4k.toml");
+const EXAMPLE: &str = include_str!("../../../examples/m4k.toml");
 
 impl Planner {
     const fn words(&self) -> &'static str {
