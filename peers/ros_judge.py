@@ -110,15 +110,21 @@ class Judge:
 
     def graph(self):
         """the node, its enclave, and its topics and services with their types"""
+        # Attached to the cycle: before, it is a node without a robot's topics, which this one takes the place of.
+        self.peer.next("/joint_states", JointState)
         names = self.peer.until("the node", lambda: self.found("onbeat"))
         if names != ("onbeat", "/", "/"):
             raise Judged(f"expected the node onbeat in / with the enclave /, found {names}")
         node = self.peer.node
-        self.peer.until("its publishers", lambda: node.get_publisher_names_and_types_by_node("onbeat", "/"))
-        services = dict(node.get_service_names_and_types_by_node("onbeat", "/"))
+
+        def served(name):
+            return dict(node.get_service_names_and_types_by_node("onbeat", "/")).get(name)
+
         for name, kind in SERVICES.items():
-            if services.get(name) != [kind]:
-                raise Judged(f"{name}: expected {kind}, found {services.get(name)}")
+            # Readers and writers come to be known one by one.
+            found = self.peer.until(f"the service {name}", lambda name=name: served(name))
+            if found != [kind]:
+                raise Judged(f"{name}: expected {kind}, found {found}")
 
     def type_hashes(self):
         """the hash of the type of every reader and writer, as ROS 2's generator makes it"""
