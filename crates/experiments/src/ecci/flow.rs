@@ -33,14 +33,17 @@ use types::time::nanoseconds;
 use self::probe::{Echo, Shared};
 use super::{Ecci, answer, way};
 use crate::cable::{Cable, FAR, NEAR};
+use crate::paper::Paper;
 use crate::thread::real_time;
 use crate::{Context, Error};
 
 /// Measures each order of frames with either place of the controller, and adds a table to the report.
 pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) -> Result<(), Error> {
     context.say("ecci: data flow over a cable");
-    let of_paper = ["1.5 to 2.5", "1.5", "3 to 4"].map(str::to_owned);
-    let mut rows = vec![Row { name: "humanoid paper".into(), cells: of_paper.into(), from_paper: true }];
+    let paper = Paper::Humanoid.contents();
+    let of_paper = paper.figures.iter().filter(|it| it.name == "Section 2").flat_map(|it| it.table().rows);
+    let mut rows: Vec<Row> =
+        of_paper.map(|row| Row { name: format!("{}, {}", paper.name, row.name), ..row }).collect();
     let (mut computed, mut measured) = (Vec::new(), Vec::new());
     for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let latency = computed::latency(order, bus())?;
