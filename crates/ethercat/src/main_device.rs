@@ -57,6 +57,7 @@ mod request;
 mod retry;
 mod sdo_transfer;
 mod services;
+mod settling;
 mod sii_reader;
 mod standstill;
 mod state_change;
@@ -83,6 +84,7 @@ use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Phase, Plans};
 use recovery::Recovery;
+use settling::Settling;
 use together::Together;
 use worker::{Outcome, Told, Worker};
 use workers::Workers;
@@ -147,6 +149,8 @@ pub struct MainDevice {
     reference: Option<u16>,
     /// False while its time is not handed on to the others.
     reference_hands_on: bool,
+    /// Static drift compensation.
+    settling: Settling,
     /// Replies in a row without its time.
     reference_silent: u32,
     /// When it was gone; until another is elected.
@@ -197,6 +201,7 @@ impl MainDevice {
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
             reference_hands_on: true,
+            settling: Settling::default(),
             reference_silent: 0,
             reference_lost: None,
             recovery: Recovery::default(),
@@ -274,7 +279,9 @@ impl MainDevice {
         let expiry = self.exchange.oldest(Purpose::Service).map(|sent| sent + self.reply_timeout());
         // Without room for a frame, its reply comes first, or it expires.
         let due = self.workers.next_due().filter(|_| self.exchange.has_room());
-        [expiry, due, self.broadcasts.due(), self.recovery.due()].into_iter().flatten().min()
+        let settling = self.phase == Phase::SettleClocks && self.settling.is_due();
+        let settling = settling.then_some(Instant::EPOCH);
+        [expiry, due, settling, self.broadcasts.due(), self.recovery.due()].into_iter().flatten().min()
     }
 
     /// Phase of the bus.
@@ -431,6 +438,14 @@ impl MainDevice {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
             Owner::ReferenceTime => self.take_reference_time(now, data),
+            Owner::Settling => {
+                self.settling.over();
+                self.take_reference_time(now, data);
+            }
+            Owner::Spread => {
+                let of_all = usize::from(working_counter) >= self.clocks();
+                self.settling.spread_came(data, of_all);
+            }
             Owner::BusStatus => {
                 let status = AlStatus::from_bits(crate::wire::read_u16(data, 0).unwrap_or(0));
                 self.watch_states(now, status, working_counter);

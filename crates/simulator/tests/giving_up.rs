@@ -115,13 +115,13 @@ fn pulses_that_cannot_be_started() {
 #[test]
 fn pulses_that_wait_for_the_time_of_the_reference_clock() {
     let mut rig = Rig::new(with_pulses(), drives(1));
-    rig.pump_to(BringUpPhase::PreOp);
     rig.tamper = change(|command, _, datagram| {
         if command == Command::Frmw {
             datagram.fill(0);
         }
         true
     });
+    rig.pump_to(BringUpPhase::PreOp);
     let failure = failure(rig);
     assert!(matches!(failure, BusError::NoReferenceTime { .. }), "{failure}");
     let told = "the time of the reference clock has not come back for 9.0 s on the way to Op";

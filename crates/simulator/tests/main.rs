@@ -40,6 +40,7 @@ mod slow_groups;
 mod slow_replies;
 mod spread;
 mod states;
+mod static_drift;
 mod strict_drive;
 mod swapped;
 mod sync_signals;

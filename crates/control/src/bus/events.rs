@@ -316,6 +316,16 @@ fn of_bus(
             let sentence = format!("SYNC0 of {} is started anew: {text}", who(position));
             (Reported::SyncMissed { position: position.into(), text }, Warning, sentence)
         }
+        BusEvent::ClockUnsettled { position, difference } => (
+            Reported::ClockUnsettled { position: position.into(), difference_ns: difference },
+            Warning,
+            format!(
+                "the clock of {} is {:.1} us off the reference clock before the cycle begins, expected below 1 us: its SYNC0 and its \
+                 times are off by as much until the cycle has brought it closer",
+                who(position),
+                f64::from(difference) / 1e3
+            ),
+        ),
         BusEvent::OtherMainDevice { source, frames } => (
             Reported::OtherMainDevice { source: source.to_string(), frames },
             Warning,

@@ -49,6 +49,10 @@ pub(super) enum Owner {
     Chunk(u16, ChunkPart),
     /// The reference clock's system time, handed on to the others.
     ReferenceTime,
+    /// The same, on and on until the clocks agree.
+    Settling,
+    /// System time differences of all clocks at once.
+    Spread,
     /// This host's time, for the reference clock.
     HostTime,
     /// AL status of all SubDevices.

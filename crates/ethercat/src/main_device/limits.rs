@@ -74,6 +74,23 @@ pub(super) const SII_BUSY_IN_ALL: Duration = Duration::from_secs(5);
 /// Rounds in a row that must open no further port.
 pub(super) const ROUNDS_WITHOUT_MORE: u32 = 2;
 
+/// Difference from the reference clock, in ns, below which clocks agree before the cycle begins: a power of two, so that all can be
+/// read at once.
+pub(super) const SETTLED_NANOSECONDS: u32 = 1 << 10;
+
+/// Looks in a row, a pause apart, by which they do.
+pub(super) const SETTLED_LOOKS: u32 = 5;
+
+/// Pause between two looks.
+pub(super) const SETTLED_LOOK_PAUSE: Duration = Duration::from_millis(2);
+
+/// Frames that hand on the reference clock's time until clocks that do not agree are told: in so many the usual filter of an ESC, 4096 writes,
+/// has settled to a fortieth.
+pub(super) const SETTLING_WRITES: u32 = 15_000;
+
+/// Time for it.
+pub(super) const SETTLING: Duration = Duration::from_secs(1);
+
 /// Cycles in a row that must be whole before Op is asked for.
 pub(super) const WHOLE_CYCLES: u32 = 10;
 

@@ -35,6 +35,8 @@ pub(super) enum Phase {
     SetClocks,
     PreOp,
     ProcessData,
+    SettleClocks,
+    ReadDifferences,
     Ready,
     SafeOp,
     WholeCycles,
@@ -55,7 +57,9 @@ impl Phase {
             | Self::ReadLatched
             | Self::Address => BringUpPhase::Scan,
             Self::SetClocks => BringUpPhase::Clocks,
-            Self::PreOp | Self::ProcessData => BringUpPhase::Configuration,
+            Self::PreOp | Self::ProcessData | Self::SettleClocks | Self::ReadDifferences => {
+                BringUpPhase::Configuration
+            }
             Self::Ready => BringUpPhase::PreOp,
             Self::SafeOp => BringUpPhase::ToSafeOp,
             Self::WholeCycles => BringUpPhase::SafeOp,
@@ -175,6 +179,15 @@ impl MainDevice {
                 if self.configuration.target > AlState::PreOp {
                     bring_up::check(&self.sub_devices)?;
                 }
+                self.begin_settling(now);
+                Ok(())
+            }
+            Phase::SettleClocks => {
+                self.go_on_settling(now);
+                Ok(())
+            }
+            Phase::ReadDifferences => {
+                self.tell_who_is_off();
                 self.phase = Phase::Ready;
                 Ok(())
             }

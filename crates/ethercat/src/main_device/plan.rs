@@ -82,6 +82,8 @@ pub(super) enum Reading {
     DlStatus,
     /// 0x0900 to 0x091F: latched receive times.
     LatchedTimes,
+    /// 0x092C: difference from the reference clock.
+    ClockDifference,
     /// 0x0400 to 0x0421: the watchdogs.
     Watchdogs,
     /// 0x0800 on: the first SyncManagers, so many.
@@ -95,6 +97,7 @@ impl Reading {
             Self::Information => (register::TYPE, 0x14),
             Self::DlStatus => (register::DL_STATUS, 2),
             Self::LatchedTimes => (dc::RECEIVE_TIME, 0x20),
+            Self::ClockDifference => (dc::SYSTEM_TIME_DIFFERENCE, 4),
             Self::Watchdogs => (register::WATCHDOG_DIVIDER, 0x22),
             Self::SyncManagers(count) => {
                 (register::SYNC_MANAGER, count as usize * register::sync_manager::LENGTH as usize)

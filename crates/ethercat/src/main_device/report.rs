@@ -187,6 +187,14 @@ pub enum Event {
         /// Reason.
         miss: SyncMiss,
     },
+    /// The clock of a SubDevice that uses it does not agree with the reference clock after all that was done for it before the cycle begins; the
+    /// bus goes on, and the cycle hands on the time as well.
+    ClockUnsettled {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// Its difference (0x092C), in ns; positive is ahead.
+        difference: i32,
+    },
     /// Another MainDevice is on this wire. Told once, when its frames keep coming.
     OtherMainDevice {
         /// Source address of its replies: its own, with bit 1 of the first byte set by the SubDevices.

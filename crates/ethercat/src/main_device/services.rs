@@ -8,6 +8,7 @@ use super::MainDevice;
 use super::exchange::{Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, BYTE_TIME};
 use super::limits;
+use super::phase::Phase;
 use super::report::{BringUpPhase, Event};
 use super::workers::Workers;
 
@@ -15,7 +16,10 @@ impl MainDevice {
     /// Everything but process data: broadcasts, then the workers in turn.
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let searches = self.recovery.is_searching(now);
-        let nothing_due = self.broadcasts.due().is_none() && !searches && !self.workers.is_due(now);
+        let hands_on = self.hands_on_in_services(now);
+        let settles = hands_on && self.phase == Phase::SettleClocks;
+        let nothing_due =
+            self.broadcasts.due().is_none() && !searches && !settles && !self.workers.is_due(now);
         if nothing_due || (self.cycle.running && self.cycle.services == 0) {
             return None;
         }
@@ -27,6 +31,11 @@ impl MainDevice {
             (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
         {
             self.broadcasts.awaiting = broadcast.emit(&mut outgoing);
+        }
+        if let Some(reference) = self.reference.filter(|_| hands_on) {
+            let it = &self.sub_devices[usize::from(reference)];
+            let reference = (it.station_address, it.system_time_length());
+            Self::hand_on(&mut self.settling, reference, (now, self.phase), &mut outgoing);
         }
         if searches {
             self.recovery.emit(now, &mut outgoing);
@@ -87,6 +96,7 @@ impl MainDevice {
                     }
                     Owner::Survey(_) => self.recovery.survey_lost(),
                     Owner::Visit => self.recovery.visit_lost(),
+                    Owner::Settling => self.settling.over(),
                     _ => {}
                 }
             }

@@ -13,6 +13,8 @@ pub const SYSTEM_TIME_DELAY: u16 = 0x0928;
 /// System time difference, 4 bytes, sign and magnitude in ns: see
 /// [`difference_nanoseconds`].
 pub const SYSTEM_TIME_DIFFERENCE: u16 = 0x092C;
+/// Sign of the system time difference.
+pub const DIFFERENCE_SIGN: u32 = 1 << 31;
 /// Speed counter start, 2 bytes: bandwidth of the steering. Writing resets the filters.
 pub const SPEED_COUNTER_START: u16 = 0x0930;
 /// Speed counter difference, 2 bytes.
@@ -58,7 +60,7 @@ pub const SPEED_COUNTER_START_DEFAULT: u16 = 0x1000;
 /// equal).
 #[must_use]
 pub const fn difference_nanoseconds(register: u32) -> i32 {
-    let magnitude = (register & 0x7FFF_FFFF) as i32;
+    let magnitude = (register & !DIFFERENCE_SIGN) as i32;
     if register >> 31 == 0 { magnitude } else { -magnitude }
 }
 

@@ -436,6 +436,8 @@ pub enum Happening {
     },
     /// SYNC0 of a SubDevice did not start, and is started anew.
     SyncMissed { position: usize, text: String },
+    /// The clock of a SubDevice does not agree with the reference clock before the cycle begins; the bus goes on.
+    ClockUnsettled { position: usize, difference_ns: i32 },
     /// The process data of a SubDevice in Op does not come and go any more.
     SubDeviceLost { position: usize },
     /// It does again, after so many cycles.

@@ -156,7 +156,8 @@ fn next_event(event: &Happening) -> Option<Happening> {
             serial: 4,
         },
         Stranger { .. } => SyncMissed { position, text },
-        SyncMissed { .. } => SubDeviceLost { position },
+        SyncMissed { .. } => ClockUnsettled { position, difference_ns: -4000 },
+        ClockUnsettled { .. } => SubDeviceLost { position },
         SubDeviceLost { .. } => SubDeviceBack { position, after: 4 },
         SubDeviceBack { .. } => {
             Emergency { position, error_code: 0x2310, error_register: 1, data: Bytes(vec![1; 5]) }

@@ -1,11 +1,11 @@
 //! Distributed clocks: receive times, system time, the loop that steers the clock, SYNC0 and SYNC1, latch inputs
 //! (ETG.1000.4, 6.12; ESC data sheet, section I, 9 and section II, 2.22).
 //!
-//! Simplifications: the clock counts single nanoseconds rather than tens. The filter of the ESC's control
-//! loop is not published; this one is a proportional-integral controller over elapsed time with the
-//! published limits, whose bandwidth follows the speed counter start and which needs no fixed write period.
-//! The filter depth of the system time difference (0x0934) averages the shown difference only, that of the
-//! speed counter (0x0935) is stored and not used. SYNC acknowledge mode is missing, and SYNC1 without SYNC0.
+//! Simplifications: the clock counts single nanoseconds rather than tens. The ESC's control loop is not published; this one is a
+//! proportional-integral controller with the published limits, whose bandwidth follows the speed counter start. The deviation of its
+//! clock's period is averaged over writes, as many as the filter depth of the speed counter says (0x0935): 4096 by default, whatever
+//! their period, but never faster than the loop can bear. The filter depth of the system time difference (0x0934) averages the shown
+//! difference only. SYNC acknowledge mode is missing, and SYNC1 without SYNC0.
 
 use ethercat::register::dc;
 use ethercat::time::Instant;
@@ -35,7 +35,7 @@ pub(crate) struct DistributedClock {
     clock: LocalClock,
     drift: f64,
     counts_64_bits: bool,
-    /// Steering by the integral part of the loop, in seconds per second.
+    /// Steering by the integral part of the loop, in seconds per second: the deviation of the clock's period as far as it has been learnt.
     integral: f64,
     mean_difference: f64,
     last_write: Option<Instant>,
@@ -319,7 +319,8 @@ impl DistributedClock {
         let time_constant = bandwidth.max(0.1) * TIME_CONSTANT.max(interval * 8.0);
         let proportional = -difference / time_constant;
         if (self.integral + proportional).abs() < limit {
-            self.integral += proportional * interval / (4.0 * time_constant);
+            let depth = i32::from(memory.byte(dc::FILTER_DEPTHS + 1) & 0x0F);
+            self.integral += proportional * (interval / time_constant).min(0.5_f64.powi(depth));
         }
         let rate = (self.integral + proportional).clamp(-limit, limit);
         self.clock.set_rate(now, self.drift + rate);

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::al::AlStatus;
 use crate::al_status_code::AlStatusCode;
-use crate::register::DlStatus;
+use crate::register::{DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::{read_u16, read_u32, read_u64};
 
@@ -395,6 +395,9 @@ fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
                 ports: core::array::from_fn(|port| read_u32(data, port * 4).unwrap_or(0)),
                 processing_unit: read_u64(data, 0x18).unwrap_or(0),
             };
+        }
+        Reading::ClockDifference => {
+            sub_device.clock_difference = read_u32(data, 0).map(dc::difference_nanoseconds);
         }
         Reading::Watchdogs => sub_device.watchdogs = watchdogs::parse(data),
         Reading::SyncManagers(_) => sub_device.feeds_watchdog = watchdogs::is_fed(data),

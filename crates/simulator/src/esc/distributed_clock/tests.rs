@@ -22,8 +22,8 @@ fn the_speed_counter_formula_and_its_inverse_agree() {
     assert!((deviation(4096.0, 3969.0) - 763e-6).abs() < 1e-6);
 }
 
-/// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over the
-/// last tenth.
+/// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over the last tenth; the register shows no more at
+/// its end.
 fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64 {
     let (mut clock, mut memory) = unit(drift_ppm, 123_456_789, bits_64);
     memory.store(dc::SYSTEM_TIME_OFFSET, &0_u64.wrapping_sub(123_456_789).to_le_bytes());
@@ -38,30 +38,37 @@ fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64
         let bytes = reference.to_le_bytes();
         clock.system_time_written(&mut memory, now, &bytes[..if bits_64 { 8 } else { 4 }]);
     }
-    assert!(difference(&memory).unsigned_abs() <= 20, "{}", difference(&memory));
+    let shown = u64::from(difference(&memory).unsigned_abs());
+    assert!(shown <= worst + 20, "{shown} ns, {worst} ns in truth");
     worst
 }
 
+/// In a second of cycles the clock follows, by the time constant of the loop behind; how fast its crystal is it has learnt after many thousand.
+// feature(simulator): the control loop of a clock learns the rate of its crystal over writes (0x0935), as many as the filter depth says
 #[test]
-fn it_converges_from_a_hundred_ppm_at_one_kilohertz() {
-    for drift in [-100.0, -33.0, 0.0, 1.0, 100.0] {
+fn it_follows_within_a_second_and_learns_the_rate_over_writes() {
+    for drift in [-100.0_f64, -33.0, 0.0, 1.0, 100.0] {
+        let behind = (drift.abs() * 16.0) as u64 + 20;
         let worst = worst_error(drift, 1_000_000, 1_000, true);
-        assert!(worst <= 20, "{drift} ppm: {worst} ns after one second");
+        assert!(worst <= behind, "{drift} ppm: {worst} ns after one second");
+        assert!(worst >= behind / 2 || drift.abs() < 2.0, "{drift} ppm: {worst} ns is too good for so few");
+        let worst = worst_error(drift, 1_000_000, 25_000, true);
+        assert!(worst <= 20, "{drift} ppm: {worst} ns after 25 000 writes");
         // 32 bits wrap within the 4.3 s.
         let worst = worst_error(drift, 1_000_000, 4_200, false);
-        assert!(worst <= 20, "{drift} ppm, 32 bits: {worst} ns");
+        assert!(worst <= behind / 2 + 20, "{drift} ppm, 32 bits: {worst} ns");
     }
 }
 
 #[test]
-fn it_converges_in_a_static_drift_phase_of_15_000_frames_and_in_slow_cycles() {
+fn it_converges_in_a_static_drift_phase_of_15_000_frames_whatever_their_period() {
     for drift in [-100.0, 100.0] {
-        let worst = worst_error(drift, 25_000, 15_000, true);
-        assert!(worst <= 20, "{drift} ppm: {worst} ns after 15 000 frames");
-        let worst = worst_error(drift, 250_000, 4_000, true);
-        assert!(worst <= 20, "{drift} ppm at 4 kHz: {worst} ns");
+        for interval in [25_000, 50_000, 250_000] {
+            let worst = worst_error(drift, interval, 15_000, true);
+            assert!(worst <= 80, "{drift} ppm: {worst} ns after 15 000 frames each {interval} ns");
+        }
         let worst = worst_error(drift, 10_000_000, 1_000, true);
-        assert!(worst <= 20, "{drift} ppm at 100 Hz: {worst} ns");
+        assert!(worst <= 8_000, "{drift} ppm at 100 Hz: {worst} ns");
     }
 }
 
