@@ -8,17 +8,17 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use control::bus::PartNames;
-use ipc::bus::{Event, Happening};
+use ipc::bus::Event;
 use onbeat::Progress;
 use robot::RobotConfig;
 
 use self::figures::Counts;
 use crate::failure::Failure;
 
-/// Room for one page: whoever asks waits for it.
+/// Room for one page: the client waits for it.
 type Answer = SyncSender<String>;
 
-/// Figures of a run for those who ask. A page is made when somebody asks, by the thread that watches the cycle; an unasked one costs
+/// Figures of a run on request. A page is made on a request, by the thread that watches the cycle; an unasked one costs
 /// nothing.
 pub(super) struct Metrics {
     asked: Receiver<Answer>,
@@ -49,16 +49,10 @@ impl Metrics {
 
     /// Counts an event.
     pub(super) fn event(&mut self, event: &Event) {
-        *self.counts.events.entry(event.severity.name()).or_default() += 1;
-        match event.what {
-            Happening::DriveFault { axis, .. } => self.counts.faults(axis),
-            Happening::AxisStopped { axis, .. } => self.counts.stops(axis),
-            Happening::Emergency { .. } => self.counts.emergencies += 1,
-            _ => {}
-        }
+        self.counts.event(event);
     }
 
-    /// Answers whoever asks.
+    /// Answers requests.
     pub(super) fn look(&self, progress: &Progress<'_>) {
         if let Ok(answer) = self.asked.try_recv() {
             let page = figures::page(&self.robot, &self.names, &self.counts, progress);

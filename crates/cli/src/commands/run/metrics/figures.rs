@@ -1,11 +1,11 @@
 //! Figures of a run on a page: the cycle, the bus, its SubDevices, the clocks, the axes, the events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use control::bus::PartNames;
 use control::controller::AxisReport;
 use control::status::{Status, SubDeviceStatus};
-use ipc::bus::PortErrorCounters;
+use ipc::bus::{Event, Happening, PortErrorCounters};
 use ipc::diagnostics::BusDiagnosis;
 use onbeat::Progress;
 use record::RunSummary;
@@ -18,27 +18,40 @@ use super::page::{Family, Page};
 /// Counts of a run that its status does not have.
 pub(super) struct Counts {
     /// Events by severity.
-    pub(super) events: BTreeMap<&'static str, u64>,
+    events: BTreeMap<&'static str, u64>,
     /// Of each axis: faults of its drive, stops by supervision.
     axes: Vec<(u64, u64)>,
     /// Emergencies of SubDevices.
-    pub(super) emergencies: u64,
+    emergencies: u64,
+    /// Names of the signals that are forced.
+    forced: BTreeSet<String>,
 }
 
 impl Counts {
     pub(super) fn of(axes: usize) -> Self {
         let events = ["ok", "warning", "error"].map(|severity| (severity, 0)).into();
-        Self { events, axes: vec![(0, 0); axes], emergencies: 0 }
+        Self { events, axes: vec![(0, 0); axes], emergencies: 0, forced: BTreeSet::new() }
     }
 
-    /// One fault more of an axis's drive.
-    pub(super) fn faults(&mut self, axis: usize) {
-        self.axes.get_mut(axis).into_iter().for_each(|it| it.0 += 1);
-    }
-
-    /// One stop more of an axis.
-    pub(super) fn stops(&mut self, axis: usize) {
-        self.axes.get_mut(axis).into_iter().for_each(|it| it.1 += 1);
+    /// Counts an event.
+    pub(super) fn event(&mut self, event: &Event) {
+        *self.events.entry(event.severity.name()).or_default() += 1;
+        match &event.what {
+            &Happening::DriveFault { axis, .. } => {
+                self.axes.get_mut(axis).into_iter().for_each(|it| it.0 += 1)
+            }
+            &Happening::AxisStopped { axis, .. } => {
+                self.axes.get_mut(axis).into_iter().for_each(|it| it.1 += 1)
+            }
+            Happening::Emergency { .. } => self.emergencies += 1,
+            Happening::SignalForced { signal, .. } => {
+                self.forced.insert(signal.clone());
+            }
+            Happening::SignalReleased { signal, .. } => {
+                self.forced.remove(signal);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -60,6 +73,7 @@ pub(super) fn page(robot: &str, names: &PartNames, counts: &Counts, progress: &P
         events.sample(&[("severity", severity)], count);
     }
     count(&mut page, "onbeat_emergencies_total", "Emergency messages of SubDevices.", counts.emergencies);
+    page.gauge("onbeat_signals_forced", "Signals that are forced.").sample(&[], counts.forced.len());
     page.into_text()
 }
 
@@ -289,4 +303,36 @@ fn count(page: &mut Page, name: &'static str, help: &str, value: u64) {
 
 fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use ipc::bus::Severity;
+
+    use super::*;
+
+    // feature(signals): forces and their ends are events, with who asked for them, when, and why they end
+    #[test]
+    fn signals_count_as_forced_until_they_are_released() {
+        let mut counts = Counts::of(0);
+        let mut forced = |what| {
+            let sentence = String::new();
+            let severity = Severity::Warning;
+            counts.event(&Event { cycle: 1, at_ns: 1, severity, sentence, between: None, what });
+            counts.forced.len()
+        };
+        let value = types::Value::Bool(true);
+        let force = |signal: &str| Happening::SignalForced {
+            signal: signal.into(),
+            value,
+            for_ns: 1,
+            user: 0,
+            process: 1,
+        };
+        assert_eq!([forced(force("a")), forced(force("b")), forced(force("a"))], [1, 2, 2]);
+        let (reason, user, process) = ("released".to_owned(), None, None);
+        let release = Happening::SignalReleased { signal: "a".into(), reason, after: 1, user, process };
+        assert_eq!(forced(release), 1);
+        assert_eq!(counts.events["warning"], 4);
+    }
 }

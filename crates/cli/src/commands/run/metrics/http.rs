@@ -1,7 +1,7 @@
 //! HTTP of the metrics: one page, one request at a time, each within bounds of bytes and of time.
 //!
 //! Ours, though crates serve HTTP: the memory of this process is locked, so a thread or a buffer for each who connects would be taken from
-//! the cycle's machine. Here it is one thread and 4 KiB, whoever asks.
+//! the cycle's machine. Here it is one thread and 4 KiB for all clients.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use super::page::MEDIA_TYPE;
 const LONGEST: usize = 4096;
 
 /// Time for a request to come, and for its reply to be taken.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time in which a running cycle's watch makes a page.
 const MADE_WITHIN: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(super) fn serve(address: SocketAddr, ask: SyncSender<Answer>) -> io::Result<
                 // Who goes away meanwhile has nothing to be told.
                 Ok((stream, _)) => drop(answer(stream, &ask)),
                 // Out of descriptors: others may close theirs.
-                Err(_) => thread::sleep(PATIENCE),
+                Err(_) => thread::sleep(TIMEOUT),
             }
         }
     })
@@ -43,14 +43,14 @@ pub(super) fn serve(address: SocketAddr, ask: SyncSender<Answer>) -> io::Result<
 }
 
 fn answer(mut stream: TcpStream, ask: &SyncSender<Answer>) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let mut bytes = [0; LONGEST];
     let reply = match head(&mut stream, &mut bytes, until) {
         Ok(head) => reply(head, ask),
         Err(error) if error.kind() == ErrorKind::InvalidData => Reply::refused("400 Bad Request", error),
         Err(error) => return Err(error),
     };
-    write_all(&mut stream, reply.bytes().as_slice(), Instant::now() + PATIENCE)
+    write_all(&mut stream, reply.bytes().as_slice(), Instant::now() + TIMEOUT)
 }
 
 /// Reads up to the empty line.
