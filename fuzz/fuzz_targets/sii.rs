@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!((read.name(), read.sync_managers()), (image.name(), image.sync_managers()));
 });
 
-/// What is drafted is a robot file, or there is an error.
+/// A draft is a robot file, or there is an error.
 fn drafted(image: &Image, bytes: &[u8]) {
     let mut found = Found::of_image(image);
     let mut answers = bytes.iter().rev();

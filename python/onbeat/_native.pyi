@@ -16,7 +16,7 @@ class CycleEndedError(OnbeatError):
     """The cycle has ended, or its process was killed."""
 
 class LeaseError(OnbeatError):
-    """Somebody else holds the lease of commands, or it was given back."""
+    """Another process holds the lease of commands, or it was given back."""
 
 class CommandError(OnbeatError):
     """A command that cannot be given."""
@@ -79,8 +79,8 @@ class Clock:
     def lock(self) -> str:
         """Lock of the cycle to it: ``off`` where the cycle follows its own clock, ``searching``, ``locked``, ``lost``."""
     @property
-    def heard(self) -> bool:
-        """A frame of this cycle told its time; else difference and frame phase are of an earlier one."""
+    def fresh(self) -> bool:
+        """A frame of this cycle had its time; else difference and frame phase are of an earlier one."""
     @property
     def difference_ns(self) -> int:
         """Its time less this host's, both since 2000-01-01."""
@@ -117,7 +117,7 @@ class Timing:
         """Cycle of the last overrun."""
 
 class CommandState:
-    """What became of commands."""
+    """Outcome of commands."""
 
     @property
     def sequence(self) -> int:
@@ -149,7 +149,7 @@ class CommandState:
     def last_clamped_axis(self) -> int | None: ...
 
 class Control:
-    """What moves the axes."""
+    """Control of the axes."""
 
     @property
     def active(self) -> int:
@@ -216,7 +216,7 @@ class Signal:
         """An input came in with this cycle, an output was taken by its SubDevice."""
     @property
     def forced(self) -> bool:
-        """Somebody holds it at this value."""
+        """It is forced to this value."""
 
 class SignalCounters:
     """Values the controller set to outputs that could not be."""
@@ -349,7 +349,7 @@ class ControlPort:
     def close(self) -> None: ...
 
 class TrajectoryReport:
-    """What became of a trajectory."""
+    """Outcome of a trajectory."""
 
     @property
     def id(self) -> int: ...

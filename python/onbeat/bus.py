@@ -131,7 +131,7 @@ class WorkingCounterChange:
 
 @dataclass(frozen=True)
 class WorkingCounterHistory:
-    """Working counters since everybody first took part."""
+    """Working counters since all first took part."""
 
     short_cycles: int
     """Cycles in which one was short."""
@@ -191,7 +191,7 @@ class BusStatus:
     reference_clock: int | None
     """Position of the SubDevice with the reference clock."""
     clock: ClockStatus | None
-    """None where no cycle has heard of it."""
+    """None where no frame has had its time."""
     sub_devices: tuple[SubDeviceStatus, ...]
 
 

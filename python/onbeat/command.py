@@ -85,7 +85,7 @@ class Command:
         """Gives a command in place of the one before, and returns its sequence number.
 
         With ``timeout`` it waits, s, until the cycle has taken the command, and raises CommandError with the reason if the cycle
-        refuses it, TimeoutError if it does neither. Without, nobody waits: ``state().command`` tells, and the next ``send`` gives a
+        refuses it, TimeoutError if it does neither. Without, it does not wait: ``state().command`` shows it, and the next ``send`` gives a
         CommandWarning with the reason.
 
         ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``pose`` is where an arm's tool shall go on

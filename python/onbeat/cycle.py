@@ -40,7 +40,7 @@ class Cycle:
 
     @property
     def name(self) -> str:
-        """Its name: the robot's, unless told otherwise."""
+        """Its name: the robot's, unless another was given."""
         return self._native.name
 
     @property
@@ -86,7 +86,7 @@ class Cycle:
             yield state
 
     def diagnostics(self) -> dict[str, Any]:
-        """What the run tells besides, some five times a second: tasks, channels, warnings. Empty before its first word."""
+        """Diagnostics of the run, some five times a second: tasks, channels, warnings. Empty before the first."""
         document = self._native.diagnostics_json()
         found: dict[str, Any] = {} if document is None else json.loads(document)
         return found
@@ -96,7 +96,7 @@ class Cycle:
         return Command(self._native.lease(), self._native, self.description)
 
     def force(self, signal: str, value: bool | int | float, *, time: float) -> None:
-        """Holds an input or an output at a value, whoever else writes it, for ``time`` seconds or until it is released.
+        """Holds an input or an output at a value, over all other writers, for ``time`` seconds or until it is released.
 
         Needs no lease, and goes on without this program. CommandError says why not.
         """

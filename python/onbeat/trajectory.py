@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How well an axis has to follow: 0 as the robot file says, -1 no matter how."""
+    """Tolerances of an axis: 0 as the robot file says, -1 no matter how."""
 
     path_position: float = DEFAULT
     path_velocity: float = DEFAULT

@@ -202,7 +202,7 @@ impl Cycle {
         let bus = py.detach(|| {
             self.with(|attached| {
                 attached.bus().map_err(|error| match error {
-                    AttachError::Nobody { .. } => ended(),
+                    AttachError::NoServer { .. } => ended(),
                     error => of_attach(error),
                 })
             })
@@ -283,14 +283,14 @@ fn of_find(error: FindError) -> PyErr {
 
 fn of_attach(error: AttachError) -> PyErr {
     match error {
-        AttachError::Nobody { .. } => NoCycleError::new_err(error.to_string()),
+        AttachError::NoServer { .. } => NoCycleError::new_err(error.to_string()),
         _ => OnbeatError::new_err(error.to_string()),
     }
 }
 
 fn of_lease(error: NoLease) -> PyErr {
     match error {
-        NoLease::Attach(AttachError::Nobody { .. }) => ended(),
+        NoLease::Attach(AttachError::NoServer { .. }) => ended(),
         NoLease::Attach(error) => of_attach(error),
         _ => LeaseError::new_err(error.to_string()),
     }
@@ -298,7 +298,7 @@ fn of_lease(error: NoLease) -> PyErr {
 
 fn of_no_role(error: NoRole) -> PyErr {
     match error {
-        NoRole::Attach(AttachError::Nobody { .. }) => ended(),
+        NoRole::Attach(AttachError::NoServer { .. }) => ended(),
         NoRole::Attach(error) => of_attach(error),
         _ => LeaseError::new_err(error.to_string()),
     }
@@ -306,7 +306,7 @@ fn of_no_role(error: NoRole) -> PyErr {
 
 fn of_force(error: ForceError) -> PyErr {
     match error {
-        ForceError::Attach(AttachError::Nobody { .. }) => ended(),
+        ForceError::Attach(AttachError::NoServer { .. }) => ended(),
         ForceError::Attach(error) => of_attach(error),
         _ => CommandError::new_err(error.to_string()),
     }
@@ -314,7 +314,7 @@ fn of_force(error: ForceError) -> PyErr {
 
 fn of_no_port(error: NoPort) -> PyErr {
     match error {
-        NoPort::Attach(AttachError::Nobody { .. }) => ended(),
+        NoPort::Attach(AttachError::NoServer { .. }) => ended(),
         NoPort::Attach(error) => of_attach(error),
         _ => PortError::new_err(error.to_string()),
     }

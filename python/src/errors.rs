@@ -13,7 +13,7 @@ create_exception!(
 );
 create_exception!(onbeat, NoCycleError, OnbeatError, "There is no such running cycle, or more than one.");
 create_exception!(onbeat, CycleEndedError, OnbeatError, "The cycle has ended, or its process was killed.");
-create_exception!(onbeat, LeaseError, OnbeatError, "Somebody else holds the lease of commands.");
+create_exception!(onbeat, LeaseError, OnbeatError, "Another process holds the lease of commands.");
 create_exception!(onbeat, CommandError, OnbeatError, "A command that cannot be given.");
 create_exception!(onbeat, PortError, OnbeatError, "A port that is not there, or is open already.");
 create_exception!(onbeat, RequestRefusedError, OnbeatError, "The cycle refused a request or a trajectory.");

@@ -63,7 +63,7 @@ impl State {
         let it = &self.it.clock;
         Clock {
             lock: words::clock_lock(it.lock).into_owned(),
-            heard: it.heard,
+            fresh: it.fresh,
             difference_ns: it.difference_ns,
             frame_phase_ns: it.frame_phase_ns,
             phase_error_ns: it.phase_error_ns,
@@ -276,7 +276,7 @@ parts! {
     /// The reference clock of the bus, and the cycle against it.
     Clock {
         lock: String,
-        heard: bool,
+        fresh: bool,
         difference_ns: i64,
         frame_phase_ns: u64,
         phase_error_ns: i64,

@@ -16,7 +16,7 @@ import onbeat
 
 ROOT = Path(__file__).resolve().parents[2]
 ONBEAT = Path(os.environ.get("ONBEAT", ROOT / "target/debug/onbeat"))
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """s; the machine may be busy."""
 
 
@@ -35,22 +35,22 @@ class Run:
         self.cycle = self._attach()
 
     def _attach(self) -> onbeat.Cycle:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while True:
             try:
                 return onbeat.attach(path=self.path)
             except onbeat.NoCycleError:
                 assert self.process.poll() is None, self.log.read_text()
-                assert time.monotonic() < end, f"no shared-memory interface within {PATIENCE} s: {self.log.read_text()}"
+                assert time.monotonic() < end, f"no shared-memory interface within {TIMEOUT} s: {self.log.read_text()}"
                 time.sleep(0.02)
 
     def until(self, what: Callable[[onbeat.State], bool]) -> onbeat.State:
         """The first state of which this holds."""
-        end = time.monotonic() + PATIENCE
-        for state in self.cycle.states(timeout=PATIENCE):
+        end = time.monotonic() + TIMEOUT
+        for state in self.cycle.states(timeout=TIMEOUT):
             if what(state):
                 return state
-            assert time.monotonic() < end, f"{state} after {PATIENCE} s: {self.log.read_text()}"
+            assert time.monotonic() < end, f"{state} after {TIMEOUT} s: {self.log.read_text()}"
         raise AssertionError(f"the cycle has ended: {self.log.read_text()}")
 
     def until_enabled(self) -> onbeat.State:
@@ -68,7 +68,7 @@ class Run:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(timeout=PATIENCE)
+                self.process.wait(timeout=TIMEOUT)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

@@ -8,7 +8,7 @@ import time
 import warnings
 
 import pytest
-from conftest import PATIENCE, Run, Start
+from conftest import TIMEOUT, Run, Start
 
 import onbeat
 from onbeat import Effort, Point, Position, Tolerance, Twist, Velocity
@@ -16,10 +16,10 @@ from onbeat import Effort, Point, Position, Tolerance, Twist, Velocity
 
 def drive(run: Run, command: onbeat.Command, twist: Twist, until: float) -> onbeat.State:
     """Commands this until the base has come so far ahead."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while True:
         command.send(twist=twist, ttl=0.5)
-        state = run.cycle.next_state(timeout=PATIENCE)
+        state = run.cycle.next_state(timeout=TIMEOUT)
         if state.base.pose[0] >= until:
             return state
         assert time.monotonic() < end, f"{state.base} {state.command} {state.axes}"
@@ -44,11 +44,11 @@ def test_targets_of_axes_are_named_or_listed(start: Start) -> None:
     run = start("m4k.toml")
     run.until_enabled()
     with run.cycle.requests() as requests:
-        requests.switch_controller("wheels", timeout=PATIENCE)
-    assert run.cycle.description.controllers[run.cycle.next_state(timeout=PATIENCE).control.active].name == "wheels"
+        requests.switch_controller("wheels", timeout=TIMEOUT)
+    assert run.cycle.description.controllers[run.cycle.next_state(timeout=TIMEOUT).control.active].name == "wheels"
     with run.cycle.command() as command:
-        end = time.monotonic() + PATIENCE
-        while run.cycle.next_state(timeout=PATIENCE).velocities[1] < 0.5:
+        end = time.monotonic() + TIMEOUT
+        while run.cycle.next_state(timeout=TIMEOUT).velocities[1] < 0.5:
             command.send(axes={"right-wheel": Velocity(1.0)}, ttl=0.5)
             assert time.monotonic() < end
         assert abs(run.cycle.state().velocities[0]) < 0.2, "nothing was asked of the left wheel"
@@ -80,7 +80,7 @@ def test_what_an_axis_must_not_do_is_refused_counted_and_moves_nothing(
         state = run.until(lambda state: state.command.refused > before.command.refused)
         warned = pytest.warns(onbeat.CommandWarning, match=f'before this one: axis "left-wheel": .*{why}')
         with warned, pytest.raises(onbeat.CommandError, match=f'axis "left-wheel": .*{why}'):
-            command.send(axes=axes, ttl=0.5, timeout=PATIENCE)
+            command.send(axes=axes, ttl=0.5, timeout=TIMEOUT)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             command.send(twist=Twist(), ttl=0.5)
@@ -94,11 +94,11 @@ def test_a_command_is_taken_or_raises(start: Start) -> None:
     run.until_enabled()
     with run.cycle.command() as command:
         for twist in (Twist(x=0.1), Twist()):
-            sequence = command.send(twist=twist, ttl=0.5, timeout=PATIENCE)
+            sequence = command.send(twist=twist, ttl=0.5, timeout=TIMEOUT)
             assert run.cycle.state().command.sequence == sequence
         with pytest.raises(onbeat.CommandError, match="the cycle refused it: "):
-            command.send(axes={"left-wheel": Position(1.0)}, ttl=0.5, timeout=PATIENCE)
-        command.send(twist=Twist(), ttl=0.5, timeout=PATIENCE)
+            command.send(axes={"left-wheel": Position(1.0)}, ttl=0.5, timeout=TIMEOUT)
+        command.send(twist=Twist(), ttl=0.5, timeout=TIMEOUT)
         for number in (math.nan, math.inf, -math.inf):
             with pytest.raises(ValueError, match="axes: found -?(nan|inf), expected finite numbers"):
                 command.send(axes={"left-wheel": Velocity(number)}, ttl=0.5)
@@ -126,13 +126,13 @@ def test_requests_disable_and_enable_drives_and_say_why_not(start: Start) -> Non
     with run.cycle.requests() as requests:
         with pytest.raises(onbeat.PortError, match="has port `control` open"):
             run.cycle.requests()
-        requests.disable(timeout=PATIENCE)
+        requests.disable(timeout=TIMEOUT)
         run.until(lambda state: all(axis.drive_state != "Operation enabled" for axis in state.axes))
-        requests.enable(timeout=PATIENCE)
+        requests.enable(timeout=TIMEOUT)
         run.until_enabled()
-        requests.stop(timeout=PATIENCE)
+        requests.stop(timeout=TIMEOUT)
         with pytest.raises(onbeat.RequestRefusedError, match="no controller of that index"):
-            requests.switch_controller(99, timeout=PATIENCE)
+            requests.switch_controller(99, timeout=TIMEOUT)
         with pytest.raises(KeyError, match="there are: base, wheels"):
             requests.switch_controller("legs")
     run.cycle.requests().close()
@@ -151,21 +151,21 @@ def test_a_trajectory_succeeds_is_canceled_and_is_rejected(start: Start) -> None
             # The machine may be busy: what counts here is that it arrives.
             tolerances={name: Tolerance(path_position=-1.0) for name in names},
             goal_time=-1.0,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
-        assert accepted.wait(timeout=PATIENCE).outcome == "succeeded"
-        state = run.cycle.next_state(timeout=PATIENCE)
+        assert accepted.wait(timeout=TIMEOUT).outcome == "succeeded"
+        state = run.cycle.next_state(timeout=TIMEOUT)
         assert list(state.positions[:2]) == pytest.approx(there, abs=0.02)
         assert state.control.trajectory_status == "succeeded"
 
-        back = trajectories.follow(names, [Point(20.0, here)], timeout=PATIENCE)
+        back = trajectories.follow(names, [Point(20.0, here)], timeout=TIMEOUT)
         with pytest.raises(TimeoutError):
             back.wait(timeout=0.0)
         back.cancel()
-        assert back.wait(timeout=PATIENCE).outcome == "canceled"
+        assert back.wait(timeout=TIMEOUT).outcome == "canceled"
 
         with pytest.raises(onbeat.RequestRefusedError, match="behind the limits"):
-            trajectories.follow(names, [Point(1000.0, [9.0, 0.0])], timeout=PATIENCE)
+            trajectories.follow(names, [Point(1000.0, [9.0, 0.0])], timeout=TIMEOUT)
         with pytest.raises(ValueError, match="point 0: expected positions of 2 axes, found 1"):
             trajectories.follow(names, [Point(1.0, [0.0])])
 
@@ -180,8 +180,8 @@ def test_a_port_is_a_file_that_can_be_polled(start: Start) -> None:
         assert port.read(timeout=0.0) is None
         # No message this cycle reads: it is refused, and that is an answer.
         port.write(b"x" * port.size)
-        assert select.select([port], [], [], PATIENCE)[0] == [port]
-        reply = port.read(timeout=PATIENCE)
+        assert select.select([port], [], [], TIMEOUT)[0] == [port]
+        reply = port.read(timeout=TIMEOUT)
         assert reply is not None and len(reply) == port.size
         with pytest.raises(ValueError, match="the port takes messages of 1 to"):
             port.write(b"x" * (port.size + 1))
@@ -194,7 +194,7 @@ def test_a_pose_moves_the_tool_of_an_arm_and_one_that_cannot_be_is_refused(start
     run = start("arm.toml")
     run.until_enabled()
     with run.cycle.requests() as requests:
-        requests.switch_controller("tool", timeout=PATIENCE)
+        requests.switch_controller("tool", timeout=TIMEOUT)
     with run.cycle.command() as command:
         command.send(pose=onbeat.Pose((0.3, 0.0, 0.5), (2.0, 0.0, 0.0, 0.0)), ttl=0.5)
         refused = run.until(lambda state: state.command.refused == 1)
@@ -203,8 +203,8 @@ def test_a_pose_moves_the_tool_of_an_arm_and_one_that_cannot_be_is_refused(start
         refused = run.until(lambda state: state.command.refused == 2)
         assert max(map(abs, refused.velocities)) < 0.01
         # Stretched along x at the start: back and down, within its plane.
-        end = time.monotonic() + PATIENCE
-        while max(map(abs, run.cycle.next_state(timeout=PATIENCE).positions)) < 0.2:
+        end = time.monotonic() + TIMEOUT
+        while max(map(abs, run.cycle.next_state(timeout=TIMEOUT).positions)) < 0.2:
             command.send(pose=onbeat.Pose(TOOL), ttl=0.5)
             assert time.monotonic() < end, run.cycle.state().command
             time.sleep(0.02)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, ROOT, Start
+from conftest import TIMEOUT, ROOT, Start
 
 import onbeat
 from onbeat import Position, Velocity
@@ -30,7 +30,7 @@ def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start:
         with pytest.raises(onbeat.LeaseError, match="is the controller"):
             run.cycle.controller()
         positions = [0.0] * 4
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         for request in controller:
             assert time.monotonic() < end, f"{request.axes}"
             for axis, state in enumerate(request.axes[:4]):
@@ -45,14 +45,14 @@ def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start:
         assert controller.answered > 10
         assert isinstance(request.signal("drive-1.statusword").value, int)
         # Asleep for too long: it is told how many cycles it has missed, and that it is late.
-        request = controller.wait(PATIENCE)
+        request = controller.wait(TIMEOUT)
         time.sleep(0.05)
         assert not controller.answer()
         assert controller.late > 0
         before = controller.missed
         time.sleep(0.05)
-        controller.wait(PATIENCE)
-        controller.wait(PATIENCE)
+        controller.wait(TIMEOUT)
+        controller.wait(TIMEOUT)
         assert controller.missed > before
     # Gone: the axes are stopped, the bus stays.
     stopped = run.until(lambda state: all(axis.stop is not None for axis in state.axes))
@@ -61,14 +61,14 @@ def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start:
         controller.answer()
     # Another one is told that they are, and goes on.
     with run.cycle.controller() as controller:
-        request = controller.wait(PATIENCE)
+        request = controller.wait(TIMEOUT)
         assert request.axes[0].stop is not None and request.axes[0].phase == "holding"
 
 
 def test_an_answer_that_cannot_be_is_one_sentence_and_stops_nothing(start: Start, robot: str) -> None:
     run = start(robot)
     with run.cycle.controller() as controller:
-        controller.wait(PATIENCE)
+        controller.wait(TIMEOUT)
         with pytest.raises(onbeat.CommandError, match='"axis-1" is in mode csp: expected Position, found Velocity'):
             controller.answer(axes={"axis-1": Velocity(1.0)})
         with pytest.raises(onbeat.CommandError, match="expected a finite number"):
@@ -86,8 +86,8 @@ def test_an_answer_that_cannot_be_is_one_sentence_and_stops_nothing(start: Start
         with pytest.raises(onbeat.CommandError, match="is written by axis"):
             controller.answer(outputs={"drive-1.controlword": 1})
         with pytest.raises(KeyError, match="there is no signal"):
-            controller.wait(PATIENCE).signal("drive-1.nothing")
-        controller.wait(PATIENCE)
+            controller.wait(TIMEOUT).signal("drive-1.nothing")
+        controller.wait(TIMEOUT)
         controller.answer(drives={"axis-1": "enable"})
     assert run.cycle.diagnostics().get("controller", {}).get("wrong", 0) == 0
 
@@ -99,7 +99,7 @@ def test_outputs_and_commands_cross_and_the_end_of_the_cycle_ends_it(start: Star
     path.write_text(text)
     run = start(str(path))
     with run.cycle.controller() as controller, run.cycle.command() as command:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         for request in controller:
             assert time.monotonic() < end
             with pytest.raises(onbeat.CommandError, match="expected true or false"):

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from conftest import PATIENCE, ROOT, Start
+from conftest import TIMEOUT, ROOT, Start
 
 
 # feature(ipc): Python: an example that drives a base, with the package alone
@@ -15,7 +15,7 @@ def test_the_example_drives_a_base_as_far_as_it_is_told(start: Start) -> None:
     run.until_enabled()
     command = [sys.executable, ROOT / "python/examples/drive.py", "0.2"]
     environment = os.environ | {"ONBEAT_IPC": str(run.path)}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("at x 0.2"), ran.stdout
     state = run.cycle.state()

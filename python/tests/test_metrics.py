@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ONBEAT, PATIENCE, ROOT
+from conftest import ONBEAT, TIMEOUT, ROOT
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -26,24 +26,24 @@ def address() -> Iterator[str]:
     run = subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     yield address
     run.terminate()
-    assert run.wait(PATIENCE) == 0
+    assert run.wait(TIMEOUT) == 0
 
 
 def families(address: str) -> dict[str, Metric]:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while True:
         try:
             with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as reply:
                 assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
                 return {family.name: family for family in text_string_to_metric_families(reply.read().decode())}
         except urllib.error.URLError:
-            assert time.monotonic() < end, f"no metrics within {PATIENCE} s"
+            assert time.monotonic() < end, f"no metrics within {TIMEOUT} s"
             time.sleep(0.05)
 
 
 # feature(python): Prometheus's parser reads the metrics of a run
 def test_prometheus_reads_every_metric(address: str) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not (found := families(address))["onbeat_cycles"].samples[0].value > 0:
         assert time.monotonic() < end
     assert all(family.type != "unknown" and family.documentation for family in found.values())

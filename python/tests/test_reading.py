@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, Start, within
+from conftest import TIMEOUT, Start, within
 
 import onbeat
 
@@ -57,9 +57,9 @@ def test_arrays_are_doubles_that_numpy_takes_without_a_copy(start: Start) -> Non
 
 def test_next_state_waits_for_a_later_cycle_and_lets_other_threads_run(start: Start) -> None:
     run = start("m4k.toml")
-    first = run.cycle.next_state(timeout=PATIENCE)
-    assert run.cycle.next_state(first.cycle, timeout=PATIENCE).cycle > first.cycle
-    cycles = [state.cycle for _, state in zip(range(20), run.cycle.states(timeout=PATIENCE))]
+    first = run.cycle.next_state(timeout=TIMEOUT)
+    assert run.cycle.next_state(first.cycle, timeout=TIMEOUT).cycle > first.cycle
+    cycles = [state.cycle for _, state in zip(range(20), run.cycle.states(timeout=TIMEOUT))]
     assert cycles == sorted(set(cycles))
 
     counted = 0
@@ -74,7 +74,7 @@ def test_next_state_waits_for_a_later_cycle_and_lets_other_threads_run(start: St
 
 def test_diagnostics_name_the_cycle_and_its_ports(start: Start) -> None:
     run = start("m4k.toml")
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not run.cycle.diagnostics():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -131,7 +131,7 @@ def test_a_killed_cycle_leaves_its_last_state_and_says_that_it_has_ended(start: 
     assert run.cycle.state().cycle >= cycle
     for broken in (
         lambda: lease.send(ttl=0.1, twist=onbeat.Twist()),
-        lambda: requests.enable(timeout=PATIENCE),
+        lambda: requests.enable(timeout=TIMEOUT),
         lambda: run.cycle.command(),
         lambda: run.cycle.port("trajectory"),
     ):
@@ -157,7 +157,7 @@ def test_the_package_is_typed() -> None:
 
 def test_the_package_knows_its_version_and_its_parts_have_words(start: Start) -> None:
     assert onbeat.__version__ == importlib.metadata.version("onbeat")
-    state = start("m4k.toml").cycle.next_state(timeout=PATIENCE)
+    state = start("m4k.toml").cycle.next_state(timeout=TIMEOUT)
     assert repr(state.command).startswith("CommandState(sequence=0, ")
     assert "last_refusal=None" in repr(state.command) and "Some" not in repr(state.timing)
     assert repr(state.bus).startswith(f"Bus(phase={state.bus.phase!r}, all_fresh=")

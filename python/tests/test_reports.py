@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ONBEAT, PATIENCE, ROOT
+from conftest import ONBEAT, TIMEOUT, ROOT
 
 CHROMIUM = shutil.which("chromium")
 
@@ -45,7 +45,7 @@ def test_a_part_of_a_plot_is_enlarged_and_put_back(tmp_path: Path) -> None:
         subprocess.run(command, cwd=ROOT, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     page.write_text(page.read_text().replace("</body>", DRAG))
     browser = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()]
-    found = subprocess.run(browser, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=PATIENCE, check=True).stdout
+    found = subprocess.run(browser, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=TIMEOUT, check=True).stdout
     title = re.search("<title>(.*?)</title>", found)
     assert title is not None
     before, readout, enlarged, part, after = title[1].split("|")

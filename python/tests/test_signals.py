@@ -6,7 +6,7 @@ import math
 import time
 
 import pytest
-from conftest import PATIENCE, Run, Start
+from conftest import TIMEOUT, Run, Start
 
 import onbeat
 
@@ -54,8 +54,8 @@ def test_an_output_is_commanded_as_long_as_the_command_holds(start: Start) -> No
     run = start("io-station.toml")
     shows(run, "lamp red", False)
     with run.cycle.command() as command:
-        end = time.monotonic() + PATIENCE
-        while run.cycle.next_state(timeout=PATIENCE).signal("lamp red").value is not True:
+        end = time.monotonic() + TIMEOUT
+        while run.cycle.next_state(timeout=TIMEOUT).signal("lamp red").value is not True:
             command.send(signals={"lamp red": True}, ttl=0.5)
             assert time.monotonic() < end
         with pytest.raises(onbeat.CommandError, match='"lamp green" is written by controller'):

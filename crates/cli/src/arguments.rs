@@ -43,7 +43,7 @@ pub(crate) struct Wire {
     #[arg(long, value_name = "KIND", requires = "iface", value_parser = link_kind())]
     pub(crate) link: Option<LinkKind>,
 
-    /// Take the SubDevices from another MainDevice that is heard on the wire: it loses them in whatever they do
+    /// Take the SubDevices from another MainDevice on the wire: it loses them in whatever they do
     #[arg(long, requires = "iface")]
     pub(crate) take_over: bool,
 

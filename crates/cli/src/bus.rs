@@ -76,7 +76,7 @@ impl Where {
 impl ToolBus {
     /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
     /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
-    /// `place` says where to look. Others who want the interface are told that it is for `doing` this. The bus of a
+    /// `place` says where to look. Other programs that want the interface see that it is for `doing` this. The bus of a
     /// running cycle, named or found to have the interface, is left as it is.
     pub(crate) fn with<T>(
         doing: &str,
@@ -227,7 +227,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use control::bring_up::BRING_UP_PATIENCE;
+    use control::bring_up::BRING_UP_TIMEOUT;
     use control::link::Link;
     use control::stop::StopHandle;
 
@@ -260,7 +260,7 @@ mod tests {
         };
         let link = RobotLink::Plain(Box::new(Cut(link, cut)));
         let mut bus = OwnBus { main_device, link, stop: Stop::listen().unwrap() };
-        bus.pump().bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
+        bus.pump().bring_up(BRING_UP_TIMEOUT, |_| ()).unwrap();
         let stop = bus.stop.handle().clone();
         (ToolBus::Own(Box::new(bus)), stop)
     }

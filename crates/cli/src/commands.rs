@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Run(run::Run),
     /// Check a robot file: all its errors at once, doubtful values, what it asks of the machine; nothing is started
     Check(check::Check),
-    /// Draft a robot file from the SubDevices on a bus, or from SII images: what they tell, and marks where they do not
+    /// Draft a robot file from the SubDevices on a bus, or from SII images: their data, and marks where it is missing
     New(new::New),
     /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
     Doctor(doctor::Doctor),
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Fault(fault::Fault),
     /// Show who is on the bus, with identities, states and process data
     Scan(scan::Scan),
-    /// Tell where on the bus a fault is: damaged frames, lost links, states, working counters, clocks
+    /// Show where on the bus a fault is: damaged frames, lost links, states, working counters, clocks
     Diag(diag::Diag),
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]

@@ -50,13 +50,13 @@ pub fn command_line() -> clap::Command {
     Arguments::command()
 }
 
-/// The program: reads the command line, does what it says, and tells how it went.
+/// The program: reads the command line, does what it says, and reports the outcome.
 #[must_use]
 pub fn program() -> ExitCode {
     execute(|arguments: Arguments| arguments.command.execute())
 }
 
-/// A program of ours: reads its command line, acts on it, and tells how it went.
+/// A program of ours: reads its command line, acts on it, and reports the outcome.
 #[must_use]
 pub fn execute<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
     limits::check().map_or_else(|failure| ended(&failure), |()| by_arguments(act))

@@ -18,10 +18,10 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 
 /// Time an output may take nothing at the end of a run before it is given up.
-pub(crate) const LAST_PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The same for what a run prints: its reader may be a person.
-const PRINT_PATIENCE: Duration = Duration::from_secs(10);
+const PRINT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time from one look to the next while something is waited for.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -53,17 +53,17 @@ pub fn print_or_give_up(text: String) -> Result<(), Failure> {
     });
     // A system without room for a thread.
     let Ok(printing) = printing else { return print(text) };
-    match printing.finish(PRINT_PATIENCE) {
+    match printing.finish(PRINT_TIMEOUT) {
         Ok(outcome) => judged(outcome),
         Err(Unfinished::Hangs) => Err(Failure::new(format!(
             "standard output took nothing for {} s: what was to be printed is lost; --record keeps a run in a file",
-            PRINT_PATIENCE.as_secs()
+            PRINT_TIMEOUT.as_secs()
         ))),
         Err(Unfinished::Panicked) => Err(Failure::new("standard output's thread panicked")),
     }
 }
 
-/// The same, until the user asks for a stop: an output that takes nothing does not keep the program from hearing it.
+/// The same, until the user asks for a stop: an output that takes nothing does not keep the program from stopping.
 ///
 /// # Errors
 /// As [`print()`].
@@ -148,7 +148,7 @@ pub(crate) fn is_journal() -> bool {
     })
 }
 
-/// Lines with their priority before each, where the journal hears them (sd-daemon(3)).
+/// Lines with their priority before each, for the journal (sd-daemon(3)).
 pub(crate) fn with_priority(severity: Severity, lines: &str) -> Cow<'_, str> {
     if !is_journal() {
         return lines.into();
@@ -161,7 +161,7 @@ pub(crate) fn with_priority(severity: Severity, lines: &str) -> Cow<'_, str> {
     lines.lines().map(|line| format!("{priority}{line}")).collect::<Vec<_>>().join("\n").into()
 }
 
-/// Says a line on standard error; nobody to hear it is no reason to stop.
+/// Writes a line to standard error; an error of that is no reason to stop.
 pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -176,7 +176,7 @@ pub(crate) fn say_beside(line: String) {
 pub fn say_or_give_up(line: String) {
     let shared = line.clone();
     match OutputThread::start("say", move |_| say(shared)) {
-        Ok(saying) => drop(saying.finish(LAST_PATIENCE)),
+        Ok(saying) => drop(saying.finish(LAST_TIMEOUT)),
         Err(_) => say(line),
     }
 }

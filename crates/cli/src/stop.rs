@@ -41,7 +41,7 @@ const PERSISTENT: Duration = Duration::from_secs(1);
 /// Exit code of a program that was ended by force, as a shell reports one that Ctrl-C ended.
 const BY_FORCE: i32 = 130;
 
-/// Hears signals as long as it lives.
+/// Receives signals as long as it lives.
 pub struct Stop {
     handle: StopHandle,
     signals: Handle,
@@ -120,14 +120,14 @@ const HURRYING: &str = "hurrying: all ends within 2 s, or when the slowest brake
 const SUSPENDING: &str = "not suspended: a cycle that stands still gives its axes no commands, and their drives' watchdogs \
                           would throw them out of Op; Ctrl-C stops in order";
 
-/// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death, also for who hears
+/// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death, also for a program that handles
 /// no signals.
 pub(crate) fn survive_file_limits() {
     // Where signals cannot be caught everybody dies of them, as before.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Hears these signals on a thread of their own until the handle closes it.
+/// Handles these signals on a thread of their own until the handle closes it.
 fn listen(
     which: &[i32],
     mut wishes: Wishes,

@@ -70,7 +70,7 @@ fn is_near(word: &str, other: &str) -> bool {
 
 /// Names an option by what it is called here, in place of one that is spelled as it was before, or elsewhere.
 fn name_the_usual(error: &mut Error, words: &[String], program: &Command) {
-    for (wrong, right) in [("--seam", "--ipc"), ("--duration", "--for"), ("--time", "--for")] {
+    for (wrong, right) in [("--duration", "--for"), ("--time", "--for")] {
         if is_wrong(error, wrong) && takes(program, words, &right[2..]) {
             error.insert(ContextKind::SuggestedArg, ContextValue::String(right.to_owned()));
         }

@@ -3,7 +3,7 @@
 //! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel documentation).
 //! * Timer slack of 1 ns: an ordinary thread's sleep may otherwise end 50 us late to save wake-ups.
 //! * Transparent huge pages off for this process: the kernel would stop it to merge its pages.
-//! * The kernel's limit on real-time threads is read and told: [`Throttling`].
+//! * The kernel's limit on real-time threads is read and reported: [`Throttling`].
 //!
 //! All of it ends with the thread that holds it, and with the process whatever ends that.
 

@@ -92,7 +92,7 @@ pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> 
     Axes::bind(configurations, main_device, Duration::from_millis(1)).map(drop)
 }
 
-/// True for each axis whose drive tells its torque (0x6077) in its process data.
+/// True for each axis whose drive has its torque (0x6077) in its process data.
 #[must_use]
 pub fn measure_torque(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Vec<bool> {
     let drive = |it: &AxisConfiguration| main_device.sub_devices().get(it.sub_device);
@@ -216,7 +216,7 @@ impl Axes {
         self.axes.get(axis).map_or(usize::MAX, Axis::sub_device)
     }
 
-    /// An axis has told its error code.
+    /// The error code of an axis was read.
     pub(crate) fn note_error_code(&mut self, axis: usize, code: u16) {
         if let Some(report) = self.reports.get_mut(axis) {
             report.error_code = code;
@@ -224,7 +224,7 @@ impl Axes {
     }
 
     /// The drive at this place has sent an error code: it is that of its axis, or of those of its axes that are in fault and
-    /// have told none.
+    /// have none.
     pub(crate) fn note_emergency(&mut self, sub_device: usize, code: u16) {
         let of_drive = |axis: &&Axis| axis.sub_device() == sub_device;
         let alone = self.axes.iter().filter(of_drive).count() == 1;

@@ -6,20 +6,20 @@
 
 mod backend;
 mod events;
-mod guard;
 mod names;
 mod picture;
 mod poll;
 mod queue;
 mod working_counters;
+mod write_protection;
 
 pub use backend::{BusBackend, latch_inputs, sub_device_status};
 pub use events::{cable_end, error_code, event, is_alike, other_main_device, place, sentence, stop_reason};
-pub use guard::Guard;
 pub use names::{MOST_NAMED, PartNames, sub_device};
 pub use poll::BusPoll;
 pub use queue::BusRequests;
 pub use types::time::span;
+pub use write_protection::WriteProtection;
 
 use std::cell::LazyCell;
 
@@ -32,12 +32,12 @@ use crate::status::StatusReader;
 /// Mailbox requests in the hands of the cycle at once.
 const SLOTS: usize = 16;
 
-/// Both ends for a bus in PreOp: the cycle's, and that of the server. `description` makes what clients are told of
-/// the SubDevices, once somebody asks, `status` that of the cycle.
+/// Both ends for a bus in PreOp: the cycle's, and that of the server. `description` makes the description for clients of
+/// the SubDevices, once asked for, `status` that of the cycle.
 #[must_use]
 pub fn requests(
     main_device: &MainDevice,
-    guard: Guard,
+    protection: WriteProtection,
     status: StatusReader,
     description: impl FnOnce() -> Value + Send + 'static,
 ) -> (BusRequests, BusBackend) {
@@ -46,6 +46,6 @@ pub fn requests(
     let (answers, answered) = RingBuffer::new(SLOTS + 3);
     let description = LazyCell::new(Box::new(description) as _);
     let backend =
-        BusBackend::new(asks, answered, guard, status, description, main_device.sub_devices().len());
+        BusBackend::new(asks, answered, protection, status, description, main_device.sub_devices().len());
     (BusRequests::new(asked, answers), backend)
 }

@@ -62,11 +62,11 @@ pub struct LockReport {
     pub held_within_ns: u64,
 }
 
-/// Reference clock of the bus, as the newest frame that passed it tells.
+/// Reference clock of the bus, by the newest frame that passed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReferenceReport {
-    /// True if a frame of the last cycle told; else the rest is of an earlier one.
-    pub heard: bool,
+    /// True if a frame of the last cycle had its time; else the rest is of an earlier one.
+    pub fresh: bool,
     /// Its time less this host's, both since 2000-01-01, when that frame was sent; the frame's way to it is part of it.
     pub difference_ns: i64,
     /// Time from the last multiple of the period in its time, at which SYNC0 without a shift comes, to the frame's passage.
@@ -74,10 +74,10 @@ pub struct ReferenceReport {
 }
 
 impl ReferenceReport {
-    /// Takes what a cycle's frame told: the reference clock's time when it passed, and when it was sent, on a host that counts from
+    /// Takes the measurement of a cycle's frame: the reference clock's time when it passed, and when it was sent, on a host that counts from
     /// `epoch` on.
     pub(crate) fn note(&mut self, sample: Option<(u64, Instant)>, epoch: u64, period_ns: u64) {
-        self.heard = sample.is_some();
+        self.fresh = sample.is_some();
         let Some((reference, sent)) = sample else { return };
         let host = sent.as_nanos().wrapping_add(epoch);
         self.difference_ns = reference.wrapping_sub(host) as i64;
@@ -192,8 +192,8 @@ impl ClockLock {
     fn judge(&mut self, error: i64) {
         self.report.phase_error_ns = error;
         let largest = (self.period / LOCKED_WITHIN).max(LEAST_ERROR);
-        let is_heard = self.without_sample == 0;
-        self.within = if error.abs() <= largest && is_heard { self.within.saturating_add(1) } else { 0 };
+        let is_fresh = self.without_sample == 0;
+        self.within = if error.abs() <= largest && is_fresh { self.within.saturating_add(1) } else { 0 };
         self.beyond = if error.abs() > 3 * largest { self.beyond.saturating_add(1) } else { 0 };
         if self.report.state != LockState::Locked && self.within >= TO_LOCK {
             self.report.state = LockState::Locked;
@@ -249,10 +249,10 @@ mod tests {
             if number % 50 == 0 { 200_000 } else { number % 3_000 }
         }
 
-        fn cycle(&mut self, heard: bool) {
+        fn cycle(&mut self, fresh: bool) {
             let sent = self.release + 20_000 + self.jitter() * 3;
             let passed = sent + 1_000 + self.jitter();
-            let sample = heard.then(|| (self.shown(passed), Instant::from_nanos(sent)));
+            let sample = fresh.then(|| (self.shown(passed), Instant::from_nanos(sent)));
             self.release(sample, 1);
         }
 
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// The frame that comes back behind a stall was sent before it: it tells of the clocks of then.
+    /// The frame that comes back behind a stall was sent before it: it has the clocks of then.
     #[test]
     fn a_stall_leaves_the_drift_as_it_is_known() {
         let mut bench = Bench::new(80.0, 0.0);
@@ -357,12 +357,12 @@ mod tests {
         report.note(Some((5_000_250_100, Instant::from_nanos(1_000_000_000))), 4_000_000_000, 1_000_000);
         assert_eq!(
             report,
-            ReferenceReport { heard: true, difference_ns: 250_100, frame_phase_ns: 250_100 }
+            ReferenceReport { fresh: true, difference_ns: 250_100, frame_phase_ns: 250_100 }
         );
         report.note(None, 4_000_000_000, 1_000_000);
         assert_eq!(
             report,
-            ReferenceReport { heard: false, difference_ns: 250_100, frame_phase_ns: 250_100 }
+            ReferenceReport { fresh: false, difference_ns: 250_100, frame_phase_ns: 250_100 }
         );
         report.note(Some((4_999_999_990, Instant::from_nanos(1_000_000_000))), 4_000_000_000, 1_000_000);
         assert_eq!((report.difference_ns, report.frame_phase_ns), (-10, 999_990));

@@ -113,11 +113,11 @@ pub struct AxisReport {
     pub measures_torque: bool,
     /// It knows its absolute position.
     pub homed: bool,
-    /// Its drive is looking for its home: it has the axis, set-points are not heard, and the phase is
+    /// Its drive is looking for its home: it has the axis, set-points are ignored, and the phase is
     /// [`motion::AxisPhase::HoldingAt`] wherever the axis is.
     pub homing: bool,
     /// Reason that supervision stopped it or holds it back. While it is stopped, its phase is
-    /// [`motion::AxisPhase::HoldingAt`] and its set-points are not heard.
+    /// [`motion::AxisPhase::HoldingAt`] and its set-points are ignored.
     pub stop: Option<StopReason>,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<usize>,
@@ -125,7 +125,7 @@ pub struct AxisReport {
     pub statusword: Statusword,
     /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency message; 0 for none known.
     pub error_code: u16,
-    /// Cycles in a row up to this one in which it was not heard of; 0 while all is well.
+    /// Cycles in a row of an outage up to this one; 0 while all is well.
     pub missed: u32,
     /// Cycles in a row, in Op, in which its controller has asked for it to be enabled and its drive was not.
     pub waits: u32,
@@ -133,7 +133,7 @@ pub struct AxisReport {
     pub was_enabled: bool,
     /// Position as the drive counts it, and counts in a radian of the axis; `None` before its first inputs.
     pub counts: Option<(i32, f64)>,
-    /// Its drive is not on the bus, and need not be: the axis stays stopped until it has come and somebody asks.
+    /// Its drive is not on the bus, and need not be: the axis stays stopped until it has come and is asked for.
     pub absent: bool,
 }
 

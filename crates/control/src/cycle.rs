@@ -268,12 +268,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Frames to the process image.
     fn receive(&mut self, release: Release) {
         // The last quarter of the period is for computing.
-        let patience = self.configuration.period * 3 / 4;
+        let timeout = self.configuration.period * 3 / 4;
         let end = match self.configuration.order {
             // Right behind the last cycle its reply cannot be there yet.
-            _ if release.caught_up => self.now() + patience,
+            _ if release.caught_up => self.now() + timeout,
             FrameOrder::ReplyOfLastCycle => release.instant,
-            FrameOrder::WaitForReply => release.instant + patience,
+            FrameOrder::WaitForReply => release.instant + timeout,
         };
         let Self { main_device, link, pacer, frame, record, .. } = self;
         let waited = || record.finish(Phase::Wait, pacer.clock().now().as_nanos());

@@ -61,7 +61,7 @@ pub struct RealTimeSide<T> {
 }
 
 impl<T> RealTimeSide<T> {
-    /// Enters, or says at once that somebody is inside. Call it once a cycle: what is left after it until
+    /// Enters, or says at once that another is inside. Call it once a cycle: what is left after it until
     /// `next_release`, which is `cycle.release + cycle.period`, is the others'. No system call, nothing to wait for.
     pub fn enter(&mut self, next_release: Instant) -> Option<RealTimeGuard<'_, T>> {
         self.shared.set_window(Window::CYCLE);
@@ -75,7 +75,7 @@ impl<T> RealTimeSide<T> {
         }
     }
 
-    /// Cycles that found somebody inside.
+    /// Cycles that found another inside.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -118,7 +118,7 @@ impl<T> DerefMut for RealTimeGuard<'_, T> {
     }
 }
 
-/// The end of everybody else; clones are as good.
+/// The end of all others; clones are as good.
 #[derive(Clone, Debug)]
 pub struct OtherSide<T, C = MonotonicClock> {
     shared: Arc<Shared<T>>,
@@ -130,13 +130,13 @@ impl<T, C: Clock> OtherSide<T, C> {
     /// real-time path.
     ///
     /// # Errors
-    /// No such moment within `patience`: the hold is longer than what cycles leave, or others are always inside.
+    /// No such moment within `timeout`: the hold is longer than what cycles leave, or others are always inside.
     pub fn enter(
         &self,
         longest_hold: Duration,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<OtherGuard<'_, T, C>, NoWindow> {
-        let end = self.clock.now() + patience;
+        let end = self.clock.now() + timeout;
         let mut longest = Duration::ZERO;
         loop {
             let now = self.clock.now();
@@ -152,7 +152,7 @@ impl<T, C: Clock> OtherSide<T, C> {
                 Admission::CycleInfo => now + LOOK_AGAIN,
             };
             if now >= end {
-                return Err(NoWindow { longest_hold, patience, longest_window: longest });
+                return Err(NoWindow { longest_hold, timeout, longest_window: longest });
             }
             self.clock.sleep_until(again.min(end));
         }
@@ -166,14 +166,14 @@ impl<T, C: Clock> OtherSide<T, C> {
         still.then_some(OtherGuard { value, side: self, end: entered + longest_hold })
     }
 
-    /// Times somebody was inside for longer than was stated.
+    /// Times one was inside for longer than was stated.
     #[must_use]
     pub fn overstayed(&self) -> u64 {
         self.shared.overstayed.load(Ordering::Relaxed)
     }
 }
 
-/// Somebody else is inside.
+/// Another is inside.
 #[derive(Debug)]
 pub struct OtherGuard<'a, T, C: Clock = MonotonicClock> {
     value: MutexGuard<'a, T>,
@@ -206,20 +206,20 @@ impl<T, C: Clock> DerefMut for OtherGuard<'_, T, C> {
 /// No cycle left room for a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "no moment for a hold of {longest_hold:?} in {patience:?}: the cycles left {longest_window:?} at most; hold it for less"
+    "no moment for a hold of {longest_hold:?} in {timeout:?}: the cycles left {longest_window:?} at most; hold it for less"
 )]
 pub struct NoWindow {
     /// The hold that was asked for.
     pub longest_hold: Duration,
     /// Time waited.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The longest time before a release that was seen.
     pub longest_window: Duration,
 }
 
 #[derive(Debug)]
 struct Shared<T> {
-    /// Only ever tried, by both sides: nobody sleeps on it, so that unlocking it wakes nobody.
+    /// Only ever tried, by both sides: no thread sleeps on it, so that unlocking it wakes none.
     value: Mutex<T>,
     window: AtomicU64,
     overstayed: AtomicU64,

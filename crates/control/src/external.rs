@@ -27,7 +27,7 @@ use types::{Value, ValueKind};
 use crate::clock::{Clock, MonotonicClock};
 use crate::controller::{AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use crate::signal::{Io, SignalError, SignalState, Signals};
-use axis::Course;
+use axis::AxisTrack;
 
 pub use axis::ExternalAxis;
 pub use process::{ControllerProcess, ProcessError};
@@ -109,7 +109,7 @@ impl Remote for CycleEnd {
 pub struct External<R> {
     remote: R,
     settings: Settings,
-    axes: Vec<Course>,
+    axes: Vec<AxisTrack>,
     /// Kind of each output that it may set.
     kinds: Vec<Option<ValueKind>>,
     /// Values it has set.
@@ -117,7 +117,7 @@ pub struct External<R> {
     request: Request,
     answer: Answer,
     /// Output of the last answer.
-    told: ControllerOutput,
+    output: ControllerOutput,
     /// Cycle of its last call.
     called: Option<u64>,
     /// Last cycle that was asked for.
@@ -163,14 +163,14 @@ impl<R: Remote> External<R> {
         let (request, answer) = (remote.blank_request(), remote.blank_answer());
         let signals = request.signals.len();
         Self {
-            axes: vec![Course::default(); settings.axes.len()],
+            axes: vec![AxisTrack::default(); settings.axes.len()],
             kinds: vec![None; signals],
             outputs: vec![None; signals],
             remote,
             settings,
             request,
             answer,
-            told: ControllerOutput::default(),
+            output: ControllerOutput::default(),
             called: None,
             asked: None,
             taken: None,
@@ -262,7 +262,7 @@ impl<R: Remote> External<R> {
         let Answer { cycle, commanded, refused, clamped, base, axes, outputs } = &self.answer;
         self.taken = Some(*cycle);
         let ([x, y, yaw], [vx, vy, vyaw]) = (base.pose, base.twist);
-        self.told = ControllerOutput {
+        self.output = ControllerOutput {
             commanded: *commanded,
             refused: *refused,
             clamped: *clamped,
@@ -270,8 +270,8 @@ impl<R: Remote> External<R> {
             twist: Twist::new(vx, vy, vyaw),
             ..ControllerOutput::default()
         };
-        for (course, answer) in self.axes.iter_mut().zip(axes) {
-            course.take(*cycle, answer);
+        for (track, answer) in self.axes.iter_mut().zip(axes) {
+            track.take(*cycle, answer);
         }
         for ((set, output), kind) in self.outputs.iter_mut().zip(outputs).zip(&self.kinds) {
             if let (Some(word), Some(kind)) = (*output, *kind) {
@@ -294,10 +294,10 @@ impl<R: Remote> External<R> {
         let (reports, commands) = io.split();
         let reports = reports.iter().zip(&*commands);
         let settings = self.settings.axes.iter();
-        for ((course, settings), ((report, command), axis)) in
+        for ((track, settings), ((report, command), axis)) in
             self.axes.iter_mut().zip(settings).zip(reports.zip(&mut request.axes))
         {
-            *axis = course.shown(info.cycle, report, command, enters, settings.as_ref());
+            *axis = track.shown(info.cycle, report, command, enters, settings.as_ref());
         }
         for (drive, report) in request.drives.iter_mut().zip(io.axes()) {
             *drive = shown_drive(report);
@@ -309,7 +309,7 @@ impl<R: Remote> External<R> {
 
     /// True if there is something to stop: its outputs where there are no axes, and an axis that was not disabled.
     fn has_axes_in_use(&self) -> bool {
-        self.axes.is_empty() || self.axes.iter().any(Course::is_in_use)
+        self.axes.is_empty() || self.axes.iter().any(AxisTrack::is_in_use)
     }
 
     fn note(&mut self, served: Served, cycle: u64) {
@@ -337,7 +337,7 @@ impl<R: Remote> External<R> {
         }
         if held && !self.is_fresh {
             counters.stops += u64::from(in_use);
-            self.axes.iter_mut().for_each(|course| course.freeze(cycle));
+            self.axes.iter_mut().for_each(|track| track.freeze(cycle));
         }
         self.remote.count(&self.counters);
     }
@@ -367,7 +367,7 @@ impl<R: Remote> Controller for External<R> {
 
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         // What was refused or clamped was told in the cycle before.
-        (self.told.refused, self.told.clamped) = (None, None);
+        (self.output.refused, self.output.clamped) = (None, None);
         self.fill(info, io);
         let deadline = info.release + self.settings.deadline;
         let served = self.serve(info.cycle, deadline);
@@ -384,18 +384,17 @@ impl<R: Remote> Controller for External<R> {
                 }
             }
         }
-        for ((course, settings), command) in
-            self.axes.iter_mut().zip(&self.settings.axes).zip(io.commands())
+        for ((track, settings), command) in self.axes.iter_mut().zip(&self.settings.axes).zip(io.commands())
         {
             if let Some(settings) = settings {
-                course.command(info.cycle, settings, command);
+                track.command(info.cycle, settings, command);
             }
         }
     }
 
     fn output(&self) -> ControllerOutput {
         let lost = self.has_served && !self.is_fresh;
-        ControllerOutput { lost, left_in_use: lost && self.has_axes_in_use(), ..self.told }
+        ControllerOutput { lost, left_in_use: lost && self.has_axes_in_use(), ..self.output }
     }
 }
 

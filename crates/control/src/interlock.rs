@@ -1,6 +1,6 @@
 //! Digital inputs that stop axes, or permit them to be enabled.
 //!
-//! Held by supervision, whatever a controller asks, and fail-safe: an input that is low, or not heard of for more than
+//! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for more than
 //! [`BLIND_CYCLES`], stops or forbids. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in an
 //! ordinary program on an ordinary computer.
 
@@ -69,7 +69,7 @@ impl Interlocks {
         Ok(Self { list: configurations.iter().map(bind).collect::<Result<_, _>>()? })
     }
 
-    /// Permissions from the inputs of this cycle, for the axes' supervision. The interlocks that have changed are told
+    /// Permissions from the inputs of this cycle, for the axes' supervision. The interlocks that have changed are reported
     /// by their places.
     pub(crate) fn look(
         &mut self,

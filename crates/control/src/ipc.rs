@@ -1,4 +1,4 @@
-//! The cycle's side of the IPC: what is asked of it from other processes, and what it tells them.
+//! The cycle's side of the IPC: requests of other processes, and its state for them.
 //!
 //! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read with a bounded number
 //! of attempts, checked whole, and taken or refused; the state is written without a look at its readers.
@@ -111,7 +111,7 @@ impl Ipc {
     }
 }
 
-/// Forces heard in one cycle; the others wait.
+/// Forces taken in one cycle; the others wait.
 const FORCES: usize = 8;
 
 #[cfg(test)]

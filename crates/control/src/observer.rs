@@ -1,4 +1,4 @@
-//! From the real-time thread to whoever listens: bounded, never waiting, what does not fit is counted.
+//! From the real-time thread to other threads: bounded, never waiting, what does not fit is counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +92,7 @@ pub enum Happening {
         /// Place among the axes, from 0.
         axis: usize,
     },
-    /// A drive in fault has told the error code of an axis, object 0x603F.
+    /// A drive in fault has reported the error code of an axis, object 0x603F.
     DriveFault {
         /// Place among the axes, from 0.
         axis: usize,
@@ -168,13 +168,13 @@ impl Observer {
         self.status.clone()
     }
 
-    /// Records that were dropped because nobody took them.
+    /// Records that were dropped because they were not taken in time.
     #[must_use]
     pub fn dropped_records(&self) -> u64 {
         self.records.dropped()
     }
 
-    /// Events that were dropped because nobody took them.
+    /// Events that were dropped because they were not taken in time.
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
         self.events.dropped()

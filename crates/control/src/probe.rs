@@ -25,7 +25,7 @@ pub struct ProbeConfiguration {
 /// Outcome of a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probed {
-    /// Cycles measured: fewer than asked for if it was told to stop.
+    /// Cycles measured: fewer than asked for if it was stopped.
     pub cycles: u64,
     /// Cycles whose latency was dropped, because `each` had fallen behind.
     pub dropped: u64,
@@ -158,7 +158,7 @@ mod tests {
         assert!(probed.cycles >= 20 && probed.cycles == seen, "{seen}: {probed:?}");
     }
 
-    /// In virtual time nobody is ever late, and a full ring drops and counts.
+    /// In virtual time none is ever late, and a full ring drops and counts.
     #[test]
     fn a_full_ring_drops_and_counts() {
         let (producer, mut consumer) = resident_ring(8);

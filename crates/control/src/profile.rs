@@ -72,7 +72,7 @@ impl Granted {
         Self { grants, undo, thread: PhantomData }
     }
 
-    /// The answers alone, to be told to others.
+    /// The answers alone.
     #[must_use]
     pub fn grants(&self) -> &Grants {
         &self.grants

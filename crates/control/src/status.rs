@@ -215,7 +215,7 @@ mod tests {
             clock_difference: Duration::from_nanos(number * 3),
             lock: LockReport { outliers: number, drift_ppb: -(number as i64), ..LockReport::default() },
             reference: ReferenceReport {
-                heard: number % 2 == 1,
+                fresh: number % 2 == 1,
                 difference_ns: -(number as i64),
                 frame_phase_ns: number,
             },

@@ -80,11 +80,11 @@ pub(crate) enum ShutdownPhase {
 /// Inputs of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
-    /// Somebody asked for a stop, or the asked-for number of cycles has run.
+    /// A stop was requested, or the number of cycles asked for has run.
     pub(crate) requested: bool,
     /// It is asked to hurry.
     pub(crate) hurried: bool,
-    /// The bus has failed: there is nobody to stop.
+    /// The bus has failed: there is nothing to stop.
     pub(crate) failed: bool,
     /// Time supervision takes from here to bring the axes to rest.
     pub(crate) braking: Duration,
@@ -106,7 +106,7 @@ impl ShutdownPhase {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
             Self::ToInit { since } if hurried && now.since(since) >= HURRIED_INIT => Self::Ended,
-            Self::ToInit { since } if now.since(since) >= TO_INIT_PATIENCE => Self::Ended,
+            Self::ToInit { since } if now.since(since) >= TO_INIT_TIMEOUT => Self::Ended,
             Self::ToInit { .. } => self,
             _ if failed => Self::ToInit { since: now },
             Self::Running if !requested => self,
@@ -115,7 +115,7 @@ impl ShutdownPhase {
                 let standing_since = standing.then(|| standing_since.unwrap_or(now));
                 let hurried_since = hurried_since.or(hurried.then_some(now));
                 let rests = standing_since.is_some_and(|begin| now.since(begin) >= REST);
-                let late = now.since(since) >= RAMP_PATIENCE.saturating_add(braking)
+                let late = now.since(since) >= RAMP_TIMEOUT.saturating_add(braking)
                     || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP);
                 if rests || !powered || late {
                     Self::Disabling { since: now }
@@ -124,14 +124,14 @@ impl ShutdownPhase {
                 }
             }
             Self::Disabling { since } => {
-                let patience =
-                    if hurried { QUICK_STOP_PATIENCE } else { DISABLE_PATIENCE }.saturating_add(brakes);
-                if !powered || now.since(since) >= patience { Self::ToInit { since: now } } else { self }
+                let timeout =
+                    if hurried { QUICK_STOP_TIMEOUT } else { DISABLE_TIMEOUT }.saturating_add(brakes);
+                if !powered || now.since(since) >= timeout { Self::ToInit { since: now } } else { self }
             }
         }
     }
 
-    /// True if the controller is told to come to rest.
+    /// True if the controller is to come to rest.
     pub(crate) fn stops(self) -> bool {
         self != Self::Running
     }
@@ -147,7 +147,7 @@ impl ShutdownPhase {
 
     /// True if axes that still move are brought to rest by their drives' quick stop; otherwise, all are without torque.
     pub(crate) fn stops_quickly(self, now: Instant) -> bool {
-        matches!(self, Self::Disabling { since } if now.since(since) < QUICK_STOP_PATIENCE)
+        matches!(self, Self::Disabling { since } if now.since(since) < QUICK_STOP_TIMEOUT)
     }
 }
 
@@ -156,19 +156,19 @@ const REST: Duration = Duration::from_millis(50);
 
 /// Axes that neither their controller ([`motion::supervision::END_TIME`]) nor supervision brings to rest are not waited for
 /// any longer than this and the time that braking takes.
-const RAMP_PATIENCE: Duration = Duration::from_secs(6);
+const RAMP_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The same once it hurries.
 const HURRIED_RAMP: Duration = Duration::from_millis(1200);
 
 /// A drive that still moves has this long for its quick stop before its torque is taken off.
-const QUICK_STOP_PATIENCE: Duration = Duration::from_millis(400);
+const QUICK_STOP_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// A drive that keeps its torque on while no brake closes is not waited for any longer: Init takes it off.
-const DISABLE_PATIENCE: Duration = Duration::from_secs(1);
+const DISABLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Going to Init takes a few frames; a dead bus never answers.
-const TO_INIT_PATIENCE: Duration = Duration::from_secs(2);
+const TO_INIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The same once it hurries.
 const HURRIED_INIT: Duration = Duration::from_millis(300);

@@ -10,7 +10,7 @@
 //! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by `diagnose` |
 //!
 //! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`record::CycleRecord`], release, start and end, in
-//! a bounded [ring](Records) for whoever wants all of them, and a line of numbers, [`Live`], for whoever looks from time
+//! a bounded [ring](Records) for a reader of all of them, and a line of numbers, [`Live`], for one that looks from time
 //! to time. A task exchanges data with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and its
 //! one system call is the sleep.
 //!
@@ -278,13 +278,13 @@ impl<T> Task<T> {
     }
 
     /// Waits until the body is in its first [`Periods::wait_period`], or has ended; `false` if that takes longer than
-    /// `patience`.
+    /// `timeout`.
     #[must_use]
-    pub fn wait_until_ready(&self, patience: Duration) -> bool {
+    pub fn wait_until_ready(&self, timeout: Duration) -> bool {
         let begin = Elapsed::now();
         // Partner: the Release store in `Periods`.
         while !self.shared.ready.load(Ordering::Acquire) {
-            if begin.elapsed() > patience {
+            if begin.elapsed() > timeout {
                 return false;
             }
             thread::sleep(LOOK_AGAIN);

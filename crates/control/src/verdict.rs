@@ -180,9 +180,9 @@ impl Finding {
 pub struct Circumstances {
     /// The cycle's period.
     pub period: Duration,
-    /// Somebody was in a hurry: supervision braked because it was told to.
+    /// The stop was hurried: supervision braked on request.
     pub hurried: bool,
-    /// Axes go on by themselves once they are heard of again ([`motion::supervision::AfterOutage::Resume`]).
+    /// Axes go on by themselves after an outage ([`motion::supervision::AfterOutage::Resume`]).
     pub resumes: bool,
 }
 
@@ -302,7 +302,7 @@ fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option
 
 impl SubDeviceStatus {
     /// Cycles for which it did not answer, where that took longer than [`LOST_AFTER`]. One that was thrown out of Op
-    /// exchanges no process data either, but tells its state.
+    /// exchanges no process data either, but has its state.
     #[must_use]
     pub fn silent_for(&self, period: Duration) -> Option<u32> {
         let long = at_least(self.missed, LOST_AFTER, period);

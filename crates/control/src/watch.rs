@@ -15,7 +15,7 @@ use crate::status::{RingStatus, SubDeviceStatus};
 /// A bus that stayed lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// For how long nobody answered.
+    /// Time without any answer.
     pub lasted: Duration,
     /// The network interface is not there any more.
     pub interface_gone: bool,
@@ -27,7 +27,7 @@ pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
     stops: Vec<Option<StopReason>>,
-    /// Since when nobody answers.
+    /// Beginning of the time without any answer.
     silent_since: Option<Instant>,
     interface_gone: bool,
     gone_told: bool,
@@ -37,14 +37,14 @@ pub(crate) struct BusWatch {
     refused_for: u64,
     /// It took a frame of this cycle.
     taken: bool,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
     lost: Option<Lost>,
-    /// State of the ring as it was told.
+    /// State of the ring as it was reported.
     ring: Option<Ring>,
 }
 
 impl BusWatch {
-    pub(crate) fn new(sub_devices: usize, axes: usize, patience: Option<Duration>) -> Self {
+    pub(crate) fn new(sub_devices: usize, axes: usize, timeout: Option<Duration>) -> Self {
         Self {
             lost_for: vec![0; sub_devices],
             stops: vec![None; axes],
@@ -54,7 +54,7 @@ impl BusWatch {
             refused: None,
             taken: false,
             refused_for: 0,
-            patience,
+            timeout,
             lost: None,
             ring: None,
         }
@@ -76,7 +76,7 @@ impl BusWatch {
         self.taken = true;
     }
 
-    /// Tells that the link refuses frames, and that it takes them again; at the end of a cycle.
+    /// Reports that the link refuses frames, and that it takes them again; at the end of a cycle.
     pub(crate) fn look_at_link(&mut self, tell: &mut impl FnMut(Happening)) {
         let before = self.refused_for;
         let taken = std::mem::take(&mut self.taken);
@@ -99,7 +99,7 @@ impl BusWatch {
         }
     }
 
-    /// Tells where the ring is open, and that it is closed again; `status` is its last one.
+    /// Reports where the ring is open, and that it is closed again; `status` is its last one.
     pub(crate) fn look_at_ring(
         &mut self,
         cycle: u64,
@@ -125,7 +125,7 @@ impl BusWatch {
         }
     }
 
-    /// Notes how the SubDevices are; tells who is lost and who is back while the bus is in Op.
+    /// Notes the status of the SubDevices; reports losses and returns while the bus is in Op.
     pub(crate) fn look_at_sub_devices(
         &mut self,
         now: Instant,
@@ -179,13 +179,13 @@ impl BusWatch {
             return;
         }
         let lasted = now.since(*self.silent_since.get_or_insert(now));
-        let over = self.interface_gone || self.patience.is_some_and(|patience| lasted >= patience);
+        let over = self.interface_gone || self.timeout.is_some_and(|timeout| lasted >= timeout);
         if over && self.lost.is_none() {
             self.lost = Some(Lost { lasted, interface_gone: self.interface_gone });
         }
     }
 
-    /// Tells which axes supervision has stopped, and which it has let go.
+    /// Reports the axes that supervision has stopped, and those that it has let go.
     pub(crate) fn look_at_axes(&mut self, reports: &[AxisReport], tell: &mut impl FnMut(Happening)) {
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
             if report.stop == *before {
@@ -200,5 +200,5 @@ impl BusWatch {
     }
 }
 
-/// Cycles in a row after which a SubDevice, or the link, is told to be lost: two lost frames are not worth a word.
+/// Cycles in a row after which a SubDevice, or the link, is reported as lost: two lost frames are not worth an event.
 const TOLD_AFTER: u64 = 3;

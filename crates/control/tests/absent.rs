@@ -1,5 +1,5 @@
 //! A drive that the bus may be without, in virtual time: absent at the start, it joins in operation, and its axis stays stopped until
-//! somebody resets it.
+//! it is reset.
 use crate::support;
 
 use std::sync::atomic::AtomicBool;

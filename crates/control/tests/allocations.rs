@@ -13,7 +13,7 @@ use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
 use ipc::bus::{Backend, Service, Ticket};
 use ipc::client::Client;
-use onbeat_control::bus::{self, BusBackend, BusPoll, Guard};
+use onbeat_control::bus::{self, BusBackend, BusPoll, WriteProtection};
 use onbeat_control::clock::MonotonicClock;
 use onbeat_control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
@@ -178,9 +178,10 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         }
         forced
     });
-    let guard = Guard::new(cycle.main_device(), (0..6).map(|drive| (drive, 0)).collect());
+    let protection = WriteProtection::new(cycle.main_device(), (0..6).map(|drive| (drive, 0)).collect());
     let status = observer.status_reader();
-    let (requests, backend) = bus::requests(cycle.main_device(), guard, status, || serde_json::Value::Null);
+    let (requests, backend) =
+        bus::requests(cycle.main_device(), protection, status, || serde_json::Value::Null);
     let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
     let asking = Asking::start(backend, poll);
     let mut cycle = cycle.with_ipc(ipc).with_bus(requests);

@@ -201,12 +201,12 @@ fn a_brake_on_an_output_that_is_not_there_is_refused() {
 /// A link whose drive loses its power when it is told to.
 struct PowerLoss {
     direct: DirectLink<Segment, VirtualClock>,
-    told: std::sync::mpsc::Receiver<()>,
+    cuts: std::sync::mpsc::Receiver<()>,
 }
 
 impl onbeat_control::link::Link for PowerLoss {
     fn transmit(&mut self, frame: &[u8]) -> std::io::Result<()> {
-        if self.told.try_recv().is_ok() {
+        if self.cuts.try_recv().is_ok() {
             assert!(self.direct.segment().power_off(1));
         }
         self.direct.transmit(frame)
@@ -249,7 +249,7 @@ fn a_drive_that_is_lost_closes_the_brake() {
     clock.advance(Duration::from_secs(1000));
     let wires = Wires::new();
     let direct = DirectLink::new(segment(&wires, 3000), clock.clone(), Duration::from_micros(60));
-    let (tell, told) = std::sync::mpsc::channel();
+    let (cut, cuts) = std::sync::mpsc::channel();
     let (levels, seen) = std::sync::mpsc::channel();
     let mut axis = axis(BrakeTimes { release: Seconds(0.05), engage: Seconds(0.05) });
     axis.supervision.as_mut().unwrap().outage = motion::supervision::Outage::default();
@@ -257,9 +257,9 @@ fn a_drive_that_is_lost_closes_the_brake() {
         cycles: Some(1_500),
         ..onbeat_control::cycle::CycleConfiguration::every(PERIOD)
     };
-    let holds = Holds { cycles: 0, tell, wires, levels };
+    let holds = Holds { cycles: 0, tell: cut, wires, levels };
     let (cycle, _observer) =
-        support::cycle_of(PowerLoss { direct, told }, clock, &[axis], holds, configuration);
+        support::cycle_of(PowerLoss { direct, cuts }, clock, &[axis], holds, configuration);
     assert_eq!(cycle.run(&onbeat_control::stop::StopHandle::new()).failure, None);
     let levels: Vec<u64> = seen.try_iter().collect();
     assert_eq!(levels[0], 1 << (CHANNEL - 1), "open before");

@@ -68,7 +68,7 @@ fn run(
 
 #[test]
 fn a_drive_that_brakes_by_itself_is_not_braked_against() {
-    let limit = FollowingErrorLimit { distance: Radians(1e-5), patience: Seconds(0.05) };
+    let limit = FollowingErrorLimit { distance: Radians(1e-5), timeout: Seconds(0.05) };
     let seen = run(
         CyclicMode::Position,
         |axis| axis.supervision.as_mut().unwrap().following_error = Some(limit),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
-use onbeat_control::bus::{self, BusBackend, BusPoll, Guard, PartNames};
+use onbeat_control::bus::{self, BusBackend, BusPoll, PartNames, WriteProtection};
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
@@ -133,10 +133,11 @@ fn play_polled(
     let configuration =
         CycleConfiguration { cycles: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
-    let guard = Guard::new(cycle.main_device(), (0..drives).map(|drive| (drive, 0)).collect());
+    let protection =
+        WriteProtection::new(cycle.main_device(), (0..drives).map(|drive| (drive, 0)).collect());
     let description = || serde_json::Value::Null;
     let (requests, backend) =
-        bus::requests(cycle.main_device(), guard, observer.status_reader(), description);
+        bus::requests(cycle.main_device(), protection, observer.status_reader(), description);
     let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
     hand.send((backend, poll)).unwrap();
     let ended = cycle.with_bus(requests).run(&StopHandle::new());
@@ -508,5 +509,8 @@ fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_
 fn stand_in() -> BusBackend {
     let main_device = support::main_device(PERIOD);
     let (_, reader) = onbeat_control::status::status_cell(0, 0);
-    bus::requests(&main_device, Guard::new(&main_device, Vec::new()), reader, || serde_json::Value::Null).1
+    bus::requests(&main_device, WriteProtection::new(&main_device, Vec::new()), reader, || {
+        serde_json::Value::Null
+    })
+    .1
 }

@@ -41,7 +41,7 @@ struct Bus {
     frames: u64,
     stalls_at: Option<u64>,
     /// SubDevice whose clock tells the time of the bus: the reference clock, if that counts 64 bits.
-    told: usize,
+    clock_of: usize,
     /// Time of the bus, and this host's, with every frame.
     seen: Sender<(u64, Instant)>,
 }
@@ -49,7 +49,7 @@ struct Bus {
 impl ethercat::link::Segment for Bus {
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
         self.frames += 1;
-        let _ = self.seen.send((self.segment.sub_devices()[self.told].system_time(now), now));
+        let _ = self.seen.send((self.segment.sub_devices()[self.clock_of].system_time(now), now));
         let answered = self.segment.process_frame(now, frame);
         if self.stalls_at == Some(self.frames) {
             self.clock.advance(Duration::from_millis(300));
@@ -78,9 +78,9 @@ fn run_behind(kind: EscKind, ppm: f64, clock: CycleClock, stalls_at: Option<u64>
     let time = VirtualClock::default();
     time.advance(Duration::from_secs(1000));
     let (seen, heard) = channel();
-    let told = usize::from(kind != EscKind::Et1100);
+    let clock_of = usize::from(kind != EscKind::Et1100);
     let segment = segment(kind, ppm);
-    let bus = Bus { segment, clock: time.clone(), frames: 0, stalls_at, told, seen };
+    let bus = Bus { segment, clock: time.clone(), frames: 0, stalls_at, clock_of, seen };
     let mut link = DirectLink::new(bus, time.clone(), Duration::from_micros(60));
     let configuration = Configuration {
         target: AlState::Op,
@@ -130,10 +130,10 @@ fn clocks_fifty_ppm_apart_are_locked_within_two_seconds_and_held() {
         let drift = lock.drift_ppb as f64 / 1e3;
         assert!((drift - ppm).abs() < 1.0, "{drift} ppm");
         assert!(lock.held_within_ns <= 10_000 && lock.cycles_to_lock < 2_000, "{lock:?}");
-        let ReferenceReport { heard, difference_ns, frame_phase_ns } = ran.ended.before_stop.reference;
+        let ReferenceReport { fresh, difference_ns, frame_phase_ns } = ran.ended.before_stop.reference;
         let (reference, host) = ran.seen.last().unwrap();
         let real = *reference as i64 - host.as_nanos() as i64;
-        assert!(heard && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
+        assert!(fresh && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
         assert!(frame_phase_ns.abs_diff(500_000) < 5_000, "{frame_phase_ns} ns behind SYNC0");
         println!(
             "{ppm} ppm: locked in cycle {cycle}, held within {held} ns, drift {drift:.3} ppm, frame {frame_phase_ns} ns behind SYNC0"
@@ -178,10 +178,10 @@ fn a_reference_clock_of_32_bits_is_followed_over_its_wraps() {
         let held = ran.seen[ran.seen.len() / 2..].iter().map(phase_error).map(i64::abs).max().unwrap();
         assert!(held < 5_000, "{kind:?}: {held} ns from its place");
         assert_eq!(ran.ended.status.lock.losses, 0);
-        let ReferenceReport { heard, difference_ns, frame_phase_ns } = ran.ended.before_stop.reference;
+        let ReferenceReport { fresh, difference_ns, frame_phase_ns } = ran.ended.before_stop.reference;
         let (reference, host) = ran.seen.last().unwrap();
         let real = *reference as i64 - host.as_nanos() as i64;
-        assert!(heard && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
+        assert!(fresh && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
         assert!(frame_phase_ns.abs_diff(500_000) < 5_000, "{frame_phase_ns} ns behind SYNC0");
     }
 }

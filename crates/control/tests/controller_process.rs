@@ -87,7 +87,7 @@ fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
         // times its square root), and a few where there are hardly any.
         let beside = overruns[0].max(overruns[1]);
         assert!(overruns[2] <= beside + 4 * beside.isqrt() + FEW, "{order:?}: {overruns:?}");
-        // Each that is stopped for longer than the patience, or killed, stops the axes; a machine that is busy adds to that.
+        // Each that is stopped for longer than the limit, or killed, stops the axes; a machine that is busy adds to that.
         assert!(hit.stops >= KILLS as u64, "{hit:?}");
         assert!(hit.late > answered.late && hit.late >= STOPS as u64, "{hit:?} {answered:?}");
         assert_eq!((hit.wrong, answered.wrong), (0, 0), "{hit:?} {answered:?}");

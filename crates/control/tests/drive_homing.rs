@@ -45,7 +45,7 @@ struct Case {
     mark: f64,
     limit_switches: Option<(f64, f64)>,
     mode: CyclicMode,
-    patience: f64,
+    timeout: f64,
     brake: Option<BrakeTimes>,
     cycles: u64,
 }
@@ -53,7 +53,7 @@ struct Case {
 impl Case {
     fn of(method: i8) -> Self {
         let mode = CyclicMode::Position;
-        Self { method, mark: MARK, limit_switches: None, mode, patience: 10.0, brake: None, cycles: 3_000 }
+        Self { method, mark: MARK, limit_switches: None, mode, timeout: 10.0, brake: None, cycles: 3_000 }
     }
 
     fn segment(&self, mapping: PdoMapping) -> Segment {
@@ -81,7 +81,7 @@ impl Case {
     }
 
     fn axis(&self) -> AxisConfiguration {
-        let homing = Homing::Drive { position: Radians(self.mark), patience: Seconds(self.patience) };
+        let homing = Homing::Drive { position: Radians(self.mark), timeout: Seconds(self.timeout) };
         let brake = self.brake.map(|times| BrakeConfiguration { times, output: None });
         AxisConfiguration { mode: self.mode, homing, brake, ..supervised(1).remove(0) }
     }
@@ -230,7 +230,7 @@ fn a_homing_error_stops_the_axis_until_somebody_resets_it() {
 #[test]
 fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
     // There is no switch.
-    let seen = Case { patience: 0.5, ..Case::of(17) }.run(|cycle, _, command| command.home = cycle == 100);
+    let seen = Case { timeout: 0.5, ..Case::of(17) }.run(|cycle, _, command| command.home = cycle == 100);
     let stopped = first(&seen, 0, "stopped", |it| it.report.stop == Some(StopReason::HomingTimedOut));
     assert!((598..605).contains(&stopped), "{stopped}");
     assert!(seen[stopped - 10].velocity() < -0.9 * SPEED, "{:?}", seen[stopped - 10]);
@@ -285,7 +285,7 @@ fn a_run_that_ends_in_the_middle_brings_the_axis_to_rest_before_the_torque_goes(
     let stopping = first(&seen, 0, "stopping", |it| it.stopping);
     assert!(seen[stopping - 1].report.homing && seen[stopping - 1].velocity() < -0.9 * SPEED);
     let left = first(&seen, stopping, "disabled", |it| !it.enabled());
-    assert!(left < stopping + 1_000, "ended by patience: stopping {stopping}, left {left}");
+    assert!(left < stopping + 1_000, "ended by timeout: stopping {stopping}, left {left}");
     assert!(seen[left].velocity().abs() < 0.1, "{:?}", seen[left]);
     assert!(range(&seen[left - 30..left]) < 1e-3, "{}", range(&seen[left - 30..left]));
 }

@@ -75,7 +75,7 @@ const AS_IT_IS: i32 = i32::MIN;
 
 /// Farthest that the axis may be from its set-point, and for how long.
 const WINDOW: f64 = 0.2;
-const PATIENCE: f64 = 0.05;
+const TIMEOUT: f64 = 0.05;
 
 /// Cycle from which on the drive shows the following error of a test.
 const FROM: u64 = 300;
@@ -86,7 +86,7 @@ fn run(gear_ratio: f64, shown: Option<f64>, window: f64) -> Vec<(u64, AxisReport
     let counts = Arc::new(AtomicI32::new(AS_IT_IS));
     let mut axes: Vec<AxisConfiguration> = supervised(1);
     axes[0].scale = AxisScale::new(f64::from(1 << 20), gear_ratio, NewtonMetres(2.4)).unwrap();
-    let limit = FollowingErrorLimit { distance: Radians(window), patience: Seconds(PATIENCE) };
+    let limit = FollowingErrorLimit { distance: Radians(window), timeout: Seconds(TIMEOUT) };
     axes[0].supervision.as_mut().unwrap().following_error = Some(limit);
     let segment = Shown::new(&counts);
     let in_counts = shown.map(|radians| (radians * gear_ratio * f64::from(1 << 20) / TAU) as i32);
@@ -111,7 +111,7 @@ fn stopped(seen: &[(u64, AxisReport)]) -> Option<u64> {
 fn a_drive_that_counts_more_than_the_window_stops_its_axis_after_its_time() {
     for (gear_ratio, shown) in [(1.0, 0.25), (1.0, -0.25), (5.0, 0.25), (-0.5, 0.25)] {
         let seen = run(gear_ratio, Some(shown), WINDOW);
-        let cycles = (PATIENCE * 1000.0) as u64;
+        let cycles = (TIMEOUT * 1000.0) as u64;
         let stopped =
             stopped(&seen).unwrap_or_else(|| panic!("gear {gear_ratio}, {shown} rad: not stopped"));
         assert!((FROM + cycles..FROM + cycles + 6).contains(&stopped), "gear {gear_ratio}: {stopped}");

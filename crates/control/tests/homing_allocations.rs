@@ -92,7 +92,7 @@ fn run(leaks: bool) -> (u64, u64) {
     let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.02) };
     let axis = AxisConfiguration {
         sub_device: 1,
-        homing: Homing::Drive { position: Radians(0.5), patience: Seconds(30.0) },
+        homing: Homing::Drive { position: Radians(0.5), timeout: Seconds(30.0) },
         brake: Some(BrakeConfiguration {
             times,
             output: Some(DigitalOutput { sub_device: 0, channel: 2 }),

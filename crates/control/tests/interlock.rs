@@ -291,7 +291,7 @@ fn a_stop_signal_while_the_drive_homes_halts_it_first() {
     let configuration = CycleConfiguration { cycles: Some(1_500), ..CycleConfiguration::every(PERIOD) };
     let mut axes = supervised(1);
     let position = Radians(0.0);
-    axes[0].homing = motion::homing::Homing::Drive { position, patience: motion::Seconds(20.0) };
+    axes[0].homing = motion::homing::Homing::Drive { position, timeout: motion::Seconds(20.0) };
     let (cycle, _observer) = cycle_of(direct, clock, &axes, homes, configuration);
     let door = Interlock { sub_device: 1, ..interlock(InterlockKind::Stop) };
     assert_eq!(cycle.with_interlocks(&[door]).unwrap().run(&StopHandle::new()).failure, None);

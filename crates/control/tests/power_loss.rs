@@ -16,7 +16,7 @@ use simulator::Segment;
 use support::scripted::play;
 use support::{segment, supervised};
 
-/// The segment of one drive, whose power is cut for a moment when somebody says so.
+/// The segment of one drive, whose power is cut for a moment on request.
 struct Cut {
     segment: Segment,
     now: Arc<AtomicBool>,

@@ -36,7 +36,7 @@ const SPEED: f64 = 2.0;
 /// Torque in cst, N m: little more than friction takes.
 const TORQUE: f64 = 0.025;
 
-/// What the axes' supervision brakes with, rad/s^2.
+/// Deceleration of the axes' supervision, rad/s^2.
 const DECELERATION: f64 = 50.0;
 
 /// SubDevice of each axis and its place there: `ALONE`, `ELBOW`, and both axes of the last drive.
@@ -58,7 +58,7 @@ fn segment(mode: CyclicMode) -> Segment {
     Segment::new(vec![drive(1, CyclicMode::Position), drive(1, mode), drive(2, CyclicMode::Position)])
 }
 
-/// X stops Y, and Y the elbow; nobody stops the one that is alone.
+/// X stops Y, and Y the elbow; none stops the one that is alone.
 fn axes(mode: CyclicMode, after: AfterOutage) -> Vec<AxisConfiguration> {
     let mut axes = supervised(DRIVES.len());
     for (axis, (sub_device, drive_axis)) in axes.iter_mut().zip(DRIVES) {
@@ -161,9 +161,9 @@ impl Controller for Steady {
 
 struct Ran {
     seen: Vec<Seen>,
-    told: Vec<Happening>,
+    events: Vec<Happening>,
     findings: Vec<Finding>,
-    /// What the drives of the elbow and of Y took.
+    /// Set-points that the drives of the elbow and of Y took.
     taken: [Vec<Taken>; 2],
 }
 
@@ -201,8 +201,8 @@ fn run(mode: CyclicMode, after: AfterOutage, cycles: u64, acts: &[(u64, Act)]) -
     assert_eq!(ended.failure, None);
     let resumes = after == AfterOutage::Resume;
     let findings = ended.findings(Circumstances { period: PERIOD, hurried: false, resumes });
-    let told = std::iter::from_fn(|| observer.next_event()).map(|event| event.what).collect();
-    Ran { seen: seen.try_iter().collect(), told, findings, taken: records.map(|record| record.taken()) }
+    let events = std::iter::from_fn(|| observer.next_event()).map(|event| event.what).collect();
+    Ran { seen: seen.try_iter().collect(), events, findings, taken: records.map(|record| record.taken()) }
 }
 
 /// True if the axis moves as it is asked.
@@ -248,14 +248,14 @@ fn a_fault_of_one_axis_brings_those_it_names_to_rest_in_the_same_cycle_and_no_ot
     assert!(ran.seen[200..].iter().all(|it| moves(&it[ALONE]) && it[ALONE].stop.is_none()));
     let is_told = |wanted| {
         let tells = |what: &Happening| matches!(what, Happening::AxisStopped { axis, reason: StopReason::OtherAxis, with: Some(X) } if *axis == wanted);
-        ran.told.iter().any(tells)
+        ran.events.iter().any(tells)
     };
-    assert!(is_told(Y) && is_told(ELBOW), "{:?}", ran.told);
+    assert!(is_told(Y) && is_told(ELBOW), "{:?}", ran.events);
     let found = |axis| Finding::AxisStopped { axis, reason: StopReason::OtherAxis, with: Some(X) };
     assert!(ran.findings.contains(&found(Y)) && ran.findings.contains(&found(ELBOW)), "{:?}", ran.findings);
 }
 
-/// Whoever is stopped by supervision takes along those behind it, not the one before it.
+/// One that is stopped by supervision takes along those behind it, not the one before it.
 #[test]
 fn a_stop_by_supervision_takes_along_those_that_the_axis_names_only() {
     let ran = run(CyclicMode::Position, AfterOutage::Stay, 900, &[(300, Act::Nonsense(Y))]);

@@ -149,7 +149,7 @@ fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
 #[test]
 fn an_axis_that_lags_is_stopped_by_its_drive() {
     // No drive follows this closely.
-    let limit = FollowingErrorLimit { distance: Radians(1e-5), patience: Seconds(0.05) };
+    let limit = FollowingErrorLimit { distance: Radians(1e-5), timeout: Seconds(0.05) };
     let seen = run(
         |axis| axis.supervision.as_mut().unwrap().following_error = Some(limit),
         1_000,

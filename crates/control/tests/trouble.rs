@@ -19,7 +19,7 @@ use onbeat_control::stop::StopHandle;
 use support::{PERIOD, Sway, axes, cycle, main_device, segment};
 use types::CycleClock;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const ORDERLY: CycleConfiguration = CycleConfiguration {
     period: PERIOD,
     order: FrameOrder::ReplyOfLastCycle,
@@ -35,7 +35,7 @@ fn bring_up(drives: usize, stop: bool) -> (Result<(), BringUpError>, Duration) {
     let mut main_device = main_device(PERIOD);
     let stop = AtomicBool::new(stop);
     let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
-    let result = pump.bring_up(PATIENCE, |_| ());
+    let result = pump.bring_up(TIMEOUT, |_| ());
     (result, Duration::from_nanos(clock.now().as_nanos()))
 }
 
@@ -55,7 +55,7 @@ fn a_bring_up_ends_when_it_is_asked_to() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// Neither a dead application nor one that nobody waits for long enough costs a minute without a name.
+/// Neither a dead application nor one that is not waited for long enough costs a minute without a name.
 // feature(main-device): SubDevices and registers waited for are named when a bring-up takes too long
 #[test]
 fn who_keeps_the_bus_waiting_is_named_when_time_is_up() {
@@ -67,9 +67,9 @@ fn who_keeps_the_bus_waiting_is_named_when_time_is_up() {
     let mut link = DirectLink::new(devices, clock.clone(), Duration::from_micros(50));
     let mut main_device = main_device(PERIOD);
     let stop = AtomicBool::new(false);
-    let patience = Duration::from_secs(1);
+    let timeout = Duration::from_secs(1);
     let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
-    let sentence = pump.bring_up(patience, |_| ()).unwrap_err().to_string();
+    let sentence = pump.bring_up(timeout, |_| ()).unwrap_err().to_string();
     assert_eq!(
         sentence,
         "the bus did not come up within 1s: it stopped at Configuration, waiting for SubDevice 1 \"Servo\": state \
@@ -96,7 +96,7 @@ fn an_axis_without_a_drive_is_named() {
     let mut main_device = main_device(PERIOD);
     let stop = AtomicBool::new(false);
     Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
-        .bring_up(PATIENCE, |_| ())
+        .bring_up(TIMEOUT, |_| ())
         .unwrap();
     let error =
         Cycle::new(main_device, link, clock, &axes(3), Box::new(Sway::new(3)), ORDERLY).unwrap_err();
@@ -124,7 +124,7 @@ fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
     };
     let begin = Instant::now();
     while !observer.status().axes.iter().all(moving) {
-        assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", observer.status());
         thread::sleep(Duration::from_millis(5));
     }
     stop.stop();
@@ -150,19 +150,19 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
     });
     let begin = Instant::now();
     while observer.status().phase != BringUpPhase::Op {
-        assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", observer.status());
         thread::sleep(Duration::from_millis(5));
     }
     while observer.next_record().is_some() {}
     assert!(control.run(|segment| segment.disconnect(1, 1)).unwrap());
     let mut bad = 0;
     while bad < 20 {
-        assert!(begin.elapsed() < PATIENCE, "{bad} cycles with a wrong working counter");
+        assert!(begin.elapsed() < TIMEOUT, "{bad} cycles with a wrong working counter");
         bad += std::iter::from_fn(|| observer.next_record()).filter(|it| !it.working_counter_ok).count();
         thread::sleep(Duration::from_millis(5));
     }
     stop.stop();
     let ended = running.join().unwrap();
-    assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < 2 * TIMEOUT, "{:?}", begin.elapsed());
     assert_eq!(ended.status.phase, BringUpPhase::Down);
 }

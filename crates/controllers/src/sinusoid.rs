@@ -61,12 +61,12 @@ impl Controller for Sinusoid {
 #[derive(Clone, Debug)]
 struct Swing {
     settings: SwingSettings,
-    course: Course,
+    motion: Motion,
     clamped: Option<Clamped>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Course {
+enum Motion {
     /// The drive is not enabled, or has not been since the last fault.
     Waiting,
     Swinging {
@@ -82,22 +82,22 @@ enum Course {
 
 impl Swing {
     fn new(settings: SwingSettings) -> Self {
-        Self { settings, course: Course::Waiting, clamped: None }
+        Self { settings, motion: Motion::Waiting, clamped: None }
     }
 
     /// Next set-point, or `None` while there is none.
     fn advance(&mut self, elapsed: Seconds, stopping: bool, phase: AxisPhase) -> Option<TrajectoryPoint> {
         match phase {
-            AxisPhase::NotEnabled => self.course = Course::Waiting,
+            AxisPhase::NotEnabled => self.motion = Motion::Waiting,
             // Set-points were refused, or there were none yet: start again at the present position.
             AxisPhase::HoldingAt(position) => self.begin(position, stopping),
             AxisPhase::Following if stopping => self.stop(),
             AxisPhase::Following => {}
         }
         self.clamped = None;
-        let point = match &mut self.course {
-            Course::Waiting => return None,
-            Course::Swinging { since_begin, last } => {
+        let point = match &mut self.motion {
+            Motion::Waiting => return None,
+            Motion::Swinging { since_begin, last } => {
                 *since_begin += elapsed;
                 let mut point = self.settings.sinusoid.at(*since_begin - self.settings.delay);
                 let axis = &self.settings.axis;
@@ -109,11 +109,11 @@ impl Swing {
                 *last = point;
                 point
             }
-            Course::Stopping { since_begin, profile } => {
+            Motion::Stopping { since_begin, profile } => {
                 *since_begin += elapsed;
                 profile.at(*since_begin)
             }
-            Course::Resting(position) => {
+            Motion::Resting(position) => {
                 TrajectoryPoint { position: *position, ..TrajectoryPoint::default() }
             }
         };
@@ -123,20 +123,20 @@ impl Swing {
     fn begin(&mut self, position: Radians, stopping: bool) {
         self.settings.sinusoid = self.settings.sinusoid.starting_at(position);
         let last = TrajectoryPoint { position, ..TrajectoryPoint::default() };
-        self.course = if stopping {
-            Course::Resting(position)
+        self.motion = if stopping {
+            Motion::Resting(position)
         } else {
-            Course::Swinging { since_begin: Seconds(0.0), last }
+            Motion::Swinging { since_begin: Seconds(0.0), last }
         };
     }
 
     /// Comes to rest with no more acceleration than the swing has.
     fn stop(&mut self) {
-        if let Course::Swinging { last, .. } = &self.course {
+        if let Motion::Swinging { last, .. } = &self.motion {
             let deceleration = self.settings.sinusoid.maximum_acceleration();
-            self.course = match StopProfile::new(last.position, last.velocity, deceleration) {
-                Ok(profile) => Course::Stopping { since_begin: Seconds(0.0), profile },
-                Err(_) => Course::Resting(last.position),
+            self.motion = match StopProfile::new(last.position, last.velocity, deceleration) {
+                Ok(profile) => Motion::Stopping { since_begin: Seconds(0.0), profile },
+                Err(_) => Motion::Resting(last.position),
             };
         }
     }

@@ -56,7 +56,7 @@ pub struct JointTrajectory {
     next: Program,
     next_stage: Stage,
     now: Program,
-    course: Option<Course>,
+    course: Option<Execution>,
     /// First segment of each row of `now`.
     entry: Vec<Segment>,
     /// Report to send once the axes rest.
@@ -90,7 +90,7 @@ enum Stage {
 
 /// Progress of the current trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Course {
+struct Execution {
     /// Time 0 of the trajectory, ns.
     start_ns: u64,
     /// Begin of its first segment, s of its time.
@@ -211,7 +211,7 @@ impl JointTrajectory {
 
     /// Finds the first segment of `next` from the present set-points, into `entry` of its rows; returns the
     /// progress there.
-    fn enter(&mut self, start_ns: u64, release_ns: u64) -> Result<Course, Refused> {
+    fn enter(&mut self, start_ns: u64, release_ns: u64) -> Result<Execution, Refused> {
         let Self { next, points, settings, .. } = self;
         let since = release_ns.saturating_sub(start_ns);
         let begin = (self.last_release_ns as f64 - start_ns as f64) * 1e-9;
@@ -235,7 +235,7 @@ impl JointTrajectory {
             let way = Segment::between(from.into(), next.knot(first, row), time - begin);
             next.check_way(row, &way, from.position.0, settings).map_err(|refused| at(refused, first))?;
         }
-        Ok(Course { start_ns, begin, to: first, first })
+        Ok(Execution { start_ns, begin, to: first, first })
     }
 
     /// Replaces the current trajectory by the waiting one.

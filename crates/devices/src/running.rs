@@ -36,7 +36,7 @@ use crate::driver::range_finder::{BAUD, RangeFinder};
 use crate::driver::sonar::{Gpio, HcSr04};
 use crate::fake::{self, scene::Scene};
 use crate::pair::ordinary::{self, Exchanges, Surroundings};
-use crate::pair::real_time::{LONGEST_HEARD, RealTimeTask};
+use crate::pair::real_time::{LONGEST_RECEIVED, RealTimeTask};
 use crate::pair::status::Shared;
 use crate::pair::{Datagram, DeviceStatus, Driver, Work};
 use crate::peripheral::{Kind, Peripheral};
@@ -127,7 +127,7 @@ impl Prepared {
                 made.map_err(|error| StartError::Port { name: peripheral.name.clone(), error })
             };
             let device = port(&format!("{}.device", peripheral.port), between, DEPTH)?;
-            let world = port(&peripheral.port, told.max(LONGEST_HEARD), DEPTH)?;
+            let world = port(&peripheral.port, told.max(LONGEST_RECEIVED), DEPTH)?;
             pairs.push(Pair { peripheral: peripheral.clone(), device, world });
         }
         Ok(Self { pairs, measured: false })
@@ -139,7 +139,7 @@ impl Prepared {
         Self { measured: true, ..self }
     }
 
-    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open IPC; `say` tells
+    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open IPC; `say` is called with
     /// people what becomes of the devices. Call it from an ordinary thread: the ordinary tasks inherit its scheduling.
     ///
     /// A device that does not answer is no error: its ordinary task says so and tries again.
@@ -182,7 +182,7 @@ const LEAD: Duration = Duration::from_millis(20);
 /// Bytes of the longest message between the two tasks, and to the world.
 fn sizes(kind: &Kind) -> (usize, usize) {
     fn of<W: Work>() -> (usize, usize) {
-        (W::Sample::LARGEST.max(W::Request::LARGEST), W::TOLD)
+        (W::Sample::LARGEST.max(W::Request::LARGEST), W::PUBLISHED)
     }
     match kind {
         Kind::Sonar { .. } => of::<SonarWork>(),
@@ -273,7 +273,7 @@ impl Start<'_> {
     {
         let Pair { peripheral: Peripheral { name, period, profile, .. }, device, world } = pair;
         let channel = device.name().to_owned();
-        let mut real_time = RealTimeTask::new(work, device, world, patience(period));
+        let mut real_time = RealTimeTask::new(work, device, world, timeout(period));
         let settings = Settings::every(name.as_str(), period).with_profile(profile);
         let (task, records) = settings.create(move |job| {
             real_time.job(job.release.instant.as_nanos(), job.now().as_nanos(), job.period());
@@ -298,7 +298,7 @@ impl Start<'_> {
 
 /// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary task waits for
 /// its turn.
-fn patience(period: Duration) -> Duration {
+fn timeout(period: Duration) -> Duration {
     (3 * period).max(Duration::from_millis(100))
 }
 
@@ -335,12 +335,12 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.tasks.iter().for_each(Task::stop);
-        join_within(self.ordinary.iter_mut().filter_map(|it| it.thread.take()), LAST_PATIENCE);
+        join_within(self.ordinary.iter_mut().filter_map(|it| it.thread.take()), LAST_TIMEOUT);
     }
 }
 
 /// Time the ordinary tasks have to end: a driver may hang in its device, and then ends with the process.
-const LAST_PATIENCE: Duration = Duration::from_secs(3);
+const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Joins those of these threads that end within `limit`, all together; how many did not.
 fn join_within(threads: impl Iterator<Item = JoinHandle<()>>, limit: Duration) -> usize {

@@ -16,7 +16,7 @@ use onbeat_devices::Kind;
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
 use onbeat_devices::pair::Stage;
 use support::cp2112::Expander;
-use support::{PATIENCE, Robot, only};
+use support::{Robot, TIMEOUT, only};
 
 /// Bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68`.
 fn stub() -> Option<PathBuf> {
@@ -184,7 +184,7 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let led = robot.ipc.port("led").unwrap();
     let mut request = [0; LedRequest::SIZE];
     LedRequest { pattern: Pattern::Chase, colour: [9, 8, 7], round_ms: 200 }.encode(&mut request).unwrap();
-    led.send_timeout(&request, PATIENCE).unwrap();
+    led.send_timeout(&request, TIMEOUT).unwrap();
     let runs = |bytes: &[u8]| Some(Led::decode(bytes).unwrap()).filter(|it| it.pattern == Pattern::Chase);
     let first = robot.until(&led, |bytes| runs(bytes).filter(|it| !it.head.stale));
     robot.until(&led, |bytes| runs(bytes).filter(|it| it.frames > first.frames + 5));

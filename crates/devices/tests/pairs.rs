@@ -10,7 +10,7 @@ use ipc::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Whee
 use onbeat_devices::fake::range_finder::{Faults, RangeFinder, Settings};
 use onbeat_devices::pair::Stage;
 use onbeat_devices::{Kind, Peripheral};
-use support::{PATIENCE, Robot, only, ordinary};
+use support::{Robot, TIMEOUT, only, ordinary};
 
 fn range_finder_at(path: PathBuf) -> Vec<Peripheral> {
     only(Kind::RangeFinder { serial: Some((path, 115_200)), watched: 0.5 })
@@ -32,7 +32,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
     // A level unit: the vertical is along its z axis.
     assert!(found.orientation[0].abs() < 0.05 && found.orientation[1].abs() < 0.05, "{found:?}");
     assert!((found.linear_acceleration[2] - 9.8).abs() < 0.5, "{found:?}");
-    assert!(found.head.stamp_ns > 0 && found.head.stamp_ns <= found.head.told_ns);
+    assert!(found.head.stamp_ns > 0 && found.head.stamp_ns <= found.head.sent_ns);
 
     // The room's wall is 3 m ahead, its post 1.43 m away to the left.
     let found = robot.until(&scan, fresh_scan);
@@ -49,7 +49,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
 
     let mut request = [0; LedRequest::SIZE];
     LedRequest { pattern: Pattern::Blink, colour: [1, 2, 3], round_ms: 100 }.encode(&mut request);
-    led.send_timeout(&request, PATIENCE).unwrap();
+    led.send_timeout(&request, TIMEOUT).unwrap();
     let found = robot.until(&led, |it| {
         Some(Led::decode(it).unwrap()).filter(|it| it.pattern == Pattern::Blink && !it.head.stale)
     });
@@ -60,7 +60,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
 
     let mut request = [0; WheelRequest::SIZE];
     WheelRequest { velocities: [2.0, -1.0], holds_ms: 60_000 }.encode(&mut request);
-    wheels.send_timeout(&request, PATIENCE).unwrap();
+    wheels.send_timeout(&request, TIMEOUT).unwrap();
     robot.until(&wheels, |it| {
         let it = Wheels::decode(it).unwrap();
         let turns = (it.velocities[0] - 2.0).abs() < 0.01 && (it.velocities[1] + 1.0).abs() < 0.01;
@@ -120,7 +120,7 @@ fn half_lines_wrong_sums_and_latency_cost_single_scans_and_are_said() {
     let mut stamps = std::collections::BTreeSet::new();
     let begin = Instant::now();
     while stamps.len() < 20 {
-        assert!(begin.elapsed() < PATIENCE);
+        assert!(begin.elapsed() < TIMEOUT);
         let scan = robot.until(&scans, fresh_scan);
         // No wrong range is published.
         assert!((scan.ranges[340] - 3.0).abs() < 0.002, "{}", scan.ranges[340]);

@@ -3,7 +3,7 @@
 //! A real-time thread sleeps once a period, until its next release. Whatever else the kernel does with it is a
 //! disturbance, counted by [`Kind`], named, and placed in its period: a preemption by the thread that was preferred, a
 //! sleep and a system call by the call, a page fault by the memory. It is what Xenomai's mode-switch counter and `SIGDEBUG`
-//! are for programs of an ordinary kernel, and tells more: there every switch is one number.
+//! are for programs of an ordinary kernel, and shows more: there every switch is one number.
 //!
 //! | means | needs | shows |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //!
 //! The best there is is taken; [`Disturbances::missing`] says what it lacks. The kernel writes a record of each event into
 //! a ring that a thread of the watch reads: the real-time thread pays for the writing, two records a period, and for nothing
-//! else. Its wait is told apart from any other sleep by the pacer's mark on the call. With [`Detail::Backtraces`] the kernel
+//! else. Its wait is distinguished from any other sleep by the pacer's mark on the call. With [`Detail::Backtraces`] the kernel
 //! also copies the stack at some unexpected events, until there is one of each kind; it is read, unwound and named by the
 //! watch.
 //!
@@ -79,7 +79,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts it, with nobody to watch yet.
+    /// Starts it, with no thread to watch yet.
     ///
     /// # Errors
     /// The error of starting a thread.
@@ -106,7 +106,7 @@ impl Watch {
         self
     }
 
-    /// Watches one more thread, by the best means there are; those they lack are told in the report. Add it before its
+    /// Watches one more thread, by the best means there are; those they lack are named in the report. Add it before its
     /// first release.
     pub fn add(&self, subject: Subject) {
         let watched = Watched::new(subject, self.detail, self.best);

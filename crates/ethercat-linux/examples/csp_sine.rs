@@ -50,7 +50,7 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> anyhow::Result<RunReport> 
             ..DriveInput::default()
         };
         let follows = drive.phase() == Phase::Following;
-        // The swing waits while the drive is not heard of.
+        // The swing waits while the drive exchanges no process data.
         if follows && io.is_fresh(position) {
             time += PERIOD.as_secs_f64();
         }

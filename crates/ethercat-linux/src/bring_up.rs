@@ -36,7 +36,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
     /// Frames that a killed process left on the wire come to an end and are no MainDevice.
     ///
     /// # Errors
-    /// [`BringUpError::OtherMainDevice`] where replies to somebody else's frames keep coming, a link that fails, a
+    /// [`BringUpError::OtherMainDevice`] where replies to frames of another keep coming, a link that fails, a
     /// request to stop.
     pub fn listen(&mut self) -> Result<(), BringUpError> {
         let mut heard: Option<Heard> = None;
@@ -64,18 +64,18 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         Ok(())
     }
 
-    /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` hears what happens.
+    /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` is called with each event.
     ///
     /// If that fails the bus is taken back to Init before this returns.
     ///
     /// # Errors
-    /// A fault of the bus, a link that fails, a request to stop, or `patience` at its end.
+    /// A fault of the bus, a link that fails, a request to stop, or `timeout` at its end.
     pub fn bring_up(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         mut on_event: impl FnMut(&Event),
     ) -> Result<(), BringUpError> {
-        let outcome = self.until(patience, |main_device, event| match event {
+        let outcome = self.until(timeout, |main_device, event| match event {
             Some(Event::Failed(error)) => Some(Err(error)),
             Some(event) => {
                 on_event(&event);
@@ -100,7 +100,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         let deaf = AtomicBool::new(false);
         let mut pump =
             Pump { main_device: self.main_device, link: self.link, clock: self.clock, stop: &deaf };
-        pump.until(TAKE_DOWN_PATIENCE, |main_device, _| {
+        pump.until(TAKE_DOWN_TIMEOUT, |main_device, _| {
             (main_device.phase() == BringUpPhase::Down).then_some(())
         })
     }
@@ -109,13 +109,13 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
     /// are no more.
     ///
     /// # Errors
-    /// A link that fails, a request to stop, or `patience` at its end.
+    /// A link that fails, a request to stop, or `timeout` at its end.
     pub fn until<R>(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         mut look: impl FnMut(&mut MainDevice, Option<Event>) -> Option<R>,
     ) -> Result<R, BringUpError> {
-        let mut end = self.clock.now() + patience;
+        let mut end = self.clock.now() + timeout;
         let mut frame = [0; MAXIMUM_FRAME_LENGTH];
         let mut due = end;
         loop {
@@ -139,7 +139,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
             }
             if now >= end {
                 let (phase, awaited) = (self.main_device.phase(), self.main_device.awaited());
-                return Err(BringUpError::TimedOut { phase, patience, awaited });
+                return Err(BringUpError::TimedOut { phase, timeout, awaited });
             }
             self.main_device.note_ring(self.link.ring());
             let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
@@ -193,17 +193,17 @@ const FRAMES_AT_ONCE: usize = 64;
 /// A wire without a frame for this time has no other MainDevice, unless its cycle is longer.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// The same once a frame was heard: the next one tells a slow cycle from what a dead process has left.
+/// The same once a frame was received: the next one distinguishes a slow cycle from what a dead process has left.
 const QUIET_AGAIN: Duration = Duration::from_millis(250);
 
 /// Time by which the frames of a dead process have come, SubDevices simulated on a busy machine included.
 const KEEPS_COMING: Duration = Duration::from_millis(50);
 
 /// Time the whole bus may take to PreOp, or on to Op; each step has its own shorter time-out and its own error.
-pub const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
+pub const BRING_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time a bus may take to Init.
-pub(crate) const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const TAKE_DOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reason that a bus did not come up.
 #[non_exhaustive]
@@ -221,7 +221,7 @@ pub enum BringUpError {
     OtherMainDevice {
         /// Source address of the replies: its own, with bit 1 of the first byte set by the SubDevices.
         address: MacAddress,
-        /// Number that were heard.
+        /// Number that were received.
         frames: u32,
         /// Time from the first to the last.
         time: Duration,
@@ -231,18 +231,18 @@ pub enum BringUpError {
     Link(#[from] io::Error),
     /// It took too long.
     #[error(
-        "the bus did not come up within {patience:?}: it stopped at {phase}{}; check cables and power",
+        "the bus did not come up within {timeout:?}: it stopped at {phase}{}; check cables and power",
         list(awaited)
     )]
     TimedOut {
         /// Phase it had reached.
         phase: BringUpPhase,
         /// Time it was given.
-        patience: Duration,
+        timeout: Duration,
         /// Steps still waited for: [`MainDevice::awaited`].
         awaited: Vec<String>,
     },
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped on request")]
     Stopped,
 }

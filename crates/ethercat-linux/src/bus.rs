@@ -15,7 +15,7 @@ use ethercat::redundancy::Ring;
 use ethercat::sii::Identity;
 use rt::clock::MonotonicClock;
 
-use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
+use crate::bring_up::{BRING_UP_TIMEOUT, BringUpError, Pump};
 use crate::link::{InterfaceLink, Link, LinkKind, PacketLink, Redundant, RingError, SimulatedLink};
 
 pub use error::{Error, SdoError};
@@ -66,7 +66,7 @@ impl Bus {
     /// # Errors
     /// [`Error::Open`], with what to do.
     pub fn open_by(interface: &str, kind: LinkKind) -> Result<Self, Error> {
-        let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_PATIENCE, DOING)?;
+        let link = InterfaceLink::open_as_owner(interface, kind, PacketLink::CARRIER_TIMEOUT, DOING)?;
         let mut bus = Self::on(link);
         bus.public = true;
         Ok(bus)
@@ -98,8 +98,8 @@ impl Bus {
         if first == second {
             return Err(RingError::SameInterface { interface: first.to_owned() }.into());
         }
-        let patience = PacketLink::CARRIER_PATIENCE;
-        let (one, other) = InterfaceLink::open_ring([first, second], kind, patience, DOING)?;
+        let timeout = PacketLink::CARRIER_TIMEOUT;
+        let (one, other) = InterfaceLink::open_ring([first, second], kind, timeout, DOING)?;
         let mut ring = Redundant::new(one, other);
         ring.check([first, second])?;
         let mut bus = Self::on(ring);
@@ -161,7 +161,7 @@ impl Bus {
             if public {
                 pump.listen()?;
             }
-            pump.bring_up(BRING_UP_PATIENCE, |_| ())
+            pump.bring_up(BRING_UP_TIMEOUT, |_| ())
         });
         if let Err(error) = reached {
             self.main_device = None;
@@ -242,7 +242,7 @@ impl fmt::Debug for Bus {
     }
 }
 
-/// Others who want the interface are told so.
+/// Shown to other programs that want the interface.
 const DOING: &str = "a program with a bus of its own";
 
 /// Ends a run from any thread, or from a signal handler of the program's own.

@@ -19,7 +19,7 @@ const FRAMES_A_CYCLE: usize = 256;
 const BEFORE_OP: Duration = Duration::from_millis(40);
 
 /// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`, a little longer before Op is
-/// asked for, when nothing moves; `waited` is told after each wait. `frame` is the place for one.
+/// asked for, when nothing moves; `waited` is called after each wait. `frame` is the place for one.
 ///
 /// # Errors
 /// The link's error; the frames are then still out.

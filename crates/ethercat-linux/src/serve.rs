@@ -149,7 +149,7 @@ impl Server {
         control
     }
 
-    /// Passes every frame through `segment` and sends it back, and tells the segment the time at least
+    /// Passes every frame through `segment` and sends it back, and gives the segment the time at least
     /// every 250 us, until `stop` is set. While frames are waiting each costs two system calls.
     ///
     /// Only frames of EtherCAT's own EtherType come in, whatever DL control says of others.

@@ -13,7 +13,7 @@ use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{BringUpPhase, Configuration, MainDevice};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
-use onbeat_ethercat_linux::bring_up::{BRING_UP_PATIENCE, Pump};
+use onbeat_ethercat_linux::bring_up::{BRING_UP_TIMEOUT, Pump};
 use onbeat_ethercat_linux::cyclic;
 use onbeat_ethercat_linux::link::Link;
 use rt::clock::{Clock, VirtualClock};
@@ -69,7 +69,7 @@ fn bring_up(every: usize, stall: Duration) -> u64 {
     let mut main_device = MainDevice::new(Configuration::scan()).unwrap();
     let stop = AtomicBool::new(false);
     let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
-    pump.bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
+    pump.bring_up(BRING_UP_TIMEOUT, |_| ()).unwrap();
     main_device.reception().lost
 }
 
@@ -85,7 +85,7 @@ fn replies_that_wait_for_a_thread_that_stands_still_are_not_lost() {
 #[test]
 fn a_thread_that_stands_still_for_longer_than_a_bus_may_take_brings_it_up_all_the_same() {
     for every in [5, 20, 50] {
-        bring_up(every, BRING_UP_PATIENCE * 2);
+        bring_up(every, BRING_UP_TIMEOUT * 2);
     }
 }
 
@@ -120,7 +120,7 @@ impl Link for Slow {
     }
 }
 
-/// Whoever answers gets the CPU only every few cycles.
+/// The process that answers gets the CPU only every few cycles.
 // feature(main-device): cycles before Op is asked for wait for late replies
 #[test]
 fn replies_that_take_several_cycles_are_waited_for_before_op_is_asked_for() {
@@ -134,7 +134,7 @@ fn replies_that_take_several_cycles_are_waited_for_before_op_is_asked_for() {
     let mut main_device = MainDevice::new(configuration).unwrap();
     let stop = AtomicBool::new(false);
     let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
-    pump.bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
+    pump.bring_up(BRING_UP_TIMEOUT, |_| ()).unwrap();
     link.delay = Duration::from_millis(7);
     let mut frame = [0; MAXIMUM_FRAME_LENGTH];
     for _ in 0..500 {

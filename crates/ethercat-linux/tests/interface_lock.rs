@@ -10,7 +10,7 @@ use onbeat_ethercat_linux::link::{OpenError, Owner, PacketLink};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
 use testkit::{Side, Testbed};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A testbed, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
@@ -18,7 +18,7 @@ fn testbed() -> Option<Testbed> {
 }
 
 fn own(testbed: &Testbed, side: Side, interface: &str, doing: &str) -> Result<PacketLink, OpenError> {
-    testbed.inside(side, || PacketLink::open_as_owner(interface, PATIENCE, doing))
+    testbed.inside(side, || PacketLink::open_as_owner(interface, TIMEOUT, doing))
 }
 
 fn index(testbed: &Testbed, side: Side) -> u32 {
@@ -44,7 +44,7 @@ fn a_second_owner_is_refused_and_told_who_has_it_until_the_first_is_gone() {
         assert_eq!(error.to_string(), expected);
     }
     // Who only watches is nobody's rival.
-    testbed.inside(Side::Near, || PacketLink::open(near, PATIENCE)).unwrap();
+    testbed.inside(Side::Near, || PacketLink::open(near, TIMEOUT)).unwrap();
     drop(first);
     own(&testbed, Side::Near, near, "onbeat scan").unwrap();
 }

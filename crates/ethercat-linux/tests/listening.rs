@@ -1,4 +1,4 @@
-//! Before the first frame: whether somebody else is the MainDevice on this wire. In virtual time.
+//! Before the first frame: detection of another MainDevice on this wire. In virtual time.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::io;
@@ -51,7 +51,7 @@ fn frame(source: u8) -> Vec<u8> {
     frame
 }
 
-/// Frames heard where `frame` comes at these instants, in us; and the time it took.
+/// Frames received where `frame` comes at these instants, in us; and the time it took.
 fn listen(
     frame: &[u8],
     instants: impl Iterator<Item = u64> + 'static,
@@ -106,7 +106,7 @@ fn who_listens_can_be_stopped() {
 }
 
 proptest! {
-    /// Every cycle that shows itself while the wire should be quiet is heard, slow ones too.
+    /// Every cycle that shows itself while the wire should be quiet is noticed, slow ones too.
     // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
     fn every_cycle_is_heard(period in 50_u64..240_000, first in 0_u64..50_000) {

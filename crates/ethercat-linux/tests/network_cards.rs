@@ -17,7 +17,7 @@ use simulator::application::Wires;
 use support::{segment, servo, station};
 
 /// Emulated processors are slow.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Both ends of a cable, or why the test is skipped.
 fn cards() -> Option<[String; 2]> {
@@ -31,7 +31,7 @@ fn cards() -> Option<[String; 2]> {
 
 /// `None` for polling on a kernel that has none, as many with PREEMPT_RT.
 fn open(interface: &str, kind: LinkKind) -> Option<InterfaceLink> {
-    match InterfaceLink::open_as_owner(interface, kind, PATIENCE, "test") {
+    match InterfaceLink::open_as_owner(interface, kind, TIMEOUT, "test") {
         Err(error @ OpenError::XdpNoPolling { .. }) => {
             println!("{kind:?}: {error}");
             None
@@ -58,7 +58,7 @@ fn cross(from: &mut impl Link, to: &mut impl Link, frame: &[u8]) {
         if received.is_ok_and(|length| length == Some(frame.len())) && buffer[..frame.len()] == *frame {
             return;
         }
-        assert!(begin.elapsed() < PATIENCE, "frame {:?} does not arrive", &frame[14..18]);
+        assert!(begin.elapsed() < TIMEOUT, "frame {:?} does not arrive", &frame[14..18]);
     }
 }
 
@@ -83,7 +83,7 @@ const KINDS: [LinkKind; 4] = [LinkKind::Packet, LinkKind::Xdp, LinkKind::XdpPoll
 fn frames_cross_between_cards_by_every_kind_of_link() {
     let Some([near, far]) = cards() else { return };
     for kind in KINDS {
-        let (Some(mut near), mut far) = (open(&near, kind), PacketLink::open(&far, PATIENCE).unwrap())
+        let (Some(mut near), mut far) = (open(&near, kind), PacketLink::open(&far, TIMEOUT).unwrap())
         else {
             continue;
         };
@@ -101,7 +101,7 @@ fn frames_cross_between_cards_by_every_kind_of_link() {
 fn a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back() {
     let Some([near_name, far]) = cards() else { return };
     for kind in KINDS {
-        let (Some(mut near), mut far) = (open(&near_name, kind), PacketLink::open(&far, PATIENCE).unwrap())
+        let (Some(mut near), mut far) = (open(&near_name, kind), PacketLink::open(&far, TIMEOUT).unwrap())
         else {
             continue;
         };
@@ -111,7 +111,7 @@ fn a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back() {
         let error = loop {
             match near.receive(&mut buffer, Duration::from_secs(1)) {
                 Err(error) => break error,
-                Ok(_) => assert!(begin.elapsed() < PATIENCE, "{kind:?}: nobody is told"),
+                Ok(_) => assert!(begin.elapsed() < TIMEOUT, "{kind:?}: nobody is told"),
             }
         };
         assert_eq!(error.raw_os_error(), Some(libc::ENETDOWN), "{kind:?}");

@@ -15,7 +15,7 @@ use onbeat_ethercat_linux::link::{OpenError, PacketLink};
 use onbeat_ethercat_linux::serve::Server;
 use testkit::{Side, Testbed};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const ETHERCAT: u16 = 0x88A4;
 
 /// A testbed, or why the test is skipped.
@@ -24,7 +24,7 @@ fn testbed() -> Option<Testbed> {
 }
 
 fn open(testbed: &Testbed, side: Side) -> PacketLink {
-    testbed.inside(side, || PacketLink::open(side.interface(), PATIENCE)).expect("opens")
+    testbed.inside(side, || PacketLink::open(side.interface(), TIMEOUT)).expect("opens")
 }
 
 /// A frame of `length` bytes with a number in bytes 14 to 17.
@@ -45,7 +45,7 @@ fn frames_cross_the_cable_whole_and_in_order_and_nobody_hears_himself() {
     for number in 0..200 {
         let sent = frame(ETHERCAT, 60 + number as usize * 7, number);
         near.transmit(&sent).unwrap();
-        assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(sent.len()));
+        assert_eq!(far.receive(&mut buffer, TIMEOUT).unwrap(), Some(sent.len()));
         assert_eq!(buffer[..sent.len()], sent);
     }
     assert_eq!(near.receive(&mut buffer, Duration::ZERO).unwrap(), None);
@@ -80,9 +80,9 @@ fn a_frame_longer_than_the_buffer_is_cut() {
     near.transmit(&long).unwrap();
     near.transmit(&short).unwrap();
     let mut buffer = [0; 100];
-    assert_eq!(far.receive(&mut buffer[..99], PATIENCE).unwrap(), Some(99));
+    assert_eq!(far.receive(&mut buffer[..99], TIMEOUT).unwrap(), Some(99));
     assert_eq!((&buffer[..99], buffer[99]), (&long[..99], 0));
-    assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+    assert_eq!(far.receive(&mut buffer, TIMEOUT).unwrap(), Some(60));
     assert_eq!(buffer[..60], short);
 }
 
@@ -92,7 +92,7 @@ fn an_interface_that_goes_down_is_told_to_who_waits_and_its_frames_come_when_it_
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     ip_link(&testbed, Side::Near, &["set", "near", "down"]);
-    let error = near.receive(&mut buffer, PATIENCE).unwrap_err();
+    let error = near.receive(&mut buffer, TIMEOUT).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENETDOWN));
     // Once: from then on it waits as before.
     assert_eq!(near.receive(&mut buffer, Duration::from_millis(5)).unwrap(), None);
@@ -103,11 +103,11 @@ fn an_interface_that_goes_down_is_told_to_who_waits_and_its_frames_come_when_it_
         let _ = far.transmit(&frame(ETHERCAT, 60, 7));
         match near.receive(&mut buffer, Duration::from_millis(20)).unwrap() {
             Some(length) => break assert_eq!((length, buffer[17]), (60, 7)),
-            None => assert!(begin.elapsed() < PATIENCE, "nothing comes any more"),
+            None => assert!(begin.elapsed() < TIMEOUT, "nothing comes any more"),
         }
     }
     ip_link(&testbed, Side::Near, &["delete", "near"]);
-    assert_eq!(near.receive(&mut buffer, PATIENCE).unwrap_err().raw_os_error(), Some(libc::ENETDOWN));
+    assert_eq!(near.receive(&mut buffer, TIMEOUT).unwrap_err().raw_os_error(), Some(libc::ENETDOWN));
 }
 
 #[test]
@@ -118,14 +118,14 @@ fn frames_that_are_not_ethercat_are_not_seen() {
     near.transmit(&frame(0x88B5, 60, 1)).unwrap();
     let wanted = frame(ETHERCAT, 60, 2);
     near.transmit(&wanted).unwrap();
-    assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+    assert_eq!(far.receive(&mut buffer, TIMEOUT).unwrap(), Some(60));
     assert_eq!(buffer[..60], wanted);
 }
 
 #[test]
 fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
     let Some(testbed) = testbed() else { return };
-    support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), PATIENCE);
+    support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), TIMEOUT);
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn an_interface_that_is_down_or_alone_is_named_with_what_to_do() {
     let alone = loop {
         match testbed.inside(Side::Near, || PacketLink::open(near, Duration::ZERO)) {
             Err(error) => break error,
-            Ok(_) => assert!(begin.elapsed() < PATIENCE, "an interface without carrier opens"),
+            Ok(_) => assert!(begin.elapsed() < TIMEOUT, "an interface without carrier opens"),
         }
     };
     assert!(matches!(alone, OpenError::NoCarrier { .. }), "{alone}");
     set_down(Side::Near);
-    let error = testbed.inside(Side::Near, || PacketLink::open(near, PATIENCE)).unwrap_err();
+    let error = testbed.inside(Side::Near, || PacketLink::open(near, TIMEOUT)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "interface near: it is down; bring it up with `sudo ip link set near up`"
@@ -192,8 +192,8 @@ fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_remove
         for number in [10, 11] {
             ip_link(&testbed, Side::Far, &["set", "far", "down"]);
             // Long enough for the server to look at it more than once.
-            let begin = told.recv_timeout(PATIENCE).unwrap();
-            while told.recv_timeout(PATIENCE).unwrap().since(begin) < Duration::from_millis(20) {}
+            let begin = told.recv_timeout(TIMEOUT).unwrap();
+            while told.recv_timeout(TIMEOUT).unwrap().since(begin) < Duration::from_millis(20) {}
             ip_link(&testbed, Side::Far, &["set", "far", "up"]);
             let mut near = open(&testbed, Side::Near);
             let begin = Instant::now();
@@ -202,15 +202,12 @@ fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_remove
                 if near.receive(&mut buffer, Duration::from_millis(20)).unwrap() == Some(100) {
                     break;
                 }
-                assert!(
-                    begin.elapsed() < PATIENCE && !serving.is_finished(),
-                    "it does not answer any more"
-                );
+                assert!(begin.elapsed() < TIMEOUT && !serving.is_finished(), "it does not answer any more");
             }
         }
         ip_link(&testbed, Side::Far, &["delete", "far"]);
         let begin = Instant::now();
-        while !serving.is_finished() && begin.elapsed() < PATIENCE {
+        while !serving.is_finished() && begin.elapsed() < TIMEOUT {
             while told.try_recv().is_ok() {}
             thread::sleep(Duration::from_millis(1));
         }
@@ -240,12 +237,12 @@ fn a_served_segment_answers_and_is_told_the_time() {
             if number == 3 {
                 continue;
             }
-            let received = near.receive(&mut buffer, PATIENCE).unwrap();
+            let received = near.receive(&mut buffer, TIMEOUT).unwrap();
             assert_eq!((received, buffer[17], buffer[18]), (Some(100), number as u8, 0xA6));
         }
         // Told the time although no frame comes any more.
-        let begin = told.recv_timeout(PATIENCE).unwrap();
-        while told.recv_timeout(PATIENCE).unwrap().since(begin) < Duration::from_millis(5) {}
+        let begin = told.recv_timeout(TIMEOUT).unwrap();
+        while told.recv_timeout(TIMEOUT).unwrap().since(begin) < Duration::from_millis(5) {}
         stop.store(true, Ordering::Relaxed);
         serving.join().unwrap()
     });

@@ -44,7 +44,7 @@ fn ring(swapped: &[usize], pulled: Option<usize>) -> Segment {
     ring
 }
 
-/// What does not come up, and why.
+/// A ring that does not come up, and why.
 #[derive(Debug)]
 enum Refusal {
     Ring(RingError),

@@ -23,12 +23,12 @@ use testkit::{CountingAllocator, Side, Testbed, allocations};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A testbed on a kernel with AF_XDP, or why the test is skipped.
 fn testbed() -> Option<Testbed> {
     let testbed = Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()?;
-    match testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), PATIENCE, false)) {
+    match testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), TIMEOUT, false)) {
         Err(error @ (OpenError::XdpUnsupported { .. } | OpenError::XdpNotPermitted { .. })) => {
             eprintln!("skipped: {error}");
             None
@@ -41,11 +41,11 @@ fn testbed() -> Option<Testbed> {
 }
 
 fn open(testbed: &Testbed, side: Side) -> XdpLink {
-    testbed.inside(side, || XdpLink::open(side.interface(), PATIENCE, false)).unwrap()
+    testbed.inside(side, || XdpLink::open(side.interface(), TIMEOUT, false)).unwrap()
 }
 
 fn packet(testbed: &Testbed, side: Side) -> PacketLink {
-    testbed.inside(side, || PacketLink::open(side.interface(), PATIENCE)).unwrap()
+    testbed.inside(side, || PacketLink::open(side.interface(), TIMEOUT)).unwrap()
 }
 
 /// Runs `ip` with these words in a side's namespace.
@@ -74,7 +74,7 @@ fn number(frame: &[u8]) -> u32 {
 fn cross(from: &mut impl Link, to: &mut impl Link, frame: &[u8]) {
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     from.transmit(frame).unwrap();
-    let received = to.receive(&mut buffer, PATIENCE).unwrap();
+    let received = to.receive(&mut buffer, TIMEOUT).unwrap();
     assert_eq!(received, Some(frame.len()), "frame {}", number(frame));
     assert_eq!(buffer[..frame.len()], *frame);
 }
@@ -99,7 +99,7 @@ fn frames_cross_the_cable_whole_and_in_order_both_ways() {
 #[test]
 fn a_link_that_polls_needs_no_wait() {
     let Some(testbed) = testbed() else { return };
-    let near = testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), PATIENCE, true));
+    let near = testbed.inside(Side::Near, || XdpLink::open(Side::Near.interface(), TIMEOUT, true));
     if let Err(error @ OpenError::XdpNoPolling { .. }) = near {
         return eprintln!("skipped: {error}");
     }
@@ -120,7 +120,7 @@ fn a_link_that_polls_needs_no_wait() {
 #[test]
 fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
     let Some(testbed) = testbed() else { return };
-    support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), PATIENCE);
+    support::waits_as_long_as_it_is_told(&mut open(&testbed, Side::Near), TIMEOUT);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_frame_longer_than_the_buffer_is_cut_and_one_that_no_place_holds_is_refused(
     let long = frame(MAXIMUM_FRAME_LENGTH, 1);
     far.transmit(&long).unwrap();
     let mut buffer = [0; 100];
-    assert_eq!(near.receive(&mut buffer[..99], PATIENCE).unwrap(), Some(99));
+    assert_eq!(near.receive(&mut buffer[..99], TIMEOUT).unwrap(), Some(99));
     assert_eq!((&buffer[..99], buffer[99]), (&long[..99], 0));
     assert_eq!(near.transmit(&[0; 4096]).unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
     cross(&mut near, &mut far, &long);
@@ -169,15 +169,15 @@ fn frames_that_are_not_ethercat_go_to_the_kernel_as_before() {
     let (here, there) = (bind(Side::Near, "10.97.0.1"), bind(Side::Far, "10.97.0.2"));
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     for number in 0..20_u8 {
-        there.set_read_timeout(Some(PATIENCE)).unwrap();
-        here.set_read_timeout(Some(PATIENCE)).unwrap();
+        there.set_read_timeout(Some(TIMEOUT)).unwrap();
+        here.set_read_timeout(Some(TIMEOUT)).unwrap();
         // With ARP before the first.
         there.send_to(&[number], "10.97.0.1:4000").unwrap();
         far.transmit(&frame(60, u32::from(number))).unwrap();
         assert_eq!((here.recv(&mut buffer).unwrap(), buffer[0]), (1, number));
         here.send_to(&[number], "10.97.0.2:4000").unwrap();
         assert_eq!((there.recv(&mut buffer).unwrap(), buffer[0]), (1, number));
-        assert_eq!(near.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+        assert_eq!(near.receive(&mut buffer, TIMEOUT).unwrap(), Some(60));
         assert_eq!(buffer[17], number);
     }
     assert_eq!(near.receive(&mut buffer, Duration::ZERO).unwrap(), None);
@@ -192,7 +192,7 @@ fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() 
     let code = |result: std::io::Result<_>| result.map(|_: Option<usize>| ()).unwrap_err().raw_os_error();
     let short = Duration::from_millis(5);
     ip(&testbed, Side::Near, "link set near down");
-    assert_eq!(code(near.receive(&mut buffer, PATIENCE)), Some(libc::ENETDOWN));
+    assert_eq!(code(near.receive(&mut buffer, TIMEOUT)), Some(libc::ENETDOWN));
     // Once: from then on it waits as before.
     let begin = Instant::now();
     assert_eq!(near.receive(&mut buffer, short).unwrap(), None);
@@ -210,7 +210,7 @@ fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() 
         if let Ok(Some(length)) = far.receive(&mut buffer, Duration::from_millis(20)) {
             break length;
         }
-        assert!(begin.elapsed() < PATIENCE, "nothing leaves any more");
+        assert!(begin.elapsed() < TIMEOUT, "nothing leaves any more");
     };
     assert_eq!((length, number(&buffer)), (60, 7));
     while let Some(length) = far.receive(&mut buffer, short).unwrap() {
@@ -221,7 +221,7 @@ fn an_interface_that_goes_down_is_told_and_nothing_old_leaves_when_it_is_back() 
         cross(&mut far, &mut near, &frame(60, number));
     }
     ip(&testbed, Side::Near, "link delete near");
-    assert_eq!(code(near.receive(&mut buffer, PATIENCE)), Some(libc::ENETDOWN));
+    assert_eq!(code(near.receive(&mut buffer, TIMEOUT)), Some(libc::ENETDOWN));
     let begin = Instant::now();
     assert_eq!(near.receive(&mut buffer, short).unwrap(), None);
     assert!(begin.elapsed() >= short);
@@ -244,7 +244,7 @@ fn the_program_goes_with_the_link_even_if_its_process_is_killed() {
     child.wait().unwrap();
     let begin = Instant::now();
     while attached() {
-        assert!(begin.elapsed() < PATIENCE, "the program stays");
+        assert!(begin.elapsed() < TIMEOUT, "the program stays");
         thread::sleep(Duration::from_millis(5));
     }
     open(&testbed, Side::Near);
@@ -253,7 +253,7 @@ fn the_program_goes_with_the_link_even_if_its_process_is_killed() {
 #[test]
 #[ignore = "a part of the test above, which starts it to kill it"]
 fn a_link_that_is_held() {
-    let _link = XdpLink::open("near", PATIENCE, false).unwrap();
+    let _link = XdpLink::open("near", TIMEOUT, false).unwrap();
     println!("held now");
     thread::sleep(Duration::from_secs(60));
 }
@@ -263,12 +263,12 @@ fn a_second_program_is_refused_in_words() {
     let Some(testbed) = testbed() else { return };
     let own = || {
         testbed.inside(Side::Near, || {
-            InterfaceLink::open_as_owner("near", LinkKind::Xdp, PATIENCE, "onbeat run")
+            InterfaceLink::open_as_owner("near", LinkKind::Xdp, TIMEOUT, "onbeat run")
         })
     };
     let first = own().unwrap();
     assert!(matches!(own().unwrap_err(), OpenError::Held { .. }));
-    let error = testbed.inside(Side::Near, || XdpLink::open("near", PATIENCE, false)).unwrap_err();
+    let error = testbed.inside(Side::Near, || XdpLink::open("near", TIMEOUT, false)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "interface near: an XDP program or AF_XDP socket of another is there, expected none; `ip link show near` and \
@@ -294,7 +294,7 @@ fn missing_capabilities_are_named_and_auto_goes_by_packet_socket() {
             let mut sets = capabilities(None).unwrap();
             sets.effective = CapabilitySet::NET_RAW;
             set_capabilities(None, sets).unwrap();
-            InterfaceLink::open_as_owner("near", kind, PATIENCE, "onbeat run")
+            InterfaceLink::open_as_owner("near", kind, TIMEOUT, "onbeat run")
         })
     };
     let error = open(LinkKind::Xdp).unwrap_err();
@@ -313,7 +313,7 @@ fn a_driver_that_takes_no_program_is_gone_behind_and_auto_goes_by_packet_socket(
     ip(&testbed, Side::Far, "link set far mtu 9000");
     let own = |kind| {
         testbed
-            .inside(Side::Near, || InterfaceLink::open_as_owner("near", kind, PATIENCE, "onbeat run"))
+            .inside(Side::Near, || InterfaceLink::open_as_owner("near", kind, TIMEOUT, "onbeat run"))
             .unwrap()
     };
     let mut far = packet(&testbed, Side::Far);
@@ -352,7 +352,7 @@ fn frames_of_every_queue_are_taken() {
         far.transmit(&frame(60, number)).unwrap();
         assert_eq!(near.receive(&mut buffer, Duration::from_secs(1)).unwrap(), Some(60), "frame {number}");
         near.transmit(&frame(60, number)).unwrap();
-        assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+        assert_eq!(far.receive(&mut buffer, TIMEOUT).unwrap(), Some(60));
     }
 }
 
@@ -361,7 +361,7 @@ fn more_queues_than_are_served_are_refused_in_words() {
     let Some(testbed) = testbed() else { return };
     ip(&testbed, Side::Near, "link add many numrxqueues 65 numtxqueues 65 type veth peer name other");
     ip(&testbed, Side::Near, "link set many up");
-    let error = testbed.inside(Side::Near, || XdpLink::open("many", PATIENCE, false)).unwrap_err();
+    let error = testbed.inside(Side::Near, || XdpLink::open("many", TIMEOUT, false)).unwrap_err();
     let expected = "interface many: it has more than 64 queues, expected at most 64, each with a socket of its own; \
                     `sudo ethtool -L many combined 1` leaves one";
     assert_eq!(error.to_string(), expected);
@@ -392,7 +392,7 @@ fn no_frame_allocates() {
         allocations::watch(true);
         for _ in 0..500 {
             near.transmit(&frame).unwrap();
-            assert_eq!(near.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+            assert_eq!(near.receive(&mut buffer, TIMEOUT).unwrap(), Some(60));
         }
         drop(std::hint::black_box(Box::new(1)));
         allocations::watch(false);

@@ -27,7 +27,7 @@
 //!
 //! | call | when |
 //! |---|---|
-//! | [`handle_frame`](main_device::MainDevice::handle_frame) | a frame came from the link, anybody's |
+//! | [`handle_frame`](main_device::MainDevice::handle_frame) | a frame came from the link, of any source |
 //! | [`submit`](main_device::MainDevice::submit) | from PreOp on: an SDO to read or write; its outcome is an event |
 //! | [`request_state`](main_device::MainDevice::request_state) | up: in PreOp, before the first cycle; down: at any time |
 //! | [`end_cycle`](main_device::MainDevice::end_cycle) | once a period, behind the frames received: what is still out is lost |

@@ -86,7 +86,7 @@ use phase::{Phase, Plans};
 use recovery::Recovery;
 use settling::Settling;
 use together::Together;
-use worker::{Outcome, Told, Worker};
+use worker::{Outcome, Received, Worker};
 use workers::Workers;
 
 pub use awaited::{Awaited, AwaitedAction};
@@ -141,7 +141,7 @@ pub struct MainDevice {
     next_worker: usize,
     /// When workers were last looked at that take too long.
     expired_at: Instant,
-    /// When somebody turned to it last; the epoch before.
+    /// When it was called last; the epoch before.
     served_at: Instant,
     cycle: Cyclic,
     /// AL status of all SubDevices together where each is as it was brought up.
@@ -233,7 +233,7 @@ impl MainDevice {
         self.transmit_service(now, buffer)
     }
 
-    /// Takes a received Ethernet frame, which may be anybody's.
+    /// Takes a received Ethernet frame, of any source.
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
         self.note_served(now);
         let outcome = self.exchange.accept(bytes);
@@ -244,7 +244,7 @@ impl MainDevice {
                 if matches!(reception, Reception::Late | Reception::Duplicate) {
                     self.cycle.disturbed();
                 }
-                if reception == Reception::OtherMainDevice && self.others.heard(now) {
+                if reception == Reception::OtherMainDevice && self.others.received(now) {
                     let source = frame::source(bytes);
                     self.tell(Event::OtherMainDevice {
                         source,
@@ -339,7 +339,7 @@ impl MainDevice {
     /// True if the inputs of the SubDevice at `position` came in with the last cycle that was ended, whole; those of
     /// all its group, if it has one.
     ///
-    /// A working counter that is short says that somebody is missing, and not who: everybody in the datagram counts as
+    /// A working counter that is short says that one is missing, and not which: all in the datagram count as
     /// missing for that cycle. From the next one on each SubDevice has datagrams of its own, until all have been whole
     /// for ten cycles. Where there are too many SubDevices for that, neighbours share them still.
     ///
@@ -403,7 +403,7 @@ impl MainDevice {
         }
     }
 
-    /// Events that nobody polled in time.
+    /// Events that were not polled in time.
     #[must_use]
     pub fn events_dropped(&self) -> u64 {
         self.events_dropped
@@ -469,8 +469,8 @@ impl MainDevice {
             Owner::Worker(position) => {
                 let place = usize::from(position);
                 let before = self.sub_devices[place].al_status;
-                let told = Told { now, bus_time: self.bus_time(now), working_counter };
-                let outcome = self.workers[place].reply(told, data, &mut self.sub_devices[place]);
+                let received = Received { now, bus_time: self.bus_time(now), working_counter };
+                let outcome = self.workers[place].reply(received, data, &mut self.sub_devices[place]);
                 match outcome {
                     Outcome::Looked => self.note_state(now, position, before),
                     Outcome::Latched => self.read_receive_times(),

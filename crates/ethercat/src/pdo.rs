@@ -32,7 +32,7 @@ pub struct PdoEntry {
     pub sub_index: u8,
     /// Bits.
     pub bit_length: u8,
-    /// Index of its data type in the object dictionary (ETG.1000.6, Table 64), where the SII gives it, or somebody has asked; else 0.
+    /// Index of its data type in the object dictionary (ETG.1000.6, Table 64), where the SII gives it, or it was read; else 0.
     pub data_type: u16,
     /// Name, where the SII or the robot file gives one.
     pub name: String,

@@ -13,7 +13,7 @@
 //! SubDevices changed. Two kinds of datagram cannot be sent twice alike, and [`second_copy`] changes them:
 //!
 //! * Auto-increment addresses count the SubDevices a datagram passes. In the second copy they go on from the number of SubDevices that the
-//!   first one passes, as long as that is known; otherwise, and while the ring is closed, nobody is addressed.
+//!   first one passes, as long as that is known; otherwise, and while the ring is closed, no SubDevice is addressed.
 //! * The datagram that hands on the reference clock's time (FRMW to 0x0910) finds no reference clock in the second part, which would
 //!   take the data as sent for the time. So it carries the reference clock's time as it must be by now: as it was read last, and the host's
 //!   time since. Delays behind the reference clock (0x0928) are left as they are, although that copy takes another way: the clocks of
@@ -29,7 +29,7 @@ use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{DATAGRAMS_OFFSET, DatagramPlace, checked_end, place_at, places};
 use crate::wire::{Command, DatagramHeader, read_u16, read_u32, read_u64};
 
-/// Bit of the source address's first byte that tells the second copy of a frame from the first; [`PROCESSED_BIT`] is the
+/// Bit of the source address's first byte that distinguishes the second copy of a frame from the first; [`PROCESSED_BIT`] is the
 /// SubDevices'.
 pub const SECOND_BIT: u8 = 0x04;
 

@@ -33,7 +33,7 @@ pub use record::{
 /// First word of the categories.
 pub const FIRST_CATEGORY: u16 = 0x0040;
 
-/// The checksum word that tells an ESC not to check (ESC data sheet, section II, 2.11).
+/// The checksum word with which an ESC does not check (ESC data sheet, section II, 2.11).
 pub const CHECKSUM_DISABLED: u16 = 0x88A4;
 
 /// Identity of a SubDevice: words 0x08 to 0x0F, and object 0x1018.
@@ -50,7 +50,7 @@ pub struct Identity {
 }
 
 impl fmt::Display for Identity {
-    /// Vendor, product and revision: what tells one kind of SubDevice from another.
+    /// Vendor, product and revision: the kind of a SubDevice.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { vendor_id, product_code, revision, serial: _ } = self;
         write!(f, "vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}")

@@ -109,9 +109,9 @@ impl ChildProcess {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
-                Ok(None) if begin.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
+                Ok(None) if begin.elapsed() < TIMEOUT => thread::sleep(Duration::from_millis(10)),
                 Ok(None) => {
-                    return Err(self.error(format!("did not stop within {} s", PATIENCE.as_secs())));
+                    return Err(self.error(format!("did not stop within {} s", TIMEOUT.as_secs())));
                 }
                 Err(error) => return Err(self.error(format!("cannot be waited for: {error}"))),
             }
@@ -168,4 +168,4 @@ fn words(command: &Command) -> String {
 }
 
 /// Longest wait for an orderly stop, also on a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);

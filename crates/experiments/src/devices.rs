@@ -210,7 +210,7 @@ impl Devices {
                 "exchange_ns": statistics(&ran.exchange_times()),
                 "overruns": ran.live.overruns,
                 "device": ran.status,
-                "messages_told": ran.told,
+                "messages": ran.messages,
                 "messages_stale": ran.stale,
             })
         };
@@ -232,7 +232,7 @@ fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {
         let statistics = statistics(&ran.exchange_times());
         let count = ran.exchanges.len().to_string();
         let four = report::numbers::four(&statistics).map(|(_, ns)| report::numbers::milliseconds(ns));
-        let told = format!("{} ({})", ran.told, ran.stale);
+        let told = format!("{} ({})", ran.messages, ran.stale);
         let cells = [count].into_iter().chain(four).chain([told]).collect();
         Row { name: it.name.clone(), cells, from_paper: false }
     };

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use control::bring_up::{BRING_UP_PATIENCE, Pump};
+use control::bring_up::{BRING_UP_TIMEOUT, Pump};
 use control::clock::{Clock as _, VirtualClock};
 use control::link::DirectLink;
 use control::link::Link as _;
@@ -16,9 +16,9 @@ use crate::Error;
 /// Bytes of datagrams in each process data frame of the longest cycle in Op. Mailbox frames come on top now and then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// With everybody there.
+    /// With all SubDevices there.
     pub whole: Vec<usize>,
-    /// With somebody missing: process data is spread over more datagrams.
+    /// With a SubDevice missing: process data is spread over more datagrams.
     pub spread: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ pub fn of_a_cycle(segment: impl Segment, configuration: Configuration) -> Result
     let mut main_device = MainDevice::new(configuration).map_err(Error::other)?;
     let stop = AtomicBool::new(false);
     Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
-        .bring_up(BRING_UP_PATIENCE, |_| ())
+        .bring_up(BRING_UP_TIMEOUT, |_| ())
         .map_err(Error::other)?;
     let has_process_data = main_device.process_image_bytes() != (0, 0);
     let mut cycles = 0;
@@ -68,7 +68,7 @@ pub fn of_a_cycle(segment: impl Segment, configuration: Configuration) -> Result
     Ok(Frames { whole, spread })
 }
 
-/// One cycle, of which one process data datagram comes back with no working counter if somebody is `missing`. Returns the frames,
+/// One cycle, of which one process data datagram comes back with no working counter if one is `missing`. Returns the frames,
 /// and whether process data was spread.
 fn cycle<S: Segment>(
     main_device: &mut MainDevice,

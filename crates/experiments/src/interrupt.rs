@@ -138,7 +138,7 @@ impl Interrupt {
     fn over_cable(&self, stop: &AtomicBool) -> Result<Received, Error> {
         let cable = Cable::lay()?;
         let open = |name: &'static str| {
-            StampedSocket::open(name, PATIENCE)
+            StampedSocket::open(name, TIMEOUT)
                 .map_err(|error| Error::other(format_args!("{name}: {error}")))
         };
         let here = cable.near.within(move || open(NEAR))?;
@@ -148,7 +148,7 @@ impl Interrupt {
 
     fn over_interface(&self, name: &str, stop: &AtomicBool) -> Result<Received, Error> {
         let open = || {
-            StampedSocket::open(name, PATIENCE).map_err(|error| {
+            StampedSocket::open(name, TIMEOUT).map_err(|error| {
                 Error::other(format_args!("interface {name}: {error} (raw sockets need CAP_NET_RAW)"))
             })
         };
@@ -260,7 +260,7 @@ const NOTES: &str = "A timer's latency holds all of the way: the interrupt, its 
                      from an input to an output, both set and read outside.";
 
 /// Longest wait of a socket for one frame.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 struct Found {

@@ -172,19 +172,19 @@ mod tests {
 
     /// Work done by a load when it is stopped; more time is given to one that is still starting, for
     /// example on a busy disk.
-    fn done_within_patience(load: Load, directory: &Path) -> Result<Done, LoadError> {
-        let mut patience = Duration::from_millis(300);
+    fn done_in_time(load: Load, directory: &Path) -> Result<Done, LoadError> {
+        let mut timeout = Duration::from_millis(300);
         loop {
             let stop = AtomicBool::new(false);
             let done = thread::scope(|scope| {
                 let running = scope.spawn(|| load.run(directory, &stop));
-                thread::sleep(patience);
+                thread::sleep(timeout);
                 stop.store(true, Ordering::Relaxed);
                 running.join().expect("no panic")
             });
-            patience *= 4;
+            timeout *= 4;
             let idle = done.as_ref().is_ok_and(|done| done.count == 0);
-            if !idle || patience > Duration::from_secs(30) {
+            if !idle || timeout > Duration::from_secs(30) {
                 return done;
             }
         }
@@ -196,7 +196,7 @@ mod tests {
         let directory = std::env::temp_dir();
         let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory];
         for load in loads.into_iter().chain(Load::HUMANOID_PAPER) {
-            match done_within_patience(load, &directory) {
+            match done_in_time(load, &directory) {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
                 // No direct I/O on the file system; no right to raw sockets.
                 Err(error) if matches!(load, Load::BlockIo | Load::Ping) => eprintln!("skipped: {error}"),

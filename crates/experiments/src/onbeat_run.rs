@@ -82,8 +82,8 @@ impl Running {
         let begin = Instant::now();
         while !has_rows(&self.recording) {
             self.process.still_goes_on()?;
-            if begin.elapsed() > PATIENCE {
-                let how = format!("did not reach Op within {} s", PATIENCE.as_secs());
+            if begin.elapsed() > TIMEOUT {
+                let how = format!("did not reach Op within {} s", TIMEOUT.as_secs());
                 return Err(self.process.error(how));
             }
             if !context.wait(Duration::from_millis(20)) {
@@ -115,4 +115,4 @@ fn has_rows(path: &Path) -> bool {
 }
 
 /// Longest wait for a bring-up, also on a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);

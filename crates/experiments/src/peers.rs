@@ -22,14 +22,14 @@ impl fmt::Display for NoPeer {
     }
 }
 
-/// Standard output of `program` until it ends. It is killed when `stop` is set or `patience` is over.
+/// Standard output of `program` until it ends. It is killed when `stop` is set or `timeout` is over.
 ///
 /// # Errors
 /// It is not installed, was refused a right, or took too long.
 fn output_of(
     program: &str,
     arguments: &[String],
-    patience: Duration,
+    timeout: Duration,
     stop: &AtomicBool,
 ) -> Result<String, NoPeer> {
     let mut command = Command::new(program);
@@ -44,8 +44,8 @@ fn output_of(
             match child.0.try_wait() {
                 Ok(Some(status)) => break Ok(status),
                 Ok(None) if stop.load(Ordering::Relaxed) => break Err("was told to stop".to_owned()),
-                Ok(None) if begin.elapsed() > patience => {
-                    break Err(format!("had not ended after {} s", patience.as_secs()));
+                Ok(None) if begin.elapsed() > timeout => {
+                    break Err(format!("had not ended after {} s", timeout.as_secs()));
                 }
                 Ok(None) => thread::sleep(LOOK_AGAIN),
                 Err(error) => break Err(error.to_string()),
@@ -65,7 +65,7 @@ fn output_of(
 
 /// Time limit of a program that does something `times` times, one `interval` apart: twice that, and half a
 /// minute.
-fn patience(interval: Duration, times: u64) -> Duration {
+fn timeout(interval: Duration, times: u64) -> Duration {
     let twice = u32::try_from(times.saturating_mul(2)).unwrap_or(u32::MAX);
     interval.saturating_mul(twice).saturating_add(Duration::from_secs(30))
 }
@@ -114,9 +114,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 mod tests {
     use super::*;
 
-    fn run(program: &str, arguments: &[&str], patience: Duration) -> Result<String, NoPeer> {
+    fn run(program: &str, arguments: &[&str], timeout: Duration) -> Result<String, NoPeer> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        output_of(program, &arguments, patience, &AtomicBool::new(false))
+        output_of(program, &arguments, timeout, &AtomicBool::new(false))
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Programs {
     /// The running program, and `onbeat` beside it.
     ///
     /// # Errors
-    /// The system does not tell the path of the running program.
+    /// The system does not give the path of the running program.
     pub fn of_this() -> io::Result<Self> {
         let measure = std::env::current_exe()?;
         Ok(Self { onbeat: measure.with_file_name("onbeat"), measure })

@@ -104,7 +104,7 @@ impl Servo {
     }
 }
 
-/// The cycle against the reference clock of the bus, as the run tells; `None` where that was not heard of.
+/// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame had its time.
 fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {
     let micros = |name: &str| told[name].as_f64().unwrap_or(0.0) / 1e3;
     told["frame_phase_ns"].as_u64()?;

@@ -102,9 +102,9 @@ impl Tasks {
         let create = |task: &Periodic| job::create(&task.name, &self.plan(task));
         let tasks: Vec<_> =
             self.tasks.iter().map(create).collect::<Result<_, _>>().map_err(Error::other)?;
-        if let Some(late) = tasks.iter().find(|task| !task.wait_until_ready(PATIENCE)) {
+        if let Some(late) = tasks.iter().find(|task| !task.wait_until_ready(TIMEOUT)) {
             return Err(Error::other(format_args!(
-                "task `{}` is not ready after {PATIENCE:?}",
+                "task `{}` is not ready after {TIMEOUT:?}",
                 late.name()
             )));
         }
@@ -281,7 +281,7 @@ const MOST_JOBS: usize = 20_000_000;
 const LEAD: Duration = Duration::from_millis(20);
 
 /// Longest wait for all tasks to be ready.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Interval at which the end of the tasks is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

@@ -11,7 +11,7 @@
 //! | longest line | [`LONGEST_LINE`] bytes; a longer one ends the connection |
 //! | requests of one connection under way | [`MOST_UNDER_WAY`]; further ones wait in its socket |
 //! | connections | 64; 32 of users who may only read, 8 of each |
-//! | events kept | [`EVENTS_KEPT`]; a reader too slow for them is told how many it missed |
+//! | events kept | [`EVENTS_KEPT`]; a reader too slow for them gets the number it missed |
 
 mod bytes;
 mod client;

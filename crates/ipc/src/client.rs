@@ -86,11 +86,11 @@ impl Client {
         let mut looked = Vec::new();
         for folders in [place::all(), place::of_others()] {
             match Self::only(&folders, name) {
-                Err(FindError::Nobody { folders, .. }) => looked.extend(folders),
+                Err(FindError::NoServer { folders, .. }) => looked.extend(folders),
                 found => return found,
             }
         }
-        Err(FindError::Nobody { name: name.map(str::to_owned), folders: looked })
+        Err(FindError::NoServer { name: name.map(str::to_owned), folders: looked })
     }
 
     fn only(folders: &[PathBuf], name: Option<&str>) -> Result<Self, FindError> {
@@ -98,7 +98,7 @@ impl Client {
         match (found.len(), failed.len()) {
             (1, _) => Ok(found.remove(0)),
             (0, 1..) => Err(failed.remove(0).into()),
-            (0, 0) => Err(FindError::Nobody { name: name.map(str::to_owned), folders: folders.into() }),
+            (0, 0) => Err(FindError::NoServer { name: name.map(str::to_owned), folders: folders.into() }),
             _ => Err(FindError::Several {
                 found: found
                     .into_iter()
@@ -117,7 +117,7 @@ impl Client {
             }
             match Self::open(&path) {
                 Ok(ipc) => found.push(ipc),
-                Err(AttachError::Nobody { .. }) => {}
+                Err(AttachError::NoServer { .. }) => {}
                 Err(error) => failed.push(error),
             }
         }
@@ -127,7 +127,7 @@ impl Client {
     /// Attaches to the cycle that listens at this socket.
     ///
     /// # Errors
-    /// No process answers, it speaks another version, or its regions have another layout.
+    /// No process answers, it has another version, or its regions have another layout.
     pub fn open(path: &Path) -> Result<Self, AttachError> {
         let line = Line::to(path)?;
         let (reply, files) = line.ask(Request::Attach)?;
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// Holds the signal with this index in the description at a value, whoever else writes it, until the time
+    /// Holds the signal with this index in the description at a value, over all other writers, until the time
     /// is over or it is released. Needs no lease, and goes on without this process.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl Client {
     /// process ends, for whatever reason.
     ///
     /// # Errors
-    /// Another process is it, this user may not command, the cycle has no controller of that kind or speaks another
+    /// Another process is it, this user may not command, the cycle has no controller of that kind or has another
     /// version with it, or the cycle has ended.
     pub fn controller(&self) -> Result<Controller, ControllerError> {
         let request = Request::Controller(controller::VERSION);

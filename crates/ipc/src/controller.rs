@@ -82,7 +82,7 @@ pub struct Drive {
     pub homing: bool,
     /// True if it was enabled before.
     pub was_enabled: bool,
-    /// Cycles in a row in which it was not heard of.
+    /// Cycles in a row in which it exchanged no process data.
     pub missed: u32,
     /// Cycles in a row in which it was asked to be enabled and was not.
     pub waits: u32,

@@ -52,15 +52,15 @@ pub struct AxisDescription {
     pub position_limits: Option<(f64, f64)>,
     /// Highest speed in either direction, rad/s.
     pub velocity_limit: f64,
-    /// Highest acceleration, rad/s^2; none where the cycle tells none.
+    /// Highest acceleration, rad/s^2; none where the cycle has none.
     #[serde(default)]
     pub acceleration_limit: Option<f64>,
-    /// Highest jerk, rad/s^3; none where the cycle tells none.
+    /// Highest jerk, rad/s^3; none where the cycle has none.
     #[serde(default)]
     pub jerk_limit: Option<f64>,
     /// Highest torque in either direction at the axis, N m.
     pub effort_limit: f64,
-    /// True if its drive tells the torque in its process data; else the torque in a state is 0.
+    /// True if its drive has the torque in its process data; else the torque in a state is 0.
     #[serde(default = "told")]
     pub measures_effort: bool,
 }
@@ -111,7 +111,7 @@ pub struct SensorDescription {
     pub signals: Vec<usize>,
 }
 
-/// Writer of the outputs that whoever holds the lease commands.
+/// Writer of the outputs that the holder of the lease commands.
 pub const OUTSIDE: &str = "outside";
 
 impl Description {

@@ -1,4 +1,4 @@
-//! Forced signals: held at a value, whoever else writes them, until a time is over.
+//! Forced signals: held at a value, over all other writers, until a time is over.
 //!
 //! The server checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
 //! client, or the server, is gone.
@@ -17,7 +17,7 @@ pub enum Force {
         signal: usize,
         /// Value of its kind, within its range.
         value: Value,
-        /// Time it lasts, from the cycle that hears of it.
+        /// Time it lasts, from the cycle that takes it.
         time: Duration,
     },
     /// Releases the signal with this index.
@@ -57,7 +57,7 @@ pub(crate) struct Forces {
 /// Reason for a refused force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The robot file lets nobody force.
+    /// The robot file permits no forces.
     NotPermitted(String),
     /// It cannot be.
     Impossible(String),
@@ -89,7 +89,7 @@ impl Forces {
             Force::Release(signal) => known(signal).map(drop)?,
             Force::ReleaseAll => {}
         }
-        let full = |_| Refused::NotReady("the cycle has not heard of the forces before".to_owned());
+        let full = |_| Refused::NotReady("the cycle has not taken the forces before".to_owned());
         self.ring.push((force, by)).map_err(full)
     }
 }

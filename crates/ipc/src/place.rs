@@ -201,7 +201,7 @@ fn make_room(path: &Path) -> Result<(), PlaceError> {
     match found {
         it if it.is_socket() => match answers(path) {
             Answers::Yes => Err(PlaceError::Taken { path: path.into() }),
-            Answers::Nobody => fs::remove_file(path).map_err(failed),
+            Answers::NoServer => fs::remove_file(path).map_err(failed),
             Answers::Unknown => Err(occupied("a socket that no cycle listens at")),
         },
         it if it.is_file() => Err(occupied("a file")),
@@ -216,17 +216,17 @@ fn make_room(path: &Path) -> Result<(), PlaceError> {
 /// half-made ones too: none is made while the folder is locked.
 fn sweep(folder: &Path) {
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-        if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::Nobody) {
+        if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::NoServer) {
             let _ = fs::remove_file(&path);
         }
     }
 }
 
-/// Connects; neither this nor anything on the socket waits longer than [`PATIENCE`].
+/// Connects; neither this nor anything on the socket waits longer than [`TIMEOUT`].
 pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     for timeout in [Timeout::Recv, Timeout::Send] {
-        set_socket_timeout(&socket, timeout, Some(PATIENCE))?;
+        set_socket_timeout(&socket, timeout, Some(TIMEOUT))?;
     }
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
@@ -279,7 +279,7 @@ impl Drop for Placed {
 enum Answers {
     Yes,
     /// Left over from a dead cycle.
-    Nobody,
+    NoServer,
     /// Not determined.
     Unknown,
 }
@@ -287,7 +287,7 @@ enum Answers {
 fn answers(path: &Path) -> Answers {
     match connect_to(path) {
         Ok(_) => Answers::Yes,
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Answers::Nobody,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Answers::NoServer,
         // The backlog was full for seconds: a process listens.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Answers::Yes,
         Err(_) => Answers::Unknown,
@@ -395,4 +395,4 @@ const MOST_OTHERS: usize = 64;
 pub(crate) const CYCLE: &str = "sock";
 
 /// Longest wait for a peer that does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);

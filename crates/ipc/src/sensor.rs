@@ -39,7 +39,7 @@ pub struct Head {
     /// Time of measurement, CLOCK_MONOTONIC; 0 if nothing was measured yet.
     pub stamp_ns: u64,
     /// Time of sending, CLOCK_MONOTONIC.
-    pub told_ns: u64,
+    pub sent_ns: u64,
     /// True if it repeats an old measurement because the device gives no new one.
     pub stale: bool,
 }
@@ -97,7 +97,7 @@ impl Head {
         writer.u16(if self.stale { STALE } else { 0 });
         writer.u32(self.sequence);
         writer.u64(self.stamp_ns);
-        writer.u64(self.told_ns);
+        writer.u64(self.sent_ns);
     }
 
     /// Reads the head of a message of `kind` that is at least `length` bytes long.
@@ -115,7 +115,7 @@ impl Head {
         }
         let stale = reader.u16() & STALE != 0;
         let sequence = reader.u32();
-        let head = Self { sequence, stamp_ns: reader.u64(), told_ns: reader.u64(), stale };
+        let head = Self { sequence, stamp_ns: reader.u64(), sent_ns: reader.u64(), stale };
         Ok((head, reader))
     }
 

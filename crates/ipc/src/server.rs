@@ -59,7 +59,7 @@ pub struct Endpoints {
     pub state: state::Writer,
     /// Reads commands.
     pub command: command::Reader,
-    /// Hears which signals are forced.
+    /// Reads which signals are to be forced.
     pub forces: force::Reader,
 }
 

@@ -77,8 +77,8 @@ pub struct Bus {
 pub struct Clock {
     /// Lock of the cycle to the reference clock, a code of [`LockState`]: 0 where the cycle follows its own clock.
     pub lock: u8,
-    /// True if a frame of this cycle told the reference clock's time; else the two after it are of an earlier one.
-    pub heard: bool,
+    /// True if a frame of this cycle had the reference clock's time; else the two after it are of an earlier one.
+    pub fresh: bool,
     /// The reference clock's time less this host's, both since 2000-01-01, when that frame was sent.
     pub difference_ns: i64,
     /// Time from the last multiple of the period in the reference clock's time, at which SYNC0 without a shift comes, to the frame's

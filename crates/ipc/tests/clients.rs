@@ -86,7 +86,7 @@ fn state_commands_description_and_diagnostics_cross() {
     assert_eq!(writer.send(&given), Err(SendError::Ended));
     assert_eq!(ipc.state().read(), Ok(state(2)), "the last state stays");
     assert!(!folder.socket("robot").exists());
-    assert!(matches!(Client::open(&folder.socket("robot")), Err(AttachError::Nobody { .. })));
+    assert!(matches!(Client::open(&folder.socket("robot")), Err(AttachError::NoServer { .. })));
 }
 
 // feature(signals): who may force what

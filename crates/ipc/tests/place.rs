@@ -149,7 +149,7 @@ fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_f
         });
     }
     as_user(stranger, &[7], || {
-        assert!(matches!(Client::named(&name), Err(FindError::Nobody { .. })));
+        assert!(matches!(Client::named(&name), Err(FindError::NoServer { .. })));
         assert!(matches!(Client::open(server.path()), Err(AttachError::System { .. })));
     });
     // The second cycle of this user finds its folder, and removes the sockets of dead ones.
@@ -237,7 +237,7 @@ fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_w
     // Named after another user.
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
     let ipc = as_user(squatter, &[group], || open(&name, Some(group), Some(&folder.0))).unwrap();
-    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    assert!(matches!(find(), Err(FindError::NoServer { .. })));
     let refused = as_user(user, &[group], || open(&name, Some(group), None)).unwrap_err().to_string();
     assert!(refused.contains(&format!("belongs to user {squatter}")), "{refused}");
     drop((ipc, folder));
@@ -246,13 +246,13 @@ fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_w
     let ipc = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
     assert_eq!(find().unwrap(), user);
     fs::set_permissions(&folder.0, Permissions::from_mode(0o770)).unwrap();
-    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    assert!(matches!(find(), Err(FindError::NoServer { .. })));
     // With a socket of another user.
     fs::set_permissions(&folder.0, Permissions::from_mode(0o750)).unwrap();
     let socket = ipc.1.path().to_owned();
     assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
     std::os::unix::fs::chown(&socket, Some(squatter), None).unwrap();
-    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    assert!(matches!(find(), Err(FindError::NoServer { .. })));
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn put_back(journals: &Path) -> Vec<Restored> {
     journal::restore_in(journals, true).map(|it| it.restored).unwrap_or_default()
 }
 
-/// Control groups and interrupts are the machine's: nobody else would put them back.
+/// Control groups and interrupts are the machine's: no other program puts them back.
 #[test]
 fn what_a_scenario_that_fails_has_changed_is_put_back() {
     let program = std::env::current_exe().unwrap();

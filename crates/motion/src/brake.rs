@@ -66,7 +66,7 @@ impl Brake {
         self.times
     }
 
-    /// One cycle, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: somebody wants it moved or held
+    /// One cycle, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: it is to be moved or held
     /// by its drive. A drive that has lost its torque closes the brake at once.
     pub fn step(&mut self, elapsed: Seconds, torque: bool, wanted: bool) -> Braked {
         self.stage = match self.stage {

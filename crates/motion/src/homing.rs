@@ -1,7 +1,7 @@
 //! Place of an axis in the world, when its drive only knows where it is since it was switched on.
 //!
 //! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the robot file says of
-//! an absolute encoder, or from where the axis stands when somebody says "home". The drive keeps its own zero: what it
+//! an absolute encoder, or from where the axis stands on the command to home. The drive keeps its own zero: what it
 //! is sent is the axis's target minus the offset. A drive that finds its mark by itself (CiA 402, homing mode) moves its
 //! zero there: then the offset is the mark's position.
 
@@ -10,7 +10,7 @@ use crate::units::{Radians, Seconds};
 /// Way in which an axis learns its absolute position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Homing {
-    /// Not at all: zero is where its drive says, and nobody vouches for it. It may still be homed by hand, to 0.
+    /// Not at all: zero is where its drive says, unchecked. It may still be homed by hand, to 0.
     #[default]
     Never,
     /// Its encoder is absolute: the drive's position plus this offset. Homed from the start.
@@ -18,17 +18,17 @@ pub enum Homing {
         /// Position of the axis where the drive's is zero.
         offset: Radians,
     },
-    /// Somebody brings it to a mark and says "home": there it is at this position.
+    /// By hand: it is brought to a mark, and on the command to home it is at this position there.
     CurrentPosition {
         /// Position of the mark.
         position: Radians,
     },
-    /// Somebody says "home", and the drive finds its mark by itself and counts from there.
+    /// By its drive, which on the command to home finds its mark and counts from there.
     Drive {
         /// Position of the mark.
         position: Radians,
         /// Time it may take.
-        patience: Seconds,
+        timeout: Seconds,
     },
 }
 
@@ -87,16 +87,16 @@ impl Home {
 
     /// Time its drive may look for its mark, if it is the drive that does.
     #[must_use]
-    pub const fn patience(&self) -> Option<Seconds> {
+    pub const fn timeout(&self) -> Option<Seconds> {
         match self.homing {
-            Homing::Drive { patience, .. } => Some(patience),
+            Homing::Drive { timeout, .. } => Some(timeout),
             _ => None,
         }
     }
 
-    /// The drive begins to look for its mark: until it has found it, nobody vouches for the position.
+    /// The drive begins to look for its mark: until it has found it, the position is not known.
     pub fn lose(&mut self) {
-        self.homed &= self.patience().is_none();
+        self.homed &= self.timeout().is_none();
     }
 
     /// Its drive may have been without power: what it counts from is what it was when the drive was switched on.
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_drive_that_found_its_mark_counts_from_there() {
-        let homing = Homing::Drive { position: Radians(-0.5), patience: Seconds(3.0) };
+        let homing = Homing::Drive { position: Radians(-0.5), timeout: Seconds(3.0) };
         let mut home = Home::new(homing);
         assert!(!home.is_homed() && !home.take(Radians(1.0)), "it is the drive that homes");
-        assert_eq!((home.patience(), home.position(Radians(1.0))), (Some(Seconds(3.0)), Radians(1.0)));
+        assert_eq!((home.timeout(), home.position(Radians(1.0))), (Some(Seconds(3.0)), Radians(1.0)));
         home.found();
         assert!(home.is_homed());
         assert_eq!(home.position(Radians(0.25)), Radians(-0.25));

@@ -6,7 +6,7 @@ use crate::base::{Displacement, Pose};
 use crate::kinematics::{DifferentialDrive, OmniBase};
 use crate::units::Radians;
 
-/// A base that can tell its displacement from its wheels.
+/// A base whose displacement follows from its wheels.
 pub trait Rolling<const WHEELS: usize> {
     /// The arc along which the base moves while the wheels turn by so much.
     fn displacement(&self, wheels: [Radians; WHEELS]) -> Displacement;

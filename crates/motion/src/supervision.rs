@@ -6,13 +6,13 @@
 //!
 //! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, and speeds too
 //!   high to stop before a position limit (*soft stop*).
-//! * **Stopped**, latched until somebody acknowledges it: a number that is none, a position beyond its limit, a
+//! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its limit, a
 //!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
 //!   the axis rests.
 //!
-//! * **Not heard of** ([`Outage`]): set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
-//!   the drive is asked for a quick stop. Heard of again, they begin at the axis, by no more than a step, and come to rest
+//! * **Outage** ([`Outage`]), no process data of the axis: set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
+//!   the drive is asked for a quick stop. After its return they begin at the axis, by no more than a step, and come to rest
 //!   within velocity, acceleration and jerk.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
@@ -52,7 +52,7 @@ pub use types::{AfterOutage, CyclicMode, OnStale};
 pub struct Supervisor {
     settings: Settings,
     period: Seconds,
-    course: Course,
+    hold: Hold,
     /// Command the drive was last sent.
     sent: AxisSetpoint,
     /// Command of the controller last taken; `None` before, and after a stop.
@@ -62,7 +62,7 @@ pub struct Supervisor {
     acknowledged: bool,
     /// Stop of another axis that this one is stopped with.
     other: OtherAxis,
-    /// A stop with another axis waits for somebody's reset.
+    /// A stop with another axis waits for a reset.
     awaits_reset: bool,
     /// Since the cycle ends.
     ending: Option<ending::Ended>,
@@ -72,7 +72,7 @@ pub struct Supervisor {
 
 /// Holder of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Course {
+enum Hold {
     /// The controller.
     Free,
     /// Supervision, because of this.
@@ -92,7 +92,7 @@ impl Supervisor {
         Ok(Self {
             settings,
             period,
-            course: Course::Free,
+            hold: Hold::Free,
             sent: AxisSetpoint::default(),
             asked: None,
             away: Seconds::ZERO,
@@ -128,14 +128,14 @@ impl Supervisor {
     /// Second half of [`Self::step`]: what the drive gets.
     pub fn send(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = self.since_the_last(elapsed);
-        let reason = match self.course {
-            Course::Free => self.pass(elapsed, asked, &seen.feedback),
-            Course::Stopped { reason, .. } => {
+        let reason = match self.hold {
+            Hold::Free => self.pass(elapsed, asked, &seen.feedback),
+            Hold::Stopped { reason, .. } => {
                 self.brake(elapsed, &seen.feedback);
                 Some(reason)
             }
         };
-        if self.course == Course::Free {
+        if self.hold == Hold::Free {
             self.asked = Some(asked.position);
         }
         Supervised { setpoint: self.sent, intervention: self.intervention(), reason }
@@ -160,19 +160,19 @@ impl Supervisor {
     /// Reason of the stop, if the axis is stopped.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
-        match self.course {
-            Course::Free => None,
-            Course::Stopped { reason, .. } => Some(reason),
+        match self.hold {
+            Hold::Free => None,
+            Hold::Stopped { reason, .. } => Some(reason),
         }
     }
 
     /// View for the controller: while supervision has an enabled axis, the place where set-points begin.
     #[must_use]
     pub fn phase(&self, phase: AxisPhase) -> AxisPhase {
-        match (self.course, phase) {
-            (Course::Free, _) | (_, AxisPhase::NotEnabled) => phase,
-            (Course::Stopped { .. }, AxisPhase::HoldingAt(_)) => phase,
-            (Course::Stopped { .. }, AxisPhase::Following) => AxisPhase::HoldingAt(self.sent.position),
+        match (self.hold, phase) {
+            (Hold::Free, _) | (_, AxisPhase::NotEnabled) => phase,
+            (Hold::Stopped { .. }, AxisPhase::HoldingAt(_)) => phase,
+            (Hold::Stopped { .. }, AxisPhase::Following) => AxisPhase::HoldingAt(self.sent.position),
         }
     }
 
@@ -189,14 +189,14 @@ impl Supervisor {
             self.asked = Some(begin);
         }
         // A way back counts from where the axis was followed: it is not there any more.
-        if let Course::Stopped { braking: braking @ Braking::Return { .. }, .. } = &mut self.course {
+        if let Hold::Stopped { braking: braking @ Braking::Return { .. }, .. } = &mut self.hold {
             *braking = Braking::Hard;
         }
     }
 
     /// True if the axis has to be stopped, or may be let go.
     fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
-        if let Course::Stopped { reason, .. } = self.course {
+        if let Hold::Stopped { reason, .. } = self.hold {
             let gone = match reason {
                 StopReason::Stale => seen.stale.is_none(),
                 StopReason::Fault => self.acknowledged && !seen.fault,
@@ -210,12 +210,12 @@ impl Supervisor {
                 _ => self.acknowledged,
             };
             if gone && self.rests(&seen.feedback) {
-                self.course = Course::Free;
+                self.hold = Hold::Free;
                 self.away = Seconds::ZERO;
                 self.asked = Some(self.sent.position);
             }
         }
-        let free = self.course == Course::Free;
+        let free = self.hold == Hold::Free;
         if seen.fault {
             if self.stopped() != Some(StopReason::Fault) {
                 self.stop(StopReason::Fault, None);
@@ -284,7 +284,7 @@ impl Supervisor {
     /// whichever is larger.
     fn lags(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
         let feedback = &seen.feedback;
-        let Some(FollowingErrorLimit { distance, patience }) = self.settings.following_error else {
+        let Some(FollowingErrorLimit { distance, timeout }) = self.settings.following_error else {
             return false;
         };
         let following = feedback.phase == AxisPhase::Following;
@@ -293,7 +293,7 @@ impl Supervisor {
             let far = (self.sent.position - feedback.position).abs() > distance || own > distance;
             self.away = if far { self.away + elapsed } else { Seconds::ZERO };
         }
-        self.away.0 > 0.0 && self.away >= patience
+        self.away.0 > 0.0 && self.away >= timeout
     }
 
     /// Command of the controller, within the limits; true if a limit held it back.

@@ -46,7 +46,7 @@ pub trait Reporter {
     fn ended(&mut self) {}
 }
 
-/// Reporter of a run that nobody follows.
+/// Reporter that ignores all.
 impl Reporter for () {}
 
 /// Progress of a run.
@@ -94,7 +94,7 @@ pub enum Notice {
         /// The process.
         owner: Owner,
     },
-    /// Another MainDevice that is heard on the wire.
+    /// Another MainDevice on the wire.
     OtherMainDevice {
         /// Source address of its frames.
         source: MacAddress,

@@ -86,7 +86,7 @@ impl Robot {
     }
 
     /// Brings its SubDevices, all of them simulated, to PreOp, and makes the cycle as a run does: signals, axes and controllers are
-    /// resolved. Nothing is exchanged, and nobody can attach.
+    /// resolved. Nothing is exchanged, and no client can attach.
     ///
     /// # Errors
     /// As [`Robot::run`], before the first cycle.
@@ -100,19 +100,19 @@ impl Robot {
         self
     }
 
-    /// Name of this program, which others who want the interface are told; `onbeat` without one.
+    /// Name of this program, for others that want the interface; `onbeat` without one.
     pub fn program(mut self, name: impl Into<String>) -> Self {
         self.settings.wire.program = Some(name.into());
         self
     }
 
-    /// Reaches the interface by this kind of link; a packet socket, unless told.
+    /// Reaches the interface by this kind of link; by default a packet socket.
     pub fn link(mut self, kind: LinkKind) -> Self {
         self.settings.wire.link = kind;
         self
     }
 
-    /// Takes the SubDevices from another MainDevice that is heard on the wire.
+    /// Takes the SubDevices from another MainDevice on the wire.
     pub fn take_over(mut self) -> Self {
         self.settings.wire.take_over = true;
         self
@@ -230,8 +230,8 @@ pub(crate) struct Settings {
     pub(crate) stop: StopHandle,
     pub(crate) limit: Option<Limit>,
     pub(crate) ipc: IpcPlace,
-    pub(crate) recording: run::AskedRecording,
-    pub(crate) diagnosis: run::AskedDiagnosis,
+    pub(crate) recording: run::RecordingSettings,
+    pub(crate) diagnosis: run::DiagnosisSettings,
 }
 
 impl Settings {

@@ -53,11 +53,11 @@ use tasks::Tasks;
 use watch::{Measured, Watch};
 
 pub use conditions::SIMULATED;
-pub(crate) use diagnosis::Asked as AskedDiagnosis;
 #[cfg(feature = "diagnosis")]
 pub use diagnosis::Diagnosis;
+pub(crate) use diagnosis::DiagnosisSettings;
 pub(crate) use name::{Name, name};
-pub(crate) use recorder::Asked as AskedRecording;
+pub(crate) use recorder::RecordingSettings;
 #[cfg(feature = "recording")]
 pub use recorder::{FlightRecorder, RecordedSignals, RecordingParts, Threshold, Trigger, TriggerError};
 

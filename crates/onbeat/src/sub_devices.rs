@@ -7,7 +7,7 @@ use ethercat::pdo::Pdo;
 use robot::duration;
 use serde::{Deserialize, Serialize};
 
-/// A SubDevice described for people, as other processes are told of it.
+/// A SubDevice described for people and other processes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Described {
     /// Its description as in `onbeat scan --json`.

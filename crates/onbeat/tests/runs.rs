@@ -162,17 +162,6 @@ fn a_bus_that_does_not_come_to_op_says_why() {
     assert!(format!("{error:?}").starts_with(sentence), "{error}");
 }
 
-// feature(library): devices, diagnosis and recordings are features, off unless asked for
-#[cfg(not(feature = "devices"))]
-#[test]
-fn devices_of_a_robot_are_refused_where_the_program_has_none() {
-    let sonar = "[[peripheral]]\nkind = \"sonar\"\ndevice = \"/dev/gpiochip0\"\ntrigger = 17\necho = 27\n";
-    let robot = Robot::parse(&format!("{SIX_AXIS}\n{sonar}"), "sonar.toml").unwrap();
-    let name = format!("onbeat-no-devices-{}", std::process::id());
-    let refused = robot.ipc(name).cycles(10).run(Still).unwrap_err();
-    assert!(matches!(refused, Error::NoDevices), "{refused}");
-}
-
 // feature(library): results and notices as values
 #[cfg(all(feature = "diagnosis", feature = "recording"))]
 #[test]

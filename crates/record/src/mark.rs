@@ -14,7 +14,7 @@ pub enum Mark {
         at_ns: u64,
         /// `ok`, `warning` or `error`.
         severity: String,
-        /// What happened, and where.
+        /// The event, and its place.
         sentence: String,
     },
     /// A late cycle with its causes, as `onbeat run --explain` tells it.
@@ -23,7 +23,7 @@ pub enum Mark {
         cycle: u64,
         /// Its release, CLOCK_MONOTONIC, ns.
         at_ns: u64,
-        /// How late it was, ns.
+        /// Its lateness, ns.
         late_ns: u64,
         /// Its causes.
         sentence: String,

@@ -2,7 +2,7 @@
 //!
 //! | column | value |
 //! |---|---|
-//! | `signals:forced` | signals of the recording that somebody outside holds at a value |
+//! | `signals:forced` | signals of the recording that are forced from outside |
 //! | `signal:NAME` | value of a signal, in its unit; 0 or 1 of a bit |
 //! | `forced:NAME` | 1 where this signal is one of those |
 //! | `axis:NAME.position` and others of [`OF_AXIS`] | an axis, in SI units |

@@ -75,7 +75,7 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
     Ok(Some(svg.replacen("<svg ", &area, 1)))
 }
 
-/// What the script of a page is told of a scale: both ends, and 1 if it is logarithmic.
+/// Scale for the script of a page: both ends, and 1 if it is logarithmic.
 fn scale((name, range, log): (&str, std::ops::Range<f64>, bool)) -> String {
     format!(" data-{name}=\"{:e} {:e} {}\"", range.start, range.end, u8::from(log))
 }

@@ -24,7 +24,7 @@ pub(crate) fn sections(recording: &Recording) -> Vec<Section> {
     sections
 }
 
-/// Signals that were forced, each with the cycles that it was; empty where the recording tells of none.
+/// Signals that were forced, each with the cycles that it was; empty where the recording has none.
 fn forced_signals(recording: &Recording) -> String {
     let named = recording.header.columns.iter().filter_map(|column| match Column::of(column) {
         Some(Column::Force(name)) => {
@@ -80,7 +80,7 @@ fn quantities(recording: &Recording) -> Vec<Quantity> {
     recording.header.columns.iter().filter_map(quantity).collect()
 }
 
-/// Unit of a signal as the header tells it, and whether it is a bit.
+/// Unit of a signal in the header, and whether it is a bit.
 fn described(recording: &Recording, name: &str) -> (String, bool) {
     let signals = recording.header.facts.get("signals").and_then(Value::as_array);
     let signal = signals.and_then(|signals| signals.iter().find(|it| it["name"] == name));
@@ -121,7 +121,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Plots over time: what has one unit together, and no more lines in one than can be told apart.
+/// Plots over time: what has one unit together, and no more lines in one than can be distinguished.
 fn traces(recording: &Recording, quantities: &[Quantity]) -> Vec<Section> {
     let Some(releases) = recording.column("release_ns") else { return Vec::new() };
     let releases: Vec<i64> = releases.collect();

@@ -50,7 +50,7 @@ use self::names::{Names, member};
 use self::text::{one_line, quoted, row};
 use crate::{FileError, RobotConfig, duration};
 
-/// What a draft is to say besides what was found.
+/// Settings of a draft beside the SubDevices found.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// Name of the robot.
@@ -72,7 +72,7 @@ pub enum DraftError {
     /// There is nothing to describe.
     #[error("no SubDevice, expected one at least: check power and cable")]
     Empty,
-    /// What was found makes no robot file.
+    /// The SubDevices found make no robot file.
     #[error("what was found makes no robot file: {0}")]
     Refused(#[from] FileError),
 }
@@ -330,7 +330,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Controllers with which axes rest until they are told to move, the active one first; none without axes.
+/// Controllers with which axes rest until they are commanded to move, the active one first; none without axes.
 fn controller(modes: &[CyclicMode]) -> String {
     let (kind, comment) = if modes.contains(&CyclicMode::Position) {
         ("joint_trajectory", "nothing moves by itself: `onbeat control move`, ROS 2, Python")

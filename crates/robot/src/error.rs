@@ -149,7 +149,6 @@ pub(crate) fn unknown_word(
         _ if word == "memory_lock" => {
             "a cycle's memory lock is now the letter M of its profile, as in profile = \"PM\"".to_owned()
         }
-        _ if word == "seam" && known.contains(&"ipc") => "did you mean \"ipc\"?".to_owned(),
         Some(nearest) => format!("did you mean \"{nearest}\"?"),
         None => format!("correct or remove the {what}"),
     };

@@ -52,7 +52,7 @@ fn sentence(good: &str, bad: &str) -> String {
 #[test]
 fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
     let drive =
-        |position, time_out| Homing::Drive { position: Radians(position), patience: Seconds(time_out) };
+        |position, time_out| Homing::Drive { position: Radians(position), timeout: Seconds(time_out) };
     assert_eq!(homing(GOOD), drive(0.0, 30.0));
     assert_eq!(settings(GOOD), (Some(17), [1.0, 0.1, 50.0]));
     let all = "{ method = 34, position = -0.25, switch_velocity = 5.0, zero_velocity = 2.0, acceleration = 20.0, \

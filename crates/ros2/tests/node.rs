@@ -244,7 +244,7 @@ fn the_object_dictionary_and_all_counters_are_told_by_services() {
 }
 
 /// diagnostic_msgs/DiagnosticArray.
-type Told = (((i32, u32), String), Vec<(u8, String, String, String, Vec<(String, String)>)>);
+type EventArray = (((i32, u32), String), Vec<(u8, String, String, String, Vec<(String, String)>)>);
 
 // feature(ros2): `~/events`: state changes, emergencies, losses, returns, stops, with the numbers of their cycles
 #[test]
@@ -254,7 +254,7 @@ fn events_of_the_bus_are_messages_with_the_numbers_of_their_cycles() {
     let _node = Node::start(&folder.0, cycle.path(), domain);
     let peer = Peer::join(domain);
     let mut events =
-        peer.reader::<Told>("rt/onbeat/events", "diagnostic_msgs::msg::dds_::DiagnosticArray_");
+        peer.reader::<EventArray>("rt/onbeat/events", "diagnostic_msgs::msg::dds_::DiagnosticArray_");
     let mut number = 0;
     let ((stamp, _), mut told) = until("an event", || {
         number += 1;

@@ -72,7 +72,7 @@ pub fn now_ns() -> u64 {
 /// 2000-01-01 00:00 UTC in ns since 1970-01-01.
 const YEAR_2000: u64 = 946_684_800_000_000_000;
 
-/// A clock that moves only when told to, or when somebody sleeps: whole cycles run in no time at all.
+/// A clock that moves only when set or slept on: whole cycles run in no time at all.
 ///
 /// Clones show the same time.
 #[derive(Clone, Debug, Default)]

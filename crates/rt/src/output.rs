@@ -11,7 +11,7 @@ use crate::scheduling;
 
 /// A thread that writes to a terminal, a file or a pipe, and comes to `R`.
 ///
-/// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this thread and nobody else:
+/// A terminal that is stopped, a FIFO without a reader or a file server that is gone hold up this thread alone:
 /// [`OutputThread::finish`] gives it up, and it ends with the process.
 #[derive(Debug)]
 pub struct OutputThread<R> {
@@ -47,7 +47,7 @@ pub enum Unfinished {
 }
 
 impl<R: Send + 'static> OutputThread<R> {
-    /// Starts a thread of this name, of ordinary priority whoever starts it; `work` counts what its output took.
+    /// Starts a thread of this name, of ordinary priority, also if a real-time thread starts it; `work` counts what its output took.
     ///
     /// # Errors
     /// A system that has no room for another thread.

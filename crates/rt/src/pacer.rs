@@ -55,7 +55,7 @@ pub struct Release {
     pub instant: Instant,
     /// Releases passed over since the last one, because the cycle before ran past them.
     pub skipped: u64,
-    /// It comes after its instant, to catch up with the grid: nobody slept before it.
+    /// It comes after its instant, to catch up with the grid: no sleep precedes it.
     pub caught_up: bool,
     /// The cycle just before it ran past its next release.
     pub after_overrun: bool,
@@ -86,7 +86,7 @@ pub struct Overruns {
 /// becomes of the releases it passed, and all goes on upon the grid. The phase is never lost.
 ///
 /// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until it has come: the
-/// wake-up's own latency is spent before the release instead of after it. Spinning takes the CPU from everybody of lower
+/// wake-up's own latency is spent before the release instead of after it. Spinning takes the CPU from every thread of lower
 /// priority, so every wait is a real sleep first, of at least a [`SLEEP_SHARE`] of the period or, if less than that is
 /// left, of all that is left without a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much
 /// of it as it would without the spin, up to that share. Cycles that are caught up with do not sleep; there are at most

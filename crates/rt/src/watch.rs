@@ -20,7 +20,7 @@ pub struct Subject {
     pub expected: Vec<&'static str>,
 }
 
-/// From its first release to its end: what a thread does before and after disturbs nobody. Clones are the same window.
+/// From its first release to its end: what a thread does before and after counts as no disturbance. Clones are the same window.
 #[derive(Clone, Debug)]
 pub struct Window {
     shared: Arc<Shared>,

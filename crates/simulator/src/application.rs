@@ -183,7 +183,7 @@ pub struct Synchronisation {
     /// Types of outputs and inputs (0x1C32:01, 0x1C33:01): 0 free run, 1 by the SyncManager, which SYNC0 replaces where it is
     /// active, 2 by SYNC0, 3 by SYNC1.
     pub kinds: [u16; 2],
-    /// Cycle time in ns that the MainDevice has told; 0 is any.
+    /// Cycle time in ns that the MainDevice has set; 0 is any.
     pub cycle_time: u32,
     /// Shortest cycle of SYNC0, in ns.
     pub minimum_cycle: u32,

@@ -67,7 +67,7 @@ pub(crate) struct Esc {
     /// Sets of outputs since they were last asked for, in the first SyncManager of outputs, and the time of the newest.
     output_events: (u32, Instant),
     dl_status_changed: bool,
-    /// Changes that the segment follows, since it was told last.
+    /// Changes that the segment follows, since its last look.
     changes: Changes,
     al_status_changed: bool,
     reset_progress: usize,

@@ -46,7 +46,7 @@ pub struct Segment {
     schedule: Schedule,
     /// Changes of SubDevices that have not been followed yet.
     changes: Changes,
-    /// Somebody asks for events.
+    /// An ESC has an event mask.
     has_event_masks: bool,
     now: Option<Instant>,
     scratch: Box<[u8; link::MAXIMUM_FRAME_LENGTH]>,
@@ -432,7 +432,7 @@ impl Segment {
     }
 
     /// Has those that do not process a frame latch when it passes their ports, if it is one that latches: that of a frame which
-    /// was processed on its way there, which an ESC cannot tell from its own frame that comes back; and that of one that comes from the first end, to
+    /// was processed on its way there, which an ESC cannot distinguish from its own frame that comes back; and that of one that comes from the first end, to
     /// come back and be processed where IN and OUT are swapped.
     fn latch_passing(&mut self, end: End, now: Instant, frame: &[u8]) {
         let latches = |place: DatagramPlace| {

@@ -1,4 +1,4 @@
-//! Replies that are right now and then, so that no limit of one kind is ever reached: with the time-outs that everybody gets the
+//! Replies that are right now and then, so that no limit of one kind is ever reached: with the usual time-outs the
 //! bring-up is given up below ten seconds after it got further last, and says at whom and at what.
 
 use crate::rig;

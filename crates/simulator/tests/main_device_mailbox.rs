@@ -238,16 +238,16 @@ fn what_cannot_be_asked_is_refused_with_the_request() {
 
 #[test]
 fn an_application_that_is_dead_is_waited_for_in_vain_and_answers_once_it_lives_again() {
-    let patience = Duration::from_millis(200);
+    let timeout = Duration::from_millis(200);
     let mut rig =
-        Rig::new(Configuration { mailbox_timeout: patience, ..Configuration::default() }, devices());
+        Rig::new(Configuration { mailbox_timeout: timeout, ..Configuration::default() }, devices());
     rig.pump_to(BringUpPhase::PreOp);
     rig.segment.sub_device_mut(1).expect("three").set_application_runs(false);
     let start = rig.now;
     let failed = read(&mut rig, 1, upload(RECORD, 1));
-    assert_eq!(failed, Err(MailboxError::Timeout(patience)));
+    assert_eq!(failed, Err(MailboxError::Timeout(timeout)));
     let waited = rig.now.since(start);
-    assert!(waited >= patience && waited < patience * 2, "{waited:?}");
+    assert!(waited >= timeout && waited < timeout * 2, "{waited:?}");
     // The others are served meanwhile.
     assert_eq!(read(&mut rig, 0, upload(0x1008, 0)), Ok(b"drive 0".to_vec()));
 

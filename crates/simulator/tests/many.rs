@@ -61,7 +61,7 @@ fn a_thousand_sub_devices_go_from_pre_op_to_op_in_a_few_cycles() {
     assert!(rig.main_device.sub_devices().iter().all(|it| it.al_status.al_state() == Some(AlState::Op)));
 }
 
-/// Who refuses a state that all are asked for is told of by name, with its reason.
+/// A SubDevice that refuses a state requested of all is reported by name, with its reason.
 #[test]
 fn one_of_many_that_refuses_op_is_told_of_as_one_of_few() {
     for count in [3, 100] {

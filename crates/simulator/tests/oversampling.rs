@@ -159,7 +159,7 @@ fn pdos_that_hold_samples_are_marked_or_named() {
     }
 }
 
-/// Without SYNC1 nobody hands blocks over; samples faster than the terminal's converter, and blocks longer than its memory, are refused.
+/// Without SYNC1 no blocks are handed over; samples faster than the terminal's converter, and blocks longer than its memory, are refused.
 #[test]
 fn what_the_terminal_cannot_sample_is_refused() {
     let refused = |configuration: SubDeviceConfiguration| {

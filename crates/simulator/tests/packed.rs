@@ -1,4 +1,4 @@
-//! Process data of a few bits in shared bytes of a datagram: the same values by name, and nobody disturbs a neighbour's bits.
+//! Process data of a few bits in shared bytes of a datagram: the same values by name, and no SubDevice disturbs a neighbour's bits.
 use crate::rig;
 
 use std::sync::{Arc, Mutex};
@@ -62,7 +62,7 @@ fn bench(packed: bool, recovery: bool) -> Bench {
 }
 
 impl Bench {
-    /// Sets everybody's channels to bits of `number`, runs until they are there, and tells all inputs.
+    /// Sets all channels to bits of `number`, runs until they are there, and returns all inputs.
     fn exchange(&mut self, number: u64) -> Vec<Vec<u8>> {
         let level = |place: usize| number >> (5 * place);
         for (place, (is_output, channels)) in CHANNELS.into_iter().enumerate().filter(|it| it.0 != A_DRIVE)

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use rig::numbered::numbered;
 use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
-/// Cycles in which anybody is back, whatever the way.
+/// Cycles in which any of them is back, on either way.
 const SOON: usize = 1500;
 
 /// A drive with all that is configured: start-up SDO, mapping, SYNC0.
@@ -303,7 +303,7 @@ fn blow() -> impl Strategy<Value = Blow> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever happened: when all have power and cables again, all are in Op again, and only they.
+    /// After any of it: when all have power and cables again, all are in Op again, and only they.
     #[test]
     fn any_series_of_faults_ends_in_op(blows in proptest::collection::vec(blow(), 1..12)) {
         let mut rig = in_op(to_op(), (0..5).map(|number| numbered(number, 1)).collect());

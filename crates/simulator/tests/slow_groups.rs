@@ -84,7 +84,7 @@ fn one_that_is_missing_is_stale_alone_and_asked_in_every_cycle_until_it_is_back(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever is lost: fresh inputs are no older than their own period, and a lost exchange is made up for in the next cycle.
+    /// With any losses: fresh inputs are no older than their own period, and a lost exchange is made up for in the next cycle.
     #[test]
     fn fresh_is_never_older_than_its_own_period(
         every in proptest::collection::vec(1..9_u16, 2..6),

@@ -35,11 +35,11 @@ fn word(rig: &Rig, position: usize, register: u16) -> u16 {
     u16::from_le_bytes(bytes)
 }
 
-/// Time from the last cycle that reached a drive until it leaves Op, if it does within `patience`.
-fn falls_after(rig: &mut Rig, patience: Duration) -> Option<Duration> {
+/// Time from the last cycle that reached a drive until it leaves Op, if it does within `timeout`.
+fn falls_after(rig: &mut Rig, timeout: Duration) -> Option<Duration> {
     let last = rig.now;
     rig.cycle();
-    while rig.now.since(last) < patience {
+    while rig.now.since(last) < timeout {
         let next = rig.now + STEP;
         rig.pass_to(next, false);
         let it = &rig.segment.sub_devices()[0];

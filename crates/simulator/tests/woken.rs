@@ -1,4 +1,4 @@
-//! Each kind of SubDevice after a long rest, in bring-up and in Op: it hears whatever is asked of it, and the MainDevice hears of it.
+//! Each kind of SubDevice after a long rest, in bring-up and in Op: it receives all requests, and its answers reach the MainDevice.
 use crate::rig;
 
 use std::time::Duration;
@@ -101,7 +101,7 @@ fn terminal_of(model: TerminalModel, device: &DeviceDescription) -> Box<dyn Appl
 /// Longer than anything that a SubDevice waits for.
 const REST: Duration = Duration::from_secs(5);
 
-/// The kind behind a drive, on the way up, after a long time in which nobody sent a frame.
+/// The kind behind a drive, on the way up, after a long time without a frame.
 fn rested(kind: Kind) -> Rig {
     let mut rig = Rig::new(to_op(), vec![device(Kind::Drive), device(kind)]);
     rig.pump_to(BringUpPhase::PreOp);

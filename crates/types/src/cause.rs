@@ -61,7 +61,7 @@ pub struct Disturbance {
     /// Kind of the cause.
     pub kind: Kind,
     /// Name: of the system call, of the thread that was preferred, or of the memory that was missing; "unknown" where the
-    /// kernel does not tell.
+    /// kernel does not report.
     pub name: String,
     /// Number of times.
     pub count: u64,

@@ -1,4 +1,4 @@
-//! Types that more than one crate of Onbeat speaks of, declared once.
+//! Types that more than one crate of Onbeat uses, declared once.
 //!
 //! | module | part |
 //! |---|---|

@@ -299,7 +299,7 @@ pub struct Signal {
 pub enum Flow {
     /// Its SubDevice.
     Input,
-    /// A controller, or whoever commands from outside.
+    /// A controller, or the commands from outside.
     Output(OutputBehaviour),
     /// An output that a part of the robot writes, as `axis "spindle"`: it can be read only.
     Taken(String),

@@ -152,8 +152,8 @@ codes! {
         HomingError = 8, "the drive did not find its home: it shows a homing error";
         /// Homing failed: the drive did not finish in time.
         HomingTimedOut = 9, "the drive did not find its home in time";
-        /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
-        Outage = 10, "the axis was not heard of (outage)";
+        /// The axis exchanged no process data for too long: no inputs came, its outputs were not taken, or the host stood still.
+        Outage = 10, "no process data of the axis (outage)";
         /// A stop signal is set.
         Interlock = 11, "a stop signal (interlock)";
         /// The permission to enable is missing.

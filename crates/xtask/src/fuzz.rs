@@ -168,7 +168,7 @@ fn built(root: &Path, target: &str) -> Result<Command, String> {
 const WITH_UNSAFE_CODE: &str = "ipc_";
 
 /// Sanitizer options of the other targets: half the time of a target that allocates all the time goes into checks that only
-/// unsafe code needs. A target run by hand on an input it has found tells where memory came from.
+/// unsafe code needs. A target run by hand on an input it has found shows where memory came from.
 const QUICK: &str = "malloc_context_size=0:quarantine_size_mb=8:detect_stack_use_after_return=0";
 
 /// Folder of the kept inputs.

@@ -50,7 +50,7 @@ const DIST_NEEDS: &[Need] = &[
 /// Space that a whole run of the tests fills in a clean checkout, measured with `du`, and some to spare.
 const NEEDED_GIB: u64 = 16;
 
-/// Tells the free space of the file system below `root`, and fails where builds would end in its middle.
+/// Prints the free space of the file system below `root`, and fails where builds would end in its middle.
 pub(crate) fn disk(root: &Path, report: &mut Report) {
     let built = root.join("target/debug/deps").exists();
     report.step("disk", || match free_gib(root) {

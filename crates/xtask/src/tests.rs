@@ -26,10 +26,6 @@ const TOLD: usize = 10;
 /// Builds every test of the workspace, and runs them. Failed ones are tried again, one at a time, once the
 /// machine is calm; the summary names them as well when they pass then.
 pub(crate) fn all(root: &Path, report: &mut Report) {
-    let alone = ["--package", "onbeat", "--lib", "--test", "runs"];
-    report.step("cargo test: the library without its features", || {
-        Outcome::of(&mut cargo_test(root, &alone))
-    });
     report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
     let mut failures = Failures::default();
     report.step("cargo test", || {

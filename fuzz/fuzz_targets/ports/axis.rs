@@ -47,9 +47,9 @@ pub(crate) struct Axis {
     request: Request,
     /// Real position of the drive.
     place: Radians,
-    /// Cycles in a row in which it was not heard of, up to this one; and whether it was in this one.
+    /// Cycles in a row in which it was not fresh of, up to this one; and whether it was in this one.
     missed: u64,
-    heard: bool,
+    fresh: bool,
     pub(crate) trouble: Trouble,
 }
 
@@ -66,7 +66,7 @@ impl Axis {
                 torque: NewtonMetres(TORQUE),
                 step: Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
             },
-            following_error: Some(FollowingErrorLimit { distance: Radians(0.5), patience: Seconds(0.05) }),
+            following_error: Some(FollowingErrorLimit { distance: Radians(0.5), timeout: Seconds(0.05) }),
             on_stale: OnStale::Ramp,
             outage: Outage::default(),
         };
@@ -80,7 +80,7 @@ impl Axis {
             request: Request::Disable,
             place: Radians(0.0),
             missed: 0,
-            heard: true,
+            fresh: true,
             trouble: Trouble::None,
         }
     }
@@ -136,7 +136,7 @@ impl Axis {
         }
         let within = POSITIONS.0 - HARDLY..=POSITIONS.1 + HARDLY;
         assert!(within.contains(&it.position.0), "{supervised:?}");
-        if self.heard && supervised.reason == Some(StopReason::Outage) {
+        if self.fresh && supervised.reason == Some(StopReason::Outage) {
             // It begins anew where the axis is.
             return;
         }
@@ -174,10 +174,10 @@ impl Axis {
         let fresh = self.trouble != Trouble::NotFresh;
         report.feedback = AxisFeedback { phase, fresh, ..report.feedback };
         self.place += Radians(moved);
-        if self.heard {
+        if self.fresh {
             self.missed = 0;
         }
-        self.heard = fresh;
+        self.fresh = fresh;
         self.missed += u64::from(!fresh);
         if fresh {
             report.feedback.position = self.place;

@@ -79,7 +79,7 @@ impl OwnBus {
         let is_read = |main_device: &mut ethercat::main_device::MainDevice, _| {
             (!main_device.reads_latches(place)).then_some(())
         };
-        self.pump().until(PATIENCE, is_read)?;
+        self.pump().until(TIMEOUT, is_read)?;
         let latches = self.main_device.sub_devices().get(place).and_then(|it| it.latches);
         latches.map(latch_inputs).ok_or_else(|| {
             Failure::new(format!(
@@ -92,9 +92,9 @@ impl OwnBus {
         let is_read = |main_device: &mut ethercat::main_device::MainDevice, _| {
             (!main_device.reads_error_counters()).then_some(())
         };
-        Ok(self.pump().until(PATIENCE, is_read)?)
+        Ok(self.pump().until(TIMEOUT, is_read)?)
     }
 }
 
 /// Time that all SubDevices may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! An object dictionary as a SubDevice tells it, as lines of text or as JSON.
+//! An object dictionary as a SubDevice describes it, as lines of text or as JSON.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::object_address::ObjectAddress;
 
 /// Answer of a SubDevice to one question about its object dictionary.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum DictionaryItem {
     Object {
         index: u16,
         /// `variable`, `array`, `record`; `object` for another code.
@@ -28,7 +28,7 @@ pub(crate) enum Told {
     Unread { index: u16, sub_index: Option<u8>, why: String },
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for DictionaryItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Object { index, kind, name } => {
@@ -47,23 +47,23 @@ impl fmt::Display for Told {
 }
 
 /// An array of the objects, each with its entries; an `error` where an answer was none.
-pub(crate) fn json(told: &[Told]) -> Value {
+pub(crate) fn json(items: &[DictionaryItem]) -> Value {
     let mut objects: Vec<Value> = Vec::new();
-    for it in told {
+    for it in items {
         let entry = match it {
-            Told::Object { index, kind, name } => {
+            DictionaryItem::Object { index, kind, name } => {
                 let index = format!("{index:#06x}");
                 objects.push(json!({ "index": index, "kind": kind, "name": name, "entries": [] }));
                 continue;
             }
-            Told::Unread { index, sub_index: None, why } => {
+            DictionaryItem::Unread { index, sub_index: None, why } => {
                 objects.push(json!({ "index": format!("{index:#06x}"), "error": why }));
                 continue;
             }
-            Told::Unread { sub_index: Some(sub_index), why, .. } => {
+            DictionaryItem::Unread { sub_index: Some(sub_index), why, .. } => {
                 json!({ "sub_index": sub_index, "error": why })
             }
-            Told::Entry { address, entry, value } => {
+            DictionaryItem::Entry { address, entry, value } => {
                 let mut entry = entry_json(address.sub_index, entry);
                 if let Some(value) = value {
                     entry["value"] = value.as_str().into();

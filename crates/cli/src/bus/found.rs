@@ -1,4 +1,4 @@
-//! The SubDevices on a bus as a robot file needs them: SIIs, process data, and the objects that tell scales.
+//! The SubDevices on a bus as a robot file needs them: SIIs, process data, and the objects with scales.
 
 use std::collections::HashMap;
 
@@ -149,7 +149,7 @@ fn found(it: &SubDevice) -> Found {
     }
 }
 
-/// A SubDevice as a running cycle tells it.
+/// A SubDevice as a running cycle describes it.
 fn told(Described { object: it, details }: &Described) -> Found {
     let identity = Identity {
         vendor_id: it.vendor_id,

@@ -1,10 +1,10 @@
-//! The objects a SubDevice says it has, as far as it says so: what one of them fails to tell does not hide the others.
+//! The objects a SubDevice says it has, as far as it says so: a failure of one of them does not hide the others.
 
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{ListType, ObjectCode, ObjectDescription};
 
-use super::dictionary::Told;
+use super::dictionary::DictionaryItem;
 use super::objects::{Entry, Unanswered, entry_service, readable};
 use crate::object_address::ObjectAddress;
 
@@ -15,7 +15,7 @@ const SILENCES: u32 = 3;
 pub(super) struct Listing<'a, F> {
     ask: F,
     /// Grows with each object and entry.
-    told: &'a mut Vec<Told>,
+    items: &'a mut Vec<DictionaryItem>,
     /// Answers that were refused, short or missing.
     unread: usize,
     silences: u32,
@@ -29,8 +29,8 @@ pub(super) struct Ended {
 }
 
 impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F> {
-    pub(super) fn new(ask: F, told: &'a mut Vec<Told>) -> Self {
-        Self { ask, told, unread: 0, silences: 0 }
+    pub(super) fn new(ask: F, items: &'a mut Vec<DictionaryItem>) -> Self {
+        Self { ask, items, unread: 0, silences: 0 }
     }
 
     /// Lists all objects, and returns how many answers were no proper ones.
@@ -51,7 +51,7 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
         let last = match described {
             Ok((object, last)) => {
                 self.silences = 0;
-                self.told.push(object);
+                self.items.push(object);
                 last
             }
             Err(why) => return self.note(index, None, format!("object {index:#06x}"), why),
@@ -61,7 +61,7 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
             match (self.ask)(entry_service(address)).and_then(|bytes| Ok(Entry::parse(&bytes)?)) {
                 Ok(entry) => {
                     self.silences = 0;
-                    self.told.push(Told::Entry { address, entry, value: None });
+                    self.items.push(DictionaryItem::Entry { address, entry, value: None });
                 }
                 // Sub-indices need not be without gaps.
                 Err(Unanswered::Mailbox(MailboxError::Aborted(AbortCode::NO_SUB_INDEX))) => {}
@@ -90,7 +90,7 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
         let Unanswered::Mailbox(error) = &why else {
             return Err(Ended { doing: format!("asking about {what}"), why });
         };
-        self.told.push(Told::Unread { index, sub_index, why: error.to_string() });
+        self.items.push(DictionaryItem::Unread { index, sub_index, why: error.to_string() });
         if self.silences < SILENCES {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F>
 }
 
 /// An object, and its last sub-index.
-fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(Told, u8), MailboxError> {
+fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(DictionaryItem, u8), MailboxError> {
     let object = ObjectDescription::parse(bytes).map_err(MailboxError::Format)?;
     let (kind, last) = match object.object_code {
         ObjectCode::VARIABLE => ("variable", 0),
@@ -107,7 +107,7 @@ fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(Told, u8), MailboxError> 
         ObjectCode::RECORD => ("record", object.maximum_sub_index),
         _ => ("object", object.maximum_sub_index),
     };
-    Ok((Told::Object { index, kind, name: readable(object.name) }, last))
+    Ok((DictionaryItem::Object { index, kind, name: readable(object.name) }, last))
 }
 
 #[cfg(test)]
@@ -119,8 +119,8 @@ mod tests {
     use super::*;
     use crate::bus::dictionary::json;
 
-    fn lines(told: &[Told]) -> String {
-        told.iter().map(|it| format!("{it}\n")).collect()
+    fn lines(items: &[DictionaryItem]) -> String {
+        items.iter().map(|it| format!("{it}\n")).collect()
     }
 
     /// A device with five objects; one description is cut short, one refused, one entry refused.
@@ -153,10 +153,10 @@ mod tests {
     // feature(program): `sdo list` shows what came, with a note for each answer that was none
     #[test]
     fn one_short_answer_and_one_refused_hide_nothing_else() {
-        let mut told = Vec::new();
-        let unread = Listing::new(odd, &mut told).run().unwrap();
+        let mut items = Vec::new();
+        let unread = Listing::new(odd, &mut items).run().unwrap();
         assert_eq!(unread, 3);
-        let text = lines(&told);
+        let text = lines(&items);
         for (object, lines) in [("0x1000", 4), ("0x2000", 1), ("0x3000", 1), ("0x4000", 4), ("0x5000", 4)] {
             let found: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with(object)).collect();
             assert_eq!(found.len(), lines, "{object}: {text}");
@@ -167,7 +167,7 @@ mod tests {
         assert!(noted("0x2000", "? "), "{text}");
         assert!(noted("0x3000", "? aborted, 0x08000000"), "{text}");
         assert!(noted("0x4000:02", "? aborted, 0x06060000"), "{text}");
-        let json = json(&told);
+        let json = json(&items);
         assert_eq!(json.as_array().map(Vec::len), Some(5), "{json}");
         let word = serde_json::json!({ "sub_index": 1, "type": "uint16", "data_type": "0x0006", "bits": 16,
             "access": { "pre_op": "r", "safe_op": "r", "op": "r" }, "name": "word" });
@@ -192,9 +192,9 @@ mod tests {
             let silent = asked > 7;
             if silent { Err(MailboxError::Timeout(Duration::from_secs(2)).into()) } else { odd(service) }
         };
-        let mut told = Vec::new();
-        let ended = Listing::new(falls_silent, &mut told).run().unwrap_err();
-        let text = lines(&told);
+        let mut items = Vec::new();
+        let ended = Listing::new(falls_silent, &mut items).run().unwrap_err();
+        let text = lines(&items);
         assert!(matches!(ended.why, Unanswered::Mailbox(MailboxError::Timeout(_))), "{ended:?}");
         assert_eq!(asked, 7 + SILENCES);
         assert!(text.contains("0x1000:02"), "{text}");
@@ -207,9 +207,9 @@ mod tests {
             asked += 1;
             if asked > 3 { Err(Unanswered::Bus(BringUpError::Stopped)) } else { odd(service) }
         };
-        let mut told = Vec::new();
-        let ended = Listing::new(interrupted, &mut told).run().unwrap_err();
-        let text = lines(&told);
+        let mut items = Vec::new();
+        let ended = Listing::new(interrupted, &mut items).run().unwrap_err();
+        let text = lines(&items);
         assert!(matches!(ended.why, Unanswered::Bus(BringUpError::Stopped)), "{ended:?}");
         assert_eq!(asked, 4);
         assert!(text.starts_with("0x1000     "), "{text}");

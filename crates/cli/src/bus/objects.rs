@@ -1,12 +1,12 @@
 //! Objects of the SubDevices on a bus: read, written, listed.
 
-use control::bring_up::{BRING_UP_PATIENCE, BringUpError};
+use control::bring_up::{BRING_UP_TIMEOUT, BringUpError};
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
 use ipc::bus::LONGEST_OBJECT;
 use types::object::ObjectType;
 
-use super::dictionary::Told;
+use super::dictionary::DictionaryItem;
 use super::listing::{Ended, Listing};
 use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ pub(crate) struct Entry {
 pub(super) enum Unanswered {
     /// The SubDevice's mailbox.
     Mailbox(MailboxError),
-    /// The bus, its link, or whoever asked.
+    /// The bus, its link, or the caller.
     Bus(BringUpError),
     /// The running cycle, in its words.
     Running(String),
@@ -85,11 +85,15 @@ impl ToolBus {
             .map_err(|error| self.refused(position, &doing, error))
     }
 
-    /// All objects and their entries, appended to `told` as they are told (SDO information). What is refused, cut short or not
-    /// answered is told too, and makes this fail at the end.
-    pub(crate) fn list_objects(&mut self, position: u16, told: &mut Vec<Told>) -> Result<(), Failure> {
+    /// All objects and their entries, appended to `items` as they come (SDO information). An answer that is refused, cut short or not
+    /// given is listed too, and makes this fail at the end.
+    pub(crate) fn list_objects(
+        &mut self,
+        position: u16,
+        items: &mut Vec<DictionaryItem>,
+    ) -> Result<(), Failure> {
         let ask = |service| self.ask(position, service, Vec::with_capacity(LONGEST_OBJECT));
-        match Listing::new(ask, told).run() {
+        match Listing::new(ask, items).run() {
             Ok(0) => Ok(()),
             Ok(unread) => {
                 let what = "could not be read; their lines say why, the others are whole";
@@ -138,8 +142,8 @@ impl ToolBus {
             }
             Unanswered::Mailbox(error) => error.to_string(),
             Unanswered::Bus(BringUpError::Stopped) => "interrupted before it had answered".to_owned(),
-            Unanswered::Bus(BringUpError::TimedOut { patience, .. }) => {
-                format!("no answer within {patience:?}; restart it")
+            Unanswered::Bus(BringUpError::TimedOut { timeout, .. }) => {
+                format!("no answer within {timeout:?}; restart it")
             }
             Unanswered::Bus(error) => error.to_string(),
             Unanswered::Running(text) => text,
@@ -165,7 +169,7 @@ impl OwnBus {
         self.main_device
             .submit(MailboxRequest { position, service, data })
             .map_err(|outcome| outcome.result.err().unwrap_or(MailboxError::NotReady))?;
-        let outcome = self.pump().until(BRING_UP_PATIENCE, |_, event| match event {
+        let outcome = self.pump().until(BRING_UP_TIMEOUT, |_, event| match event {
             Some(Event::Mailbox(outcome)) => Some(Ok(outcome)),
             Some(Event::Failed(error)) => Some(Err(error)),
             _ => None,

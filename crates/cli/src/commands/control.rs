@@ -23,7 +23,7 @@ use crate::output;
 use crate::stop::Stop;
 
 /// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time may ask; *stop* and
-/// *disable* are heard besides.
+/// *disable* are taken besides.
 #[derive(Args, Debug)]
 pub(crate) struct Control {
     #[command(subcommand)]
@@ -85,31 +85,31 @@ impl Control {
             }
         };
         match ask(&cycle, what, self.within, Some(&stop))? {
-            Asked::Done => output::print("done\n"),
-            Asked::Ended if matches!(what, Action::Home(_)) => {
+            Outcome::Done => output::print("done\n"),
+            Outcome::Ended if matches!(what, Action::Home(_)) => {
                 rest(&cycle)?;
                 Err(Failure::new("called off: the axes are at rest, and the axis is not homed"))
             }
-            Asked::Ended => Err(Failure::new("ended before the cycle had done it, and it may go on")),
-            Asked::TooLate => Err(Failure::new(
+            Outcome::Ended => Err(Failure::new("ended before the cycle had done it, and it may go on")),
+            Outcome::TooLate => Err(Failure::new(
                 "no answer in time, and the cycle may go on: `onbeat control stop` brings the axes to rest",
             )),
         }
     }
 }
 
-/// Brings to rest what this program has set in motion, whoever asks for what meanwhile.
+/// Brings to rest what this program has set in motion, whatever another program asks meanwhile.
 fn rest(cycle: &Client) -> Result<(), Failure> {
     match ask(cycle, Action::Stop, REST, None)? {
-        Asked::Done => Ok(()),
-        Asked::Ended | Asked::TooLate => Err(Failure::new(
+        Outcome::Done => Ok(()),
+        Outcome::Ended | Outcome::TooLate => Err(Failure::new(
             "called off, and the cycle has not said that the axes rest: look at them with `onbeat top`",
         )),
     }
 }
 
 /// Outcome of a request.
-enum Asked {
+enum Outcome {
     Done,
     /// The user has ended the wait.
     Ended,
@@ -117,7 +117,7 @@ enum Asked {
 }
 
 /// Asks for something, and waits for the answer.
-fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> Result<Asked, Failure> {
+fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     let mut port = open(cycle, what, within)?;
     // Others of this connection have numbers of their own.
@@ -130,14 +130,14 @@ fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> R
         if let Some(length) = length {
             let reply = Reply::decode(&message[..length]).map_err(Failure::new)?;
             if reply.id == id {
-                return reply.outcome.map(|()| Asked::Done).map_err(Failure::new);
+                return reply.outcome.map(|()| Outcome::Done).map_err(Failure::new);
             }
         }
         if stop.is_some_and(Stop::is_requested) {
-            return Ok(Asked::Ended);
+            return Ok(Outcome::Ended);
         }
         if begin.elapsed() >= within {
-            return Ok(Asked::TooLate);
+            return Ok(Outcome::TooLate);
         }
     }
 }

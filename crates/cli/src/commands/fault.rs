@@ -40,7 +40,7 @@ impl Fault {
         }
         let client = match (self.find(), &self.of) {
             // What there is was to be known; nothing runs that could have any.
-            (Err(error @ AskError::Nobody { .. }), None) if lists => {
+            (Err(error @ AskError::NoServer { .. }), None) if lists => {
                 output::say(error);
                 return Ok(());
             }

@@ -33,7 +33,7 @@ pub(crate) enum Io {
     Watch(Watch),
     /// Hold outputs that may be commanded from outside at these values
     Set(write::Set),
-    /// Hold an input or an output at a value, whoever else writes it
+    /// Hold an input or an output at a value, over all other writers
     Force(write::Force),
     /// Give forced signals back
     Release(write::Release),
@@ -228,7 +228,7 @@ impl Cycle {
         }
     }
 
-    /// Waits for `time`; false if before that the user asks for a stop, the cycle ends, or nobody reads what is printed.
+    /// Waits for `time`; false if before that the user asks for a stop, the cycle ends, or the output is closed.
     fn wait(&self, time: Duration, stop: &Stop) -> bool {
         let begin = Instant::now();
         loop {

@@ -17,7 +17,7 @@ use crate::commands::diag::FINDINGS;
 use crate::failure::Failure;
 use crate::output;
 
-/// Drafts a robot file: identities, PDOs, scales, modes and names as the SubDevices tell them, low limits, and a comment where something
+/// Drafts a robot file: identities, PDOs, scales, modes and names as the SubDevices have them, low limits, and a comment where something
 /// is assumed or unknown. The bus is brought to PreOp, asked, and brought back to Init; one that a running cycle of ours has is asked through
 /// that cycle. Exit code 0 where all SubDevices could be described, 3 where one has a defect, 1 without a file.
 #[derive(Args, Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct New {
     place: Where,
 }
 
-/// Name of a robot that nobody names.
+/// Name of a robot without one.
 const UNNAMED: &str = "robot";
 
 /// Bytes of the longest EEPROM that can be: 65536 times 1 Kibit.

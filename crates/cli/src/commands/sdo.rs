@@ -8,7 +8,7 @@ use ethercat::wire::coe::AccessRights;
 use serde_json::{Value, json};
 use types::object::{ObjectType, ObjectValue};
 
-use crate::bus::dictionary::Told;
+use crate::bus::dictionary::DictionaryItem;
 use crate::bus::{ToolBus, Where, dictionary};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
@@ -206,8 +206,8 @@ impl List {
 }
 
 /// Reads the value of an entry that may be read.
-fn read_value(bus: &mut ToolBus, position: u16, told: &mut Told) {
-    let Told::Entry { address, entry, value } = told else { return };
+fn read_value(bus: &mut ToolBus, position: u16, told: &mut DictionaryItem) {
+    let DictionaryItem::Entry { address, entry, value } = told else { return };
     let reads = [AccessRights::READ_PRE_OP, AccessRights::READ_SAFE_OP, AccessRights::READ_OP];
     if !reads.iter().any(|right| entry.access.contains(*right)) {
         return;

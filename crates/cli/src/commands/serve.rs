@@ -2,7 +2,7 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | [`follow`] | a thread that reads the state of every cycle while somebody looks |
+//! | [`follow`] | a thread that reads the state of every cycle while a page is open |
 //! | [`bus`] | threads that ask the bus for its state and its events |
 //! | [`channels`] | values of a state that the scope shows, by number |
 //! | [`picture`] | documents that the page gets |
@@ -38,7 +38,7 @@ pub(crate) struct Serve {
     #[arg(long, visible_alias = "cycle", value_name = "NAME|SOCKET")]
     ipc: Option<String>,
 
-    /// Address and port of this machine to listen at; port 0 takes a free one. Anybody who reaches it may look
+    /// Address and port of this machine to listen at; port 0 takes a free one. All that reach it may look
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8460")]
     listen: SocketAddr,
 

@@ -1,5 +1,5 @@
 //! Lines of a run on standard error, and the line that shows its progress: rewritten in place on a terminal, else
-//! repeated now and then. A thread of its own writes: a terminal that is stopped holds up nobody.
+//! repeated now and then. A thread of its own writes: a terminal that is stopped holds up no other.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use control::output::{OutputThread, Taken};
 use ipc::bus::Severity;
 
 use super::{USUAL_COLUMNS, columns};
-use crate::output::{self, LAST_PATIENCE};
+use crate::output::{self, LAST_TIMEOUT};
 
 /// Interval at which the line is rewritten on a terminal.
 const ON_A_TERMINAL: Duration = Duration::from_millis(100);
 /// Interval at which it is repeated in a file or pipe.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// Lines between those who speak and standard error.
+/// Lines between their writers and standard error.
 const ROOM: usize = 1024;
 
 /// The live line on standard error. Dropped, it waits for what was said as long as standard error takes something.
@@ -34,7 +34,7 @@ pub(crate) struct LiveLine {
 #[derive(Clone)]
 pub(crate) struct Voice {
     lines: SyncSender<Said>,
-    unheard: Arc<AtomicU64>,
+    missing: Arc<AtomicU64>,
 }
 
 /// One thing said.
@@ -60,7 +60,7 @@ impl Voice {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
                 // Relaxed: a count, nothing hangs on it.
-                self.unheard.fetch_add(1, Ordering::Relaxed);
+                self.missing.fetch_add(1, Ordering::Relaxed);
             }
             // The system had no room for a thread.
             Err(TrySendError::Disconnected(_)) => output::say(line),
@@ -70,14 +70,14 @@ impl Voice {
 
 #[cfg(test)]
 impl Voice {
-    /// One that is heard by a test: it takes what was said so far.
+    /// One for a test, which takes the lines so far.
     pub(crate) fn overheard() -> (Self, impl FnMut() -> Vec<String>) {
         let (lines, said) = mpsc::sync_channel(ROOM);
         let heard = move || {
             let sentence = |said| if let Said::Sentence(_, line) = said { Some(line) } else { None };
             said.try_iter().filter_map(sentence).collect()
         };
-        (Self { lines, unheard: Arc::default() }, heard)
+        (Self { lines, missing: Arc::default() }, heard)
     }
 }
 
@@ -85,9 +85,9 @@ impl LiveLine {
     pub(crate) fn new() -> Self {
         let terminal = io::stderr().is_terminal();
         let (lines, said) = mpsc::sync_channel(ROOM);
-        let voice = Voice { lines, unheard: Arc::default() };
-        let unheard = Arc::clone(&voice.unheard);
-        let writer = OutputThread::start("live line", move |taken| write(terminal, &said, &unheard, taken));
+        let voice = Voice { lines, missing: Arc::default() };
+        let missing = Arc::clone(&voice.missing);
+        let writer = OutputThread::start("live line", move |taken| write(terminal, &said, &missing, taken));
         Self { voice, terminal, shown: None, writer: writer.ok() }
     }
 
@@ -112,7 +112,7 @@ impl LiveLine {
         self.voice.tell(severity, line);
     }
 
-    /// For those who speak from threads of their own.
+    /// For writers on threads of their own.
     pub(crate) fn voice(&self) -> Voice {
         self.voice.clone()
     }
@@ -130,17 +130,17 @@ impl Drop for LiveLine {
         let Some(writer) = self.writer.take() else { return };
         let begin = Instant::now();
         while let Err(TrySendError::Full(_)) = self.voice.lines.try_send(Said::End) {
-            if begin.elapsed() > LAST_PATIENCE {
+            if begin.elapsed() > LAST_TIMEOUT {
                 return;
             }
             thread::sleep(Duration::from_millis(10));
         }
-        let _ = writer.finish(LAST_PATIENCE);
+        let _ = writer.finish(LAST_TIMEOUT);
     }
 }
 
-/// Writes what is said until the end. Nobody to show it to is no reason to stop.
-fn write(terminal: bool, said: &Receiver<Said>, unheard: &AtomicU64, taken: &Taken) {
+/// Writes the lines until the end. A closed standard error is no reason to stop.
+fn write(terminal: bool, said: &Receiver<Said>, missing: &AtomicU64, taken: &Taken) {
     let clear = if terminal { "\r\x1b[2K" } else { "" };
     for said in said {
         let mut error = io::stderr().lock();
@@ -158,10 +158,10 @@ fn write(terminal: bool, said: &Receiver<Said>, unheard: &AtomicU64, taken: &Tak
             Said::Finished if terminal => writeln!(error),
             Said::Finished => Ok(()),
             Said::End => {
-                let unheard = unheard.load(Ordering::Relaxed);
-                if unheard > 0 {
+                let missing = missing.load(Ordering::Relaxed);
+                if missing > 0 {
                     let _ =
-                        writeln!(error, "{unheard} lines are missing here: standard error was too slow");
+                        writeln!(error, "{missing} lines are missing here: standard error was too slow");
                 }
                 return;
             }
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn who_speaks_never_waits_and_what_finds_no_room_is_counted() {
         let (lines, said) = mpsc::sync_channel(2);
-        let voice = Voice { lines, unheard: Arc::default() };
+        let voice = Voice { lines, missing: Arc::default() };
         (0..5).for_each(|_| voice.say("hello"));
-        assert_eq!(voice.unheard.load(Ordering::Relaxed), 3);
+        assert_eq!(voice.missing.load(Ordering::Relaxed), 3);
         drop(said);
     }
 }

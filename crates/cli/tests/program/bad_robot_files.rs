@@ -32,19 +32,6 @@ fn an_impossible_mapping_is_refused() {
     );
 }
 
-// feature(program): what was renamed is named
-#[test]
-fn what_was_renamed_is_told_its_name_of_today() {
-    let path = six_axis_with("seam.toml", "[cycle]", "[seam]\nforce = false\n\n[cycle]");
-    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "1"]);
-    assert!(
-        ran.sentence().contains("unknown key \"seam\"")
-            && ran.sentence().ends_with("did you mean \"ipc\"?")
-    );
-    let ran = run(&["run", "--seam", "x"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("'--ipc'"), "{}", ran.stderr);
-}
-
 #[test]
 fn a_missing_file_is_named() {
     let ran = run(&["run", "no-such-robot.toml"]);

@@ -61,7 +61,7 @@ fn fmmus(capture: &[u8]) -> Vec<Fmmu> {
     found
 }
 
-/// The bytes that `fmmu` maps, in a frame that came back from everybody.
+/// The bytes that `fmmu` maps, in a frame that came back from all.
 fn mapped(frame: &[u8], fmmu: Fmmu) -> Option<&[u8]> {
     places(frame).filter(|place| place.header.command.is_logical()).find_map(|place| {
         let offset = usize::try_from(fmmu.logical_address.checked_sub(place.header.address)?).ok()?;

@@ -15,12 +15,12 @@ pub(crate) struct Page {
     folder: PathBuf,
     socket: WebSocket<TcpStream>,
     next: u64,
-    /// What the page's script has complained about.
+    /// Complaints of the page's script.
     pub(crate) complaints: Vec<String>,
 }
 
 /// Time for the browser to start, and for anything on a page to come true.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Page {
     /// An empty page; none where there is no Chromium, which is said.
@@ -58,7 +58,7 @@ impl Page {
             Some(page["webSocketDebuggerUrl"].as_str()?.to_owned())
         });
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the browser listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time limit");
         let (socket, _) = tungstenite::client(path, stream).expect("the page's socket");
         let mut page = Self { browser, folder, socket, next: 0, complaints: Vec::new() };
         for domain in ["Page", "Runtime", "Log"] {
@@ -106,7 +106,7 @@ impl Page {
             if found == Ok(Value::Bool(true)) {
                 return;
             }
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > TIMEOUT {
                 panic!("not {expression}: {found:?}: {}", self.value("document.body.innerText"));
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -160,7 +160,7 @@ fn wait<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         if let Some(it) = found() {
             return it;
         }
-        assert!(started.elapsed() < PATIENCE, "the browser has not told {what}");
+        assert!(started.elapsed() < TIMEOUT, "the browser has not told {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -49,7 +49,7 @@ fn all_errors_are_told_at_once_and_a_doubtful_value_ends_with_3() {
     assert!(ran.sentence().contains("cannot be read"), "{}", ran.stderr);
 }
 
-/// What only the bus shows, of SubDevices that are simulated.
+/// Errors that only the bus shows, of SubDevices that are simulated.
 #[test]
 fn what_a_run_refuses_in_pre_op_is_told_before() {
     let conveyor =

@@ -76,14 +76,14 @@ fn experiments_built() {
 
 static BUSES: RwLock<()> = RwLock::new(());
 
-/// The machine for one test: its times are judged, or it changes the machine, or looks for the only cycle. Whoever holds this
+/// The machine for one test: its times are judged, or it changes the machine, or looks for the only cycle. A test that holds this
 /// or [`shared`] may start programs with [`finished`]; [`run`] takes its turn by itself.
 pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     // A test that failed has left nothing behind that could spoil the next.
     BUSES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A bus that others may run beside, one per test thread: its times are not judged, and nobody looks for it but by its name.
+/// A bus that others may run beside, one per test thread: its times are not judged, and it is looked for by its name only.
 pub(crate) fn shared() -> RwLockReadGuard<'static, ()> {
     BUSES.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -168,7 +168,7 @@ impl Running {
         self.0.as_ref().expect("it runs until it is finished").id()
     }
 
-    /// Ends it at once, as nobody can prevent.
+    /// Ends it at once, as cannot be prevented.
     pub(crate) fn kill(&mut self) {
         let child = self.0.as_mut().expect("it runs until it is finished");
         child.kill().expect("kill");
@@ -180,9 +180,9 @@ impl Running {
         self.finish_within(Duration::from_secs(60))
     }
 
-    /// Its output and exit; one that takes longer than `patience` from now is killed and fails.
-    pub(crate) fn finish_within(mut self, patience: Duration) -> Ran {
-        finish(self.0.take().expect("it runs until it is finished"), patience)
+    /// Its output and exit; one that takes longer than `timeout` from now is killed and fails.
+    pub(crate) fn finish_within(mut self, timeout: Duration) -> Ran {
+        finish(self.0.take().expect("it runs until it is finished"), timeout)
     }
 }
 
@@ -195,7 +195,7 @@ impl Drop for Running {
     }
 }
 
-fn finish(mut child: Child, patience: Duration) -> Ran {
+fn finish(mut child: Child, timeout: Duration) -> Ran {
     let pipes = (child.stdout.take().expect("stdout"), child.stderr.take().expect("stderr"));
     let read = |mut pipe: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {
@@ -210,7 +210,7 @@ fn finish(mut child: Child, patience: Duration) -> Ran {
         if let Some(status) = child.try_wait().expect("status") {
             break status;
         }
-        if started.elapsed() > patience {
+        if started.elapsed() > timeout {
             child.kill().expect("kill");
         }
         std::thread::sleep(Duration::from_millis(5));

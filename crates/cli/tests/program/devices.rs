@@ -1,4 +1,4 @@
-//! `onbeat run` with devices beside the bus: what attaches to its IPC hears them, and drives its wheels through them.
+//! `onbeat run` with devices beside the bus: a client of its IPC receives from them, and drives its wheels through them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::process::{Child, Stdio};
@@ -14,12 +14,12 @@ use crate::common::{file, finished, onbeat, shared};
 use crate::robots::Robot;
 
 /// Other tests load the machine.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Reads messages of a port until one is as wanted.
 fn until<T>(channel: &Channel, what: &str, wanted: impl Fn(&[u8]) -> Option<T>) -> T {
     let (begin, mut bytes) = (Instant::now(), vec![0; 65_536]);
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < TIMEOUT {
         let received = channel.recv_timeout(&mut bytes, Duration::from_millis(100)).expect("the port");
         if let Some(found) = received.and_then(|length| wanted(&bytes[..length])) {
             return found;
@@ -64,7 +64,7 @@ fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_ea
     let led = robot.ipc.port("led").unwrap();
     let mut request = [0; LedRequest::SIZE];
     LedRequest { pattern: Pattern::Blink, colour: [9, 8, 7], round_ms: 100 }.encode(&mut request).unwrap();
-    led.send_timeout(&request, PATIENCE).unwrap();
+    led.send_timeout(&request, TIMEOUT).unwrap();
     let blinks = until(&led, "a strip that blinks", |bytes| {
         let it = Led::decode(bytes).expect("a message");
         (it.pattern == Pattern::Blink && !it.head.stale && it.frames > 0).then_some(it)
@@ -89,10 +89,10 @@ fn near(found: [f64; 2], expected: [f64; 2]) -> bool {
 fn ask_until(wheels: &Channel, velocities: [f64; 2], wanted: impl Fn(&Wheels) -> bool) -> Wheels {
     let (begin, mut bytes) = (Instant::now(), [0; 256]);
     let mut last = None;
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < TIMEOUT {
         let mut request = [0; WheelRequest::SIZE];
         WheelRequest { velocities, holds_ms: 300 }.encode(&mut request).unwrap();
-        wheels.send_timeout(&request, PATIENCE).unwrap();
+        wheels.send_timeout(&request, TIMEOUT).unwrap();
         let heard = Instant::now();
         while heard.elapsed() < Duration::from_millis(50) {
             let received = wheels.recv_timeout(&mut bytes, Duration::from_millis(20)).expect("the port");
@@ -140,12 +140,12 @@ fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_whe
 
     // More than the file allows them is not asked of the drives.
     let fastest = ask_until(&wheels, [1000.0, 1000.0], |it| near(it.velocities, [6.0, 6.0]));
-    assert!(fastest.told.iter().all(|it| *it <= 6.0), "{fastest:?}");
+    assert!(fastest.commanded.iter().all(|it| *it <= 6.0), "{fastest:?}");
 
     // Nobody asks any more: 0.3 s later they slow down, and stand.
     until(&wheels, "wheels at rest", |bytes| {
         let it = Wheels::decode(bytes).expect("a message");
-        (near(it.velocities, [0.0; 2]) && it.told == [0.0; 2]).then_some(())
+        (near(it.velocities, [0.0; 2]) && it.commanded == [0.0; 2]).then_some(())
     });
     robot.until("holding at rest", |state| {
         state.axes.iter().all(|axis| axis.velocity.abs() < 0.01 && axis.phase == 2 && axis.stop == 0)

@@ -223,7 +223,7 @@ fn allowed_cpus() -> String {
     line.expect("a list of CPUs").trim().to_owned()
 }
 
-/// Somebody who must not change the machine is told so, and nothing is changed.
+/// A user who must not change the machine gets an error, and nothing is changed.
 #[test]
 fn mending_without_the_right_changes_nothing() {
     if !rustix::process::geteuid().is_root() {

@@ -273,7 +273,7 @@ fn a_recording_is_exported_as_csv_and_as_mcap() {
     assert!(!Path::new(&path("again.csv")).exists());
 }
 
-/// What is there and is no recording stays, and so does one that is being written or read.
+/// A file that is no recording stays, and so does one that is being written or read.
 #[test]
 fn no_file_is_lost_to_a_recording() {
     let folder = folder("not-lost");

@@ -70,7 +70,7 @@ fn an_overrun_ends_the_run_if_it_is_to() {
     signal("-CONT");
     let output = child.wait_with_output().expect("output");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // Its axes were not heard of for as long, or the machine slept on until a watchdog expired: of several
+    // Its axes had no process data for as long, or the machine slept on until a watchdog expired: of several
     // codes the highest counts.
     assert!(matches!(output.status.code(), Some(1 | 3 | 4)), "{out}{said}");
     let overran =

@@ -1,4 +1,4 @@
-//! What a run leaves for those who keep and ask: `--events`, `--metrics`, and the journal.
+//! Logs and figures of a run: `--events`, `--metrics`, and the journal.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -98,12 +98,12 @@ fn free() -> SocketAddr {
 }
 
 /// A run whose metrics are asked for.
-struct Asked {
+struct Metrics {
     running: Running,
     address: SocketAddr,
 }
 
-impl Asked {
+impl Metrics {
     fn start() -> Self {
         let address = free();
         let mut command = onbeat();
@@ -161,7 +161,7 @@ impl Asked {
 #[test]
 fn whoever_asks_for_metrics_gets_the_figures_of_the_cycle() {
     let _shared = shared();
-    let asked = Asked::start();
+    let asked = Metrics::start();
     asked.until("onbeat_axis_state{axis=\"axis-6\",state=\"Operation enabled\"} 1");
     asked.until("onbeat_sub_device_al_state{sub_device=\"drive-1\",position=\"0\"} 8");
     asked.until("onbeat_bus_phase{phase=\"Op\"} 1");
@@ -187,7 +187,7 @@ fn whoever_asks_for_metrics_gets_the_figures_of_the_cycle() {
 #[test]
 fn nobody_who_asks_for_metrics_in_a_wrong_way_holds_up_the_others_for_long() {
     let _shared = shared();
-    let asked = Asked::start();
+    let asked = Metrics::start();
     let silent: Vec<TcpStream> = (0..3).map(|_| asked.connect()).collect();
     let mut slow = asked.connect();
     slow.write_all(b"GET /met").expect("a part");

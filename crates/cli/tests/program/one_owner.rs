@@ -1,4 +1,4 @@
-//! A bus has one MainDevice: others are refused before they send a frame, and heard when they are there all the same.
+//! A bus has one MainDevice: others are refused before they send a frame, and noticed when they are there all the same.
 
 use std::process::{Command, Stdio};
 

@@ -53,11 +53,11 @@ impl StoppedTerminal {
     }
 }
 
-/// Ends within `patience`, or is killed.
-fn end_of(mut child: Child, patience: Duration) -> (Option<i32>, String) {
+/// Ends within `timeout`, or is killed.
+fn end_of(mut child: Child, timeout: Duration) -> (Option<i32>, String) {
     let begin = Instant::now();
     while child.try_wait().expect("status").is_none() {
-        if begin.elapsed() > patience {
+        if begin.elapsed() > timeout {
             child.kill().expect("kill");
             child.wait().expect("status");
             panic!("it does not end");
@@ -76,7 +76,7 @@ fn signal(process: u32, signal: Signal) {
     kill_process(process, signal).expect("a signal");
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 // feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
@@ -88,7 +88,7 @@ fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
     let child = command.spawn().expect("the program");
     await_cycles(child.id(), 1000);
     signal(child.id(), Signal::INT);
-    let (code, json) = end_of(child, PATIENCE);
+    let (code, json) = end_of(child, TIMEOUT);
     assert!(matches!(code, Some(0 | 3)), "{code:?}");
     let end: serde_json::Value = serde_json::from_str(&json).expect("the numbers");
     assert!(end["cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json}");
@@ -101,7 +101,7 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
     let terminal = StoppedTerminal::new();
     let mut command = onbeat();
     command.args(["run", "--cycles", "300", "--no-ipc"]).stdout(terminal.stdio()).stderr(terminal.stdio());
-    let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
+    let (code, _) = end_of(command.spawn().expect("the program"), TIMEOUT);
     // Its table is lost.
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
 }
@@ -121,7 +121,7 @@ fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
     command.args(["run", "--cycles", "300", "--no-ipc"]).stdout(writer).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program");
     let mut stderr = child.stderr.take().expect("standard error");
-    let (code, _) = end_of(child, PATIENCE);
+    let (code, _) = end_of(child, TIMEOUT);
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
     let mut said = String::new();
     stderr.read_to_string(&mut said).expect("UTF-8");
@@ -312,7 +312,7 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
     let mut command = onbeat();
     command.args(["run", "--cycles", "100", "--no-ipc", "--record"]).arg(&path);
     command.stdout(rustix::pipe::pipe().expect("a pipe").1).stderr(Stdio::null());
-    let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
+    let (code, _) = end_of(command.spawn().expect("the program"), TIMEOUT);
     assert!(matches!(code, Some(0 | 3)), "{code:?}");
     let recording = record::Recording::read(std::io::BufReader::new(File::open(&path).expect("it")));
     let recording = recording.expect("a recording");

@@ -19,7 +19,7 @@ fn ring(name: &str) -> String {
 const OPEN: &str = "the ring is open between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \"drive-4\" port 0; it goes on from \
                     both ends";
 
-/// A break and its end are told, and nobody is missed for longer than the frames that were under way.
+/// A break and its end are reported, and none is missed for longer than the frames that were under way.
 fn is_healed(ran: &Ran) {
     assert_eq!(ran.code, Some(0), "{}", worst_first(ran));
     let told = |words: &str| ran.stderr.find(words).unwrap_or_else(|| panic!("{words}: {}", ran.stderr));

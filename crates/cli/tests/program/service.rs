@@ -1,18 +1,18 @@
-//! A run as a service of systemd, which hears of it by datagrams.
+//! A run as a service of systemd, which gets datagrams of it.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use crate::common::{Running, folder, onbeat, shared};
 
-/// What a service manager hears of a run, in order, and what stands in its log.
+/// Datagrams of a run to its service manager, in order, and its log.
 // feature(program): a run under systemd tells when it is in Op, how far it is, that it is alive, and that it stops (`Type=notify`)
 #[test]
 fn a_service_manager_hears_of_a_run() {
     let _shared = shared();
     let socket = folder("service").join("notify");
     let manager = UnixDatagram::bind(&socket).expect("a socket");
-    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("its patience");
+    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("its timeout");
     let mut command = onbeat();
     command.args(["run", "--cycles", "1500", "--no-ipc", "--json"]);
     command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "200000").env_remove("WATCHDOG_PID");

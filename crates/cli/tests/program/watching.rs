@@ -1,4 +1,4 @@
-//! Programs beside a cycle that print for long: a stop is heard, a reader that is gone ends them, one that takes nothing holds up
+//! Programs beside a cycle that print for long: a stop ends them, as does a reader that is gone; one that takes nothing holds up
 //! nothing.
 
 use std::fs::File;
@@ -15,13 +15,13 @@ use crate::common::{Running, onbeat, shared};
 use crate::signals::{Station, interrupt};
 
 /// Time a program may take to end, less than its cycle runs: the end of that would end it, too.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Exit code of a program that is to end by itself.
 fn end_of(mut child: Child) -> Option<i32> {
     let begin = Instant::now();
     while child.try_wait().expect("status").is_none() {
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             child.kill().expect("kill");
             child.wait().expect("its end");
             panic!("it does not end");

@@ -42,20 +42,20 @@ pub(super) struct Axis {
     feedback: AxisFeedback,
     /// Following error as its drive counts it, where it does.
     following_error: Option<Radians>,
-    /// Cycles in a row up to this one in which it was not heard of, as in [`motion::supervision::Seen`].
+    /// Cycles in a row of an outage up to this one, as in [`motion::supervision::Seen`].
     missed: u64,
-    /// It is heard of in this cycle.
-    heard: bool,
+    /// It exchanged process data in this cycle.
+    exchanged: bool,
     /// Permission of the machine around it.
     interlock: InterlockState,
-    /// Cycles in a row in which the output of its brake was not taken, though its drive was heard of; `None` before it was
+    /// Cycles in a row in which the output of its brake was not taken, though its drive exchanged process data; `None` before it was
     /// taken for the first time.
     brake_missed: Option<u64>,
     /// It was not on the bus, and need not be, since it was stopped.
     stays_away: bool,
     /// Since its inputs came in last.
-    unheard: Duration,
-    /// Longest time between two positions that tell a velocity: over a longer one it is no more than a mean.
+    since_input: Duration,
+    /// Longest time between two positions that give a velocity: over a longer one it is no more than a mean.
     longest_step: Duration,
 }
 
@@ -86,7 +86,7 @@ impl Axis {
         };
         let fields = Fields::find(*mode, input, output).map_err(missing)?;
         let home = Home::new(configuration.homing);
-        if home.patience().is_some() {
+        if home.timeout().is_some() {
             fields.changes_mode().map_err(missing)?;
             if configuration.supervision.is_none() {
                 return Err(AxisError::UnsupervisedHoming { axis: name.clone() });
@@ -109,11 +109,11 @@ impl Axis {
             feedback: AxisFeedback::default(),
             following_error: None,
             missed: 0,
-            heard: true,
+            exchanged: true,
             interlock: InterlockState::Clear,
             brake_missed: None,
             stays_away: false,
-            unheard: Duration::ZERO,
+            since_input: Duration::ZERO,
             longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
         })
     }
@@ -125,30 +125,30 @@ impl Axis {
         report.measures_torque = self.inputs.torque.is_some();
         report.homed = self.home.is_homed();
         report.homing = self.drive.is_homing() || self.searching.is_some();
-        self.unheard = self.unheard.saturating_add(moment.elapsed);
+        self.since_input = self.since_input.saturating_add(moment.elapsed);
         let fresh = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
         self.input = None;
         let mut knows_velocity = true;
         if fresh {
-            let elapsed = std::mem::take(&mut self.unheard);
+            let elapsed = std::mem::take(&mut self.since_input);
             knows_velocity = self.inputs.velocity.is_some() || elapsed <= self.longest_step;
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
         }
-        self.feedback.fresh = self.heard && knows_velocity;
+        self.feedback.fresh = self.exchanged && knows_velocity;
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
         report.feedback = AxisFeedback { phase, ..self.feedback };
     }
 
-    /// It is heard of if its inputs came in and its outputs were taken.
+    /// It exchanged if its inputs came in and its outputs were taken.
     fn count_missed(&mut self, moment: Moment, exchanged: bool) {
-        if self.heard {
+        if self.exchanged {
             self.missed = 0;
         }
-        self.heard = exchanged;
+        self.exchanged = exchanged;
         self.missed = self.missed.saturating_add(moment.stalled).saturating_add(u64::from(!exchanged));
     }
 
@@ -159,7 +159,7 @@ impl Axis {
         });
         match &mut self.brake_missed {
             missed if served => *missed = Some(0),
-            Some(missed) if self.heard => *missed = missed.saturating_add(1),
+            Some(missed) if self.exchanged => *missed = missed.saturating_add(1),
             _ => {}
         }
     }
@@ -223,7 +223,7 @@ impl Axis {
         self.watch_homing(elapsed);
         let counts = self.counts.unwrap_or(0);
         let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
-        if asked.home && may && self.home.patience().is_some() {
+        if asked.home && may && self.home.timeout().is_some() {
             self.begin_homing(asked.request);
         } else if asked.home && may && self.home.take(self.drive_position(counts)) {
             self.feedback.position = self.position(counts);
@@ -252,7 +252,7 @@ impl Axis {
         self.input.map_or(self.drive.state(), |input| input.statusword.state())
     }
 
-    /// Its stop, for axes that are stopped with it. One that is not on the bus, and need not be, stops nobody until it has come and moved.
+    /// Its stop, for axes that are stopped with it. One that is not on the bus, and need not be, stops none until it has come and moved.
     pub(super) fn stop_for_others(&mut self, absent: bool) -> OtherAxis {
         let stop = self.safety.stop_for_others();
         self.stays_away = stop != OtherAxis::Free && (absent || self.stays_away);
@@ -269,7 +269,7 @@ impl Axis {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
         let state = self.state();
-        let enabled = self.heard && state == Some(State::OperationEnabled);
+        let enabled = self.exchanged && state == Some(State::OperationEnabled);
         report.was_enabled |= enabled;
         let forbidden = report.stop == Some(StopReason::NotPermitted);
         let now_permitted = before == Some(StopReason::NotPermitted) && !forbidden;
@@ -277,7 +277,7 @@ impl Axis {
             Request::Enable if enabled || now_permitted => 0,
             // Supervision does not ask for what it holds back, and an outage tells nothing of the drive.
             Request::Enable if report.stop.is_some() && !forbidden => report.waits,
-            Request::Enable => report.waits.saturating_add(u32::from(self.heard)),
+            Request::Enable => report.waits.saturating_add(u32::from(self.exchanged)),
             _ => 0,
         };
     }
@@ -311,7 +311,7 @@ impl Axis {
     fn watch_homing(&mut self, elapsed: Seconds) {
         let Some(since) = &mut self.searching else { return };
         *since += elapsed;
-        let late = self.home.patience().is_none_or(|patience| *since > patience);
+        let late = self.home.timeout().is_none_or(|timeout| *since > timeout);
         match (self.drive.homing(), self.input) {
             (HomingProgress::Running, _) if !late => return,
             (HomingProgress::Running, _) => {
@@ -416,7 +416,7 @@ impl Axis {
         self.safety.ramp_time()
     }
 
-    /// True if its drive is still on its way down to Switch on disabled, or to a fault. One that has not been heard of for long
+    /// True if its drive is still on its way down to Switch on disabled, or to a fault. One with an outage for long
     /// is not waited for.
     pub(super) fn is_powered(&self) -> bool {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
@@ -424,7 +424,7 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// True if it moves, as far as its drive can tell.
+    /// True if it moves, as far as its drive shows.
     pub(super) fn moves(&self) -> bool {
         let enabled = matches!(self.drive.state(), Some(State::OperationEnabled | State::QuickStopActive));
         enabled && (!self.stands || self.safety.is_fast(self.feedback.velocity))

@@ -58,7 +58,7 @@ pub enum AxisError {
         /// Which.
         error: SettingsError,
     },
-    /// Its drive is to find its home by itself, and nobody would stop the axis where it does not.
+    /// Its drive is to find its home by itself, and nothing would stop the axis where it does not.
     #[error("axis \"{axis}\": its drive homes it, and it has no supervision; give it some")]
     UnsupervisedHoming {
         /// Name of the axis.
@@ -74,7 +74,7 @@ pub enum AxisError {
         /// Axes there are.
         found: usize,
     },
-    /// It is to be stopped with others, or others with it, and nobody would.
+    /// It is to be stopped with others, or others with it, and nothing would.
     #[error(
         "axis \"{axis}\": it is stopped with others, or they with it, and it has no supervision; give it some"
     )]

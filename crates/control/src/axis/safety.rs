@@ -24,7 +24,7 @@ pub(super) struct AxisSafety {
     seen: Seen,
     /// Cycles for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
-    /// Cycles after which the drive of an axis that is not heard of is asked for a quick stop.
+    /// Cycles of an outage after which the drive of the axis is asked for a quick stop.
     outage_cycles: u64,
     /// Cycles after which that quick stop is over, and the axis is not waited for.
     give_up_cycles: u64,
@@ -147,7 +147,7 @@ impl AxisSafety {
             }
         }
         if let Some(brake) = &mut self.brake {
-            // Of a drive that is not heard of, the quick stop is over by now, or there is none.
+            // Of a drive with an outage, the quick stop is over by now, or there is none.
             let holds = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
             let torque = holds && missed <= self.give_up_cycles;
             // A drive that brakes is not braked against.
@@ -190,7 +190,7 @@ impl AxisSafety {
         self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * FAST)
     }
 
-    /// True if an axis that has not been heard of for so many cycles is given up for now.
+    /// True if an axis with an outage of so many cycles is given up for now.
     pub(super) fn gives_up_after(&self, missed: u64) -> bool {
         missed > self.give_up_cycles
     }
@@ -242,13 +242,13 @@ fn holding(position: Radians) -> AxisSetpoint {
     AxisSetpoint { position, ..AxisSetpoint::default() }
 }
 
-/// Time a quick stop is given that nobody sees.
+/// Time a quick stop is given that cannot be seen.
 const QUICK_STOP_TIME: Seconds = Seconds(0.4);
 
 /// Share of its highest speed above which an axis is not let go without a quick stop.
 const FAST: f64 = 0.02;
 
-/// Request to the drive when supervision wants something else than the controller. Nobody is kept from taking the
+/// Request to the drive when supervision wants something else than the controller. A controller may always take the
 /// torque off, or from resetting a fault.
 fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
     match (intervention, request) {

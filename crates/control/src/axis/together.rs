@@ -6,7 +6,7 @@ use super::binding::Axis;
 use super::{AxisConfiguration, AxisError};
 use crate::controller::AxisReport;
 
-/// Who is stopped with whom.
+/// Groups of axes that are stopped together.
 #[derive(Debug)]
 pub(super) struct Together {
     /// For each axis, those whose stop takes it along.

@@ -21,12 +21,12 @@ use types::LockState;
 
 use super::SLOTS;
 use super::events::cable_end;
-use super::guard::Guard;
 use super::picture::{Picture, Pictured, Wanted};
 use super::queue::{Answer, Ask};
+use super::write_protection::WriteProtection;
 use crate::status::{Status, StatusReader};
 
-/// What clients are told of the SubDevices: of a thousand it is long, and often nobody asks.
+/// Description of the SubDevices for clients: of a thousand it is long, and often not asked for.
 pub(super) type Description = LazyCell<Value, Box<dyn FnOnce() -> Value + Send>>;
 
 /// Mailboxes and state of a running bus, for [`ipc::bus::Server::start`].
@@ -34,7 +34,7 @@ pub(super) type Description = LazyCell<Value, Box<dyn FnOnce() -> Value + Send>>
 pub struct BusBackend {
     asks: Producer<Ask>,
     answers: Consumer<Answer>,
-    guard: Guard,
+    protection: WriteProtection,
     status: StatusReader,
     description: Description,
     /// Requests under way, by slot.
@@ -63,7 +63,7 @@ impl BusBackend {
     pub(super) fn new(
         asks: Producer<Ask>,
         answers: Consumer<Answer>,
-        guard: Guard,
+        protection: WriteProtection,
         status: StatusReader,
         description: Description,
         sub_devices: usize,
@@ -71,7 +71,7 @@ impl BusBackend {
         Self {
             asks,
             answers,
-            guard,
+            protection,
             status,
             description,
             slots: [None; SLOTS],
@@ -156,8 +156,8 @@ impl BusBackend {
         let status = self.status.read();
         let has_power =
             |axis: usize| status.axes.get(axis).is_some_and(|it| it.state.is_some_and(has_power));
-        let checked = self.guard.check(position.into(), (index, sub_index), force, has_power);
-        checked.err().map(|guarded| guarded.to_string())
+        let checked = self.protection.check(position.into(), (index, sub_index), force, has_power);
+        checked.err().map(|protected| protected.to_string())
     }
 
     fn answered(&mut self, slot: usize, outcome: MailboxOutcome) -> Option<(Ticket, Outcome)> {
@@ -277,7 +277,7 @@ impl Backend for BusBackend {
     }
 }
 
-/// Latch inputs as other programs are told of them.
+/// Latch inputs for other programs.
 #[must_use]
 pub fn latch_inputs(latches: Latches) -> [LatchInput; 2] {
     let edge = |it: LatchEdge| ipc::bus::LatchEdge {
@@ -302,7 +302,7 @@ fn has_power(state: State) -> bool {
     matches!(state, SwitchedOn | OperationEnabled | QuickStopActive | FaultReactionActive)
 }
 
-/// A SubDevice of a bus without cycles as other programs are told of it.
+/// A SubDevice of a bus without cycles, for other programs.
 #[must_use]
 pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
     let status = crate::status::SubDeviceStatus {
@@ -377,7 +377,7 @@ pub(super) fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
 
 fn clock(status: &Status) -> Option<ClockStatus> {
     let Status { lock, reference, .. } = status;
-    let is_known = reference.heard || reference.frame_phase_ns != 0 || lock.state != LockState::Off;
+    let is_known = reference.fresh || reference.frame_phase_ns != 0 || lock.state != LockState::Off;
     is_known.then(|| ClockStatus {
         lock: lock.state.name().to_owned(),
         difference_ns: reference.difference_ns,

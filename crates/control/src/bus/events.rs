@@ -1,4 +1,4 @@
-//! Events of a cycle as people and other programs are told of them: message, severity and sentence, an arm each.
+//! Events of a cycle for people and other programs: message, severity and sentence, an arm each.
 
 use ethercat::cia402::ErrorCode;
 use ethercat::main_device::{Event as BusEvent, FindingEnd};
@@ -14,10 +14,10 @@ use super::names::{MOST_NAMED, PartNames};
 use crate::observer::{CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
-/// An event for other programs; `None` for one that is nobody else's concern.
+/// An event for other programs; `None` for one that concerns the cycle alone.
 #[must_use]
 pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
-    let (what, severity, sentence) = told(event, &[], names)?;
+    let (what, severity, sentence) = described(event, &[], names)?;
     let between = match event.what {
         Happening::RingOpen { between } => Some(between),
         _ => event.cable,
@@ -27,14 +27,14 @@ pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
 }
 
 /// Severity and sentence of an event that may be of several axes or SubDevices: `others` are those of further events that are
-/// [alike](is_alike). `None` for an event that is nobody's concern.
+/// [alike](is_alike). `None` for an event that concerns the cycle alone.
 #[must_use]
 pub fn sentence(
     event: &CycleEvent,
     others: &[CycleEvent],
     names: &PartNames,
 ) -> Option<(Severity, String)> {
-    told(event, others, names).map(|(_, severity, sentence)| (severity, sentence))
+    described(event, others, names).map(|(_, severity, sentence)| (severity, sentence))
 }
 
 /// True if two events differ in nothing but their axis, SubDevice or signal, and have one sentence.
@@ -69,9 +69,9 @@ pub fn place(what: &Happening) -> Option<usize> {
     }
 }
 
-type Told = (Reported, Severity, String);
+type Described = (Reported, Severity, String);
 
-fn told(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Option<Told> {
+fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Option<Described> {
     let places = || others.iter().filter_map(|it| place(&it.what));
     let all = |first: usize| [first].into_iter().chain(places()).collect::<Vec<_>>();
     let cable = common_cable(event, others).map(|ends| names.cable_to(ends));
@@ -98,7 +98,7 @@ fn told(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Option<
                 LockState::Locked => (Good, "locked to the reference clock"),
                 _ => (
                     Warning,
-                    "not locked to the reference clock any more: it jumped, was not heard of, or this host stood still",
+                    "not locked to the reference clock any more: it jumped, its time did not come, or this host stood still",
                 ),
             };
             let separator = if severity == Good { ',' } else { ';' };
@@ -221,7 +221,7 @@ fn of_bus(
     cable: Option<String>,
     all: &dyn Fn(usize) -> Vec<usize>,
     names: &PartNames,
-) -> Option<Told> {
+) -> Option<Described> {
     let who = |position: u16| names.sub_device(position.into());
     Some(match *event {
         BusEvent::BringUpPhase { phase, .. } => (
@@ -502,7 +502,7 @@ mod tests {
         assert_eq!(told(&many), "4 signals, the first \"a\", are not forced any more: its time is over");
     }
 
-    /// The cable to a SubDevice is told by both of its ends, in words and in JSON; several lost ones have one where they hang on each other.
+    /// The cable to a SubDevice is named by both of its ends, in words and in JSON; several lost ones have one where they hang on each other.
     // feature(running-bus): losses and returns name the cable to the SubDevice by both its ends, in words and in JSON
     #[test]
     fn losses_and_returns_name_the_cable_by_both_its_ends() {
@@ -553,7 +553,7 @@ mod tests {
         assert!(!all_of(&[lost(2, 0)]).contains("cable"), "{}", all_of(&[lost(2, 0)]));
     }
 
-    /// Somebody who is none of those missing is told with the SubDevice whose place that is.
+    /// A device that is none of those missing is reported with the SubDevice whose place that is.
     // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
     #[test]
     fn a_stranger_is_told_with_the_one_who_is_expected_in_its_place() {

@@ -1,4 +1,4 @@
-//! The bus in one cycle, as far as its status does not tell.
+//! The bus in one cycle, beside its status.
 
 use ethercat::main_device::{ErrorCounters, MainDevice, WorkingCounter};
 use ethercat::register::DlStatus;

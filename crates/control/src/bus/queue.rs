@@ -32,7 +32,7 @@ pub(super) enum Answer {
         outcome: MailboxOutcome,
     },
     Picture(Box<Picture>),
-    /// Latch inputs, if the SubDevice told them.
+    /// Latch inputs, if the SubDevice has them.
     Latches(Option<Latches>),
     /// True if the error counters were cleared at all SubDevices that answer.
     Cleared(bool),

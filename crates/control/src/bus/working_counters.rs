@@ -5,7 +5,7 @@ use ethercat::main_device::WorkingCounter;
 /// Changes kept.
 const KEPT: usize = 32;
 
-/// Working counters since everybody first took part: short before is everybody who is still on the way up.
+/// Working counters since all first took part: before, those on the way up are short.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
     /// All were complete once.

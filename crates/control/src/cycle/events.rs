@@ -59,7 +59,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch.look_at_sub_devices(at, main_device, &mut self.status.sub_devices, &mut tell);
     }
 
-    /// Tells of changes of the link.
+    /// Reports changes of the link.
     pub(super) fn watch_link(&mut self, cycle: u64) {
         let at = self.now();
         let publisher = &mut self.publisher;

@@ -26,7 +26,7 @@ fn a_hold_that_ends_before_the_release_enters_and_another_waits_for_the_cycles_e
     clock.advance(hold(500));
     *others.enter(hold(499), Duration::ZERO).unwrap() += 1;
     let no = others.enter(hold(500), Duration::ZERO).unwrap_err();
-    assert_eq!(no, NoWindow { longest_hold: hold(500), patience: hold(0), longest_window: hold(500) });
+    assert_eq!(no, NoWindow { longest_hold: hold(500), timeout: hold(0), longest_window: hold(500) });
     // While the cycle is on, and from its release on, nobody else comes in.
     clock.advance(hold(500));
     assert!(others.enter(hold(1), Duration::ZERO).is_err());

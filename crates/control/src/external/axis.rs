@@ -20,7 +20,7 @@ pub struct ExternalAxis {
 
 /// Answers to an axis, and where they lead.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Course {
+pub(super) struct AxisTrack {
     request: Request,
     home: bool,
     /// Set-point of the mode, for the cycle `of`.
@@ -30,7 +30,7 @@ pub(super) struct Course {
     step: f64,
 }
 
-impl Course {
+impl AxisTrack {
     /// Takes the answer to a cycle.
     pub(super) fn take(&mut self, cycle: u64, answer: &AxisAnswer) {
         if let Some(request) = answer.request {
@@ -146,9 +146,9 @@ mod tests {
     const CSP: ExternalAxis =
         ExternalAxis { mode: CyclicMode::Position, position: Some((Radians(-1.0), Radians(1.0))) };
 
-    fn position(course: &mut Course, cycle: u64) -> f64 {
+    fn position(track: &mut AxisTrack, cycle: u64) -> f64 {
         let mut command = AxisCommand::default();
-        course.command(cycle, &CSP, &mut command);
+        track.command(cycle, &CSP, &mut command);
         command.setpoint.position.0
     }
 
@@ -159,42 +159,42 @@ mod tests {
     // feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
     #[test]
     fn positions_go_on_as_fast_as_they_went_until_the_next_answer_and_within_the_limits() {
-        let mut course = Course { of: 9, ..Course::default() };
-        course.take(10, &to(0.0));
-        course.take(11, &to(0.25));
+        let mut track = AxisTrack { of: 9, ..AxisTrack::default() };
+        track.take(10, &to(0.0));
+        track.take(11, &to(0.25));
         let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found} {wanted}");
-        close(position(&mut course, 11), 0.25);
-        close(position(&mut course, 12), 0.5);
+        close(position(&mut track, 11), 0.25);
+        close(position(&mut track, 12), 0.5);
         // The answer to 12 comes in 13: there it is where it would have been.
-        course.take(12, &to(0.5));
-        close(position(&mut course, 13), 0.75);
-        close(position(&mut course, 15), 1.0);
-        course.freeze(13);
-        close(position(&mut course, 15), 0.75);
+        track.take(12, &to(0.5));
+        close(position(&mut track, 13), 0.75);
+        close(position(&mut track, 15), 1.0);
+        track.freeze(13);
+        close(position(&mut track, 15), 0.75);
         // Without a set-point it stays.
-        course.take(16, &AxisAnswer::default());
-        close(position(&mut course, 17), 0.75);
+        track.take(16, &AxisAnswer::default());
+        close(position(&mut track, 17), 0.75);
         // What was answered itself is supervision's to judge.
-        course.take(17, &to(2.0));
-        close(position(&mut course, 17), 2.0);
-        close(position(&mut course, 18), 2.0);
+        track.take(17, &to(2.0));
+        close(position(&mut track, 17), 2.0);
+        close(position(&mut track, 18), 2.0);
     }
 
     #[test]
     fn a_request_stays_until_another_one_and_home_is_asked_once() {
-        let mut course = Course::default();
+        let mut track = AxisTrack::default();
         let answer = |request| AxisAnswer { request, home: true, target: None };
-        course.take(1, &answer(Some(Request::FaultReset)));
+        track.take(1, &answer(Some(Request::FaultReset)));
         let mut command = AxisCommand::default();
-        course.command(1, &CSP, &mut command);
+        track.command(1, &CSP, &mut command);
         assert_eq!((command.request, command.home), (Request::FaultReset, true));
-        course.command(2, &CSP, &mut command);
+        track.command(2, &CSP, &mut command);
         assert_eq!((command.request, command.home), (Request::FaultReset, false));
-        course.freeze(3);
-        course.command(3, &CSP, &mut command);
+        track.freeze(3);
+        track.command(3, &CSP, &mut command);
         assert_eq!(command.request, Request::Halt, "nobody resets for ever");
-        course.take(4, &answer(None));
-        course.command(4, &CSP, &mut command);
+        track.take(4, &answer(None));
+        track.command(4, &CSP, &mut command);
         assert_eq!((command.request, command.home), (Request::Halt, true));
     }
 

@@ -61,7 +61,7 @@ impl<C: Controller> ControllerProcess<C> {
         })
     }
 
-    /// Calls the controller for a request and writes its answer. `stopping` is told to it as the cycle's own end is.
+    /// Calls the controller for a request and writes its answer. `stopping` is passed to it as the cycle's own end is.
     ///
     /// Allocates nothing, as long as the controller does not.
     pub fn answer(&mut self, request: &Request, stopping: bool, answer: &mut Answer) {

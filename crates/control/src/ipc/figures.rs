@@ -79,7 +79,7 @@ pub(super) fn clock(status: &Status) -> Clock {
     let Status { lock, reference, .. } = status;
     Clock {
         lock: lock.state as u8,
-        heard: reference.heard,
+        fresh: reference.fresh,
         difference_ns: reference.difference_ns,
         frame_phase_ns: reference.frame_phase_ns,
         phase_error_ns: lock.phase_error_ns,

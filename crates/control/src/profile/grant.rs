@@ -127,7 +127,7 @@ impl fmt::Display for Grants {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     now: String,
-    /// The real-time policy it was started with, by `chrt` or whoever started the program.
+    /// The real-time policy it was started with, by `chrt` or another parent.
     from_outside: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Forces of signals: begun, ended, and both told with their reason.
+//! Forces of signals: their begin and their end, each an event.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Forced {
     }
 }
 
-/// Ends a force, and tells of it; allocates nothing.
+/// Ends a force, with its event; allocates nothing.
 pub(super) fn end(
     forced: &mut Option<Forced>,
     name: &Arc<str>,
@@ -77,7 +77,7 @@ pub(super) fn end(
 
 impl Signals {
     /// Forces a signal, or releases it. The value was checked when it was asked for; another one is the nearest that
-    /// can be. One that is forced to the same again lasts longer, which is told of no client twice.
+    /// can be. One that is forced to the same again lasts longer, without a further event of the same client.
     pub(crate) fn force(
         &mut self,
         force: Force,

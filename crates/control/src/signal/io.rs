@@ -22,7 +22,7 @@ impl<'a> Io<'a> {
         Self { signals, reports, commands }
     }
 
-    /// Value of an input as it came in last, or as it is forced; [`Io::is_fresh`] tells whether it came in this cycle.
+    /// Value of an input as it came in last, or as it is forced; [`Io::is_fresh`] is true if it came in this cycle.
     #[must_use]
     pub fn get<T: SignalValue>(&self, input: Input<T>) -> T {
         self.value(input.place())
@@ -53,7 +53,7 @@ impl<'a> Io<'a> {
         self.signals.value(output.place()).is_some_and(|it| it.fresh)
     }
 
-    /// True while somebody outside holds the signal at a value.
+    /// True while the signal is forced from outside.
     #[must_use]
     pub fn is_forced(&self, signal: impl Handle) -> bool {
         self.signals.value(signal.at()).is_some_and(|it| it.forced)

@@ -76,7 +76,7 @@ fn stack_end() -> Option<usize> {
     (result == 0).then(|| lowest.addr())
 }
 
-/// Makes `bytes` of heap resident and tells the allocator to keep them: freed memory is neither
+/// Makes `bytes` of heap resident and has the allocator keep them: freed memory is neither
 /// trimmed nor are large blocks mapped anew.
 pub(crate) fn prefault_heap(bytes: usize) {
     #[cfg(target_env = "gnu")]

@@ -1,4 +1,4 @@
-//! The numbers of a running task, for whoever looks.
+//! The numbers of a running task, for any reader.
 
 use ipc::state::Spread;
 use record::CycleRecord;

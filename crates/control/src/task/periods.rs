@@ -189,7 +189,7 @@ impl Records {
         self.ring.pop().ok()
     }
 
-    /// Records that were dropped because nobody took others.
+    /// Records that were dropped because others were not taken.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)

@@ -91,10 +91,10 @@ pub(crate) enum Fault {
     /// Replies overtake each other for a while.
     Reorder,
     /// One bit of every fifth reply and of every seventh request is another one: their frame check sequences are wrong, and
-    /// whoever receives such a frame drops it.
+    /// its receiver drops such a frame.
     Corrupt,
     /// One bit of every fifth reply is another one, and its check sequence is right all the same: changed in a switch or in
-    /// the host. A changed bit of process data is what nobody can tell.
+    /// the host. A changed bit of process data cannot be noticed.
     Altered,
     /// Frames of other programs and other MainDevices come in between for a while.
     Foreign,

@@ -124,7 +124,7 @@ fn has_process_data(frame: &[u8]) -> bool {
 enum Part {
     /// Identity of the reply: changed, it is no reply at all.
     Head,
-    /// A working counter of process data: not of everybody.
+    /// A working counter of process data: not of all.
     Counter,
     /// Process data: only a frame check sequence could tell.
     ProcessData,

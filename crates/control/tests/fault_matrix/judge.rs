@@ -22,7 +22,7 @@ use crate::support::PERIOD;
 const STEP: f64 = 0.05;
 const VELOCITY: f64 = 10.0;
 
-/// Whatever happens, a run is over by then.
+/// A run is over by then in any case.
 const LONGEST: Duration = Duration::from_secs(25);
 
 /// A run that is over.
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     pub(crate) records: Vec<ServoRecord>,
     pub(crate) reports: Vec<Report>,
     /// It told of another MainDevice.
-    pub(crate) told: bool,
+    pub(crate) reported: bool,
     pub(crate) took: Duration,
 }
 
@@ -61,21 +61,21 @@ impl Outcome {
         cell: Cell,
         error: &BringUpError,
         wire: &Wire,
-        told: bool,
+        reported: bool,
         took: Duration,
     ) -> Self {
         assert!(took < LONGEST, "{took:?} {cell:?}");
         assert!(wire.went_wrong(), "nothing went wrong {cell:?}");
         let refused = matches!(error, BringUpError::OtherMainDevice { .. });
-        check_that_others_are_told(cell, told || refused);
+        check_that_others_are_told(cell, reported || refused);
         check_that_the_refused_change_nothing(cell, refused, wire);
-        let name = format!("not up: {}{}", kind(error), others(told, wire));
+        let name = format!("not up: {}{}", kind(error), others(reported, wire));
         Self { digest: format!("{error} {took:?}"), name, exit_code: COULD_NOT_RUN }
     }
 
     /// A cycle that is over.
     pub(crate) fn of(cell: Cell, run: &Run) -> Self {
-        let Run { ended, records, reports, told, took } = run;
+        let Run { ended, records, reports, reported, took } = run;
         assert!(*took < LONGEST, "{took:?} {cell:?}");
         assert!(ended.link.went_wrong(), "nothing went wrong {cell:?}");
         check_that_it_was_counted(cell, &ended.status.reception);
@@ -83,7 +83,7 @@ impl Outcome {
         check_set_points(cell, &taken, reports);
         exchange::check(cell, reports);
         check_the_others(cell, &taken[0]);
-        check_that_others_are_told(cell, *told);
+        check_that_others_are_told(cell, *reported);
         check_that_the_refused_change_nothing(cell, false, &ended.link);
         let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
         let findings = ended.findings(circumstances);
@@ -95,7 +95,7 @@ impl Outcome {
         for report in reports {
             let _ = write!(digest, "{report:?}");
         }
-        Self { name: name + &others(*told, &ended.link), exit_code, digest }
+        Self { name: name + &others(*reported, &ended.link), exit_code, digest }
     }
 }
 
@@ -215,7 +215,7 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     }
 }
 
-/// Judges a run in which the cause of the fault goes away: nobody comes back with a jump, and a drive that had no power is not
+/// Judges a run in which the cause of the fault goes away: no axis comes back with a jump, and a drive that had no power is not
 /// enabled again by itself, though its controller asks for it all the time.
 pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     let taken: Vec<_> = run.records.iter().map(ServoRecord::taken).collect();

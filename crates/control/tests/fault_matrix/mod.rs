@@ -26,7 +26,7 @@
 //! * the fault took place, and where it is one of replies, who received them has counted it: *all well* is not the outcome of a
 //!   fault that never was;
 //! * the exit code is not 0 where drives or SubDevices were hurt, judged by what these went through;
-//! * other MainDevices are told of, and refused where they were first; nobody is told of where nobody is;
+//! * other MainDevices are reported, and refused where they were first; none is reported where none is;
 //! * the run ends in bounded time.
 //!
 //! `ONBEAT_MATRIX=write` writes the table anew; `ONBEAT_SEED=N` draws other faults and compares outcomes by their exit codes only.

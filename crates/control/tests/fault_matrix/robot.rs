@@ -77,14 +77,14 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     let begin = clock.now();
     let mut pump =
         Pump { main_device: &mut main_device, link: &mut wire, clock: &clock, stop: stop.flag() };
-    let mut told = false;
+    let mut reported = false;
     let up = pump.listen().and_then(|()| {
         pump.bring_up(Duration::from_secs(30), |event| {
-            told |= matches!(event, Event::OtherMainDevice { .. });
+            reported |= matches!(event, Event::OtherMainDevice { .. });
         })
     });
     if let Err(error) = up {
-        return Err(Outcome::not_up(cell, &error, &wire, told, clock.now().since(begin)));
+        return Err(Outcome::not_up(cell, &error, &wire, reported, clock.now().since(begin)));
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
     let homes = cell.phase == Phase::Homing;
@@ -104,8 +104,8 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     let ended = cycle.run(&stop);
     let took = clock.now().since(begin);
     let other = |event: CycleEvent| matches!(event.what, Happening::Bus(Event::OtherMainDevice { .. }));
-    told |= std::iter::from_fn(|| observer.next_event()).any(other);
-    Ok(Run { ended, records, reports: seen.try_iter().collect(), told, took })
+    reported |= std::iter::from_fn(|| observer.next_event()).any(other);
+    Ok(Run { ended, records, reports: seen.try_iter().collect(), reported, took })
 }
 
 fn identity(number: u32) -> Identity {
@@ -188,7 +188,7 @@ fn axes() -> Vec<AxisConfiguration> {
         settings.outage = Outage { time: None, after: AfterOutage::Stay };
         axis.maximum_step = settings.limits.step;
     }
-    axes[0].homing = Homing::Drive { position: motion::Radians(-0.5), patience: Seconds(10.0) };
+    axes[0].homing = Homing::Drive { position: motion::Radians(-0.5), timeout: Seconds(10.0) };
     axes
 }
 

@@ -56,8 +56,8 @@ impl SecondMaster {
         due.max(self.now + Duration::from_micros(10))
     }
 
-    /// A reply to somebody else's frame passes it too.
-    pub(crate) fn hear(&mut self, due: Instant, bytes: &[u8]) {
+    /// A reply to another's frame passes it too.
+    pub(crate) fn receive(&mut self, due: Instant, bytes: &[u8]) {
         self.replies.push_back((due, bytes.to_vec()));
     }
 
@@ -72,7 +72,7 @@ impl SecondMaster {
         while let Some(length) = self.main_device.poll_transmit(self.now, &mut buffer) {
             let frame = &mut buffer[..length];
             if segment.process_frame(self.now, frame) {
-                self.hear(self.now + ROUND_TRIP, &buffer[..length]);
+                self.receive(self.now + ROUND_TRIP, &buffer[..length]);
                 reply(self.now + ROUND_TRIP, &buffer[..length]);
             }
         }

@@ -444,7 +444,7 @@ impl Link for Wire {
         let mut bytes = frame.to_vec();
         if self.segment.process_frame(now, &mut bytes) {
             if let Some(second) = &mut self.second {
-                second.hear(now + ROUND_TRIP, &bytes);
+                second.receive(now + ROUND_TRIP, &bytes);
             }
             self.reply(bytes.clone());
             self.history.push_back(bytes);

@@ -81,7 +81,7 @@ pub(crate) struct Outcome {
 pub(crate) const BEFORE: u64 = 900;
 /// Cycles after it.
 pub(crate) const AFTER: u64 = 1_500;
-/// Cycles after it until somebody resets the axis.
+/// Cycles after it until the axis is reset.
 pub(crate) const UNTIL_RESET: u64 = 900;
 
 pub(crate) fn play(case: Case) -> Outcome {

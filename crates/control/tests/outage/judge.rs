@@ -46,7 +46,7 @@ pub(crate) fn check(case: Case) {
     check_stop(case, &outcome);
 }
 
-/// Cycles in which the axis is not heard of: the last report before them, and the first after them or the end of all.
+/// Cycles of the outage: the last report before them, and the first after them or the end of all.
 fn silences(outcome: &Outcome) -> Vec<(Instant, Instant)> {
     let fresh = outcome.reports.iter().filter(|(_, report)| report.feedback.fresh);
     let mut heard: Vec<Instant> = fresh.map(|(now, _)| *now).collect();
@@ -91,7 +91,7 @@ pub(crate) fn check_unheard(case: Case, outcome: &Outcome) {
     assert!(!moves, "it took too many targets: {targets:?} {case:?}");
 }
 
-/// Steps within the limit of velocity in each cycle; after an outage one to where the set-point stood, where the drive did not hear of it,
+/// Steps within the limit of velocity in each cycle; after an outage one to where the set-point stood, where the drive did not receive it,
 /// and one to where the axis is: together three largest ones.
 fn check_positions(case: Case, outcome: &Outcome, followed: &[Taken]) {
     let apart = |from: &Taken, to: &Taken| {
@@ -201,7 +201,7 @@ fn shown(case: Case, outcome: &Outcome, at: Instant) -> (f64, f64) {
 }
 
 /// Tolerance of a velocity against [`shown`], in counts per second: rounding, or one made from the last two positions. A drive that
-/// still moves to where its set-point stood, or to one that it hears of again, changes its velocity in between.
+/// still moves to where its set-point stood, or to one that it receives again, changes its velocity in between.
 fn unsure(case: Case) -> f64 {
     let steady = case.mode == CyclicMode::Velocity || case.outage >= 100;
     match (case.tells_velocity, case.fault) {
@@ -257,7 +257,7 @@ fn check_stop(case: Case, outcome: &Outcome) {
     // Where both ways are out, the last reply before the outage is lost as well, if it is taken a cycle later.
     let both = case.fault == Fault::Both && case.order == FrameOrder::ReplyOfLastCycle;
     let missed = case.outage + u64::from(both);
-    // An axis in torque mode that is slow enough to count as standing goes on in the cycle in which it is heard of again.
+    // An axis in torque mode that is slow enough to count as standing goes on in the cycle in which its outage ends.
     let at_once = case.mode == CyclicMode::Torque && case.after == AfterOutage::Resume;
     assert!(stopped == (missed > 2) || (at_once && !stopped), "{case:?}");
     if missed <= 2 {

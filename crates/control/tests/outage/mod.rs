@@ -188,7 +188,7 @@ fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
     }
 }
 
-/// A stop that is asked for in an outage does not cut short the quick stop of a drive that still hears us.
+/// A stop that is asked for in an outage does not cut short the quick stop of a drive that still receives our frames.
 // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
 fn a_drive_that_hears_us_has_time_for_its_quick_stop_before_the_bus_goes_down() {

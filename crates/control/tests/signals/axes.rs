@@ -16,12 +16,12 @@ use super::rig::{Outside, cycle, signal, signals};
 use crate::support::{IpcFolder, ipc_with, rules, supervised};
 
 /// Enables the axis and watches its controlword.
-struct Mover {
+struct Moving {
     word: Option<Input<u16>>,
     seen: Sender<bool>,
 }
 
-impl Controller for Mover {
+impl Controller for Moving {
     fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
         self.word = Some(signals.input("statusword")?);
         Ok(())
@@ -47,7 +47,7 @@ fn a_controller_of_signals_moves_axes_too() {
     let taken = Flow::Taken("axis \"axis-0\"".to_owned());
     let signals = vec![word("statusword", at, Flow::Input), word("controlword", to, taken)];
     let (seen, told) = channel();
-    let (cycle, _) = cycle(signals, &supervised(1), 400, |_, _| Box::new(Mover { word: None, seen }));
+    let (cycle, _) = cycle(signals, &supervised(1), 400, |_, _| Box::new(Moving { word: None, seen }));
     let ended = cycle.unwrap().run(&StopHandle::new());
     assert_eq!(ended.before_stop.axes[0].state, Some(ethercat::cia402::State::OperationEnabled));
     // Enable operation, as the axis wrote it.

@@ -19,7 +19,7 @@ use super::{PERIOD, cycle_of};
 pub struct Scene<'a> {
     /// Cycles since the axis was enabled for the first time, from 1; 0 before.
     pub cycles: u64,
-    /// True if the cycle is being stopped: then the script is not heard any more.
+    /// True if the cycle is being stopped: then the script is ignored.
     pub stopping: bool,
     pub report: &'a AxisReport,
     /// Command for the axis on this cycle.

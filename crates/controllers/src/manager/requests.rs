@@ -164,7 +164,7 @@ impl ControllerManager {
         job.cycles = job.cycles.saturating_add(1);
         job.since += elapsed;
         self.job = Some(job);
-        let late = job.since > PATIENCE;
+        let late = job.since > TIMEOUT;
         // Requests to drives take effect some cycles later.
         let settled = job.cycles > ANSWER_CYCLES;
         let outcome = match job.doing {
@@ -234,7 +234,7 @@ fn can_be_moved(report: &AxisReport) -> bool {
     is_enabled(report) && !is_latched(report) && follows
 }
 
-/// True if its drive is enabled, and supervision holds it until somebody resets it.
+/// True if its drive is enabled, and supervision holds it until it is reset.
 fn is_held(report: &AxisReport) -> bool {
     is_enabled(report) && is_latched(report)
 }
@@ -258,7 +258,7 @@ fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
 const STOPS: usize = 1;
 
 /// Timeout of a request.
-const PATIENCE: Seconds = Seconds(10.0);
+const TIMEOUT: Seconds = Seconds(10.0);
 
 /// Cycles until drives show the effect of a request.
 const ANSWER_CYCLES: u32 = 8;

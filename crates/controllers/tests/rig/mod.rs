@@ -59,7 +59,7 @@ pub struct Rig {
     pub following_error: Option<f64>,
     pub enable: bool,
     /// Largest number of cycles of a script.
-    pub patience: u64,
+    pub timeout: u64,
 }
 
 impl Rig {
@@ -69,7 +69,7 @@ impl Rig {
             homing: Homing::Never,
             following_error: None,
             enable: true,
-            patience: 20_000,
+            timeout: 20_000,
         }
     }
 
@@ -99,7 +99,7 @@ impl Rig {
             stop: stop.clone(),
             log: Arc::clone(&log),
             over: false,
-            patience: self.patience,
+            timeout: self.timeout,
         };
         let mut link = DirectLink::new(segment(&self.modes), clock.clone(), Duration::from_micros(60));
         let configuration =
@@ -120,7 +120,7 @@ impl Rig {
         let ended = cycle.run(&stop);
         assert_eq!(ended.failure, None);
         let mut log = std::mem::take(&mut *log.lock().unwrap());
-        assert!(log.over, "the script is over before {} cycles", self.patience);
+        assert!(log.over, "the script is over before {} cycles", self.timeout);
         log.at_the_end = ended.status.axes;
         log
     }
@@ -140,7 +140,7 @@ impl Rig {
                 step: Radians(2.0 * VELOCITY * CYCLE),
             },
             following_error: distance
-                .map(|distance| FollowingErrorLimit { distance, patience: Seconds(0.01) }),
+                .map(|distance| FollowingErrorLimit { distance, timeout: Seconds(0.01) }),
             on_stale: OnStale::Ramp,
             outage: Outage::default(),
         };
@@ -298,7 +298,7 @@ struct Staged {
     stop: StopHandle,
     log: Arc<Mutex<Log>>,
     over: bool,
-    patience: u64,
+    timeout: u64,
 }
 
 impl Controller for Staged {
@@ -311,9 +311,9 @@ impl Controller for Staged {
         let begun = enabled || world.cycles > 0 || !self.manager.output().control.enabled;
         world.cycles += u64::from(begun);
         if begun && !self.over {
-            self.over = (self.script)(world) == Flow::Over || world.cycles > self.patience;
+            self.over = (self.script)(world) == Flow::Over || world.cycles > self.timeout;
             if self.over {
-                self.log.lock().unwrap().over = world.cycles <= self.patience;
+                self.log.lock().unwrap().over = world.cycles <= self.timeout;
                 self.stop.stop();
             }
         }

@@ -64,7 +64,7 @@ impl<D: Drives> Driver for Actuators<D> {
         &mut self,
         request: &Velocities,
         sample: &mut Feedback,
-        _patience: Duration,
+        _timeout: Duration,
     ) -> Result<bool, DeviceError> {
         self.drives.exchange(request.0, sample)
     }

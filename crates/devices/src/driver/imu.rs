@@ -151,7 +151,7 @@ impl<R: Registers> Driver for Mpu6050<R> {
         &mut self,
         _request: &Poke,
         sample: &mut Sample,
-        _patience: Duration,
+        _timeout: Duration,
     ) -> Result<bool, DeviceError> {
         let mut measured = [0; MEASURED];
         let begin = now_ns();

@@ -117,7 +117,7 @@ impl<W: Wire> Driver for LedStrip<W> {
         &mut self,
         request: &Frame,
         sample: &mut Taken,
-        _patience: Duration,
+        _timeout: Duration,
     ) -> Result<bool, DeviceError> {
         led::encode(self.chip, &request.leds[..request.count], self.brightness, &mut self.bytes);
         self.wire.send(&self.bytes)?;

@@ -9,7 +9,7 @@ use ipc::sensor::MOST_POINTS;
 use super::serial::Serial;
 use crate::pair::datagram::Poke;
 use crate::pair::{DeviceError, Driver};
-use crate::scip::session::PATIENCE;
+use crate::scip::session::TIMEOUT;
 use crate::scip::{Event, Parameters, Session};
 use crate::task::range_finder::Sample;
 
@@ -41,20 +41,20 @@ impl RangeFinder {
         }
     }
 
-    /// Runs the session for `patience`, or until it has an event.
-    fn talk(&mut self, patience: Duration) -> Result<Option<Event>, DeviceError> {
+    /// Runs the session for `timeout`, or until it has an event.
+    fn talk(&mut self, timeout: Duration) -> Result<Option<Event>, DeviceError> {
         let Some((port, session)) = &mut self.talk else {
             return Err(DeviceError("it is not open".into()));
         };
         let begin = now_ns();
-        let end = begin + patience.as_nanos() as u64;
+        let end = begin + timeout.as_nanos() as u64;
         let mut bytes = [0; 4_096];
         loop {
             if let Some(event) = session.poll_event() {
                 return Ok(Some(event));
             }
             if let Some(line) = session.poll_transmit() {
-                port.write_within(&line, PATIENCE).map_err(|error| DeviceError::new("writing", error))?;
+                port.write_within(&line, TIMEOUT).map_err(|error| DeviceError::new("writing", error))?;
             }
             let now = now_ns();
             let due = session.poll_timeout().unwrap_or(end);
@@ -90,7 +90,7 @@ impl Driver for RangeFinder {
         self.talk = Some((port, Session::new(now_ns())));
         // Every state of a session has its own timeout.
         loop {
-            match self.talk(PATIENCE)? {
+            match self.talk(TIMEOUT)? {
                 Some(Event::Ready(told)) => {
                     let (version, parameters) = *told;
                     let (first, last) = (parameters.first, parameters.last);
@@ -116,9 +116,9 @@ impl Driver for RangeFinder {
         &mut self,
         _request: &Poke,
         sample: &mut Sample,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<bool, DeviceError> {
-        match self.talk(patience)? {
+        match self.talk(timeout)? {
             Some(Event::Scan(scan)) => {
                 let Parameters { steps_per_turn, front, shortest, longest, turns_per_minute, .. } =
                     self.parameters;

@@ -145,7 +145,7 @@ impl<L: Lines> HcSr04<L> {
                 return Ok(None);
             }
             let Some(edge) = self.lines.edge(left)? else { return Ok(None) };
-            if let Some(outcome) = self.listener.hear(edge) {
+            if let Some(outcome) = self.listener.take(edge) {
                 return Ok(Some(outcome));
             }
         }
@@ -177,7 +177,7 @@ impl<L: Lines> Driver for HcSr04<L> {
         &mut self,
         _request: &Poke,
         sample: &mut Sample,
-        _patience: Duration,
+        _timeout: Duration,
     ) -> Result<bool, DeviceError> {
         match self.ping()? {
             Some(Outcome::Echo { length_ns, stamp_ns }) => *sample = Sample { stamp_ns, length_ns },
@@ -204,7 +204,7 @@ impl<L: Lines> HcSr04<L> {
     fn ping(&mut self) -> Result<Option<Outcome>, DeviceError> {
         // Discards edges of an earlier ping.
         while let Some(edge) = self.lines.edge(Duration::ZERO)? {
-            let _ = self.listener.hear(edge);
+            let _ = self.listener.take(edge);
         }
         if self.listener.is_up() {
             thread::sleep(Duration::from_millis(1));

@@ -10,7 +10,7 @@ use crate::task::actuators::Feedback;
 #[derive(Clone, Debug, Default)]
 pub struct Pair {
     now: Feedback,
-    told: [f64; 2],
+    commanded: [f64; 2],
 }
 
 /// Time constant of a drive, s.
@@ -32,17 +32,18 @@ impl Drives for Pair {
         // Exact solution of a first-order lag for a constant command since the last update.
         let rest = (-seconds / TIME_CONSTANT).exp();
         for wheel in 0..2 {
-            let (told, before) = (self.told[wheel], self.now.velocities[wheel]);
-            self.now.velocities[wheel] = told + (before - told) * rest;
-            self.now.positions[wheel] += told * seconds + (before - told) * TIME_CONSTANT * (1.0 - rest);
+            let (commanded, before) = (self.commanded[wheel], self.now.velocities[wheel]);
+            self.now.velocities[wheel] = commanded + (before - commanded) * rest;
+            self.now.positions[wheel] +=
+                commanded * seconds + (before - commanded) * TIME_CONSTANT * (1.0 - rest);
         }
         self.now.stamp_ns = now;
-        self.told = velocities;
+        self.commanded = velocities;
         *feedback = self.now;
         Ok(true)
     }
 
     fn close(&mut self) {
-        self.told = [0.0; 2];
+        self.commanded = [0.0; 2];
     }
 }

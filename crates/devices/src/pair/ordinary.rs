@@ -14,7 +14,7 @@ use super::Datagram;
 use super::status::{Shared, Stage};
 
 /// Driver of a device. It may wait, allocate and make system calls, but must return within about the
-/// `patience` it is given.
+/// `timeout` it is given.
 pub trait Driver: Send + 'static {
     /// Request of the real-time task.
     type Request: Datagram + Default + Send;
@@ -42,7 +42,7 @@ pub trait Driver: Send + 'static {
         &mut self,
         request: &Self::Request,
         sample: &mut Self::Sample,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<bool, DeviceError>;
 
     /// Closes the device.

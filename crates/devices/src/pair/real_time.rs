@@ -14,13 +14,13 @@ pub trait Work: Send + 'static {
     /// Request to the ordinary task.
     type Request: Datagram + Default + Send;
     /// Length of the longest published message, bytes.
-    const TOLD: usize;
+    const PUBLISHED: usize;
 
     /// Takes a sample; returns the time of its measurement, CLOCK_MONOTONIC ns.
     fn take(&mut self, sample: &Self::Sample) -> u64;
 
     /// Takes a message of the port's client; false if it is invalid.
-    fn hear(&mut self, bytes: &[u8], moment: &Moment) -> bool {
+    fn receive(&mut self, bytes: &[u8], moment: &Moment) -> bool {
         let _ = (bytes, moment);
         false
     }
@@ -29,7 +29,7 @@ pub trait Work: Send + 'static {
     fn step(&mut self, moment: &Moment, request: &mut Self::Request) -> bool;
 
     /// Encodes the message to publish; `None` for nothing.
-    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize>;
+    fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize>;
 }
 
 /// Period of a real-time task.
@@ -55,7 +55,7 @@ pub(crate) struct RealTimeTask<W: Work> {
     inbox: Box<[u8]>,
     outbox: Box<[u8]>,
     bound: bool,
-    patience_ns: u64,
+    stale_after_ns: u64,
     stamp_ns: u64,
     sequence: u32,
 }
@@ -64,10 +64,10 @@ pub(crate) struct RealTimeTask<W: Work> {
 const MOST_MESSAGES: usize = 16;
 
 impl<W: Work> RealTimeTask<W> {
-    /// Creates a task for which a sample older than `patience` is stale.
-    pub(crate) fn new(work: W, device: Port, world: Port, patience: Duration) -> Self {
-        let inbox = vec![0xff; W::Sample::LARGEST.max(LONGEST_HEARD)].into_boxed_slice();
-        let outbox = vec![0xff; W::Request::LARGEST.max(W::TOLD)].into_boxed_slice();
+    /// Creates a task for which a sample older than `timeout` is stale.
+    pub(crate) fn new(work: W, device: Port, world: Port, timeout: Duration) -> Self {
+        let inbox = vec![0xff; W::Sample::LARGEST.max(LONGEST_RECEIVED)].into_boxed_slice();
+        let outbox = vec![0xff; W::Request::LARGEST.max(W::PUBLISHED)].into_boxed_slice();
         Self {
             work,
             device,
@@ -77,7 +77,7 @@ impl<W: Work> RealTimeTask<W> {
             inbox,
             outbox,
             bound: false,
-            patience_ns: u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX),
+            stale_after_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
             stamp_ns: 0,
             sequence: 0,
         }
@@ -97,11 +97,11 @@ impl<W: Work> RealTimeTask<W> {
                 self.stamp_ns = self.work.take(&self.sample).min(now_ns);
             }
         }
-        let stale = self.stamp_ns == 0 || now_ns.saturating_sub(self.stamp_ns) > self.patience_ns;
+        let stale = self.stamp_ns == 0 || now_ns.saturating_sub(self.stamp_ns) > self.stale_after_ns;
         let moment = Moment { release_ns, period_ns, stale };
         for _ in 0..MOST_MESSAGES {
             let Some(length) = self.world.receive(&mut self.inbox) else { break };
-            self.work.hear(&self.inbox[..length], &moment);
+            self.work.receive(&self.inbox[..length], &moment);
         }
         if self.work.step(&moment, &mut self.request) {
             let length = self.request.encode(&mut self.outbox);
@@ -110,8 +110,8 @@ impl<W: Work> RealTimeTask<W> {
         }
         // Without a client, messages would only grow old in the ring.
         if self.world.is_open() {
-            let head = Head { sequence: self.sequence, stamp_ns: self.stamp_ns, told_ns: now_ns, stale };
-            if let Some(length) = self.work.tell(head, &mut self.outbox) {
+            let head = Head { sequence: self.sequence, stamp_ns: self.stamp_ns, sent_ns: now_ns, stale };
+            if let Some(length) = self.work.encode(head, &mut self.outbox) {
                 self.sequence = self.sequence.wrapping_add(1);
                 let _ = self.world.send(&self.outbox[..length]);
             }
@@ -120,4 +120,4 @@ impl<W: Work> RealTimeTask<W> {
 }
 
 /// Longest message of a port's client, bytes.
-pub(crate) const LONGEST_HEARD: usize = 256;
+pub(crate) const LONGEST_RECEIVED: usize = 256;

@@ -63,12 +63,12 @@ pub struct Scanned {
 #[non_exhaustive]
 pub enum SessionError {
     /// No reply came in time.
-    #[error("no reply to {command} for {} ms: is it the right port, powered, and not in use by another program?", patience.as_millis())]
+    #[error("no reply to {command} for {} ms: is it the right port, powered, and not in use by another program?", timeout.as_millis())]
     Silent {
         /// Command in flight.
         command: Symbol,
         /// Time waited.
-        patience: Duration,
+        timeout: Duration,
     },
     /// The sensor refused a command.
     #[error("{command} refused with status {status}: {}", status.meaning(*command))]
@@ -79,10 +79,10 @@ pub enum SessionError {
         status: Status,
     },
     /// Scans stopped coming.
-    #[error("no scan for {} ms", patience.as_millis())]
+    #[error("no scan for {} ms", timeout.as_millis())]
     NoScans {
         /// Time waited.
-        patience: Duration,
+        timeout: Duration,
     },
     /// The sensor sends bytes, but no valid replies.
     #[error("{count} wrong replies in a row, the last one: {last}")]
@@ -132,10 +132,10 @@ enum Step {
 
 /// Longest wait for a reply: at 19 200 bit/s a sensor may need more than a second to finish the scan in
 /// progress.
-pub const PATIENCE: Duration = Duration::from_millis(1_500);
+pub const TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Longest pause between scans. A turn takes at most 100 ms.
-pub const SCAN_PATIENCE: Duration = Duration::from_secs(1);
+pub const SCAN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Number of times the sensor's clock is read.
 const TIMES: u8 = 3;
@@ -210,10 +210,10 @@ impl Session {
             Step::Over => {}
             // SCIP 1.1 has no QT.
             Step::Quiet => self.enter(Step::Scip2, now_ns),
-            Step::Scans => self.fail(SessionError::NoScans { patience: SCAN_PATIENCE }),
+            Step::Scans => self.fail(SessionError::NoScans { timeout: SCAN_TIMEOUT }),
             step => {
                 let command = self.command(step).map_or(Symbol::LaserOff, |it| it.symbol());
-                self.fail(SessionError::Silent { command, patience: PATIENCE });
+                self.fail(SessionError::Silent { command, timeout: TIMEOUT });
             }
         }
     }
@@ -251,7 +251,7 @@ impl Session {
         match (self.step, reply.content) {
             (Step::Scans, Content::Scan { time, ranges }) => {
                 self.counters.scans += 1;
-                self.deadline_ns = after(now_ns, SCAN_PATIENCE);
+                self.deadline_ns = after(now_ns, SCAN_TIMEOUT);
                 let stamp_ns = self.clock.host_ns(time, now_ns);
                 let scanned = Scanned { stamp_ns, sector: reply.echo.sector, ranges };
                 self.events.push_back(Event::Scan(scanned));
@@ -320,8 +320,8 @@ impl Session {
 
     fn enter(&mut self, step: Step, now_ns: u64) {
         self.step = step;
-        let patience = if step == Step::Scans { SCAN_PATIENCE } else { PATIENCE };
-        self.deadline_ns = after(now_ns, patience);
+        let timeout = if step == Step::Scans { SCAN_TIMEOUT } else { TIMEOUT };
+        self.deadline_ns = after(now_ns, timeout);
         if step == Step::Scans {
             return;
         }
@@ -333,8 +333,8 @@ impl Session {
     }
 }
 
-fn after(now_ns: u64, patience: Duration) -> u64 {
-    now_ns.saturating_add(patience.as_nanos() as u64)
+fn after(now_ns: u64, timeout: Duration) -> u64 {
+    now_ns.saturating_add(timeout.as_nanos() as u64)
 }
 
 #[cfg(test)]

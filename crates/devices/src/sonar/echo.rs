@@ -39,7 +39,7 @@ pub struct Listener {
 impl Listener {
     /// Takes an edge; returns the outcome of the ping once it is known. A falling edge without a rising
     /// one, and a pair with lost edges in between, are ignored.
-    pub fn hear(&mut self, edge: Edge) -> Option<Outcome> {
+    pub fn take(&mut self, edge: Edge) -> Option<Outcome> {
         if edge.up {
             self.up = Some(edge);
             return None;
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn the_time_the_line_is_up_is_the_way_there_and_back() {
         let mut listener = Listener::default();
-        assert_eq!(listener.hear(edge(1_000, true, 1)), None);
+        assert_eq!(listener.take(edge(1_000, true, 1)), None);
         assert!(listener.is_up());
-        let outcome = listener.hear(edge(5_831_000, false, 2)).unwrap();
+        let outcome = listener.take(edge(5_831_000, false, 2)).unwrap();
         assert_eq!(outcome, Outcome::Echo { length_ns: 5_830_000, stamp_ns: 1_000 });
         // At 20 degrees Celsius the speed of sound is 343.2 m/s.
         let found = metres(5_830_000, 293.15).unwrap();
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn nothing_there_too_near_and_lost_edges_are_no_distances() {
         let mut listener = Listener::default();
-        listener.hear(edge(0, true, 1));
-        assert_eq!(listener.hear(edge(38_000_000, false, 2)), Some(Outcome::Nothing { stamp_ns: 0 }));
+        listener.take(edge(0, true, 1));
+        assert_eq!(listener.take(edge(38_000_000, false, 2)), Some(Outcome::Nothing { stamp_ns: 0 }));
         assert_eq!(metres(100_000, 293.15), None);
-        assert_eq!(listener.hear(edge(50, false, 3)), None, "never came up");
-        listener.hear(edge(60, true, 4));
-        assert_eq!(listener.hear(edge(900_000, false, 7)), None, "edges 5 and 6 were lost");
-        listener.hear(edge(1_000_000, true, 8));
-        assert_eq!(listener.hear(edge(900_000, false, 9)), None, "time went back");
+        assert_eq!(listener.take(edge(50, false, 3)), None, "never came up");
+        listener.take(edge(60, true, 4));
+        assert_eq!(listener.take(edge(900_000, false, 7)), None, "edges 5 and 6 were lost");
+        listener.take(edge(1_000_000, true, 8));
+        assert_eq!(listener.take(edge(900_000, false, 9)), None, "time went back");
     }
 }

@@ -63,7 +63,7 @@ pub struct ActuatorsWork {
     asked: [f64; 2],
     /// End of the request's time-to-live, CLOCK_MONOTONIC ns.
     holds_until_ns: u64,
-    told: [f64; 2],
+    commanded: [f64; 2],
     feedback: Feedback,
 }
 
@@ -87,21 +87,27 @@ impl ActuatorsWork {
     /// Creates the work with the wheels at rest.
     #[must_use]
     pub fn new(limits: WheelLimits) -> Self {
-        Self { limits, asked: [0.0; 2], holds_until_ns: 0, told: [0.0; 2], feedback: Feedback::default() }
+        Self {
+            limits,
+            asked: [0.0; 2],
+            holds_until_ns: 0,
+            commanded: [0.0; 2],
+            feedback: Feedback::default(),
+        }
     }
 }
 
 impl Work for ActuatorsWork {
     type Sample = Feedback;
     type Request = Velocities;
-    const TOLD: usize = Wheels::SIZE;
+    const PUBLISHED: usize = Wheels::SIZE;
 
     fn take(&mut self, sample: &Feedback) -> u64 {
         self.feedback = *sample;
         sample.stamp_ns
     }
 
-    fn hear(&mut self, bytes: &[u8], moment: &Moment) -> bool {
+    fn receive(&mut self, bytes: &[u8], moment: &Moment) -> bool {
         let Ok(request) = WheelRequest::decode(bytes) else { return false };
         if !request.velocities.iter().all(|it| it.is_finite()) {
             return false;
@@ -115,16 +121,16 @@ impl Work for ActuatorsWork {
         let holds = moment.release_ns < self.holds_until_ns && !moment.stale;
         let target = if holds { self.asked } else { [0.0; 2] };
         let step = self.limits.acceleration * moment.period_ns as f64 * 1e-9;
-        for (told, target) in self.told.iter_mut().zip(target) {
-            *told += (target - *told).clamp(-step, step);
+        for (commanded, target) in self.commanded.iter_mut().zip(target) {
+            *commanded += (target - *commanded).clamp(-step, step);
         }
-        request.0 = self.told;
+        request.0 = self.commanded;
         true
     }
 
-    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
+    fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
         let Feedback { positions, velocities, .. } = self.feedback;
-        Wheels { head, positions, velocities, told: self.told }.encode(bytes)
+        Wheels { head, positions, velocities, commanded: self.commanded }.encode(bytes)
     }
 }
 
@@ -137,10 +143,10 @@ mod tests {
     fn ask(work: &mut ActuatorsWork, velocities: [f64; 2], at_ms: u64) -> bool {
         let mut bytes = [0; WheelRequest::SIZE];
         WheelRequest { velocities, holds_ms: 100 }.encode(&mut bytes).unwrap();
-        work.hear(&bytes, &Moment { release_ns: at_ms * MS, ..Moment::default() })
+        work.receive(&bytes, &Moment { release_ns: at_ms * MS, ..Moment::default() })
     }
 
-    fn told(work: &mut ActuatorsWork, at_ms: u64, stale: bool) -> [f64; 2] {
+    fn commanded(work: &mut ActuatorsWork, at_ms: u64, stale: bool) -> [f64; 2] {
         let mut request = Velocities::default();
         let moment = Moment { release_ns: at_ms * MS, period_ns: 10 * MS, stale };
         assert!(work.step(&moment, &mut request));
@@ -151,23 +157,23 @@ mod tests {
     fn wheels_speed_up_within_their_limits_and_come_to_rest_when_nobody_asks_any_more() {
         let mut work = ActuatorsWork::new(WheelLimits { velocity: 1.0, acceleration: 20.0 });
         assert!(ask(&mut work, [0.5, -9.0], 0));
-        assert_eq!(told(&mut work, 0, false), [0.2, -0.2]);
-        let at_speed = (1..9).map(|cycle| told(&mut work, 10 * cycle, false)).last();
+        assert_eq!(commanded(&mut work, 0, false), [0.2, -0.2]);
+        let at_speed = (1..9).map(|cycle| commanded(&mut work, 10 * cycle, false)).last();
         assert_eq!(at_speed, Some([0.5, -1.0]));
-        assert_eq!(told(&mut work, 100, false), [0.3, -0.8]);
+        assert_eq!(commanded(&mut work, 100, false), [0.3, -0.8]);
         for cycle in 11..20 {
-            told(&mut work, 10 * cycle, false);
+            commanded(&mut work, 10 * cycle, false);
         }
-        assert_eq!(told(&mut work, 200, false), [0.0, 0.0]);
+        assert_eq!(commanded(&mut work, 200, false), [0.0, 0.0]);
     }
 
     #[test]
     fn wheels_that_report_nothing_and_numbers_that_are_none_move_nothing() {
         let mut work = ActuatorsWork::new(WheelLimits::default());
         ask(&mut work, [1.0, 1.0], 0);
-        assert_eq!(told(&mut work, 0, true), [0.0, 0.0]);
+        assert_eq!(commanded(&mut work, 0, true), [0.0, 0.0]);
         assert!(!ask(&mut work, [f64::NAN, 0.0], 0) && !ask(&mut work, [0.0, f64::INFINITY], 0));
-        assert!(!work.hear(b"hello", &Moment::default()));
+        assert!(!work.receive(b"hello", &Moment::default()));
         assert!(!Velocities::default().decode(&[0xff; 16]), "NaN");
     }
 }

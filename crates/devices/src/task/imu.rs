@@ -53,7 +53,7 @@ pub struct ImuWork {
 impl Work for ImuWork {
     type Sample = Sample;
     type Request = Poke;
-    const TOLD: usize = Imu::SIZE;
+    const PUBLISHED: usize = Imu::SIZE;
 
     fn take(&mut self, sample: &Sample) -> u64 {
         // Intervals come from the samples' own stamps, not from their arrival.
@@ -69,7 +69,7 @@ impl Work for ImuWork {
         true
     }
 
-    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
+    fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
         let bias = self.orientation.bias();
         let angular_velocity = [0, 1, 2].map(|axis| self.motion.angular_velocity[axis] - bias[axis]);
         let imu = Imu {

@@ -89,14 +89,14 @@ impl LedStripWork {
 impl Work for LedStripWork {
     type Sample = Taken;
     type Request = Frame;
-    const TOLD: usize = Led::SIZE;
+    const PUBLISHED: usize = Led::SIZE;
 
     fn take(&mut self, sample: &Taken) -> u64 {
         self.frames = self.frames.wrapping_add(1);
         sample.stamp_ns
     }
 
-    fn hear(&mut self, bytes: &[u8], moment: &Moment) -> bool {
+    fn receive(&mut self, bytes: &[u8], moment: &Moment) -> bool {
         let Ok(request) = LedRequest::decode(bytes) else { return false };
         (self.shows, self.since_ns) = (request, moment.release_ns);
         true
@@ -109,7 +109,7 @@ impl Work for LedStripWork {
         true
     }
 
-    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
+    fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
         let LedRequest { pattern, colour, .. } = self.shows;
         Led { head, pattern, colour, leds: self.leds as u16, frames: self.frames }.encode(bytes)
     }

@@ -104,7 +104,7 @@ fn metres(millimetres: u32, [shortest, longest]: [u32; 2]) -> f32 {
 impl Work for RangeFinderWork {
     type Sample = Sample;
     type Request = Poke;
-    const TOLD: usize = ScanHead::LARGEST;
+    const PUBLISHED: usize = ScanHead::LARGEST;
 
     fn take(&mut self, sample: &Sample) -> u64 {
         let step = std::f64::consts::TAU / f64::from(sample.steps_per_turn.max(1));
@@ -139,7 +139,7 @@ impl Work for RangeFinderWork {
         false
     }
 
-    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
+    fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
         // An empty scan is not published.
         (self.count > 0)
             .then(|| ScanHead { head, ..self.head }.encode(&self.ranges[..self.count], bytes))?

@@ -51,7 +51,7 @@ impl SonarWork {
 impl Work for SonarWork {
     type Sample = Sample;
     type Request = Poke;
-    const TOLD: usize = Sonar::SIZE;
+    const PUBLISHED: usize = Sonar::SIZE;
 
     fn take(&mut self, sample: &Sample) -> u64 {
         self.last = match sample.length_ns {
@@ -68,7 +68,7 @@ impl Work for SonarWork {
         true
     }
 
-    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
+    fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
         let range = self.median.value().unwrap_or(f64::INFINITY);
         let (range_min, range_max) = (SHORTEST, LONGEST);
         let last = self.last;

@@ -51,7 +51,7 @@ impl Robot {
     ) -> T {
         let begin = Instant::now();
         let mut bytes = vec![0; 65_536];
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < TIMEOUT {
             if let Some(length) = channel.recv_timeout(&mut bytes, Duration::from_millis(100)).unwrap() {
                 if let Some(found) = wanted(&bytes[..length]) {
                     return found;
@@ -69,7 +69,7 @@ impl Robot {
         let begin = Instant::now();
         while !what(self) {
             assert!(
-                begin.elapsed() < PATIENCE,
+                begin.elapsed() < TIMEOUT,
                 "status {:?}, said {:?}",
                 self.running.status(),
                 self.said.lock().unwrap()
@@ -86,7 +86,7 @@ impl Drop for Robot {
 }
 
 /// Longest wait, generous because other tests load the machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The five devices of the service robot, simulated, without real-time settings.
 pub(crate) fn ordinary() -> Vec<Peripheral> {
@@ -128,7 +128,7 @@ impl Users {
             if more.iter().all(|more| *more >= jobs) {
                 return more;
             }
-            assert!(begin.elapsed() < PATIENCE, "{more:?} jobs");
+            assert!(begin.elapsed() < TIMEOUT, "{more:?} jobs");
             self.round();
         }
     }

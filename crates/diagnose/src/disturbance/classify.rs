@@ -1,4 +1,4 @@
-//! From what the kernel tells of a thread to what disturbed it: no I/O, no clock.
+//! From the kernel's records of a thread to its disturbances: no I/O, no clock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -290,7 +290,7 @@ pub(super) fn call_number(name: &str) -> Option<i64> {
     name.parse::<syscalls::Sysno>().ok().map(|call| i64::from(call.id()))
 }
 
-/// The kernel does not tell.
+/// The kernel does not say.
 pub(super) const UNKNOWN: &str = "unknown";
 /// Asleep outside of system calls, or where a wait would not sleep.
 pub(super) const IN_KERNEL: &str = "page fault or kernel lock";
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(classifier.tally().counts, Counts::default());
     }
 
-    /// Before its event or after it: the kernel may tell either first.
+    /// Before its event or after it: the kernel may record either first.
     #[test]
     fn a_stack_finds_its_event() {
         let stack = |byte| Arc::new(Stack { registers: vec![], bytes: vec![byte] });

@@ -13,7 +13,7 @@ pub(super) struct Counted {
     /// Its counters at the first look into the window, and the period that was in.
     before: Option<(Counters, u64)>,
     /// Counts reported already: preemptions, sleeps, minor and major faults.
-    told: [u64; 4],
+    counted: [u64; 4],
 }
 
 impl Counted {
@@ -42,10 +42,10 @@ impl Counted {
             (Kind::MinorFault, counters.minor_faults.saturating_sub(before.minor_faults)),
             (Kind::MajorFault, counters.major_faults.saturating_sub(before.major_faults)),
         ];
-        for ((kind, count), told) in found.into_iter().zip(&mut self.told) {
-            if count > *told {
-                tally.add(kind, UNKNOWN.to_owned(), count - *told, period, now, None);
-                *told = count;
+        for ((kind, count), counted) in found.into_iter().zip(&mut self.counted) {
+            if count > *counted {
+                tally.add(kind, UNKNOWN.to_owned(), count - *counted, period, now, None);
+                *counted = count;
             }
         }
     }

@@ -24,13 +24,13 @@ pub(super) struct Probe {
 struct Opened {
     role: Role,
     event: perf::Event,
-    asked: Asked,
+    asked: Subscription,
     happened: libc::c_int,
 }
 
 /// Way to open an event.
 #[derive(Clone, Debug)]
-struct Asked {
+struct Subscription {
     tid: i32,
     source: perf::Source,
     wanted: Wanted,
@@ -38,7 +38,7 @@ struct Asked {
     filter: String,
 }
 
-impl Asked {
+impl Subscription {
     fn open(&self) -> io::Result<perf::Event> {
         let event = perf::Event::open(self.tid, self.source, self.wanted)?;
         if !self.filter.is_empty() {
@@ -49,7 +49,7 @@ impl Asked {
 }
 
 impl Opened {
-    fn new(role: Role, asked: Asked) -> io::Result<Self> {
+    fn new(role: Role, asked: Subscription) -> io::Result<Self> {
         Ok(Self { role, event: asked.open()?, asked, happened: 0 })
     }
 
@@ -97,7 +97,8 @@ impl Probe {
         let bare = Wanted { fields: false, ..plain };
         let mut events = Vec::new();
         let mut open = |role, source, wanted, filter: &str| -> io::Result<()> {
-            events.push(Opened::new(role, Asked { tid, source, wanted, filter: filter.to_owned() })?);
+            events
+                .push(Opened::new(role, Subscription { tid, source, wanted, filter: filter.to_owned() })?);
             Ok(())
         };
         let point = |id: u16| perf::Source::Tracepoint(id.into());
@@ -130,8 +131,9 @@ impl Probe {
     pub(super) fn with_software_events(tid: i32) -> Result<Self, io::Error> {
         let wanted = Wanted::default();
         let switches = Wanted { switches: true, ..wanted };
-        let open =
-            |role, source, wanted| Opened::new(role, Asked { tid, source, wanted, filter: String::new() });
+        let open = |role, source, wanted| {
+            Opened::new(role, Subscription { tid, source, wanted, filter: String::new() })
+        };
         let events = vec![
             open(Role::Carrier, perf::Source::Dummy, switches)?,
             open(Role::Fault { major: false }, perf::Source::MinorFaults, wanted)?,

@@ -146,5 +146,5 @@ impl fmt::Display for Frame {
     }
 }
 
-/// Causes told at most, for each kind.
+/// Causes named at most, for each kind.
 pub const MOST_CAUSES: usize = 16;

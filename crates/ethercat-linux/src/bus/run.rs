@@ -14,7 +14,7 @@ use rt::clock::{Clock, MonotonicClock};
 use rt::pacer::{Overruns, Pacer, Release};
 
 use super::{Bus, Error};
-use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, TAKE_DOWN_PATIENCE};
+use crate::bring_up::{BRING_UP_TIMEOUT, BringUpError, TAKE_DOWN_TIMEOUT};
 use crate::cyclic;
 
 impl Bus {
@@ -24,11 +24,11 @@ impl Bus {
     /// run is refused beforehand: the bus stays in PreOp.
     ///
     /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never waits for the wire beyond its
-    /// release. A SubDevice that falls out is told by [`Io::is_fresh`] and [`Io::event`], and the others go on. From Op on
+    /// release. A SubDevice that falls out shows in [`Io::is_fresh`] and [`Io::event`], and the others go on. From Op on
     /// a cycle allocates nothing.
     ///
     /// # Errors
-    /// A bus that is not up, a period that cannot be run, a SubDevice that does not come to Op, a bus on which nobody answers
+    /// A bus that is not up, a period that cannot be run, a SubDevice that does not come to Op, a bus that does not answer
     /// for a second.
     pub fn run(
         &mut self,
@@ -113,7 +113,7 @@ impl Io<'_> {
     }
 
     /// The next thing that happened on the bus: a SubDevice lost or in another state, an emergency, the outcome of a request.
-    /// The oldest are dropped where nobody asks.
+    /// The oldest are dropped if they are not taken.
     pub fn event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -189,10 +189,10 @@ impl<'a> Running<'a> {
                 if io.stop {
                     return Ok(());
                 }
-            } else if MonotonicClock.now().since(begun) > BRING_UP_PATIENCE {
+            } else if MonotonicClock.now().since(begun) > BRING_UP_TIMEOUT {
                 let (phase, awaited) = (main_device.phase(), main_device.awaited());
-                let patience = BRING_UP_PATIENCE;
-                return Err(BringUpError::TimedOut { phase, patience, awaited }.into());
+                let timeout = BRING_UP_TIMEOUT;
+                return Err(BringUpError::TimedOut { phase, timeout, awaited }.into());
             }
             self.transmit();
             self.check_lost(cycle)?;
@@ -271,7 +271,7 @@ impl<'a> Running<'a> {
     fn take_down(&mut self) {
         let Some(main_device) = &mut self.bus.main_device else { return };
         main_device.request_state(AlState::Init);
-        let end = MonotonicClock.now() + TAKE_DOWN_PATIENCE;
+        let end = MonotonicClock.now() + TAKE_DOWN_TIMEOUT;
         while MonotonicClock.now() < end {
             self.transmit();
             let release = self.pacer.wait();

@@ -79,7 +79,7 @@ impl SubDeviceOnBus<'_> {
             return Ok(refused);
         }
         self.bus.pump(|pump| {
-            pump.until(PATIENCE, |_, event| match event {
+            pump.until(TIMEOUT, |_, event| match event {
                 Some(Event::Mailbox(outcome)) if outcome.request.position == address => Some(Ok(outcome)),
                 Some(Event::Failed(error)) => Some(Err(Error::Bus(error))),
                 _ => None,
@@ -97,4 +97,4 @@ impl SubDeviceOnBus<'_> {
 }
 
 /// Backstop: the MainDevice ends each transfer in its own, shorter time.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);

@@ -33,10 +33,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const AT_ONCE: u64 = 64;
 
 /// Time an output may take to open. One that takes longer opens meanwhile: frames wait in the ring.
-const OPEN_PATIENCE: Duration = Duration::from_secs(1);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time an output may take nothing at the end before it is given up.
-const LAST_PATIENCE: Duration = Duration::from_secs(3);
+const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Records every frame sent and received, with nanosecond time stamps and its direction.
 ///
@@ -79,7 +79,7 @@ impl<L: Link> Capture<L> {
     ///
     /// # Errors
     /// The operating system's error about the file, if it comes within a second: a FIFO without a reader, or a file
-    /// server that is gone, holds up nobody, and is told at the end.
+    /// server that is gone, holds up no cycle, and is reported at the end.
     pub fn create(link: L, path: &Path, interface: &str) -> io::Result<Self> {
         let path = path.to_owned();
         let open = move || Ok(BufWriter::with_capacity(1 << 18, File::create(path)?));
@@ -107,7 +107,7 @@ impl<L: Link> Capture<L> {
         let interface = interface.to_owned();
         let work = move |taken: &Taken| drain.run(begin(open, &interface, &tell), taken);
         let writer = OutputThread::start("capture", work)?;
-        match opened.recv_timeout(OPEN_PATIENCE) {
+        match opened.recv_timeout(OPEN_TIMEOUT) {
             Ok(outcome) => outcome?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(panicked()),
@@ -134,7 +134,7 @@ impl<L: Link> Capture<L> {
     }
 }
 
-/// Opens the output and writes its first blocks; whoever made the capture is told of the first failure.
+/// Opens the output and writes its first blocks; the maker of the capture gets the first failure.
 fn begin<W: Write>(
     open: impl FnOnce() -> io::Result<W>,
     interface: &str,
@@ -182,7 +182,7 @@ impl<L> Capture<L> {
         // Release: partner of the writer's Acquire; all frames are in the ring before it sees the flag.
         self.shared.stop.store(true, Ordering::Release);
         let Some(writer) = self.writer.take() else { return (Ok(()), 0) };
-        let result = writer.finish(LAST_PATIENCE).unwrap_or_else(|why| {
+        let result = writer.finish(LAST_TIMEOUT).unwrap_or_else(|why| {
             Err(match why {
                 Unfinished::Hangs => io::Error::new(io::ErrorKind::TimedOut, "it takes nothing any more"),
                 Unfinished::Panicked => panicked(),

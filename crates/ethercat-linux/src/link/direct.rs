@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use rt::clock::VirtualClock;
 
-    /// Answers frames that do not start with 0, and remembers the time it was told.
+    /// Answers frames that do not start with 0, and remembers the time it was given.
     #[derive(Default)]
     struct Echo(Instant);
 

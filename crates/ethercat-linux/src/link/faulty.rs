@@ -64,7 +64,7 @@ pub struct FaultCounts {
 
 /// A link with faults. It allocates nothing per frame.
 ///
-/// Requests that are held back leave during a later call, so a delayed request needs somebody who goes
+/// Requests that are held back leave during a later call, so a delayed request needs a caller that goes
 /// on calling, as a cycle does.
 #[derive(Debug)]
 pub struct Faulty<L, C = MonotonicClock> {

@@ -9,7 +9,7 @@ use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
 use rt::clock::{Clock, MonotonicClock};
 
 /// An interface with a packet socket for its EtherCAT frames: what every link to it needs, whichever way its frames go. The
-/// socket makes the interface promiscuous, shows others that it is in use, and is told when it goes down.
+/// socket makes the interface promiscuous, shows others that it is in use, and notices when it goes down.
 #[derive(Debug)]
 pub(crate) struct Interface {
     pub(crate) socket: PacketSocket,
@@ -56,9 +56,9 @@ impl Interface {
         await_carrier(&socket, interface, Duration::ZERO)
     }
 
-    /// Waits up to `patience` until the far end is seen; `None` does without.
-    pub(crate) fn await_carrier(&self, patience: Option<Duration>) -> Result<(), OpenError> {
-        patience.map_or(Ok(()), |patience| await_carrier(&self.socket, &self.name, patience))
+    /// Waits up to `timeout` until the far end is seen; `None` does without.
+    pub(crate) fn await_carrier(&self, timeout: Option<Duration>) -> Result<(), OpenError> {
+        timeout.map_or(Ok(()), |timeout| await_carrier(&self.socket, &self.name, timeout))
     }
 
     pub(crate) fn refused(&self, source: io::Error) -> OpenError {
@@ -66,9 +66,9 @@ impl Interface {
     }
 }
 
-fn await_carrier(socket: &PacketSocket, interface: &str, patience: Duration) -> Result<(), OpenError> {
+fn await_carrier(socket: &PacketSocket, interface: &str, timeout: Duration) -> Result<(), OpenError> {
     let clock = MonotonicClock;
-    let end = clock.now() + patience;
+    let end = clock.now() + timeout;
     let carrier = || {
         socket
             .interface_state(interface)

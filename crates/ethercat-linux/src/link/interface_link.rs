@@ -21,7 +21,7 @@ pub enum LinkKind {
     /// AF_XDP that asks the driver for frames and does not wait for its interrupts.
     XdpPolled,
     /// AF_XDP if the interface's driver runs its program itself, else a packet socket. A driver may have to reset its card for
-    /// that, which takes the carrier away for a while, so that nobody gets it unasked.
+    /// that, which takes the carrier away for a while, so that it is used on request only.
     Auto,
 }
 
@@ -45,25 +45,25 @@ impl InterfaceLink {
     pub fn open_as_owner(
         interface: &str,
         kind: LinkKind,
-        patience: Duration,
+        timeout: Duration,
         doing: &str,
     ) -> Result<Self, OpenError> {
-        Self::own(interface, kind, Some(patience), doing)
+        Self::own(interface, kind, Some(timeout), doing)
     }
 
-    /// Opens both ends of a ring; one of them may have no carrier when `patience` is over, for the ring may be open there.
+    /// Opens both ends of a ring; one of them may have no carrier when `timeout` is over, for the ring may be open there.
     ///
     /// # Errors
     /// As those of [`InterfaceLink::open_as_owner`]; [`OpenError::NoCarrier`] where neither has one.
     pub fn open_ring(
         names: [&str; 2],
         kind: LinkKind,
-        patience: Duration,
+        timeout: Duration,
         doing: &str,
     ) -> Result<(Self, Self), OpenError> {
         let [first, second] = names.map(|name| Self::own(name, kind, None, doing));
         let ends = (first?, second?);
-        let end = MonotonicClock.now() + patience;
+        let end = MonotonicClock.now() + timeout;
         let left = || end.since(MonotonicClock.now());
         let first = ends.0.interface().await_carrier(Some(left()));
         // The time is one for both.
@@ -78,18 +78,18 @@ impl InterfaceLink {
     fn own(
         interface: &str,
         kind: LinkKind,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
         doing: &str,
     ) -> Result<Self, OpenError> {
         let interface = Interface::own(interface, doing)?;
         let demand = Demand { native: kind == LinkKind::Auto, polled: kind == LinkKind::XdpPolled };
         if kind == LinkKind::Packet {
-            return PacketLink::on(interface, patience).map(Self::Packet);
+            return PacketLink::on(interface, timeout).map(Self::Packet);
         }
-        match Attached::to(&interface, patience, demand) {
+        match Attached::to(&interface, timeout, demand) {
             Ok(attached) => Ok(Self::Xdp(XdpLink::of(attached, interface))),
             Err(why) if kind == LinkKind::Auto => {
-                PacketLink::on(interface, patience).map(|link| Self::PacketFor(link, why))
+                PacketLink::on(interface, timeout).map(|link| Self::PacketFor(link, why))
             }
             Err(error) => Err(error),
         }

@@ -2,11 +2,11 @@
 //!
 //! The lock is a name: an abstract Unix socket (unix(7)) named after the interface's index. The kernel gives it to one
 //! process, keeps it apart by network namespace as it does indices, and takes it back when that process is gone, however
-//! it ended. No file is touched. Who finds it taken connects: the kernel tells whose it is, the holder says what it does.
+//! it ended. No file is touched. A program that finds it taken connects: the kernel says whose it is, the holder says what it does.
 //!
 //! Any user may take any free name. The name alone is therefore not believed: its taker must be beside an EtherCAT
-//! packet socket on the interface, which needs CAP_NET_RAW and which the kernel lists for everybody. So a user without
-//! rights keeps nobody from the bus. Where such a user has the name, the list of sockets alone is the lock: whoever
+//! packet socket on the interface, which needs CAP_NET_RAW and which the kernel lists for every user. So a user without
+//! rights keeps no program from the bus. Where such a user has the name, the list of sockets alone is the lock: a program that
 //! opens the interface has its own socket in it before looking, so that of two in the same instant at most one goes on.
 
 use std::fmt;
@@ -79,7 +79,7 @@ pub fn owner(interface: &str) -> io::Result<Option<Owner>> {
     ask(index)
 }
 
-/// Whom to believe: `sockets` are the users of all other EtherCAT sockets on the interface, if the kernel lists them.
+/// The user to believe: `sockets` are the users of all other EtherCAT sockets on the interface, if the kernel lists them.
 fn judge(owner: Owner, sockets: Option<Vec<u32>>) -> Taken {
     match sockets {
         None => Taken::Held(owner),
@@ -113,7 +113,7 @@ impl Drop for InterfaceLock {
     }
 }
 
-/// Tells everybody who asks, and waits for nobody.
+/// Answers every program that connects, and waits for none.
 fn answer(listener: &UnixListener, doing: &str) {
     loop {
         match listener.accept() {
@@ -141,7 +141,7 @@ fn ask(index: u32) -> io::Result<Option<Owner>> {
     let (process, user) = peer(socket.as_fd())?;
     let mut stream = UnixStream::from(socket);
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut said = [0; LONGEST_ANSWER];
     let length = stream.read(&mut said).unwrap_or(0);
     let doing = String::from_utf8_lossy(&said[..length]);
@@ -183,7 +183,7 @@ impl fmt::Display for Owner {
 const ATTEMPTS: usize = 20;
 
 /// Time an owner that is there may take to say what it does.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 const LONGEST_ANSWER: usize = 256;
 

@@ -59,7 +59,7 @@ pub enum OpenError {
         /// The interface.
         interface: String,
     },
-    /// The interface is up and sees nobody at the other end.
+    /// The interface is up and has no carrier.
     #[error(
         "interface {interface}: no carrier; plug the cable into the IN port of the first SubDevice and power it"
     )]

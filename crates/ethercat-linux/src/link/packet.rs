@@ -13,7 +13,7 @@ use crate::sys::packet_ring::PacketRing;
 /// EtherCAT frames of one network interface (AF_PACKET): one system call to send a frame, and none to take a frame that
 /// is already there.
 ///
-/// A `receive` that has to wait costs one: `ppoll`; if no frame came another, which tells the interface's error.
+/// A `receive` that has to wait costs one: `ppoll`; if no frame came another, which returns the interface's error.
 #[derive(Debug)]
 pub struct PacketLink {
     ring: PacketRing,
@@ -25,30 +25,30 @@ impl PacketLink {
     pub const SYSTEM_CALLS: [&str; 3] = ["sendto", "recvfrom", "ppoll"];
 
     /// Time a network card just brought up may take to see the far end of its cable.
-    pub const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
+    pub const CARRIER_TIMEOUT: Duration = Duration::from_secs(5);
 
     /// Opens an interface. A network card just brought up takes its time to see the far end: this
-    /// waits for it up to `patience`.
+    /// waits for it up to `timeout`.
     ///
     /// # Errors
     /// Every [`OpenError`]: one sentence that names the interface and says what to do.
-    pub fn open(interface: &str, patience: Duration) -> Result<Self, OpenError> {
-        Self::on(Interface::open(interface)?, Some(patience))
+    pub fn open(interface: &str, timeout: Duration) -> Result<Self, OpenError> {
+        Self::on(Interface::open(interface)?, Some(timeout))
     }
 
     /// As [`PacketLink::open`], for one MainDevice at a time: while this link lives, another process of this network
-    /// namespace, of whatever user, that opens the interface in this way is refused and told who has it, as which
+    /// namespace, of whatever user, that opens the interface in this way is refused with the name of its holder, as which
     /// `doing` goes there ("onbeat scan"). No lock is left behind, however this process ends.
     ///
     /// # Errors
     /// [`OpenError::Held`], at once, and those of [`PacketLink::open`].
-    pub fn open_as_owner(interface: &str, patience: Duration, doing: &str) -> Result<Self, OpenError> {
-        Self::on(Interface::own(interface, doing)?, Some(patience))
+    pub fn open_as_owner(interface: &str, timeout: Duration, doing: &str) -> Result<Self, OpenError> {
+        Self::on(Interface::own(interface, doing)?, Some(timeout))
     }
 
-    pub(super) fn on(interface: Interface, patience: Option<Duration>) -> Result<Self, OpenError> {
+    pub(super) fn on(interface: Interface, timeout: Option<Duration>) -> Result<Self, OpenError> {
         let ring = PacketRing::of(&interface.socket).map_err(|source| interface.refused(source))?;
-        interface.await_carrier(patience)?;
+        interface.await_carrier(timeout)?;
         Ok(Self { ring, interface })
     }
 

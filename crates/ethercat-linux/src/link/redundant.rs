@@ -39,7 +39,7 @@ pub struct Redundant<A, B, C = MonotonicClock> {
     /// Replies in a row that lack the half of an end.
     silent: [u32; 2],
     /// All frames go in at the first end alone, and back from the second: SubDevices that are cabled the wrong way round are
-    /// reached so. For bring-up, which tells them.
+    /// reached so. For bring-up, which reports them.
     is_line: bool,
     /// The reference clock's time, and when the frame that read it was sent.
     time: Option<(u64, Instant)>,

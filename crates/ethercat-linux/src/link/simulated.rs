@@ -19,7 +19,7 @@ use rt::scheduling::{self, Scheduling};
 /// Frames that can be under way at once; a network card has a few hundred.
 const FRAMES: usize = 256;
 
-/// The longest a segment goes without being told the time.
+/// The longest a segment goes without the time.
 pub(crate) const ADVANCE_EVERY: Duration = Duration::from_micros(250);
 
 /// A link whose far end is a [`Segment`] on its own thread.
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    const PATIENCE: Duration = Duration::from_secs(5);
+    const TIMEOUT: Duration = Duration::from_secs(5);
 
     #[test]
     fn every_frame_comes_back_changed_and_in_order() {
@@ -374,7 +374,7 @@ mod tests {
                 link.transmit(&vec![number as u8 + 1; 60 + round]).unwrap();
             }
             for number in 0..burst {
-                assert_eq!(link.receive(&mut buffer, PATIENCE).unwrap(), Some(60 + round));
+                assert_eq!(link.receive(&mut buffer, TIMEOUT).unwrap(), Some(60 + round));
                 assert_eq!(&buffer[..2], [number as u8 + 2, number as u8 + 1]);
             }
         }
@@ -395,7 +395,7 @@ mod tests {
         }
         link.control().run(|_| ()).unwrap();
         link.transmit(&[9; 60]).unwrap();
-        assert_eq!(link.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+        assert_eq!(link.receive(&mut buffer, TIMEOUT).unwrap(), Some(60));
         assert_eq!(link.free.len(), FRAMES, "after {refused} refusals");
     }
 
@@ -406,7 +406,7 @@ mod tests {
         let received = link.receive(&mut [0; 100], Duration::from_millis(5)).unwrap();
         assert_eq!(received, None);
         let elapsed = begin.elapsed();
-        assert!(elapsed >= Duration::from_millis(5) && elapsed < PATIENCE, "{elapsed:?}");
+        assert!(elapsed >= Duration::from_millis(5) && elapsed < TIMEOUT, "{elapsed:?}");
     }
 
     #[test]
@@ -415,7 +415,7 @@ mod tests {
         let control = link.control();
         let begin = std::time::Instant::now();
         while control.run(|echo| echo.advances.len()).unwrap() < 5 {
-            assert!(begin.elapsed() < PATIENCE, "the segment is never told the time");
+            assert!(begin.elapsed() < TIMEOUT, "the segment is never told the time");
             thread::yield_now();
         }
         let echo = link.into_segment().unwrap();

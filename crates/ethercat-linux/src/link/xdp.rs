@@ -54,14 +54,14 @@ pub struct XdpMode {
 }
 
 impl XdpLink {
-    /// Opens an interface, and waits for its carrier up to `patience`: a network card whose driver takes a program may lose
+    /// Opens an interface, and waits for its carrier up to `timeout`: a network card whose driver takes a program may lose
     /// it for a while. `polled` asks the driver for frames where [`Link::receive`] would wait. Needs CAP_BPF, CAP_NET_ADMIN
     /// and CAP_NET_RAW.
     ///
     /// # Errors
     /// Every [`OpenError`]: one sentence that names the interface and says what to do.
-    pub fn open(interface: &str, patience: Duration, polled: bool) -> Result<Self, OpenError> {
-        Self::on(Interface::open(interface)?, Some(patience), Demand { native: false, polled })
+    pub fn open(interface: &str, timeout: Duration, polled: bool) -> Result<Self, OpenError> {
+        Self::on(Interface::open(interface)?, Some(timeout), Demand { native: false, polled })
     }
 
     /// As [`XdpLink::open`], for one MainDevice at a time, as which `doing` goes there: see
@@ -71,15 +71,15 @@ impl XdpLink {
     /// [`OpenError::Held`], at once, and those of [`XdpLink::open`].
     pub fn open_as_owner(
         interface: &str,
-        patience: Duration,
+        timeout: Duration,
         polled: bool,
         doing: &str,
     ) -> Result<Self, OpenError> {
-        Self::on(Interface::own(interface, doing)?, Some(patience), Demand { native: false, polled })
+        Self::on(Interface::own(interface, doing)?, Some(timeout), Demand { native: false, polled })
     }
 
-    fn on(interface: Interface, patience: Option<Duration>, demand: Demand) -> Result<Self, OpenError> {
-        let attached = Attached::to(&interface, patience, demand)?;
+    fn on(interface: Interface, timeout: Option<Duration>, demand: Demand) -> Result<Self, OpenError> {
+        let attached = Attached::to(&interface, timeout, demand)?;
         Ok(Self::of(attached, interface))
     }
 
@@ -132,7 +132,7 @@ impl XdpLink {
         }
     }
 
-    /// The interface's error, if it has one: told once.
+    /// The interface's error, if it has one: returned once.
     fn error(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let failed = |entry: &libc::pollfd| entry.revents & (libc::POLLERR | libc::POLLHUP) != 0;
         for (socket, _) in self.sockets.iter().zip(&self.awaited).filter(|(_, entry)| failed(entry)) {

@@ -14,8 +14,8 @@ use crate::sys::packet_socket::PacketSocket;
 #[derive(Debug)]
 pub(super) struct Cables {
     linked: Arc<[AtomicBool; 2]>,
-    /// Links as the segment was told.
-    told: [bool; 2],
+    /// Links as the segment has them.
+    known: [bool; 2],
 }
 
 /// Interval of the looks: a cycle of 1 ms is without a frame once or twice.
@@ -42,15 +42,15 @@ impl Cables {
                 thread::sleep(LOOK_EVERY);
             }
         })?;
-        Ok(Self { linked, told: [true; 2] })
+        Ok(Self { linked, known: [true; 2] })
     }
 
-    /// Tells the segment what has changed.
+    /// Passes changes on to the segment.
     pub(super) fn tell<S: Segment + ?Sized>(&mut self, segment: &mut S) {
         for end in End::ALL {
             // Relaxed: as above.
             let linked = self.linked[end as usize].load(Ordering::Relaxed);
-            if std::mem::replace(&mut self.told[end as usize], linked) != linked {
+            if std::mem::replace(&mut self.known[end as usize], linked) != linked {
                 segment.set_link(end, linked);
             }
         }

@@ -107,7 +107,7 @@ impl PacketSocket {
         })
     }
 
-    /// Takes the interface's EtherCAT frames, whoever they are addressed to, and not our own
+    /// Takes the interface's EtherCAT frames of any address, and not our own
     /// (PACKET_IGNORE_OUTGOING, Linux 4.20); frames sent pass no queueing discipline.
     ///
     /// # Errors

@@ -82,10 +82,10 @@ pub(crate) fn segment(devices: Vec<SubDevice>) -> Segment {
 }
 
 /// Waits for a frame that does not come: as long as it is told to, and no longer.
-pub(crate) fn waits_as_long_as_it_is_told(link: &mut impl Link, patience: Duration) {
+pub(crate) fn waits_as_long_as_it_is_told(link: &mut impl Link, timeout: Duration) {
     let begin = std::time::Instant::now();
     let received = link.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::from_millis(5)).unwrap();
     let elapsed = begin.elapsed();
     assert_eq!(received, None);
-    assert!(elapsed >= Duration::from_millis(5) && elapsed < patience, "{elapsed:?}");
+    assert!(elapsed >= Duration::from_millis(5) && elapsed < timeout, "{elapsed:?}");
 }

@@ -59,7 +59,7 @@ pub struct DriveOutput {
 /// ([`Drive::refused_targets`]) and the drive holds. So a controller begins its motion at `holds_at` whenever the
 /// phase is [`Phase::Holding`], and needs no other rule. Distances are taken modulo 2^32: endless axes may wrap.
 ///
-/// **Missing input** (`None`, the working counter was wrong): the drive may still hear what is sent. For
+/// **Missing input** (`None`, the working counter was wrong): the drive may still receive what is sent. For
 /// [`BLIND_CYCLES`] in a row targets go on, each within the maximum step of the last one sent; from then on a position
 /// stands, and velocities and torques only fall. Requests to stop are passed on without a statusword to guide them: Quick stop, halt,
 /// and Disable voltage for [`Request::Disable`]; nothing is ever enabled.
@@ -70,7 +70,7 @@ pub struct DriveOutput {
 /// targets are the actual position and zero, and the phase is [`Phase::Holding`]; it begins anew where the axis stands then,
 /// whatever its position is called. Any request but [`Request::Enable`] interrupts it.
 ///
-/// **Another mode** ([`Drive::change_mode`]) may be asked for while the axis moves. Until 0x6061 shows it nobody knows which of the
+/// **Another mode** ([`Drive::change_mode`]) may be asked for while the axis moves. Until 0x6061 shows it it is not known which of the
 /// two the drive works in, so it is sent the controller's targets of both; a position of a mode that was not one of positions
 /// has to lie within the maximum step of the actual one.
 #[derive(Clone, Debug)]
@@ -202,8 +202,8 @@ impl Drive {
         if self.interpolated { ModeOfOperation::InterpolatedPosition } else { self.mode.into() }
     }
 
-    /// The drive is to find its home by itself, as its objects 0x6098 ff. say. Heard only in Operation enabled, and not
-    /// while it does so already or changes its mode; `false` where it is not heard.
+    /// The drive is to find its home by itself, as its objects 0x6098 ff. say. Taken only in Operation enabled, and not
+    /// while it does so already or changes its mode; `false` where it is ignored.
     pub fn home(&mut self) -> bool {
         let heard = self.phase != Phase::NotEnabled && !self.homing.is_active() && self.before.is_none();
         if heard {

@@ -1,4 +1,4 @@
-//! The MainDevice and SubDevices that are absent, or are strangers: addresses on the way up, what is told, what is counted.
+//! The MainDevice and SubDevices that are absent, or are strangers: addresses on the way up, reports, counts.
 
 use alloc::vec::Vec;
 
@@ -43,7 +43,7 @@ impl MainDevice {
         self.begin_clocks()
     }
 
-    /// Tells who of those described is not there, and who is there that is not described.
+    /// Reports described SubDevices that are not there, and those there that are not described.
     pub(super) fn tell_who_is_absent(&mut self) {
         for position in 0..self.sub_devices.len() {
             if self.sub_devices[position].is_absent {
@@ -56,7 +56,7 @@ impl MainDevice {
         }
     }
 
-    /// True while the SubDevice at `position` is there and another of its group is absent: it exchanges nothing, and nobody
+    /// True while the SubDevice at `position` is there and another of its group is absent: it exchanges nothing, and none
     /// waits for it.
     #[must_use]
     pub fn waits_for_its_group(&self, position: usize) -> bool {

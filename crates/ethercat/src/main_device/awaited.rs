@@ -1,4 +1,4 @@
-//! Action that a SubDevice's bring-up stands at, without memory of its own: it may be told in the cycle.
+//! Action that a SubDevice's bring-up stands at, without memory of its own: it may be reported in the cycle.
 
 use alloc::format;
 use alloc::string::String;

@@ -28,7 +28,7 @@ const MINIMUM_MAILBOX_LENGTH: u16 = 16;
 /// A broadcast of the bring-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broadcast {
-    /// Read one byte of everybody: the working counter is their number.
+    /// Read one byte of all: the working counter is their number.
     Count,
     /// Write a value.
     Write(u16, u64, usize),
@@ -37,7 +37,7 @@ pub(super) enum Broadcast {
 }
 
 /// One round of opening ports that another MainDevice has closed: it reaches those behind that the round
-/// before has opened the way to. What it asked to be told of is not ours either.
+/// before has opened the way to. Its event masks are not ours either.
 pub(super) const OPEN_PORTS: [Broadcast; 3] = [
     Broadcast::Write(register::DL_CONTROL_LOOPS, 0, 1),
     Broadcast::Write(register::ECAT_EVENT_MASK, 0, 2),
@@ -397,7 +397,7 @@ pub(super) fn unknown_mapping(
     directions.contains(&true).then_some(directions)
 }
 
-/// True if everybody may go on from PreOp: process data is known, and watchdogs are what they are to be.
+/// True if all may go on from PreOp: process data is known, and watchdogs are what they are to be.
 pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
     sub_devices.iter().try_for_each(|it| {
         let unread = it.mapping_error.clone().map_or(Ok(()), Err);
@@ -421,7 +421,7 @@ pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
     (sub_device.outputs, sub_device.inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
 }
 
-/// Everybody's clock, from what was latched; strangers count as cable.
+/// Clocks of all, from what was latched; strangers count as cable.
 pub(super) fn set_clocks(
     sub_devices: &mut [SubDevice],
     system_time: u64,

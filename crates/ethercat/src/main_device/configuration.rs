@@ -30,16 +30,16 @@ pub struct Configuration {
     pub period: Duration,
     /// True if clocks are measured, set and kept together where SubDevices have them.
     pub distributed_clocks: bool,
-    /// True if the reference clock is steered after this host's: it is told the time in every cycle.
+    /// True if the reference clock is steered after this host's: it is sent the time in every cycle.
     pub steers_reference: bool,
-    /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
+    /// Source address of our frames; bit 1 of its first byte must be clear, it marks replies.
     pub source: MacAddress,
-    /// Source address that tells replies from frames on their way out.
+    /// Source address that distinguishes replies from frames on their way out.
     pub replies: Replies,
     /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is what they show at [`crate::time::Instant::EPOCH`],
     /// wrapping. With 0 they show the time since that epoch, whatever it is.
     pub system_time_at_epoch: u64,
-    /// Generation number the first frame comes after. MainDevices on one wire tell their frames apart by these: a
+    /// Generation number the first frame comes after. MainDevices on one wire distinguish their frames by these: a
     /// random one for each start, except where a run must be repeatable.
     pub first_generation: u32,
     /// Time a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
@@ -64,7 +64,7 @@ pub struct Configuration {
 }
 
 impl Default for Configuration {
-    /// Whatever is there, to PreOp; 1 ms; distributed clocks.
+    /// Any SubDevices, to PreOp; 1 ms; distributed clocks.
     fn default() -> Self {
         Self {
             sub_devices: None,
@@ -86,7 +86,7 @@ impl Default for Configuration {
     }
 }
 
-/// Source address that tells replies from frames on their way out.
+/// Source address that distinguishes replies from frames on their way out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replies {
     /// Bit 1 of the source address's first byte, which ESCs set (ESC data sheet, section I, 3.2).
@@ -231,7 +231,7 @@ pub enum ProcessDataSource {
     Explicit(PdoMapping),
 }
 
-/// Several samples of a channel in one exchange of process data, of a SubDevice without CoE whose PDOs its SII tells; an explicit mapping has all
+/// Several samples of a channel in one exchange of process data, of a SubDevice without CoE whose PDOs are in its SII; an explicit mapping has all
 /// samples itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oversampling {

@@ -29,11 +29,11 @@ pub(super) struct Cyclic {
     received: Vec<[Option<u16>; 2]>,
     /// Datagrams of a cycle, in the one layout and spread.
     datagrams: [usize; 2],
-    /// Datagrams that came back in this cycle with everybody's part in them.
+    /// Datagrams that came back in this cycle with the part of each SubDevice in them.
     whole_datagrams: usize,
-    /// Everybody's part in this cycle, by position, unless it is the same for all.
+    /// Part of each SubDevice in this cycle, by position, unless it is the same for all.
     members: Vec<Member>,
-    /// Everybody's inputs are fresh and outputs taken, or nobody's.
+    /// Inputs of all are fresh and outputs taken, or of none.
     all: Option<bool>,
     /// Some inputs take more than one datagram.
     has_cut: bool,
@@ -43,7 +43,7 @@ pub(super) struct Cyclic {
     number: u64,
     /// Chunks that are exchanged in this cycle, if not all are.
     due: Vec<bool>,
-    /// Of each group: inputs of all fresh, outputs of all taken, nobody absent.
+    /// Of each group: inputs of all fresh, outputs of all taken, none absent.
     groups: Vec<[bool; 3]>,
     /// Cycles are being made.
     pub(super) running: bool,
@@ -59,11 +59,11 @@ pub(super) struct Cyclic {
     services_on_the_way: u16,
     /// Cycles in a row, of one layout, with every working counter right.
     whole_cycles: u32,
-    /// The first datagram of the last cycle in which somebody's part was missing.
+    /// The first datagram of the last cycle in which a part was missing.
     pub(super) short: Option<(usize, WorkingCounter)>,
     /// Members that are not counted.
     absent: usize,
-    /// Somebody who is not counted yet is about to take part: others share no datagram with it meanwhile.
+    /// A SubDevice that is not counted yet is about to take part: others share no datagram with it meanwhile.
     pub(super) joining: bool,
     /// SubDevice with the next diagnosis that rides along.
     diagnosed: u16,
@@ -111,11 +111,11 @@ struct CutInputs {
 /// there is one.
 pub(super) const SUB_DEVICES_A_SERVICE: usize = 64;
 
-/// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind everybody again and again.
+/// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind all again and again.
 const WHOLE_AGAIN: u32 = 10;
 
 impl Cyclic {
-    /// Takes over a layout, and everybody's group by position; all outputs are zero.
+    /// Takes over a layout, and the group of each by position; all outputs are zero.
     pub(super) fn set_layout(&mut self, layout: Layout, groups: &[Option<u16>]) {
         self.outputs = vec![0; layout.output_bytes];
         self.inputs = vec![0; layout.input_bytes];
@@ -166,7 +166,7 @@ impl Cyclic {
         }
     }
 
-    /// A process data datagram came back. Inputs count only if everybody in it put theirs in.
+    /// A process data datagram came back. Inputs count only if all in it put theirs in.
     pub(super) fn receive(&mut self, chunk: u16, part: ChunkPart, data: &[u8], working_counter: u16) {
         let number = usize::from(chunk);
         let chunk = &self.layout.chunks(self.spread)[number];
@@ -291,7 +291,7 @@ impl Cyclic {
         }
     }
 
-    /// Finds out whose part the cycle was, and counts datagrams that somebody is missing in. True if it was everybody's.
+    /// Finds out which SubDevices took part in the cycle, and counts datagrams in which one is missing. True if all did.
     fn end_of_each(&mut self, report: &mut CycleReport) -> bool {
         let undisturbed = !self.cut.disturbed;
         for member in &mut self.members {

@@ -240,7 +240,7 @@ impl<'a> Judge<'a> {
         (0..PORTS).filter(|&port| self.cable(number, port).is_none()).collect()
     }
 
-    /// Both ends of the cable to `number`; the first is the MainDevice's where it hangs on nobody.
+    /// Both ends of the cable to `number`; the first is the MainDevice's where no SubDevice is before it.
     fn ends(&self, number: usize) -> [Option<(usize, usize)>; 2] {
         [parent(self.all, number), Some((number, self.entry(number)))]
     }

@@ -7,7 +7,7 @@
 //! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
 
 mod outgoing;
-mod patience;
+mod reply_time;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use crate::wire::{
 use super::report::{Reception, ReceptionCounters};
 
 pub(super) use outgoing::Outgoing;
-use patience::Patience;
+use reply_time::ReplyTime;
 
 /// Frames on their way at the same time.
 pub(super) const SLOTS: usize = 64;
@@ -145,8 +145,8 @@ pub(super) struct Exchange {
     /// Service frames that may be on their way at once: halved where one is lost, as by a bus that answers them too slowly, and one
     /// more for each that is answered.
     services: usize,
-    /// How long replies to these take.
-    pub(super) patience: Patience,
+    /// Time that replies to these take.
+    pub(super) reply_time: ReplyTime,
     /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
@@ -200,7 +200,7 @@ impl Exchange {
             slots: (0..SLOTS).map(|index| Slot::new(index, source)).collect(),
             numbers: Numbers::default(),
             services: SLOTS,
-            patience: Patience::new(),
+            reply_time: ReplyTime::new(),
             takes_circulating: true,
             takes_unchanged_source: false,
             unchanged_source: 0,
@@ -249,7 +249,7 @@ impl Exchange {
     }
 
     /// Meaning of a frame that no SubDevice has marked: a reply of a segment that leaves the source address alone,
-    /// where it shows that a SubDevice was passed; ours, sent back by a loop or a switch; or anybody's.
+    /// where it shows that a SubDevice was passed; ours, sent back by a loop or a switch; or of any source.
     fn unmarked(
         &mut self,
         bytes: &[u8],
@@ -315,7 +315,7 @@ impl Exchange {
         u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
-    /// A frame that was accepted, or came too late, came `now`: what that tells of the time that replies take.
+    /// A frame that was accepted, or came too late, came `now`: a measurement of the time that replies take.
     pub(super) fn learn_time(
         &mut self,
         now: Instant,
@@ -323,12 +323,12 @@ impl Exchange {
         outcome: Result<(usize, Purpose), Reception>,
     ) {
         match outcome {
-            Ok((index, Purpose::Service)) => self.patience.answered(now.since(self.slots[index].sent_at)),
+            Ok((index, Purpose::Service)) => self.reply_time.answered(now.since(self.slots[index].sent_at)),
             Err(Reception::Late) => {
                 let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
                 let generation = read_u32(bytes, at).unwrap_or(0);
                 let age = self.numbers.generation.wrapping_sub(generation);
-                self.patience.late(generation, age, now);
+                self.reply_time.late(generation, age, now);
             }
             _ => {}
         }

@@ -26,8 +26,8 @@ pub struct LatchInput {
 /// Edge of a latch input: the newest one, or with [`super::LatchMode`] the first one since the times were read before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatchEdge {
-    /// Its time in the time of the bus, ns; 0 if there was none. A clock of 32 bits tells the low ones: an edge that was 4.29 s old or more when
-    /// it was read first is told too late by as much; without clocks that were set it is these bits.
+    /// Its time in the time of the bus, ns; 0 if there was none. A clock of 32 bits has the low ones: an edge that was 4.29 s old or more when
+    /// it was read first appears too late by as much; without clocks that were set it is these bits.
     pub time: u64,
     /// True if it came since the times were read before.
     pub is_new: bool,

@@ -1,5 +1,5 @@
 //! A SubDevice that is configured for the first time while the bus runs, or at another place than before: its process data has
-//! its place since the start, and its SII tells where in it that lies.
+//! its place since the start, and its SII says where in it that lies.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use super::plan::{self, Action, Latched, Reading};
 use super::sub_device::SubDevice;
 use super::watchdogs;
 
-/// Number of a SyncManager that only the SII tells: the first of its use.
+/// Number of a SyncManager that only the SII has: the first of its use.
 const BY_ITS_USE: u8 = u8::MAX;
 
 const UNKNOWN: SyncManager = SyncManager { physical_address: 0, length: 0, control: 0, active: false };
@@ -68,7 +68,7 @@ pub(super) const LONGEST_PART: usize = 256;
 /// SyncManagers that are read back.
 const READ_BACK: u8 = 8;
 
-/// The shares of one that is absent, as far as its mapping tells.
+/// The shares of one that is absent, as far as its mapping shows.
 pub(super) fn shares(
     it: &SubDevice,
     configured: &SubDeviceConfiguration,

@@ -224,7 +224,7 @@ fn joined(chunks: &[Chunk], together: impl Fn(&Chunk, usize, &Chunk) -> bool) ->
     all
 }
 
-/// Everybody's place.
+/// Place of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) pieces: Vec<Piece>,

@@ -1,4 +1,4 @@
-//! Limits of the way up and down: time, tries and pauses. `docs/run.md`, "Time to give up", tells them to users.
+//! Limits of the way up and down: time, tries and pauses. `docs/run.md`, "Time to give up", has them for users.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) const REPLY: Duration = Duration::from_millis(20);
 /// Time of a change of state, by default (ETG.1020: 3 s to PreOp, 10 s to SafeOp and Op): a second below.
 pub(super) const STATE: Duration = Duration::from_secs(9);
 
-/// Time beyond that of a change of state, so that this is told where it is late.
+/// Time beyond that of a change of state, so that this is reported where it is late.
 const BEYOND_STATE: Duration = Duration::from_millis(500);
 
 /// Time of a mailbox answer, by default (ETG.1020).
@@ -23,10 +23,10 @@ pub(super) const TRANSFER: Duration = Duration::from_secs(5);
 /// Time that each byte transferred adds to it.
 pub(super) const TRANSFER_PER_BYTE: Duration = Duration::from_millis(2);
 
-/// Broadcasts in a row that may be lost before nobody is there.
+/// Broadcasts in a row that may be lost before the bus counts as empty.
 pub(super) const LOST_BROADCASTS: RetryBudget = RetryBudget { tries: 25, time: Duration::from_secs(1) };
 
-/// The same on the way down, where nobody may be there any more.
+/// The same on the way down, where the bus may be empty.
 pub(super) const LOST_BROADCASTS_DOWN: RetryBudget =
     RetryBudget { tries: 5, time: Duration::from_millis(250) };
 
@@ -34,7 +34,7 @@ pub(super) const LOST_BROADCASTS_DOWN: RetryBudget =
 /// a dead cable is called one.
 pub(super) const LOSSES: RetryBudget = RetryBudget { tries: 50, time: Duration::from_millis(1500) };
 
-/// Attempts at a register that does not answer, a pause apart, before it is told in Op.
+/// Attempts at a register that does not answer, a pause apart, before it is reported in Op.
 pub(super) const ATTEMPTS: u32 = 20;
 
 /// The same on the way up, where it ends the bring-up.

@@ -150,7 +150,7 @@ impl MailboxClient {
         }
     }
 
-    /// Looks for mail nobody asked for; only when idle.
+    /// Looks for unsolicited mail; only when idle.
     pub(super) fn fetch_mail(&mut self, now: Instant) {
         if self.mailbox.is_some() && self.is_idle() {
             self.state = State::Read;

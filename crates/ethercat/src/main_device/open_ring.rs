@@ -2,12 +2,12 @@
 //!
 //! SubDevices are processed in the order of the ring all the same: the second copy of a frame passes those behind the break from their far
 //! end, and is processed on its way back. So the bus is taken as it will be when the ring is closed: the SubDevice in front of the
-//! break and the one behind it are neighbours, and all are entered at port 0. Receive times of the second line tell how far its SubDevices are from the break,
+//! break and the one behind it are neighbours, and all are entered at port 0. Receive times of the second line show how far its SubDevices are from the break,
 //! and nothing of the cable that is open: that one is taken to be as long as the others are on average.
 //!
 //! Where IN and OUT of a SubDevice in the ring are swapped, the first copy of a frame passes it without being processed as long as the ring is
 //! closed, and the places that auto-increment addresses count are others in a closed ring and in an open one. So the bus does not come up; the
-//! SubDevice is told. Swapped ones on branches are no such matter where the ring is closed.
+//! SubDevice is reported. Swapped ones on branches are no such matter where the ring is closed.
 //!
 //! Simplification: one without a clock is taken to be the right way round.
 
@@ -36,7 +36,7 @@ pub(super) struct OpenRing {
 }
 
 impl MainDevice {
-    /// Takes the state of the ring from its link, before SubDevices are told by their places: the bus is brought up from both ends where it is
+    /// Takes the state of the ring from its link, before SubDevices are identified by their places: the bus is brought up from both ends where it is
     /// open. [`crate::redundancy`] splices the replies.
     pub fn note_ring(&mut self, ring: Option<Ring>) {
         self.ring = ring;
@@ -88,7 +88,7 @@ pub(super) fn check_open(found: &[SubDevice], before: u16) -> Result<(), BusErro
     Ok(())
 }
 
-/// Places of those that frames reach as a line, if the times of all tell them.
+/// Places of those that frames reach as a line, if the times of all show them.
 fn line(found: &[SubDevice]) -> Vec<Place> {
     let shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
     match shown.iter().all(|(_, latched)| latched.is_some()) {

@@ -17,27 +17,27 @@ pub(super) const GONE: Duration = Duration::from_secs(5);
 pub(super) struct Others {
     since: Option<Instant>,
     frames: u32,
-    told: bool,
+    reported: bool,
     last: Option<Instant>,
 }
 
 impl Others {
-    /// One more frame of another. Whether it is time to tell.
-    pub(super) fn heard(&mut self, now: Instant) -> bool {
+    /// One more frame of another; true if it is time to report it.
+    pub(super) fn received(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.since(since) > WINDOW) {
             self.since = Some(now);
             self.frames = 0;
         }
         self.last = Some(now);
         self.frames = self.frames.saturating_add(1);
-        let tell = !self.told && self.frames >= FRAMES;
-        self.told |= tell;
+        let tell = !self.reported && self.frames >= FRAMES;
+        self.reported |= tell;
         tell
     }
 
     /// True while another MainDevice is on the wire.
     pub(super) fn are_there(&self, now: Instant) -> bool {
-        self.told && self.last.is_some_and(|last| now.since(last) < GONE)
+        self.reported && self.last.is_some_and(|last| now.since(last) < GONE)
     }
 }
 
@@ -46,9 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_that_keep_coming_are_told_of_once() {
+    fn frames_that_keep_coming_are_reported_once() {
         let mut others = Others::default();
-        let mut told = |number: u64| others.heard(Instant::from_nanos(number * 50_000_000));
+        let mut told = |number: u64| others.received(Instant::from_nanos(number * 50_000_000));
         let told: Vec<u64> = (0..1000).filter(|&number| told(number)).collect();
         assert_eq!(told, [9]);
         let last = Instant::from_nanos(999 * 50_000_000);
@@ -58,6 +58,6 @@ mod tests {
     #[test]
     fn a_damaged_frame_now_and_then_is_no_main_device() {
         let mut others = Others::default();
-        assert!(!(0..1000).any(|number| others.heard(Instant::from_nanos(number * 200_000_000))));
+        assert!(!(0..1000).any(|number| others.received(Instant::from_nanos(number * 200_000_000))));
     }
 }

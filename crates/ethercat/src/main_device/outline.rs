@@ -30,7 +30,7 @@ pub(super) struct Outline {
     pdos: PdoDigest,
 }
 
-/// Digest of the PDOs at each SyncManager: tells one mapping from another.
+/// Digest of the PDOs at each SyncManager: distinguishes mappings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PdoDigest {
     of_each: [u64; MOST_SYNC_MANAGERS],
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Without CoE nobody can map other PDOs: what was described must be what the SII has.
+    /// Without CoE no other PDOs can be mapped: what was described must be what the SII has.
     #[test]
     fn the_pdos_of_one_without_coe_are_told_from_others() {
         let bytes = image_of(false);

@@ -111,7 +111,7 @@ impl MainDevice {
             && self.workers.are_at_rest()
     }
 
-    /// Goes on to the next phase while everybody is done with this one.
+    /// Goes on to the next phase while all are done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
         self.serve_requests(now);
         self.recover(now);
@@ -452,7 +452,7 @@ impl MainDevice {
         self.phase = Phase::ToInit;
     }
 
-    /// In Op: has everybody looked at when somebody is missing or shows another state.
+    /// In Op: has all examined when one is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         self.see_together(now, combined, working_counter);
         let settled = matches!(self.phase, Phase::Running);

@@ -46,7 +46,7 @@ pub(super) enum Action {
     SkipIfMapped { objects: Vec<Wanted>, at_once: bool, actions: usize },
     /// Read the PDO mapping of these directions by SDO.
     ReadMapping(Directions),
-    /// Latch the receive times of everybody.
+    /// Latch the receive times of all.
     Latch,
     /// Read the receive time latched by the processing unit of the reference clock or of its own.
     ReadLatch(Latched),

@@ -13,7 +13,7 @@ use super::configuration::{
 use super::error::{BusError, SubDeviceError};
 use super::sub_device::SubDevice;
 
-/// Refuses groups that contradict themselves, and SubDevices that cannot be told from others.
+/// Refuses groups that contradict themselves, and SubDevices that cannot be distinguished from others.
 pub(super) fn check(described: &[SubDeviceConfiguration]) -> Result<(), ConfigurationError> {
     if described.iter().all(|it| it.presence == Presence::Required) {
         return Ok(());
@@ -205,7 +205,7 @@ fn check_upstream(
     Ok(())
 }
 
-/// The first required SubDevice that nobody found can be, the ones before it being somebody.
+/// The first required SubDevice that no found one can be, those before it being found.
 fn missing(
     found: &[SubDevice],
     described: &[SubDeviceConfiguration],
@@ -298,7 +298,7 @@ impl<'a> Alignment<'a> {
     }
 }
 
-/// A place between two SubDevices that are known, at which somebody stands who is not.
+/// A place between two SubDevices that are known, at which one stands that is not.
 pub(super) struct Gap {
     /// Ranks between the two in the order of processing.
     pub(super) ranks: Range<usize>,
@@ -335,7 +335,7 @@ impl Gap {
     }
 }
 
-/// Somebody on the bus who is not described.
+/// A device on the bus that is not described.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stranger {
     /// Place in the order of processing.
@@ -422,7 +422,7 @@ fn absent(position: u16, mark: &Mark) -> SubDevice {
     SubDevice { identity: identity.unwrap_or_default(), ..SubDevice::new(position) }
 }
 
-/// Gives those absent whose process data nobody describes that of another of their kind. One that an alias alone tells may be a
+/// Gives those absent whose process data is not described that of another of their kind. One that its alias alone distinguishes may be a
 /// coupler: it is taken to have none until it comes.
 pub(super) fn take_mappings(
     sub_devices: &mut [SubDevice],

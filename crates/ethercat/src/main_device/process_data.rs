@@ -68,7 +68,7 @@ impl SubDevice {
 }
 
 impl MainDevice {
-    /// The value of an input as it came in last; [`MainDevice::inputs_fresh`] tells whether that was in the last cycle. Zero
+    /// The value of an input as it came in last; [`MainDevice::inputs_fresh`] is true if that was in the last cycle. Zero
     /// for a handle of another bus that has no place here.
     #[must_use]
     pub fn get<T: ProcessValue>(&self, input: Input<T>) -> T {

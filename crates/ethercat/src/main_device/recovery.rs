@@ -51,10 +51,10 @@ const STEADY: Duration = Duration::from_secs(5);
 /// Time away from the reference clock after which a clock is set anew: at 50 ppm it is 50 us off then.
 const CLOCK_KEPT: Duration = Duration::from_secs(1);
 
-/// Pause between two surveys that found nobody to bring back.
+/// Pause between two surveys that found none to bring back.
 const SURVEY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Strangers that are told of, until the number of SubDevices on the bus changes.
+/// Strangers that are reported, until the number of SubDevices on the bus changes.
 const STRANGERS: usize = 16;
 
 /// One SubDevice, as far as it is to be brought back.
@@ -85,7 +85,7 @@ enum Standing {
     InOp,
     /// It does not answer to its station address.
     Lost,
-    /// Somebody answers to its station address again: its identity is read before anything else.
+    /// Its station address is answered again: its identity is read before anything else.
     Answers,
     /// Its worker carries out the plan of this way.
     Under(Way),
@@ -104,7 +104,7 @@ enum Way {
     Anew,
 }
 
-/// Somebody who is none of the members, as far as is known.
+/// A device that is none of the members, as far as is known.
 #[derive(Clone, Copy, Debug)]
 struct Stranger {
     place: u16,
@@ -137,7 +137,7 @@ pub(super) struct Recovery {
     strangers: Vec<Stranger>,
     /// Number of times the survey has found each member.
     found: Vec<u8>,
-    /// Somebody went or came: another reference clock may be due.
+    /// A SubDevice went or came: another reference clock may be due.
     changed: bool,
 }
 
@@ -180,7 +180,7 @@ impl Recovery {
         self.members.get(usize::from(position)).is_some_and(|it| it.standing == Standing::Lost)
     }
 
-    /// True if somebody whom the bus may lack is on its way to Op.
+    /// True if a SubDevice that the bus may lack is on its way to Op.
     pub(super) fn is_joining(&self, sub_devices: &[SubDevice]) -> bool {
         let is_coming = |(it, member): (&SubDevice, &Member)| {
             it.is_absent && !matches!(member.standing, Standing::Lost)
@@ -188,7 +188,7 @@ impl Recovery {
         self.away > self.absent && sub_devices.iter().zip(&self.members).any(is_coming)
     }
 
-    /// True while everybody is in Op, or absent and nobody more is there than that.
+    /// True while all are in Op, or absent and no more are there than that.
     pub(super) fn is_idle(&self) -> bool {
         let nobody_more =
             self.absent == 0 || usize::from(self.answering) + self.absent <= self.members.len();
@@ -250,7 +250,7 @@ impl MainDevice {
         self.configuration.recovery && self.phase == Phase::Running
     }
 
-    /// Goes on with whoever is on the way back.
+    /// Goes on with those on the way back.
     pub(super) fn recover(&mut self, now: Instant) {
         if !self.recovers() || self.recovery.is_idle() {
             return;
@@ -418,7 +418,7 @@ impl MainDevice {
         self.tell_who_is_back(position);
     }
 
-    /// Tells that the SubDevice at `position` is in Op, with all of its group, in their order, once the last of them is.
+    /// Reports that the SubDevice at `position` is in Op, with all of its group, in their order, once the last of them is.
     fn tell_who_is_back(&mut self, position: u16) {
         let count = self.recovery.members.len() as u16;
         let mut group = (0..count).filter(|&it| self.stand_together(it, position));

@@ -52,7 +52,7 @@ impl MainDevice {
         (low != 0 || about.abs_diff(time) < AT_THE_WRAP).then_some(time)
     }
 
-    /// The datagram that reads the reference clock's time came back. Without its time all others were told zero: from then on it is read
+    /// The datagram that reads the reference clock's time came back. Without its time all others were sent zero: from then on it is read
     /// alone, until it answers, or is silent [`limits::REFERENCE_SILENT`] times in a row and is given up. In an open ring one lost copy is
     /// enough for a zero.
     pub(super) fn take_reference_time(&mut self, now: Instant, data: &[u8]) {

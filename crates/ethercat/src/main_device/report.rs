@@ -111,7 +111,7 @@ impl WorkingCounter {
 
 pub use types::state::BringUpPhase;
 
-/// Something worth telling.
+/// An event worth a report.
 #[derive(Debug)]
 pub enum Event {
     /// A new phase was reached.
@@ -138,7 +138,7 @@ pub enum Event {
         position: u16,
     },
     /// A SubDevice that was without power has its station address again, and is configured anew, from Init on: it has forgotten all that
-    /// it was told, and where it stands.
+    /// it was set, and where it stands.
     Reconfiguring {
         /// Place in the segment, from 0.
         position: u16,

@@ -1,4 +1,4 @@
-//! When to give up on somebody who does not answer: after so many tries *and* so much time.
+//! Limit of retries with a SubDevice that does not answer: after so many tries *and* so much time.
 //!
 //! Tries alone would measure the machine, not the bus: where the period is short they are used up while
 //! this process, or a switch on the way, merely stood still. Time alone would give up after one try.
@@ -45,8 +45,8 @@ impl RetryCounter {
     }
 
     /// True if there were too many for too long.
-    pub(super) fn exhausts(&self, patience: RetryBudget) -> bool {
-        self.tries > patience.tries && self.lasted() >= patience.time
+    pub(super) fn exhausts(&self, budget: RetryBudget) -> bool {
+        self.tries > budget.tries && self.lasted() >= budget.time
     }
 }
 
@@ -54,7 +54,7 @@ impl RetryCounter {
 mod tests {
     use super::*;
 
-    const PATIENCE: RetryBudget = RetryBudget { tries: 50, time: Duration::from_secs(2) };
+    const TIMEOUT: RetryBudget = RetryBudget { tries: 50, time: Duration::from_secs(2) };
 
     fn failures(count: u32, apart: Duration) -> RetryCounter {
         let mut in_vain = RetryCounter::default();
@@ -70,19 +70,19 @@ mod tests {
     fn many_failures_in_a_short_time_are_borne() {
         let hiccup = failures(250, Duration::from_millis(1));
         assert_eq!((hiccup.tries, hiccup.lasted()), (250, Duration::from_millis(249)));
-        assert!(!hiccup.exhausts(PATIENCE));
+        assert!(!hiccup.exhausts(TIMEOUT));
     }
 
     #[test]
     fn few_failures_over_a_long_time_are_borne() {
-        assert!(!failures(50, Duration::from_secs(1)).exhausts(PATIENCE));
-        assert!(!failures(1, Duration::from_secs(100)).exhausts(PATIENCE));
-        assert!(!RetryCounter::default().exhausts(PATIENCE));
+        assert!(!failures(50, Duration::from_secs(1)).exhausts(TIMEOUT));
+        assert!(!failures(1, Duration::from_secs(100)).exhausts(TIMEOUT));
+        assert!(!RetryCounter::default().exhausts(TIMEOUT));
     }
 
     #[test]
     fn many_failures_over_a_long_time_are_not() {
-        assert!(!failures(100, Duration::from_millis(20)).exhausts(PATIENCE));
-        assert!(failures(101, Duration::from_millis(20)).exhausts(PATIENCE));
+        assert!(!failures(100, Duration::from_millis(20)).exhausts(TIMEOUT));
+        assert!(failures(101, Duration::from_millis(20)).exhausts(TIMEOUT));
     }
 }

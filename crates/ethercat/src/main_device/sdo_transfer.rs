@@ -21,7 +21,7 @@ pub(super) enum Reaction {
     AwaitMore,
     /// Not an answer to what was asked: go on waiting.
     Ignore,
-    /// Not an answer at all, but worth telling.
+    /// Not an answer at all, but worth reporting.
     Emergency(Emergency),
     /// The dialogue is over.
     Done(Result<(), MailboxError>),
@@ -207,7 +207,7 @@ fn description(request: &mut MailboxRequest, information: &SdoInformation<'_>) -
     }
 }
 
-/// Appends received data without allocating: the buffer was sized by whoever asked.
+/// Appends received data without allocating: the buffer was sized by the caller.
 fn append(request: &mut MailboxRequest, data: &[u8], announced: usize) -> Result<(), MailboxError> {
     let capacity = request.data.capacity();
     let wanted = request.data.len() + data.len();

@@ -78,7 +78,7 @@ impl MainDevice {
     /// Time after which a service frame is lost: in Op what was configured, on the way up and down more where replies take longer.
     pub(super) fn reply_timeout(&self) -> Duration {
         let usual = self.configuration.reply_timeout;
-        if self.phase() == BringUpPhase::Op { usual } else { self.exchange.patience.time(usual) }
+        if self.phase() == BringUpPhase::Op { usual } else { self.exchange.reply_time.time_out(usual) }
     }
 
     /// Service frames whose time is up: their datagrams are due again.

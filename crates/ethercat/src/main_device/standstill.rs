@@ -1,4 +1,4 @@
-//! Time in which nobody turned to the MainDevice, as on a machine that stands still or does much else: it counts towards no limit.
+//! Time in which the MainDevice was not called, as on a machine that stands still or does much else: it counts towards no limit.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ const NOTICED: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
 impl MainDevice {
-    /// Notes that somebody turns to it at `now`. If that was due before, all that is given up after a time is put off by as much.
+    /// Notes that it is called at `now`. If that was due before, all that is given up after a time is put off by as much.
     pub(super) fn note_served(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.served_at, now);
         let gap = now.since(before);

@@ -85,7 +85,7 @@ pub struct SubDevice {
     pub(super) is_absent: bool,
     /// It has not been on the bus since that was brought up.
     pub(super) is_unseen: bool,
-    /// Places of its process data, where its SII is to tell them while the bus runs.
+    /// Places of its process data, where its SII is to be read for them while the bus runs.
     pub(super) late: Option<Box<Late>>,
     /// Where it hangs is not known: it has come since the bus was brought up, or has not yet.
     pub(super) is_unplaced: bool,
@@ -148,7 +148,7 @@ impl SubDevice {
         format!("SubDevice {position}")
     }
 
-    /// True while it is not on the bus, and need not be ([`super::Presence`]): its inputs are not fresh, and nobody waits for it.
+    /// True while it is not on the bus, and need not be ([`super::Presence`]): its inputs are not fresh, and it is not waited for.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.is_absent
@@ -166,8 +166,8 @@ impl SubDevice {
         self.information.features.distributed_clocks()
     }
 
-    /// Bytes of its system time on the wire. Of a clock of 32 bits there are no more: others would be told nothing as its upper ones, and those
-    /// of 64 bits compare all they are told.
+    /// Bytes of its system time on the wire. Of a clock of 32 bits there are no more: others would be sent nothing as its upper ones, and those
+    /// of 64 bits compare all they are sent.
     pub(super) fn system_time_length(&self) -> usize {
         if self.information.features.distributed_clocks_64_bit() { 8 } else { 4 }
     }

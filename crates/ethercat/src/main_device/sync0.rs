@@ -70,7 +70,7 @@ impl Sync {
         point.wrapping_add(behind).wrapping_add(nanoseconds(self.sync0.shift))
     }
 
-    /// True if a start time can be so far ahead that 32 bits do not tell it from one that has passed.
+    /// True if a start time can be so far ahead that 32 bits do not distinguish it from one that has passed.
     fn is_far(&self, lead: Duration) -> bool {
         let slowest = self.sync1.map_or(self.sync0.cycle, |it| it.cycle);
         let longest = lead + slowest * 2 + self.sync0.shift;
@@ -101,7 +101,7 @@ impl Sync {
         ahead.map_or(Duration::ZERO, Duration::from_nanos).saturating_sub(usual_lead(period) + period)
     }
 
-    /// Nanoseconds to the next SYNC0; `None` if 32 bits do not tell.
+    /// Nanoseconds to the next SYNC0; `None` if 32 bits do not show them.
     fn ahead(&self, registers: &[u8], has_64_bits: bool, lead: Duration) -> Option<i64> {
         let next = usize::from(dc::START_TIME - dc::SYSTEM_TIME);
         if has_64_bits {

@@ -1,7 +1,7 @@
 //! Changes of state of all SubDevices at once: one broadcast asks, and the AL status of all that comes with every cycle answers.
 //!
 //! A bus of many is asked that way while process data flows, as requests and looks one by one would take many cycles: few frames
-//! fit beside its process data. Whoever is not seen to follow is looked at alone, as on a bus of few, and is told of by name.
+//! fit beside its process data. One that is not seen to follow is examined alone, as on a bus of few, and is reported by name.
 
 use core::time::Duration;
 
@@ -15,7 +15,7 @@ use super::bring_up::Broadcast;
 use super::cyclic::SUB_DEVICES_A_SERVICE;
 
 /// Time after which each is looked at alone; a change to Op waits no longer for outputs in most SubDevices.
-const PATIENCE: Duration = Duration::from_millis(250);
+const TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Progress of a change of state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +64,8 @@ impl MainDevice {
             Together::Gather(to, None) if self.workers.are_held() => {
                 self.together = Together::Gather(to, Some(now));
             }
-            Together::Gather(_, Some(since)) if now.since(since) >= PATIENCE => self.part(None),
-            Together::Asked(_, since) if now.since(since) >= PATIENCE => self.part(Some(now)),
+            Together::Gather(_, Some(since)) if now.since(since) >= TIMEOUT => self.part(None),
+            Together::Asked(_, since) if now.since(since) >= TIMEOUT => self.part(Some(now)),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@
 //! ports 0 and 3 (ESC data sheet, section I, 3.2). Where it comes in at port 0, as it should, it is processed
 //! before all SubDevices behind. Where IN and OUT are swapped it comes in at another port, and those that hang on
 //! port 0 and on the ports before it are processed first. So positions, which count processing, are neither the order
-//! of the cable nor enough to find it: what tells is the port at which each frame came in, the earliest latched,
+//! of the cable nor enough to find it: what counts is the port at which each frame came in, the earliest latched,
 //! and that who is behind a port is away for less time than the frame was away from that port.
 
 use alloc::vec;
@@ -35,7 +35,7 @@ pub struct Place {
     pub upstream: Option<Upstream>,
 }
 
-/// Facts of a SubDevice that tell its place: links, and receive times if it has a clock.
+/// Facts of a SubDevice that show its place: links, and receive times if it has a clock.
 pub type Shown = (DlStatus, Option<LatchedTimes>);
 
 /// The places of all SubDevices in the order of the cable, in which frames come to each first; `shown` is in the
@@ -61,7 +61,7 @@ pub fn places(shown: &[Shown]) -> Result<Vec<Place>, u16> {
     by_elimination(shown, entries).ok_or(error)
 }
 
-/// The places of all SubDevices as their times tell the ports at which they are entered, and nothing else; `None` where that is no tree.
+/// The places of all SubDevices as their times show the ports at which they are entered, and nothing else; `None` where that is no tree.
 pub(super) fn tree(shown: &[Shown]) -> Option<Vec<Place>> {
     let entries: Vec<_> = shown.iter().map(entry).collect();
     with_entries(shown, &entries)
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(tree(&[&[0, 1], &[0], &[0]]), Err(2));
     }
 
-    /// The same links, the same order of processing: only the times tell which cable it is.
+    /// The same links, the same order of processing: only the times show which cable it is.
     #[test]
     fn swapped_in_mid_line_and_swapped_at_the_beginning() {
         let wrap = u32::MAX - 50;

@@ -23,7 +23,7 @@ impl SubDevice {
         self.watchdogs.filter(|_| self.feeds_watchdog).and_then(|it| it.process_data_time())
     }
 
-    /// True if it has outputs that stay as they are when nobody sends new ones: its watchdog is off.
+    /// True if it has outputs that stay as they are when no new ones come: its watchdog is off.
     #[must_use]
     pub fn has_unwatched_outputs(&self) -> bool {
         self.watchdogs.is_some() && self.mapping.output_bits() > 0 && self.output_watchdog().is_none()

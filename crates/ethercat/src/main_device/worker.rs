@@ -38,7 +38,7 @@ const AL_STATUS_LENGTH: usize = 6;
 /// Result of a reply, besides the next datagram.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// Nothing to tell.
+    /// Nothing to report.
     Nothing,
     /// Its AL status was read, with no plan under way.
     Looked,
@@ -179,7 +179,7 @@ struct Latches {
 
 /// Circumstances of a reply.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct Received {
     pub(super) now: Instant,
     /// About the time of the bus, whole.
     pub(super) bus_time: Option<u64>,

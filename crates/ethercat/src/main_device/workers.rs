@@ -15,7 +15,7 @@ pub(super) struct Workers {
     all: Vec<Worker>,
     /// Due times of those not turned to since; [`NEVER`] of those that have nothing to send.
     due: Vec<Instant>,
-    /// How far those not turned to since are.
+    /// Progress of those not turned to since.
     standing: Vec<Standing>,
     /// Earliest of the due times, if it is known.
     next: Option<Instant>,
@@ -26,11 +26,11 @@ pub(super) struct Workers {
     is_touched: Vec<bool>,
     /// All may have been turned to.
     all_touched: bool,
-    /// None has anything to send or to wait for, until somebody turns to one.
+    /// None has anything to send or to wait for, until one is turned to.
     at_rest: bool,
 }
 
-/// How far a worker is with its plan.
+/// Progress of a worker with its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
     #[default]

@@ -223,7 +223,7 @@ fn any_bytes_do_no_harm() {
 }
 
 proptest::proptest! {
-    /// Frames of anybody, and bytes that only look like one.
+    /// Frames of any source, and bytes that only look like one.
     #[test]
     fn any_bytes_are_spliced_or_refused(
         mut first in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),

@@ -19,7 +19,7 @@ pub const STATUS_MAILBOX_FULL: u8 = 0x08;
 /// (ETG.1000.4, 6.10).
 pub const ACTIVATE_REPEAT: u8 = 0x02;
 /// PDI control bit: the application has switched the SyncManager off, whatever its activate bit says (ETG.1000.4, 6.10,
-/// Table 58): nobody reads or writes its memory.
+/// Table 58): its memory is neither read nor written.
 pub const PDI_CONTROL_DEACTIVATED: u8 = 0x01;
 /// PDI control bit: repeat acknowledge; follows [`ACTIVATE_REPEAT`] when the message is there again.
 pub const PDI_CONTROL_REPEAT_ACK: u8 = 0x02;

@@ -17,7 +17,7 @@ pub struct Mailbox {
     pub send_size: u16,
 }
 
-/// The mailbox protocols a SubDevice speaks (word 0x1C).
+/// The mailbox protocols of a SubDevice (word 0x1C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MailboxProtocols(pub u16);
 

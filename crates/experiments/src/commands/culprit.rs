@@ -1,4 +1,4 @@
-//! `onbeat-measure culprit`: somebody to blame, to try out `onbeat run --explain`.
+//! `onbeat-measure culprit`: a culprit, to try out `onbeat run --explain`.
 
 use std::fs::File;
 use std::path::PathBuf;

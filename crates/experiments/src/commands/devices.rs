@@ -22,7 +22,7 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
 
-    /// A laser range finder that speaks SCIP 2.0 on this serial port, instead of the simulated one
+    /// A laser range finder with SCIP 2.0 on this serial port, instead of the simulated one
     #[arg(long, value_name = "PORT")]
     range_finder: Option<PathBuf>,
 

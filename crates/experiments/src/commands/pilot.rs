@@ -63,7 +63,7 @@ pub(crate) struct Outside {
     #[arg(long, value_name = "NAME")]
     ipc: String,
 
-    /// Only keep the log: somebody else plans
+    /// Only keep the log: another program plans
     #[arg(long)]
     only_log: bool,
 

@@ -28,7 +28,7 @@ pub(super) struct Ran {
     pub(super) exchanges: Vec<[u64; 2]>,
     pub(super) status: DeviceStatus,
     /// Messages received by the client, and the stale ones among them.
-    pub(super) told: u64,
+    pub(super) messages: u64,
     pub(super) stale: u64,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn conduct(
         ran.refusals = task.grants().refusals().collect();
         ran.exchanges.clone_from(&exchanges[place]);
         ran.status = status[place].clone();
-        [ran.told, ran.stale] = counts[place];
+        [ran.messages, ran.stale] = counts[place];
     }
     Ok(ran)
 }

@@ -95,7 +95,7 @@ impl Turn<'_> {
         let (mut cycle, mut left, mut known) = (0, self.warm_up, 0);
         // A contended mutex can delay a request for very long.
         let longest =
-            self.interval * u32::try_from(self.samples + self.warm_up).unwrap_or(u32::MAX) * 4 + PATIENCE;
+            self.interval * u32::try_from(self.samples + self.warm_up).unwrap_or(u32::MAX) * 4 + TIMEOUT;
         while taken.requests.len() < self.samples && begin.elapsed() < longest && !self.is_over(shared) {
             pacer.wait();
             cycle += 1;
@@ -186,7 +186,7 @@ fn send(mut end: Box<dyn CommandEnd>, axes: usize, shared: &Shared) -> io::Resul
 const COMMAND_EVERY: Duration = Duration::from_millis(5);
 
 /// Longest wait beyond four times the expected duration.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

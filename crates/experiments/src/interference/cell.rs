@@ -125,7 +125,7 @@ impl Children<'_> {
         command.args(&self.experiment.options);
         let mut cycle = self.places.at_cycle(move || ChildProcess::start_and_listen(command))?;
         let begin = Instant::now();
-        let longest = self.period.mul_f64(self.samples as f64 * 4.0) + PATIENCE;
+        let longest = self.period.mul_f64(self.samples as f64 * 4.0) + TIMEOUT;
         while !cycle.is_over() {
             observer.still_goes_on()?;
             if let Some(why) = loads.ended().first() {
@@ -156,7 +156,7 @@ fn await_file(context: &Context, observer: &mut ChildProcess, path: &Path) -> Re
     let begin = Instant::now();
     while !path.exists() {
         observer.still_goes_on()?;
-        if begin.elapsed() > PATIENCE || !context.wait(Duration::from_millis(10)) {
+        if begin.elapsed() > TIMEOUT || !context.wait(Duration::from_millis(10)) {
             return Err(Error::other(format_args!(
                 "{}: the observer has not begun its recording",
                 path.display()
@@ -213,4 +213,4 @@ fn nanoseconds(period: Duration) -> String {
 const SAVE_EVERY: Duration = Duration::from_secs(600);
 
 /// Longest wait for a bring-up, also on a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);

@@ -101,9 +101,9 @@ pub(super) fn measure(
         let driven = driven.as_ref().map_or(Ok(()), |driven| drive(driven, samples, interval, stop));
         let begin = Instant::now();
         // Wait for the last edges, or for external ones: their expected duration, and a second.
-        let patience =
+        let timeout =
             interval.saturating_mul(u32::try_from(samples).unwrap_or(u32::MAX)) + Duration::from_secs(1);
-        while !watching.is_finished() && begin.elapsed() < patience && !stop.load(Ordering::Relaxed) {
+        while !watching.is_finished() && begin.elapsed() < timeout && !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(10));
         }
         over.store(true, Ordering::Relaxed);

@@ -39,7 +39,7 @@ pub fn run(memory: HostMemory, stop: &AtomicBool) -> Result<Done, LoadError> {
     run_with(LIBRARY, memory, |_| !stop.load(Ordering::Relaxed)).map_err(LoadError)
 }
 
-/// Copies as long as `goes_on`, which is told how many there were.
+/// Copies as long as `goes_on`, which is called with their number.
 fn run_with(library: &str, memory: HostMemory, goes_on: impl Fn(u64) -> bool) -> Result<Done, String> {
     let device = Device::open(library)?;
     let largest = SIZES.into_iter().max().unwrap_or(0);

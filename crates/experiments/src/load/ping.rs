@@ -31,7 +31,7 @@ pub fn run(stop: &AtomicBool) -> Result<Done, LoadError> {
 
 fn open() -> Result<OwnedFd, Errno> {
     let socket = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP))?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
     Ok(socket)
 }
 
@@ -45,7 +45,7 @@ fn ping(socket: &OwnedFd, identifier: u16, number: u16) -> Result<bool, Errno> {
     };
     let begin = Instant::now();
     let mut packet = [0; 128];
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < TIMEOUT {
         let length = match recv(socket, &mut packet, RecvFlags::empty()) {
             Ok((_, length)) => length.min(packet.len()),
             Err(Errno::AGAIN | Errno::INTR) => continue,
@@ -85,7 +85,7 @@ fn sentence(error: Errno) -> LoadError {
 
 const ECHO_REPLY: u8 = 0;
 const ECHO_REQUEST: u8 = 8;
-const PATIENCE: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_millis(10);
 const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{NoPeer, output_of, patience};
+use super::{NoPeer, output_of, timeout};
 
 /// Settings of a run.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ impl Cyclictest {
     /// # Errors
     /// The reason for missing latencies.
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Vec<u64>, NoPeer> {
-        let printed = output_of("cyclictest", &self.arguments(), patience(self.period, self.cycles), stop)?;
+        let printed = output_of("cyclictest", &self.arguments(), timeout(self.period, self.cycles), stop)?;
         let latencies = latencies(&printed);
         if latencies.is_empty() {
             return Err(NoPeer("cyclictest printed no latencies (expected lines as `0: 1: 2345`)".into()));

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{NoPeer, output_of, patience};
+use super::{NoPeer, output_of, timeout};
 
 /// Settings of a run.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +54,8 @@ impl HandOver {
     /// # Errors
     /// The reason for missing numbers.
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<HandedOver, NoPeer> {
-        let patience = patience(self.interval, self.rounds);
-        let printed = output_of(self.program, &self.arguments(), patience, stop)?;
+        let timeout = timeout(self.interval, self.rounds);
+        let printed = output_of(self.program, &self.arguments(), timeout, stop)?;
         parse(&printed).ok_or_else(|| {
             NoPeer(format!(
                 "{} printed no summary (expected `Cycles N` and `#1 -> #0, Min a, Cur b, Avg c, Max d`)",

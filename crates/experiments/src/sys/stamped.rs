@@ -34,17 +34,17 @@ pub(crate) struct Arrival {
 
 impl StampedSocket {
     /// Opens a socket on the interface of this name in this thread's network namespace. Receiving times out
-    /// after `patience`.
+    /// after `timeout`.
     ///
     /// # Errors
     /// EPERM without `CAP_NET_RAW`; ENODEV without such an interface.
-    pub(crate) fn open(interface: &str, patience: Duration) -> io::Result<Self> {
+    pub(crate) fn open(interface: &str, timeout: Duration) -> io::Result<Self> {
         let descriptor = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?;
         let index = rustix::net::netdevice::name_to_index(&descriptor, interface)?;
         ignore_outgoing(descriptor.as_raw_fd())?;
         setsockopt(&descriptor, ReceiveTimestampns, &true)?;
-        let patience = TimeVal::new(patience.as_secs() as _, patience.subsec_micros() as _);
-        setsockopt(&descriptor, ReceiveTimeout, &patience)?;
+        let timeout = TimeVal::new(timeout.as_secs() as _, timeout.subsec_micros() as _);
+        setsockopt(&descriptor, ReceiveTimeout, &timeout)?;
         bind(descriptor.as_raw_fd(), &address(index)?)?;
         Ok(Self { descriptor, control: nix::cmsg_space!(libc::timespec) })
     }

@@ -34,7 +34,7 @@ pub enum BusError {
     /// The cycle has ended, or closed the connection.
     #[error("the cycle has ended before it had answered")]
     Ended,
-    /// The connection failed, or its server speaks another language.
+    /// The connection failed, or its server has another protocol.
     #[error("the connection to the bus failed: {0}")]
     Failed(#[from] std::io::Error),
 }

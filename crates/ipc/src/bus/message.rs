@@ -125,7 +125,7 @@ pub struct Reply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Nothing to tell.
+    /// Nothing to return.
     Done(bool),
     /// Bytes read from a mailbox.
     Data(Bytes),
@@ -176,7 +176,7 @@ pub struct BusStatus {
     pub working_counter_history: WorkingCounterHistory,
     /// Place of the reference clock.
     pub reference_clock: Option<u16>,
-    /// The reference clock against this host's, and the cycle against it; none where no cycle has heard of it.
+    /// The reference clock against this host's, and the cycle against it; none where no frame has had its time.
     pub clock: Option<ClockStatus>,
     /// Ring of SubDevices, if the bus is one.
     pub ring: Option<RingStatus>,
@@ -223,7 +223,7 @@ pub struct WorkingCounter {
     pub received: Option<u16>,
 }
 
-/// Working counters since everybody first took part.
+/// Working counters since all first took part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkingCounterHistory {
@@ -444,7 +444,7 @@ pub enum Happening {
     SubDeviceBack { position: usize, after: u64 },
     /// A SubDevice sent an emergency.
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
-    /// A drive in fault told the error code of an axis.
+    /// A drive in fault reported the error code of an axis.
     DriveFault { axis: usize, position: usize, error_code: u16 },
     /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with.
     AxisStopped {
@@ -459,7 +459,7 @@ pub enum Happening {
     Interlock { interlock: usize, allows: bool },
     /// A signal is forced: held at this value, for this time at most; `user`, `process`: those that asked for it.
     SignalForced { signal: String, value: Value, for_ns: u64, user: u32, process: u32 },
-    /// It is not any more, after so many cycles; `user`, `process`: those that released it, if somebody did.
+    /// It is not any more, after so many cycles; `user`, `process`: those that released it, if a client did.
     SignalReleased {
         signal: String,
         reason: String,

@@ -92,7 +92,7 @@ impl Admission {
         Ok((Self { arriving: sender, shared: Arc::clone(&shared) }, Guests { arriving, shared }))
     }
 
-    /// Hands a client over; false if there is nobody to take it, or too many wait.
+    /// Hands a client over; false if there is no server to take it, or too many wait.
     pub(crate) fn admit(&self, guest: Guest) -> bool {
         match self.arriving.try_send(guest) {
             Ok(()) => {
@@ -170,7 +170,7 @@ struct Serve {
     next: u64,
     /// Requests the backend has.
     under_way: usize,
-    /// Connection that is heard first, so that none is always last.
+    /// Connection that is served first, so that none is always last.
     first: usize,
 }
 

@@ -15,7 +15,7 @@ use crate::service::protocol::{Reply, Status};
 pub enum AttachError {
     /// There is no socket, or it is left over from a dead cycle.
     #[error("no cycle answers at {}: start one with `onbeat run`", path.display())]
-    Nobody {
+    NoServer {
         /// Path of the socket.
         path: PathBuf,
     },
@@ -25,7 +25,7 @@ pub enum AttachError {
         /// Path of the socket.
         path: PathBuf,
     },
-    /// The server speaks another version of the protocol.
+    /// The server has another version of the protocol.
     #[error(
         "the cycle at {} speaks another version of the IPC: expected {expected}, found {found}; use programs of the same \
          version of Onbeat on both sides",
@@ -114,7 +114,7 @@ pub enum FindError {
         name.as_ref().map_or(String::new(), |name| format!(" called `{name}`")),
         folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
-    Nobody {
+    NoServer {
         /// Name that was searched for.
         name: Option<String>,
         /// Folders that were searched.
@@ -205,7 +205,7 @@ pub enum LeaseError {
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ForceError {
-    /// This user may not command, or the robot file lets nobody force.
+    /// This user may not command, or the robot file permits no forces.
     #[error("forcing a signal: {why}")]
     NotPermitted {
         /// Users and groups that may, or who decides.

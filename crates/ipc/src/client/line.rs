@@ -31,7 +31,7 @@ impl Line {
     pub(super) fn to(path: &Path) -> Result<Self, AttachError> {
         let socket = place::connect_to(path).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                AttachError::Nobody { path: path.into() }
+                AttachError::NoServer { path: path.into() }
             }
             io::ErrorKind::WouldBlock => AttachError::Silent { path: path.into() },
             _ => AttachError::System { path: path.into(), source: explained(error) },
@@ -46,7 +46,7 @@ impl Line {
     pub(super) fn ask(&self, request: Request<'_>) -> Result<(Reply, Vec<OwnedFd>), AttachError> {
         let failed = |error: Errno| match error {
             Errno::AGAIN => AttachError::Silent { path: self.path.clone() },
-            Errno::PIPE | Errno::CONNRESET => AttachError::Nobody { path: self.path.clone() },
+            Errno::PIPE | Errno::CONNRESET => AttachError::NoServer { path: self.path.clone() },
             error => AttachError::System { path: self.path.clone(), source: error.into() },
         };
         match retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)) {
@@ -77,7 +77,7 @@ impl Line {
         });
         let files: Vec<OwnedFd> = files.flatten().collect();
         if received.bytes == 0 {
-            return Err(AttachError::Nobody { path: self.path.clone() });
+            return Err(AttachError::NoServer { path: self.path.clone() });
         }
         match Reply::parse(&bytes[..received.bytes]) {
             Ok(reply) => Ok((reply, files)),

@@ -102,7 +102,7 @@ fn a_folder_that_others_may_write_to_is_not_trusted() {
     let folder = Folder::new();
     let _ipc = folder.open("robot").unwrap();
     std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(folder.only(None), Err(FindError::Nobody { .. })));
+    assert!(matches!(folder.only(None), Err(FindError::NoServer { .. })));
     let error = folder.open("other").unwrap_err().to_string();
     assert!(error.contains("mode 777"), "{error}");
 }
@@ -115,7 +115,7 @@ fn a_folder_of_another_user_is_not_trusted() {
     let folder = Folder::new();
     let _ipc = folder.open("robot").unwrap();
     std::os::unix::fs::chown(&folder.0, Some(65_534), None).unwrap();
-    assert!(matches!(folder.only(None), Err(FindError::Nobody { .. })));
+    assert!(matches!(folder.only(None), Err(FindError::NoServer { .. })));
     let error = folder.open("other").unwrap_err().to_string();
     assert!(error.contains("belongs to user 65534"), "{error}");
 }
@@ -145,7 +145,7 @@ fn a_reason_that_was_given_with_the_door_shut_is_heard() {
     // A server that closes without a reason is reported as absent.
     let line = Line::to(&path).unwrap();
     drop(accept(&listener).unwrap());
-    assert!(matches!(line.ask(Request::Attach), Err(AttachError::Nobody { .. })));
+    assert!(matches!(line.ask(Request::Attach), Err(AttachError::NoServer { .. })));
 }
 
 #[test]

@@ -161,12 +161,12 @@ impl<M: Words> Hearing<M> {
 }
 
 impl<M: Words> Hearing<M> {
-    /// Memory of the current lease, as of the last look; none while nobody holds it.
+    /// Memory of the current lease, as of the last look; none while it is free.
     pub fn current(&self) -> Option<&M> {
         self.current.as_ref().map(|lease| lease.cell.memory())
     }
 
-    /// Number of the current holder, as of the last look; none while nobody holds it.
+    /// Number of the current holder, as of the last look; none while it is free.
     pub fn holder(&self) -> Option<u64> {
         self.current.is_some().then_some(self.holders)
     }

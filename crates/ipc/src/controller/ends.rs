@@ -96,7 +96,7 @@ impl CycleEnd {
     }
 
     /// Number of the process that holds the role, each another one, as of the last [`CycleEnd::newest`]; none while
-    /// nobody does.
+    /// it is free.
     #[must_use]
     pub fn holder(&self) -> Option<u64> {
         self.hearing.holder()

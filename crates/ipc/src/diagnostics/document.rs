@@ -91,7 +91,7 @@ pub struct TaskDiagnostics {
     pub watched: Option<Watched>,
 }
 
-/// Counts of the kernel for a real-time thread since its start. They do not tell which of them disturbed a
+/// Counts of the kernel for a real-time thread since its start. They do not show which of them disturbed a
 /// job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

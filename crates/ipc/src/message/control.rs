@@ -7,7 +7,7 @@ use types::codes;
 /// Name of the port.
 pub const PORT: &str = "control";
 
-/// Name of the port for [`Action::Stop`] and [`Action::Disable`] alone, with the same messages: both are heard whoever has the port
+/// Name of the port for [`Action::Stop`] and [`Action::Disable`] alone, with the same messages: both are taken also while another program has the port
 /// [`PORT`] open.
 pub const STOP_PORT: &str = "stop";
 

@@ -1,7 +1,7 @@
 use super::*;
 
 fn head() -> Head {
-    Head { sequence: 7, stamp_ns: 1_000, told_ns: 2_000, stale: true }
+    Head { sequence: 7, stamp_ns: 1_000, sent_ns: 2_000, stale: true }
 }
 
 fn scan() -> Scan {
@@ -57,7 +57,7 @@ fn what_was_told_is_read() {
     assert_eq!(LedRequest::decode(&bytes[..length]), Ok(request));
 
     let wheels =
-        Wheels { head: head(), positions: [1.0, -1.0], velocities: [2.0, -2.0], told: [3.0, -3.0] };
+        Wheels { head: head(), positions: [1.0, -1.0], velocities: [2.0, -2.0], commanded: [3.0, -3.0] };
     let length = wheels.encode(&mut bytes).unwrap();
     assert_eq!(Wheels::decode(&bytes[..length]), Ok(wheels));
     let request = WheelRequest { velocities: [0.5, f64::INFINITY], holds_ms: 100 };

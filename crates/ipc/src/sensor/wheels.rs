@@ -12,7 +12,7 @@ pub struct Wheels {
     /// Velocities, rad/s.
     pub velocities: [f64; 2],
     /// Commanded velocities, rad/s.
-    pub told: [f64; 2],
+    pub commanded: [f64; 2],
 }
 
 /// Request to two driven wheels. After a head whose stamps are ignored: two velocities, left and right, as
@@ -35,7 +35,7 @@ impl Wheels {
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
-        [self.positions, self.velocities, self.told].iter().for_each(|pair| writer.f64s(pair));
+        [self.positions, self.velocities, self.commanded].iter().for_each(|pair| writer.f64s(pair));
         Some(writer.finish())
     }
 
@@ -45,7 +45,7 @@ impl Wheels {
     /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (head, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
-        Ok(Self { head, positions: reader.f64s(), velocities: reader.f64s(), told: reader.f64s() })
+        Ok(Self { head, positions: reader.f64s(), velocities: reader.f64s(), commanded: reader.f64s() })
     }
 }
 

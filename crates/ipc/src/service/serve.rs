@@ -92,10 +92,10 @@ impl Serve {
                 port.pump();
             }
             if ready.holder {
-                self.hear_holder();
+                self.check_holder();
             }
             if ready.controller {
-                self.hear_controller();
+                self.check_controller();
             }
             self.receive(&ready.visitors);
             if ready.listener {
@@ -220,7 +220,7 @@ impl Serve {
 
     /// Checks the connection of the lease, which serves for nothing else: a holder that hangs up, ends or
     /// sends anything more loses it.
-    fn hear_holder(&mut self) {
+    fn check_holder(&mut self) {
         let Some(holder) = &self.holder else { return };
         let socket = &holder.visitor.socket;
         match recv(socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
@@ -241,7 +241,7 @@ impl Serve {
     }
 
     /// The same of the controller process.
-    fn hear_controller(&mut self) {
+    fn check_controller(&mut self) {
         if self.controller.as_ref().is_some_and(|holder| !holder.is_gone() && !holder.has_spoken()) {
             return;
         }

@@ -243,7 +243,7 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
         refused,
         command.clamped,
         u64::from(command.last_clamp) | u64::from(command.last_clamped_axis) << 16,
-        u64::from(clock.lock) | u64::from(clock.heard) << 8,
+        u64::from(clock.lock) | u64::from(clock.fresh) << 8,
         clock.difference_ns as u64,
         clock.frame_phase_ns,
         clock.phase_error_ns as u64,
@@ -305,7 +305,7 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
     };
     state.clock = Clock {
         lock: fixed[46] as u8,
-        heard: fixed[46] >> 8 & 1 != 0,
+        fresh: fixed[46] >> 8 & 1 != 0,
         difference_ns: fixed[47] as i64,
         frame_phase_ns: fixed[48],
         phase_error_ns: fixed[49] as i64,

@@ -29,7 +29,7 @@ pub enum AskError {
         listed(folders),
         kind.start
     )]
-    Nobody {
+    NoServer {
         /// Kind of program.
         kind: Kind,
         /// Name that was searched for.
@@ -93,7 +93,7 @@ impl Client {
         match (found.len(), failed) {
             (1, _) => Ok(found.remove(0)),
             (0, Some(error)) => Err(error),
-            (0, None) => Err(AskError::Nobody { kind: *kind, name: name.map(str::to_owned), folders }),
+            (0, None) => Err(AskError::NoServer { kind: *kind, name: name.map(str::to_owned), folders }),
             _ => {
                 let names = found.iter().map(|it| name_of(&it.path)).collect();
                 Err(AskError::Several { kind: *kind, names })
@@ -104,7 +104,7 @@ impl Client {
     /// Connects to the socket at this path.
     ///
     /// # Errors
-    /// The system's: nobody listens there, or this user may not connect.
+    /// The system's: no socket listens there, or this user may not connect.
     pub fn open(path: &Path) -> Result<Self, AskError> {
         match place::connect_to(path) {
             Ok(socket) => Ok(Self { socket, path: path.into() }),

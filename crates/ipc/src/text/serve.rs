@@ -28,7 +28,7 @@ pub(super) struct Serve {
 struct Guest {
     socket: OwnedFd,
     /// Of its last request, or of its coming.
-    heard: Instant,
+    last_seen: Instant,
 }
 
 /// Connections at once; with one more, the one that was silent longest is turned away.
@@ -55,11 +55,11 @@ impl Serve {
         while let Some(ready) = self.wait() {
             // In descending order, so that removals do not change the places still to come.
             for place in ready.into_iter().rev() {
-                if !self.hear(place) {
+                if !self.receive(place) {
                     self.guests.remove(place);
                 }
             }
-            self.guests.retain(|guest| guest.heard.elapsed() < SILENCE);
+            self.guests.retain(|guest| guest.last_seen.elapsed() < SILENCE);
             self.let_in();
         }
     }
@@ -87,11 +87,12 @@ impl Serve {
             match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => {
                     if self.guests.len() >= MOST {
-                        let silent = self.guests.iter().enumerate().min_by_key(|(_, guest)| guest.heard);
+                        let silent =
+                            self.guests.iter().enumerate().min_by_key(|(_, guest)| guest.last_seen);
                         let place = silent.map_or(0, |(place, _)| place);
                         self.guests.remove(place);
                     }
-                    self.guests.push(Guest { socket, heard: Instant::now() });
+                    self.guests.push(Guest { socket, last_seen: Instant::now() });
                 }
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(Errno::AGAIN) => return,
@@ -104,7 +105,7 @@ impl Serve {
     }
 
     /// Answers one request of a connection; true if it stays.
-    fn hear(&mut self, place: usize) -> bool {
+    fn receive(&mut self, place: usize) -> bool {
         let guest = &mut self.guests[place];
         let mut buffer = [0; LONGEST_REQUEST + 1];
         let request = match recv(&guest.socket, &mut buffer, RecvFlags::DONTWAIT) {
@@ -119,7 +120,7 @@ impl Serve {
             Err(_) => (Err("a request that is no UTF-8, expected a line of text".to_owned()), false),
             Ok(text) => ((self.answer)(text), true),
         };
-        guest.heard = Instant::now();
+        guest.last_seen = Instant::now();
         send(&guest.socket, &packet(&answer), SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok()
             && is_request
     }

@@ -156,8 +156,8 @@ impl Change {
     }
 }
 
-/// True if a later try may succeed: somebody is in the way, or this process has not the right. False if the
-/// kernel does not take the value, whoever writes it.
+/// True if a later try may succeed: another process is in the way, or this one has not the right. False if the
+/// kernel does not take the value, with any rights.
 fn may_pass(error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::EIO | libc::ERANGE | libc::EOPNOTSUPP) => false,

@@ -1,4 +1,4 @@
-//! Control groups of dead shields that no journal remembers: somebody has removed it, or it lay in a namespace
+//! Control groups of dead shields that no journal remembers: it was removed, or it lay in a namespace
 //! of its own.
 
 use std::fs;

@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use super::{Course, Intervention, STANDS, StopReason, Supervisor};
+use super::{Hold, Intervention, STANDS, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisPhase};
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
@@ -17,9 +17,9 @@ pub(super) enum Braking {
     Ramp { velocity: RadiansPerSecond, torque: NewtonMetres, elapsed: Seconds, duration: Seconds },
     /// The drive does it.
     Drive(Intervention),
-    /// Not heard of: positions stand, others fall to zero. The velocity it had when that began.
+    /// Outage: positions stand, others fall to zero. The velocity it had when that began.
     Blind { velocity: RadiansPerSecond },
-    /// Heard of again: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
+    /// Return: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
     Return { begins: bool },
 }
 
@@ -61,7 +61,7 @@ impl Supervisor {
             _ if torque => Braking::Drive(Intervention::Halt),
             _ => Braking::Hard,
         };
-        self.course = Course::Stopped { reason, braking };
+        self.hold = Hold::Stopped { reason, braking };
         // An acknowledgement is for what was, not for what will be.
         self.acknowledged = false;
         self.asked = None;
@@ -69,7 +69,7 @@ impl Supervisor {
 
     /// Command a stopped axis is sent.
     pub(super) fn brake(&mut self, elapsed: Seconds, feedback: &AxisFeedback) {
-        let Course::Stopped { braking, .. } = &mut self.course else { return };
+        let Hold::Stopped { braking, .. } = &mut self.hold else { return };
         let sent = self.sent.velocity;
         let hard =
             sent.0.signum() * (sent.0.abs() - self.settings.limits.deceleration.0 * elapsed.0).max(0.0);
@@ -103,15 +103,15 @@ impl Supervisor {
     }
 
     pub(super) fn intervention(&self) -> Option<Intervention> {
-        match self.course {
-            Course::Stopped { braking: Braking::Drive(intervention), .. } => Some(intervention),
+        match self.hold {
+            Hold::Stopped { braking: Braking::Drive(intervention), .. } => Some(intervention),
             _ => None,
         }
     }
 
     /// True if a stopped axis stands.
     pub(super) fn rests(&self, feedback: &AxisFeedback) -> bool {
-        let Course::Stopped { braking, .. } = self.course else { return true };
+        let Hold::Stopped { braking, .. } = self.hold else { return true };
         let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         match braking {
             // Not enabled while the drive brakes by itself, and once it has.

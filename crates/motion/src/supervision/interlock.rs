@@ -1,7 +1,7 @@
 //! Stop signals and permissions: an axis is brought to rest, then it is without torque.
 
 use super::STANDS;
-use super::{BLIND_CYCLES, Braking, Course, Intervention, Seen, StopReason, Supervisor};
+use super::{BLIND_CYCLES, Braking, Hold, Intervention, Seen, StopReason, Supervisor};
 use crate::axis::AxisPhase;
 
 /// Permission of the machine around an axis, from the most to the least.
@@ -10,9 +10,9 @@ pub enum InterlockState {
     /// Anything.
     #[default]
     Clear,
-    /// No torque: the permission to enable is missing, or not heard of.
+    /// No torque: the permission to enable is missing, or its input is not fresh.
     NotPermitted,
-    /// Rest, then no torque: a stop signal is on, or not heard of. Stays until it is acknowledged.
+    /// Rest, then no torque: a stop signal is on, or its input is not fresh. Stays until it is acknowledged.
     Stop,
 }
 
@@ -32,18 +32,18 @@ impl Supervisor {
         };
         // A reset counts once the signal is gone.
         self.acknowledged &= seen.interlock != InterlockState::Stop;
-        let brakes = match self.course {
-            Course::Stopped {
+        let brakes = match self.hold {
+            Hold::Stopped {
                 braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
                 ..
             } => true,
-            Course::Stopped { reason: before, .. } => before == reason,
-            Course::Free => false,
+            Hold::Stopped { reason: before, .. } => before == reason,
+            Hold::Free => false,
         };
         if !brakes {
             self.stop(reason, None);
         }
-        if let Course::Stopped { reason: before, braking } = &mut self.course {
+        if let Hold::Stopped { reason: before, braking } = &mut self.hold {
             *before = reason;
             // A drive that homes is halted first.
             if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
@@ -52,7 +52,7 @@ impl Supervisor {
         }
         let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         if stands && self.rests(&seen.feedback) {
-            self.course = Course::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
+            self.hold = Hold::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }
     }
 }

@@ -18,7 +18,7 @@ pub struct Limits {
     /// Deceleration of supervision; above 0. [`Limits::usual_deceleration`] where none is given.
     pub deceleration: RadiansPerSecondSquared,
     /// Jerk where supervision begins set-points anew; above 0.
-    /// [`Limits::usual_jerk`] where nobody says.
+    /// [`Limits::usual_jerk`] where none is given.
     pub jerk: RadiansPerSecondCubed,
     /// Highest torque either way at the axis; above 0.
     pub torque: NewtonMetres,
@@ -40,10 +40,10 @@ impl Limits {
     }
 }
 
-/// Reaction of an axis that is not heard of: no trusted input comes, its outputs are not taken, or the host stands still.
+/// Reaction to an outage of an axis: no trusted input comes, its outputs are not taken, or the host stands still.
 ///
 /// For [`BLIND_CYCLES`](types::cycle::BLIND_CYCLES) its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
-/// heard of again: then set-points begin where it is and as fast as it is, and come to rest.
+/// back: then set-points begin where it is and as fast as it is, and come to rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outage {
     /// After this its drive is asked for a quick stop; above 0. `None`: [`OUTAGE_CYCLES`].
@@ -52,7 +52,7 @@ pub struct Outage {
     pub after: AfterOutage,
 }
 
-/// Cycles in a row after which a drive that is not heard of is asked for a quick stop.
+/// Cycles in a row without process data after which a drive is asked for a quick stop.
 pub const OUTAGE_CYCLES: u32 = 20;
 
 /// Distance an axis may be away from its set-point, and for how long. Only where positions are commanded.
@@ -61,7 +61,7 @@ pub struct FollowingErrorLimit {
     /// Farther than this is too far; above 0.
     pub distance: Radians,
     /// It may be too far for less than this; 0 or above.
-    pub patience: Seconds,
+    pub timeout: Seconds,
 }
 
 /// All that supervision knows of an axis beforehand.
@@ -75,7 +75,7 @@ pub struct Settings {
     pub following_error: Option<FollowingErrorLimit>,
     /// Reaction when the command goes stale.
     pub on_stale: OnStale,
-    /// Reaction when it is not heard of.
+    /// Reaction to an outage.
     pub outage: Outage,
 }
 
@@ -100,10 +100,10 @@ impl Settings {
         if let Some(time) = self.outage.time {
             positive("outage time", time.0)?;
         }
-        if let Some(FollowingErrorLimit { distance, patience }) = self.following_error {
+        if let Some(FollowingErrorLimit { distance, timeout }) = self.following_error {
             positive("following error", distance.0)?;
-            if !(patience.is_finite() && patience.0 >= 0.0) {
-                return Err(SettingsError::Patience(patience.0));
+            if !(timeout.is_finite() && timeout.0 >= 0.0) {
+                return Err(SettingsError::Timeout(timeout.0));
             }
         }
         Ok(())
@@ -132,7 +132,7 @@ pub enum SettingsError {
     },
     /// Time an axis may be too far away.
     #[error("time for a following error: expected 0 s or more, found {0}")]
-    Patience(f64),
+    Timeout(f64),
     /// Time between two cycles.
     #[error("period: expected a finite number of seconds above 0, found {0}")]
     Period(f64),

@@ -1,6 +1,6 @@
 //! Axes that are stopped with another one.
 
-use super::{AfterOutage, Course, StopReason, Supervisor};
+use super::{AfterOutage, Hold, StopReason, Supervisor};
 
 /// Stop of another axis that this one is stopped with, from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,9 +8,9 @@ pub enum OtherAxis {
     /// It is not stopped.
     #[default]
     Free,
-    /// Stopped, and moved on by itself once it is heard of again ([`AfterOutage::Resume`]); so is this one.
+    /// Stopped, and moved on by itself once its outage is over ([`AfterOutage::Resume`]); so is this one.
     Resumes,
-    /// Stopped until somebody resets it; so is this one.
+    /// Stopped until it is reset; so is this one.
     Stopped,
 }
 
@@ -36,19 +36,19 @@ impl Supervisor {
     pub fn stop_with(&mut self, other: OtherAxis) -> bool {
         self.other = other;
         let begins = other != OtherAxis::Free
-            && match &mut self.course {
-                Course::Free => {
+            && match &mut self.hold {
+                Hold::Free => {
                     self.stop(StopReason::OtherAxis, None);
                     true
                 }
                 // It is on its way to rest; what ends the stop is another thing.
-                Course::Stopped { reason: reason @ StopReason::Stale, .. } => {
+                Hold::Stopped { reason: reason @ StopReason::Stale, .. } => {
                     *reason = StopReason::OtherAxis;
                     self.acknowledged = false;
                     true
                 }
                 // An interlock takes the torque, too, and lets nothing go while it has the axis.
-                Course::Stopped { .. } => false,
+                Hold::Stopped { .. } => false,
             };
         self.awaits_reset = other == OtherAxis::Stopped || self.awaits_reset && !begins;
         begins

@@ -1,7 +1,7 @@
-//! An axis that is not heard of, and one that is heard of again.
+//! Outage of an axis: it exchanges no process data; and its return.
 
 use super::{
-    AfterOutage, BLIND_CYCLES, Braking, Course, CyclicMode, Intervention, Limits, OUTAGE_CYCLES, Seen,
+    AfterOutage, BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, Limits, OUTAGE_CYCLES, Seen,
     StopReason, Supervisor,
 };
 use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
@@ -9,19 +9,19 @@ use crate::online::{AxisLimits, OnlineError, OnlineMotion, Synchronisation, Targ
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 impl Supervisor {
-    /// Time the axis is not heard of before its drive is asked for a quick stop.
+    /// Time without process data of the axis before its drive is asked for a quick stop.
     #[must_use]
     pub fn outage_time(&self) -> Seconds {
         self.settings.outage.time.unwrap_or(self.period * f64::from(OUTAGE_CYCLES))
     }
 
-    /// Stops an axis that is not heard of for more than [`BLIND_CYCLES`], and begins anew where it is heard of again.
+    /// Stops an axis without process data for more than [`BLIND_CYCLES`], and begins anew where it returns.
     pub(super) fn watch_outage(&mut self, seen: &Seen) {
         let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
         if held && seen.missed > BLIND_CYCLES {
             let for_long = self.period * seen.missed as f64 > self.outage_time();
-            // A host that stands still again and again is heard of each time: the way to rest goes on.
-            let returns = matches!(self.course, Course::Stopped { braking: Braking::Return { .. }, .. });
+            // A host that stands still again and again ends its outage each time: the way to rest goes on.
+            let returns = matches!(self.hold, Hold::Stopped { braking: Braking::Return { .. }, .. });
             if for_long || !(returns && seen.feedback.fresh) {
                 self.lose(for_long);
             }
@@ -47,23 +47,23 @@ impl Supervisor {
 
     fn lose(&mut self, for_long: bool) {
         let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(StopReason::Outage);
-        let braking = match self.course {
-            Course::Stopped {
+        let braking = match self.hold {
+            Hold::Stopped {
                 braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
                 ..
             } => return,
             _ if for_long => Braking::Drive(Intervention::QuickStop),
-            Course::Stopped { braking: Braking::Drive(_) | Braking::Blind { .. }, .. } => return,
+            Hold::Stopped { braking: Braking::Drive(_) | Braking::Blind { .. }, .. } => return,
             _ => Braking::Blind { velocity: self.sent.velocity },
         };
-        self.course = Course::Stopped { reason, braking };
+        self.hold = Hold::Stopped { reason, braking };
         self.acknowledged = false;
         self.asked = None;
     }
 
     /// From where the axis is, as fast as it is, to rest.
     fn find_again(&mut self, feedback: &AxisFeedback) {
-        let Course::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.course else {
+        let Hold::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.hold else {
             return;
         };
         let braking = match self.settings.mode {
@@ -73,7 +73,7 @@ impl Supervisor {
                 .plan_way_back(feedback, before)
                 .map_or(Braking::Hard, |()| Braking::Return { begins: true }),
         };
-        self.course = Course::Stopped { reason, braking };
+        self.hold = Hold::Stopped { reason, braking };
     }
 
     /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that as a step leads, to come to rest

@@ -28,7 +28,7 @@ pub struct Seen {
     /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`](super::Supervisor::ramp_time) of all axes when it became
     /// so. `None` while it is fresh, and for a controller that lives on no command.
     pub stale: Option<Seconds>,
-    /// Cycles in a row up to this one in which the axis was not heard of: no trusted input came, its outputs were not taken, or the host
+    /// Cycles in a row of an outage up to this one: no trusted input came, its outputs were not taken, or the host
     /// stood still. With a fresh [`Seen::feedback`] they have just ended.
     pub missed: u64,
     /// The drive has the axis, to find its home.

@@ -26,7 +26,7 @@ fn settings(mode: CyclicMode, on_stale: OnStale) -> Settings {
             torque: NewtonMetres(3.0),
             step: Radians(STEP),
         },
-        following_error: Some(FollowingErrorLimit { distance: Radians(0.1), patience: Seconds(0.01) }),
+        following_error: Some(FollowingErrorLimit { distance: Radians(0.1), timeout: Seconds(0.01) }),
         on_stale,
         outage: Outage::default(),
     }
@@ -177,7 +177,7 @@ fn a_fault_is_over_only_once_the_drive_says_so() {
 }
 
 #[test]
-fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_patience() {
+fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_time() {
     let mut bench = Bench::position(OnStale::Hold);
     bench.follows = false;
     let cycles = (1..1_000)

@@ -14,7 +14,7 @@ use types::CycleClock;
 
 use crate::Error;
 
-/// A MainDevice for a bus that others may reach: its frames are told from theirs by generation numbers that start at
+/// A MainDevice for a bus that others may reach: its frames are distinguished from theirs by generation numbers that start at
 /// random.
 pub fn main_device(configuration: Configuration) -> Result<MainDevice, Error> {
     let mut random = [0; 4];
@@ -56,7 +56,7 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
     }
 }
 
-/// The cycle of `robot`, over after so many cycles: it counts them itself, so that nobody who is held up can hold up its end.
+/// The cycle of `robot`, over after so many cycles: it counts them itself, so that no thread that is held up can hold up its end.
 pub(crate) fn cycle(robot: &RobotConfig, cycles: Option<u64>) -> CycleConfiguration {
     CycleConfiguration {
         period: robot.cycle.period,

@@ -1,4 +1,4 @@
-//! The IPC of a robot: what those outside are told of it, and the ports they may open.
+//! The IPC of a robot: its description for clients, and the ports they may open.
 
 use std::fs;
 
@@ -46,11 +46,11 @@ impl Ports {
     }
 }
 
-/// Process data of a robot, as its bus in PreOp tells it.
+/// Process data of a robot, as its bus in PreOp has it.
 #[derive(Debug)]
 pub(crate) struct InPreOp {
     pub(crate) signals: Vec<Signal>,
-    /// For each axis, whether its drive tells its torque.
+    /// For each axis, true if its drive has its torque in the process data.
     pub(crate) measures_torque: Vec<bool>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct InPreOp {
 pub(crate) enum MovedBy {
     /// The robot file's controllers.
     Controllers,
-    /// A controller that nobody knows: any target may be meant for it that the drives' modes can follow.
+    /// A controller of the program's own: any target may be meant for it that the drives' modes can follow.
     Own,
 }
 

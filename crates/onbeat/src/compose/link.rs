@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use control::bring_up::{BRING_UP_PATIENCE, Pump};
+use control::bring_up::{BRING_UP_TIMEOUT, Pump};
 use control::clock::Clock;
 use control::link::{
     Capture, FaultControl, Faults, Faulty, InterfaceLink, Link, LinkKind, PacketLink, Redundant, RingError,
@@ -27,11 +27,11 @@ pub struct Wire {
     pub interface: Option<String>,
     /// Network interface at the other end of a ring.
     pub second_interface: Option<String>,
-    /// Name of this program, which others who want the interface are told; `onbeat` without one.
+    /// Name of this program, for others that want the interface; `onbeat` without one.
     pub program: Option<String>,
     /// Way to the interface's frames.
     pub link: LinkKind,
-    /// Takes the SubDevices from another MainDevice that is heard.
+    /// Takes the SubDevices from another MainDevice on the wire.
     pub take_over: bool,
     /// Robot file to simulate instead of the robot's own SubDevices.
     pub segment: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub enum RobotLink {
 }
 
 /// Opens the link `wire` asks for; `robot` is simulated unless `wire` names an interface or another
-/// segment. An interface is ours alone: others are told that this program is `doing` something there.
+/// segment. An interface is ours alone: others see what this program is `doing` there.
 ///
 /// # Errors
 /// An interface that is not there, not up or taken; a robot that cannot be simulated; a capture that cannot be written.
@@ -128,7 +128,7 @@ fn at_interface(
         if robot.bus.ring {
             return Err(RingError::OneInterface { interface: interface.to_owned() }.into());
         }
-        let link = InterfaceLink::open_as_owner(interface, wire.link, PacketLink::CARRIER_PATIENCE, doing)?;
+        let link = InterfaceLink::open_as_owner(interface, wire.link, PacketLink::CARRIER_TIMEOUT, doing)?;
         tell_of(interface, wire.link, &link, tell);
         return Ok(Box::new(link));
     };
@@ -136,7 +136,7 @@ fn at_interface(
         return Err(RingError::SameInterface { interface: interface.to_owned() }.into());
     }
     let names = [interface, second];
-    let ends = InterfaceLink::open_ring(names, wire.link, PacketLink::CARRIER_PATIENCE, doing)?;
+    let ends = InterfaceLink::open_ring(names, wire.link, PacketLink::CARRIER_TIMEOUT, doing)?;
     tell_of(interface, wire.link, &ends.0, tell);
     tell_of(second, wire.link, &ends.1, tell);
     let mut ring = Redundant::new(ends.0, ends.1).with_wait(robot.cycle.period / 2);
@@ -154,7 +154,7 @@ fn on_thread<S: Segment + 'static>(segment: S, is_ring: bool, robot: &RobotConfi
     Box::new(Redundant::new(first, second).with_wait(robot.cycle.period / 2))
 }
 
-/// Tells by what link an interface was opened, and who squats on its lock.
+/// Reports by what link an interface was opened, and which user squats on its lock.
 fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn FnMut(&Notice)) {
     if kind != LinkKind::Packet {
         tell(&Notice::Link { interface: interface.to_owned(), link: link.to_string() });
@@ -239,7 +239,7 @@ impl Link for RobotLink {
     }
 }
 
-/// Brings the bus to PreOp, if it is no other MainDevice's or is to be taken over; `tell` hears of these.
+/// Brings the bus to PreOp, if it is no other MainDevice's or is to be taken over; `tell` is called with these.
 ///
 /// # Errors
 /// Another MainDevice on the wire, or a bus that is not as described.
@@ -252,7 +252,7 @@ pub fn bring_up<L: Link, C: Clock>(
     if wire.interface.is_some() && !wire.take_over {
         pump.listen()?;
     }
-    Ok(pump.bring_up(BRING_UP_PATIENCE, |event| {
+    Ok(pump.bring_up(BRING_UP_TIMEOUT, |event| {
         if let Event::OtherMainDevice { source, frames } = event {
             tell(&Notice::OtherMainDevice { source: *source, frames: *frames });
         }

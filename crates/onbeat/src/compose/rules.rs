@@ -48,7 +48,7 @@ struct Follows {
 
 const NO_TARGET: Takes = Takes { position: false, velocity: false, effort: false };
 const NOTHING: Follows = Follows { targets: |_| NO_TARGET, twist: false, pose: false };
-/// For a controller that nobody knows: whatever it may be made for.
+/// For a controller of the program's own: all that it may be made for.
 const ANYTHING: Follows = Follows { targets: of_mode, twist: true, pose: true };
 
 fn follows(kind: ControllerKind) -> Follows {

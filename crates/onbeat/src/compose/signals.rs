@@ -40,7 +40,7 @@ pub(crate) fn described(robot: &RobotConfig, signals: &[Signal]) -> Vec<SignalDe
     signals.iter().map(described).collect()
 }
 
-/// Sensors that those outside are told of.
+/// Sensors in the description for clients.
 pub(crate) fn sensors(robot: &RobotConfig, signals: &[Signal]) -> Vec<SensorDescription> {
     let place = |name: &String| signals.iter().position(|signal| signal.name == *name);
     let described = |sensor: &robot::Sensor| SensorDescription {

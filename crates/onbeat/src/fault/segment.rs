@@ -107,7 +107,7 @@ const ORDERS: usize = 16;
 const REPORTS: usize = 256;
 
 /// Longest wait for the segment, which looks every 250 us.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longer wait for the answer to an order that the segment took at the end of that time.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
@@ -118,7 +118,7 @@ impl FaultHandle {
     /// # Errors
     /// The segment is gone, or stands still.
     pub fn take(&self, timed: Timed) -> Result<Duration, NotTaken> {
-        let until = std::time::Instant::now() + PATIENCE;
+        let until = std::time::Instant::now() + TIMEOUT;
         self.ask(|answer| Order::Take { timed, until, answer })
     }
 
@@ -133,7 +133,7 @@ impl FaultHandle {
     fn ask<T>(&self, order: impl FnOnce(SyncSender<T>) -> Order) -> Result<T, NotTaken> {
         let (answer, answered) = sync_channel(1);
         self.0.try_send(order(answer)).map_err(|_: TrySendError<_>| NotTaken)?;
-        answered.recv_timeout(PATIENCE + ANSWERED_WITHIN).map_err(|_| NotTaken)
+        answered.recv_timeout(TIMEOUT + ANSWERED_WITHIN).map_err(|_| NotTaken)
     }
 }
 
@@ -157,7 +157,7 @@ impl FaultySegment {
         (faulty, FaultHandle(sender))
     }
 
-    /// Reports of faults from now on, until the segment is gone; those that nobody reads are dropped.
+    /// Reports of faults from now on, until the segment is gone; those that are not read are dropped.
     pub fn reports(&mut self) -> Receiver<Report> {
         let (sender, reports) = sync_channel(REPORTS);
         self.reports = Some(sender);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use control::bus::{self, BusPoll, Guard, PartNames};
+use control::bus::{self, BusPoll, PartNames, WriteProtection};
 use control::clock::MonotonicClock;
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
@@ -16,7 +16,7 @@ use crate::compose::link::RobotLink;
 use crate::compose::names::part_names;
 use crate::sub_devices::described;
 
-/// The server of the bus, and where it hears of events.
+/// The server of the bus, and its events.
 pub(super) struct BusServer {
     publisher: Publisher,
     server: Server,
@@ -27,7 +27,7 @@ pub(super) struct BusServer {
 }
 
 impl BusServer {
-    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, nobody asks the bus.
+    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, clients cannot ask the bus.
     pub(super) fn start(
         robot: &RobotConfig,
         interface: Option<String>,
@@ -39,11 +39,12 @@ impl BusServer {
         let main_device = cycle.main_device();
         let described = described(main_device.sub_devices());
         let description = move || serde_json::to_value(described).unwrap_or_default();
-        let guard = Guard::new(
+        let protection = WriteProtection::new(
             main_device,
             robot.axes.iter().map(|axis| (axis.sub_device, axis.drive_axis)).collect(),
         );
-        let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
+        let (requests, backend) =
+            bus::requests(main_device, protection, observer.status_reader(), description);
         let backend = WithRecorder { backend, ask, done: VecDeque::new() };
         match Server::start(guests, Box::new(backend)) {
             Ok(server) => {
@@ -77,7 +78,7 @@ impl BusServer {
         self.diagnosis.as_ref()
     }
 
-    /// Tells those who follow.
+    /// Passes an event on to those that follow.
     pub(super) fn tell(&self, event: &CycleEvent) {
         if let Some(event) = bus::event(event, &self.names) {
             self.publisher.publish(event);
@@ -91,7 +92,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The bus, and the flight recorder of the run.
 struct WithRecorder<B> {
     backend: B,
-    /// The recorder, if it is to hear of it.
+    /// The recorder, if it has requests.
     ask: Option<Ask>,
     done: VecDeque<(Ticket, Outcome)>,
 }

@@ -1,4 +1,4 @@
-//! Types of process data of which neither the SII nor the robot file tells one, from the object dictionaries.
+//! Types of process data that neither the SII nor the robot file has, from the object dictionaries.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::{CoeDetails, Identity};
 use ethercat::wire::coe::{EntryDescription, ValueInfo};
 
-/// Process data of each SubDevice, in their order, of a bus in PreOp, with the types that their SDO information tells. SubDevices
+/// Process data of each SubDevice, in their order, of a bus in PreOp, with the types of their SDO information. SubDevices
 /// without it, and what they do not answer, stay as they are.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ fn ask<L: Link + ?Sized, C: Clock>(
     let request = MailboxRequest { position, service, data: Vec::with_capacity(LONGEST) };
     let outcome = match pump.main_device.submit(request) {
         Err(refused) => refused,
-        Ok(()) => pump.until(PATIENCE, |_, event| match event {
+        Ok(()) => pump.until(TIMEOUT, |_, event| match event {
             Some(Event::Mailbox(outcome)) => Some(Ok(outcome)),
             Some(Event::Failed(error)) => Some(Err(BringUpError::Bus(error))),
             _ => None,
@@ -94,7 +94,7 @@ const MOST: usize = 256;
 const LONGEST: usize = 1024;
 
 /// Backstop: the MainDevice ends each request in its own, shorter time.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

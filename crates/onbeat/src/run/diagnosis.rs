@@ -30,7 +30,7 @@ pub struct Diagnosis {
 
 /// Diagnosis that a run is asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct DiagnosisSettings {
     watch: Option<Detail>,
     late_above: Option<Duration>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Diagnostician {
     watch: Option<CycleWatch>,
 }
 
-impl Asked {
+impl DiagnosisSettings {
     /// Starts to record for explanations: to be done before the cycle starts.
     pub(super) fn start(&self, robot: &RobotConfig, reporter: &mut dyn Reporter) -> Diagnostician {
         let explainer = self.late_above.map(|late_above| {

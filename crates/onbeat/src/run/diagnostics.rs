@@ -1,4 +1,4 @@
-//! Tells everybody at the IPC how the run goes, a few times a second.
+//! Writes the diagnostics of the run to the IPC, a few times a second.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(200);
 pub(super) struct DiagnosticsWriter {
     server: Server,
     document: Diagnostics,
-    told: Option<Instant>,
+    written: Option<Instant>,
 }
 
 impl DiagnosticsWriter {
@@ -36,10 +36,10 @@ impl DiagnosticsWriter {
             warnings: conditions.warnings.clone(),
             ..Diagnostics::default()
         };
-        Self { server, document, told: None }
+        Self { server, document, written: None }
     }
 
-    /// Tells how it stands, if it is time to.
+    /// Writes the document, if it is time to.
     pub(super) fn look(
         &mut self,
         summary: &RunSummary,
@@ -48,10 +48,10 @@ impl DiagnosticsWriter {
         bus: Option<&BusServer>,
         diagnosis: &Diagnostician,
     ) {
-        if self.told.is_some_and(|told| told.elapsed() < EVERY) {
+        if self.written.is_some_and(|written| written.elapsed() < EVERY) {
             return;
         }
-        self.told = Some(Instant::now());
+        self.written = Some(Instant::now());
         let document = &mut self.document;
         document.number += 1;
         document.ports = self.server.counters();
@@ -63,7 +63,7 @@ impl DiagnosticsWriter {
             dropped_records: observer.dropped_records(),
             dropped_events: observer.dropped_events(),
         };
-        document.tasks = tasks.told(summary, diagnosis.watched());
+        document.tasks = tasks.diagnostics(summary, diagnosis.watched());
         document.late = diagnosis.late();
         if let Ok(text) = serde_json::to_string(document) {
             // A document too long leaves the one before: there is nobody to tell that to.

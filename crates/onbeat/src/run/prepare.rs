@@ -224,7 +224,7 @@ struct Around {
 /// True if others can attach.
 enum Opened {
     Open(Box<Open>),
-    /// Reason; `None` where nobody is wanted.
+    /// Reason; `None` where no client is wanted.
     Closed(Option<String>),
 }
 

@@ -36,7 +36,7 @@ use parts::Parts;
 use process_data::ProcessData;
 use trigger::Cause;
 
-pub(crate) use asked::Asked;
+pub(crate) use asked::RecordingSettings;
 pub(super) use asked::{Ask, NewFile};
 pub use flight::FlightRecorder;
 pub use parts::RecordingParts;
@@ -47,7 +47,7 @@ use crate::error::{Incomplete, RecordingError};
 use crate::{Error, Notice, Reporter};
 
 /// Time the file may take nothing at the end of a run before it is given up.
-const LAST_PATIENCE: Duration = Duration::from_secs(3);
+const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Interval at which the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -55,7 +55,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Cycles between two looks at how the file does.
 const AT_ONCE: usize = 256;
 
-/// What the writer has written.
+/// Numbers of the writer.
 #[derive(Clone, Copy, Default)]
 struct Wrote {
     /// Cycles whose process data was dropped.
@@ -184,7 +184,7 @@ impl Recorder {
         let _ = self.end.send(end);
         // The writer ends when there are no more to come.
         drop((self.cycles, self.end));
-        let outcome = self.writer.finish(LAST_PATIENCE);
+        let outcome = self.writer.finish(LAST_TIMEOUT);
         let written = self.writer.taken();
         let missing = self.measured.saturating_sub(written);
         let mut without = 0;
@@ -220,7 +220,7 @@ impl Recorder {
     }
 }
 
-/// What a flight recorder has kept.
+/// Recordings that a flight recorder has kept.
 fn kept(path: &Path, wrote: Wrote, missing: u64) -> String {
     let what = match wrote.files {
         0 => "no recording was kept".to_owned(),
@@ -239,7 +239,7 @@ fn kept(path: &Path, wrote: Wrote, missing: u64) -> String {
 struct Writing {
     path: PathBuf,
     kept: Kept,
-    heard: Receiver<Cause>,
+    incoming: Receiver<Cause>,
     marked: Receiver<Mark>,
     say: Sender<String>,
 }
@@ -331,7 +331,7 @@ impl Writing {
         })
     }
 
-    /// Empties the ring into the file until nobody fills it any more; counts cycles whose process data was dropped.
+    /// Empties the ring into the file until it is not filled any more; counts cycles whose process data was dropped.
     fn write_rows(
         &self,
         mut tape: Tape,
@@ -345,7 +345,7 @@ impl Writing {
             // Asked before emptying: what was stored before it is found below.
             let last = rows.is_over();
             let mut written = 0;
-            self.heard.try_iter().for_each(|cause| tape.trigger(cause));
+            self.incoming.try_iter().for_each(|cause| tape.trigger(cause));
             for mark in self.marked.try_iter().take(AT_ONCE) {
                 tape.mark(mark, &self.say)?;
             }
@@ -374,7 +374,7 @@ impl Writing {
     }
 }
 
-/// Opens the file for a recording: a new one, or one that is in the place of a recording that nobody writes.
+/// Opens the file for a recording: a new one, or one that is in the place of a recording that is not being written.
 fn replace(path: &Path) -> io::Result<File> {
     let is_new = !fs::metadata(path).is_ok_and(|it| it.is_file());
     let file = File::options().read(!is_new).write(true).create(is_new).truncate(false).open(path)?;
@@ -394,7 +394,7 @@ fn replace(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What was written, but for its end.
+/// Text written, but for its end.
 struct Written {
     tape: Tape,
     /// Cycles whose process data was dropped.
@@ -403,7 +403,7 @@ struct Written {
     waiting: u64,
 }
 
-/// What rows are written to.
+/// Destination of rows.
 enum Tape {
     Whole(FormatWriter<BufWriter<File>>),
     Parts(Box<Parts>),

@@ -54,7 +54,7 @@ impl Beside {
         self.running.tasks().iter().flat_map(of).collect()
     }
 
-    /// Their real-time tasks, for whoever tells of them.
+    /// Their real-time tasks, for the diagnostics.
     pub(super) fn tasks(&self) -> Vec<TaskBeside> {
         self.running.tasks().iter().map(TaskBeside::new).collect()
     }

@@ -1,4 +1,4 @@
-//! The run's real-time threads, as others are told of them: the cycle, then the devices' tasks.
+//! The run's real-time threads in the diagnostics: the cycle, then the devices' tasks.
 
 use control::task::{LiveReader, Subject};
 use ipc::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
@@ -14,7 +14,7 @@ pub(super) struct Tasks {
 
 /// A real-time task beside the cycle.
 pub(super) struct TaskBeside {
-    told: TaskDiagnostics,
+    first: TaskDiagnostics,
     live: LiveReader,
     subject: Subject,
 }
@@ -31,7 +31,7 @@ impl Tasks {
     }
 
     /// State of each of them, with what a watch found of each; the cycle as its summary says.
-    pub(super) fn told(&self, summary: &RunSummary, watched: Vec<Watched>) -> Vec<TaskDiagnostics> {
+    pub(super) fn diagnostics(&self, summary: &RunSummary, watched: Vec<Watched>) -> Vec<TaskDiagnostics> {
         let cycle = TaskDiagnostics {
             name: "cycle".to_owned(),
             thread: self.cycle,
@@ -56,13 +56,13 @@ impl Tasks {
 impl TaskBeside {
     #[cfg(feature = "devices")]
     pub(super) fn new(task: &control::task::Task) -> Self {
-        let told = TaskDiagnostics {
+        let first = TaskDiagnostics {
             name: task.name().to_owned(),
             thread: task.tid(),
             period_ns: types::time::nanoseconds(task.period()),
             ..TaskDiagnostics::default()
         };
-        Self { told, live: task.live_reader(), subject: task.subject() }
+        Self { first, live: task.live_reader(), subject: task.subject() }
     }
 
     fn now(&self) -> TaskDiagnostics {
@@ -72,7 +72,7 @@ impl TaskBeside {
             actual_period_ns: live.period.into(),
             response_ns: live.response.into(),
             overruns: live.overruns,
-            ..self.told.clone()
+            ..self.first.clone()
         }
     }
 }

@@ -89,7 +89,7 @@ impl Watch {
         let first = self.frozen.is_none();
         if first {
             self.diagnosis.close();
-            self.frozen = Some(self.tasks.told(&self.summary, self.diagnosis.watched()));
+            self.frozen = Some(self.tasks.diagnostics(&self.summary, self.diagnosis.watched()));
         }
         first
     }
@@ -149,7 +149,7 @@ impl Watch {
 
     /// Result of the measurement, and the recording.
     fn measured(mut self) -> (Measured, Option<Recorder>) {
-        let told = || self.tasks.told(&self.summary, self.diagnosis.watched());
+        let told = || self.tasks.diagnostics(&self.summary, self.diagnosis.watched());
         let tasks = self.frozen.take().unwrap_or_else(told);
         let measured = Measured {
             summary: self.summary,
@@ -161,7 +161,7 @@ impl Watch {
     }
 }
 
-/// Cycle in which all SubDevices came to Op, if that is what the event tells.
+/// Cycle in which all SubDevices came to Op, if the event is that.
 fn in_op(event: &CycleEvent) -> Option<u64> {
     match event.what {
         Happening::Bus(Event::BringUpPhase { phase: BringUpPhase::Op, .. }) => Some(event.cycle),

@@ -11,12 +11,12 @@ use crate::{Error, Reporter};
 
 /// Nothing is asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked;
+pub(crate) struct DiagnosisSettings;
 
 /// Nothing is diagnosed.
 pub(super) struct Diagnostician;
 
-impl Asked {
+impl DiagnosisSettings {
     pub(super) fn start(&self, _: &RobotConfig, _: &mut dyn Reporter) -> Diagnostician {
         Diagnostician
     }

@@ -16,7 +16,7 @@ use crate::{Error, Reporter};
 
 /// Nothing is asked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked;
+pub(crate) struct RecordingSettings;
 
 /// A file that is never made.
 pub(super) enum NewFile {}
@@ -27,7 +27,7 @@ pub(super) enum Ask {}
 /// A recording that is never begun.
 pub(super) enum Recorder {}
 
-impl Asked {
+impl RecordingSettings {
     pub(super) fn create(&self, _: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
         Ok(None)
     }

@@ -64,10 +64,10 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
     let usual = it.switch_velocity.0 * SLOW;
     it.zero_velocity.0 = within("zero_velocity", it.zero_velocity.0, usual, velocity, "velocity")?;
     it.acceleration.0 = within("acceleration", it.acceleration.0, most, most, "acceleration")?;
-    Ok(Homing::Drive { position: it.position.unwrap_or_default(), patience: it.time_out })
+    Ok(Homing::Drive { position: it.position.unwrap_or_default(), timeout: it.time_out })
 }
 
-/// Checks that the drive can be told to home from within the cycle, and that a simulated one knows the
+/// Checks that the drive can be commanded to home from within the cycle, and that a simulated one knows the
 /// method.
 pub(super) fn check_drive(
     method: i8,

@@ -71,7 +71,7 @@ pub(super) fn told_apart(it: &SubDevice, before: &[SubDevice], entry: Place<'_>)
     Ok(())
 }
 
-/// True of a hot-connect SubDevice that nothing but its identity tells from others.
+/// True of a hot-connect SubDevice that its identity alone distinguishes from others.
 fn needs_identity(it: &SubDevice, before: &[SubDevice]) -> bool {
     let is_behind = it.group.is_some() && before.last().is_some_and(|before| before.group == it.group);
     it.presence == Presence::HotConnect && it.alias.is_none() && !is_behind

@@ -67,7 +67,7 @@ fn built(entry: Place<'_>) -> Checked<()> {
 /// Shortest time from one sample of a simulated oversampling terminal to the next.
 const SHORTEST_SAMPLE: Duration = Duration::from_micros(10);
 
-/// Checks that a simulated oversampling terminal is told when to sample, and not too often.
+/// Checks that a simulated oversampling terminal knows when to sample, and not too often.
 pub(super) fn samples(it: &SubDevice, place: Place<'_>) -> Checked<()> {
     let model = it.simulation.as_ref().and_then(|simulation| simulation.terminal);
     let Some(model @ (TerminalModel::El3702 | TerminalModel::El4732)) = model else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! An axis: its scale as the drive tells it, and low limits.
+//! An axis: its scale as the drive gives it, and low limits.
 
 use ethercat::cia402::object::{
     FEED_CONSTANT, GEAR_RATIO, MOTOR_RATED_CURRENT, MOTOR_RATED_TORQUE, POSITION_ENCODER_RESOLUTION,
@@ -16,7 +16,7 @@ const VELOCITY: f64 = 6.0;
 /// Highest speed of its motor, rad/s.
 const MOTOR_VELOCITY: f64 = 60.0;
 
-/// Counts of a turn where none are known: few rather than many, so that the axis moves less than it is told, not more.
+/// Counts of a turn where none are known: few rather than many, so that the axis moves less than its command, not more.
 const FEW_COUNTS: f64 = 4096.0;
 
 /// Least position units of a turn of the motor: a feed constant of less was hardly set.
@@ -164,7 +164,7 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// What a drive tells; `None` if it is none, or 0.
+    /// Value of a drive's object; `None` if there is none, or it is 0.
     fn of(found: &Found, axis: u8, index: u16) -> Option<Self> {
         let part = |sub_index| found.of_axis(axis, index, sub_index).filter(|it| *it > 0);
         // A second entry that is not there is one turn.

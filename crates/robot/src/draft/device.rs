@@ -20,7 +20,7 @@ pub(super) struct Device {
     pub(super) mode: Option<CyclicMode>,
     /// True if it wants pulses of its clock.
     pub(super) has_clock: bool,
-    /// What its maker calls it.
+    /// Name given by its maker.
     pub(super) title: String,
     /// Its table below `[device.NAME]`; that of others of its type is the same. [`KEY`] stands where the name goes.
     pub(super) table: String,

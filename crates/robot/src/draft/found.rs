@@ -15,7 +15,7 @@ pub type ObjectPlace = (u16, u8);
 
 /// A SubDevice as it was found.
 ///
-/// Objects are asked for by whoever has a bus: [`Found::questions`] says which, until there are none.
+/// The caller with a bus reads objects: [`Found::questions`] says which, until there are none.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Identity; `None` where its SII could not be read.
@@ -28,7 +28,7 @@ pub struct Found {
     pub alias: u16,
     /// Position of the SubDevice it hangs on, and the port there; `None` for the first one, and where it is not known.
     pub upstream: Option<(u16, u8)>,
-    /// PDOs that it exchanges unless it is told others.
+    /// PDOs that it exchanges unless others are assigned.
     pub mapping: PdoMapping,
     /// All PDOs that its SII lists.
     pub offered: PdoMapping,
@@ -36,7 +36,7 @@ pub struct Found {
     pub samples: Vec<u16>,
     /// Modes of its clock, the default first; empty without a clock.
     pub clock_modes: Vec<DistributedClock>,
-    /// True if it has a clock whose modes are not told.
+    /// True if it has a clock whose modes are not known.
     pub has_untold_clock: bool,
     /// True if it has objects (CoE).
     pub coe: bool,
@@ -59,7 +59,7 @@ const SHORTEST_CYCLE: ObjectPlace = (0x1C32, 5);
 /// Number of the profile of drives.
 const DRIVES: u64 = 402;
 
-/// Objects of an axis that tell its scale and abilities.
+/// Objects of an axis with its scale and abilities.
 const OF_AXIS: [ObjectPlace; 11] = [
     (SUPPORTED_DRIVE_MODES, 0),
     (POSITION_ENCODER_RESOLUTION, 1),
@@ -139,7 +139,7 @@ impl Found {
         (0..MOST_AXES).take_while(is_there).collect()
     }
 
-    /// Shortest cycle that its application can hold, ns (ETG.1020, 0x1C32:05), if it tells any.
+    /// Shortest cycle that its application can hold, ns (ETG.1020, 0x1C32:05), if it gives one.
     pub(super) fn shortest_cycle(&self) -> Option<u64> {
         let (index, sub_index) = SHORTEST_CYCLE;
         self.number(index, sub_index).filter(|it| *it > 0)

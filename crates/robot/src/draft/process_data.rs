@@ -18,7 +18,7 @@ pub(super) struct Chosen {
     pub(super) mode: Option<CyclicMode>,
     /// PDOs to be written into the file; `None` leaves them to the SII.
     pub(super) mapping: Option<PdoMapping>,
-    /// What was assumed, if anything.
+    /// Assumption, if there was one.
     pub(super) assumed: Option<&'static str>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Chosen {
 const MODES: [CyclicMode; 3] = [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque];
 
 /// PDOs and mode for these axes: the first mode that they support and whose objects are in the PDOs in use, or in others that the
-/// SII lists; else the shortest PDOs there can be, where the drive may be told some.
+/// SII lists; else the shortest PDOs there can be, where the drive takes an assignment.
 pub(super) fn chosen(found: &Found, axes: &[u8]) -> Chosen {
     let modes: Vec<CyclicMode> =
         MODES.into_iter().filter(|mode| axes.iter().all(|axis| supports(found, *axis, *mode))).collect();

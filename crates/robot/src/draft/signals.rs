@@ -63,7 +63,7 @@ fn of_direction(
     rows
 }
 
-/// Names of the channels: of their entries, of their PDOs, or numbers, whichever tells them apart.
+/// Names of the channels: of their entries, of their PDOs, or numbers, whichever distinguishes them.
 fn names(mapping: &PdoMapping, direction: Direction) -> Vec<String> {
     let channels: Vec<_> = mapping.channels(direction).collect();
     let pdos = match direction {

@@ -433,7 +433,7 @@ fn any_image(chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-/// What is written is read, and runs: signals fit, axes have their objects.
+/// A draft is read, and runs: signals fit, axes have their objects.
 // feature(program): `onbeat new`: a robot file from a bus, or from SII images
 #[test]
 fn whatever_an_sii_says_the_draft_is_read_or_refused() {

@@ -130,7 +130,7 @@ impl Brake {
 usual! {
     usual_ratio: f64 = 1.0;
     usual_time_out: Seconds = Seconds(30.0);
-    usual_patience: Seconds = Seconds(0.05);
+    usual_time: Seconds = Seconds(0.05);
 }
 
 /// Axis of a drive: 1 and up in the file, 0 and up here.
@@ -182,8 +182,8 @@ fn following_error<'de, D: Deserializer<'de>>(
     struct Keys {
         #[serde(rename = "window", deserialize_with = "positive")]
         distance: Radians,
-        #[serde(rename = "time", default = "usual_patience", deserialize_with = "short")]
-        patience: Seconds,
+        #[serde(rename = "time", default = "usual_time", deserialize_with = "short")]
+        timeout: Seconds,
     }
     Keys::deserialize(deserializer).map(Some)
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use ipc::bus::{BusStatus, Bytes, Outcome, Service as Asked};
+use ipc::bus::{BusStatus, Bytes, Outcome, Service as BusService};
 use ipc::client::Client;
 use serde_json::json;
 use types::object::{ObjectType, ObjectValue};
@@ -131,13 +131,13 @@ fn done(outcome: Result<String, String>) -> Done {
     Done { success, message: outcome.unwrap_or_else(|why| why) }
 }
 
-fn call(path: &Path, service: Asked) -> Result<Outcome, String> {
+fn call(path: &Path, service: BusService) -> Result<Outcome, String> {
     let bus = Client::open(path).and_then(|client| client.bus());
     bus.map_err(|error| error.to_string())?.call(service).map_err(|error| error.to_string())
 }
 
 /// Bytes that a SubDevice answers with.
-fn data(path: &Path, service: Asked) -> Result<Vec<u8>, String> {
+fn data(path: &Path, service: BusService) -> Result<Vec<u8>, String> {
     match call(path, service)? {
         Outcome::Data(Bytes(bytes)) => Ok(bytes),
         _ => Err(SOMETHING_ELSE.to_owned()),
@@ -149,7 +149,7 @@ const SOMETHING_ELSE: &str = "the cycle answered with something else";
 fn read(path: &Path, asked: &GetSdoRequest) -> Result<GetSdoResponse, String> {
     let object_type = object_type(&asked.sdo_data_type)?;
     let GetSdoRequest { slave_position: position, sdo_index: index, sdo_subindex: sub_index, .. } = *asked;
-    let bytes = data(path, Asked::Upload { position, index, sub_index, complete_access: false })?;
+    let bytes = data(path, BusService::Upload { position, index, sub_index, complete_access: false })?;
     let value = object_type
         .decode(&bytes)
         .map_err(|error| format!("the object: {error}: choose another sdo_data_type"))?;
@@ -171,7 +171,7 @@ fn write(path: &Path, asked: &SetSdoRequest) -> Result<String, String> {
     let data = Bytes(encoded.map_err(|error| format!("sdo_value: {error}"))?);
     let SetSdoRequest { slave_position: position, sdo_index: index, sdo_subindex: sub_index, .. } = *asked;
     let service =
-        Asked::Download { position, index, sub_index, complete_access: false, data, force: false };
+        BusService::Download { position, index, sub_index, complete_access: false, data, force: false };
     call(path, service).map(|_| String::new())
 }
 
@@ -183,14 +183,14 @@ fn object_type(name: &str) -> Result<ObjectType, String> {
 fn information(path: &Path, asked: &GetSdoRequest) -> Result<GetSdoResponse, String> {
     let GetSdoRequest { slave_position: position, sdo_index: index, sdo_subindex: sub_index, .. } = *asked;
     if index == 0 {
-        let list = data(path, Asked::ObjectList { position, list: 1 })?;
+        let list = data(path, BusService::ObjectList { position, list: 1 })?;
         // The first two bytes repeat the list type (ETG.1000.6, 5.6.3.3).
         let indices = list.get(2..).unwrap_or_default().chunks_exact(2);
         let indices: Vec<String> = indices.map(|it| format!("{:#06x}", u16_at(it, 0))).collect();
         return Ok(GetSdoResponse::read(indices.join(" "), indices.len() as f64));
     }
-    let object = data(path, Asked::DescribeObject { position, index })?;
-    let entry = data(path, Asked::DescribeEntry { position, index, sub_index, value_info: 0 })?;
+    let object = data(path, BusService::DescribeObject { position, index })?;
+    let entry = data(path, BusService::DescribeEntry { position, index, sub_index, value_info: 0 })?;
     if object.len() < OBJECT_NAME || entry.len() < ENTRY_NAME {
         return Err(format!("the description of {index:#06x}:{sub_index:02x} is cut short"));
     }
@@ -214,7 +214,7 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
 }
 
 fn status(path: &Path, errors: bool) -> Result<BusStatus, String> {
-    match call(path, Asked::Status { errors, receive_times: false })? {
+    match call(path, BusService::Status { errors, receive_times: false })? {
         Outcome::Status(status) => Ok(*status),
         _ => Err(SOMETHING_ELSE.to_owned()),
     }

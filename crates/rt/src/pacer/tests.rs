@@ -52,7 +52,7 @@ fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
     assert_eq!(pacer.overruns().first, Some(1));
 }
 
-/// Whatever cycles cost and whatever the period: every release is on the grid, in the future of the
+/// With any cost of cycles and any period, every release is on the grid, in the future of the
 /// one before, never earlier than the clock, and cycles run plus releases skipped is the whole grid.
 // feature(cycle): a fixed grid of releases, whatever the execution time
 #[test]
@@ -134,7 +134,7 @@ fn a_spinning_sleep_wakes_up_a_margin_early() {
     }
 }
 
-/// Whatever cycles cost, a wait is first a sleep: of a tenth of the period, or of all that is left. What is spun is what
+/// With any cost of cycles, a wait is first a sleep: of a tenth of the period, or of all that is left. What is spun is what
 /// is left of the margin.
 // feature(hold): spinning sleep that always really sleeps
 #[test]
@@ -203,7 +203,7 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
     assert!(pacer.overruns().skipped > 0 && pacer.overruns().caught_up > 0);
 }
 
-/// Whatever cycles cost, whatever the period and the policy: every release is on the grid and behind the one before it,
+/// With any cost of cycles, any period and any policy, every release is on the grid and behind the one before it,
 /// none is early, what is run late follows the one before without a gap unless the limit was reached, and cycles run and
 /// releases skipped are the whole grid.
 // feature(hold): overrun policies skip, catch-up, stop

@@ -24,13 +24,13 @@ pub(crate) fn sleep_until(instant: Instant) {
     sleep(instant, ptr::null_mut());
 }
 
-/// The same, told apart by [`RELEASE_MARK`] from every other sleep: the wait of a pacer.
+/// The same, distinguished by [`RELEASE_MARK`] from every other sleep: the wait of a pacer.
 pub(crate) fn sleep_until_release(instant: Instant) {
     sleep(instant, ptr::without_provenance_mut(RELEASE_MARK));
 }
 
 /// The fourth argument of the system call that is the wait of a pacer. Linux makes nothing of it where the time is absolute
-/// (clock_nanosleep(2)), and whoever watches the call sees it; no other code has reason to pass it. It is the middle of the
+/// (clock_nanosleep(2)), and a trace of the call shows it; no other code has reason to pass it. It is the middle of the
 /// first page, which no process maps.
 pub const RELEASE_MARK: usize = 0xB47;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Wakes one sleeping thread; costs the ringing side no system call while nobody sleeps.
+/// Wakes one sleeping thread; costs the ringing side no system call while that thread does not sleep.
 ///
 /// The sleeper announces itself, then looks for work once more; the ringer makes work visible, then
 /// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes sure

@@ -1,6 +1,6 @@
 //! Incremental encoder terminals: a 32-bit counter for each channel, described by CoE.
 //!
-//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and stall are not told.
+//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and stall are not reported.
 
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 use ethercat::time::Instant;
@@ -59,7 +59,7 @@ const CONTROL: [(u8, DataType, &str); 6] = [
     (SET_COUNTER_VALUE, DataType::U32, "Set counter value"),
 ];
 
-/// The same of an EL5101, which tells more.
+/// The same of an EL5101, which has more.
 const EL5101_STATUS: [(u8, DataType, &str); 18] = [
     (0x01, DataType::Boolean, "Latch C valid"),
     (0x02, DataType::Boolean, "Latch extern valid"),

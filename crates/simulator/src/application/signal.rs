@@ -13,12 +13,12 @@ use super::description::{DescriptionError, not_negative};
 pub struct Level {
     bits: Arc<AtomicU64>,
     /// Its newest values with their times, of one that changes between the steps of those who read it.
-    course: Option<Arc<Course>>,
+    course: Option<Arc<History>>,
 }
 
 /// Newest values of a level: time in ns and value, the newest before `next`.
 #[derive(Debug)]
-struct Course {
+struct History {
     values: Vec<[AtomicU64; 2]>,
     next: AtomicU64,
 }
@@ -31,7 +31,7 @@ impl Level {
     #[must_use]
     pub fn with_course() -> Self {
         let values = (0..KEPT).map(|_| Default::default()).collect();
-        let course = Arc::new(Course { values, next: AtomicU64::new(0) });
+        let course = Arc::new(History { values, next: AtomicU64::new(0) });
         Self { course: Some(course), ..Self::default() }
     }
 
@@ -71,7 +71,7 @@ impl Level {
     }
 }
 
-/// Course of a quantity in time, in the unit of the input that reads it.
+/// History of a quantity in time, in the unit of the input that reads it.
 #[derive(Clone, Debug)]
 pub enum Signal {
     /// Constant value.

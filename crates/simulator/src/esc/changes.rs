@@ -17,14 +17,14 @@ pub(crate) struct Changes {
     pub(crate) stations: bool,
     /// FMMUs.
     pub(crate) fmmus: bool,
-    /// Mask of the events that it is asked to tell.
+    /// Mask of the events that it reports.
     pub(crate) events: bool,
     /// Write protection was opened for this frame.
     pub(crate) protection: bool,
 }
 
 impl Changes {
-    /// Those of an ESC that nobody has looked at.
+    /// Those of an ESC before the first look.
     pub(crate) const ALL: Self =
         Self { links: true, stations: true, fmmus: true, events: true, protection: true };
 

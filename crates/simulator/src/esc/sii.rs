@@ -116,7 +116,7 @@ impl SiiInterface {
         self.running.is_some()
     }
 
-    /// True while its contents, or what is loaded of them, are about to change, or have changed and nobody has asked.
+    /// True while its contents, or what is loaded of them, are about to change, or have changed since the last look.
     pub(crate) fn is_writing(&self) -> bool {
         self.written || self.running.is_some_and(|(_, command)| command != Command::Read)
     }

@@ -1,4 +1,4 @@
-//! Due times of SubDevices, side by side: most frames find nobody due.
+//! Due times of SubDevices, side by side: at most frames none is due.
 
 use ethercat::time::Instant;
 
@@ -11,12 +11,12 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Everybody is due at once.
+    /// All are due at once.
     pub(super) fn new(count: usize) -> Self {
         Self { due: vec![Instant::EPOCH; count], next: Instant::EPOCH }
     }
 
-    /// True if somebody may be due by `now`.
+    /// True if one may be due by `now`.
     pub(super) fn has_come(&self, now: Instant) -> bool {
         self.next <= now
     }

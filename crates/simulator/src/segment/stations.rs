@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::topology::Hop;
 use crate::sub_device::SubDevice;
 
-/// Addresses of the SubDevices on a path, by place; they hold until somebody's change.
+/// Addresses of the SubDevices on a path, by place; they hold until one changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Addresses {
     /// Station addresses and aliases in use, in their order, and the place of each.
@@ -23,12 +23,12 @@ impl Addresses {
         Self { by_station, spans, ..Self::default() }
     }
 
-    /// Somebody has another station address or alias.
+    /// A station address or alias has changed.
     pub(super) fn forget_stations(&mut self) {
         self.stations_known = false;
     }
 
-    /// Somebody's FMMUs have changed.
+    /// FMMUs have changed.
     pub(super) fn forget_spans(&mut self) {
         self.spans_known = false;
     }
@@ -54,7 +54,7 @@ impl Addresses {
         self.by_station[entry].1
     }
 
-    /// Looks up the logical addresses of everybody, unless they are known.
+    /// Looks up the logical addresses of all, unless they are known.
     pub(super) fn find_spans(&mut self, hops: &[Hop], devices: &[SubDevice]) {
         if !core::mem::replace(&mut self.spans_known, true) {
             self.spans.clear();

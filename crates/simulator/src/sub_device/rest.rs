@@ -78,7 +78,7 @@ impl SubDevice {
         }
     }
 
-    /// True if further steps would change nothing, in it or outside, until a frame or somebody else turns to it, or a watchdog
+    /// True if further steps would change nothing, in it or outside, until a frame or the caller turns to it, or a watchdog
     /// expires.
     pub(super) fn may_rest(&self) -> bool {
         self.application_runs

@@ -24,7 +24,7 @@ use proptest::prelude::*;
 
 use rig::{DRIVE, PERIOD, Rig, described};
 
-/// Cycles in which anybody is there, whatever the way.
+/// Cycles in which any of them is there, on either way.
 const SOON: usize = 2000;
 
 /// A kind of drive, told by its product code.

@@ -1,6 +1,6 @@
 //! `cargo xtask bench serve`: cost of pages of `onbeat serve` for the cycle of the humanoid.
 //!
-//! One run, recorded; nobody who looks, a program that takes sixty channels, and a browser that draws them take turns beside it, so that
+//! One run, recorded; no client, a program that takes sixty channels, and a browser that draws them take turns beside it, so that
 //! disturbances of the machine affect all alike. The browser has the cycle's machine here, which it need not have.
 
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ pub(crate) fn measure(root: &Path, rounds: usize, report: &mut Report) {
     });
 }
 
-/// Somebody who looks.
+/// A client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Looks {
     Nobody,
@@ -85,10 +85,10 @@ fn compare(root: &Path, rounds: usize) -> Result<String, String> {
         "none",
     ]);
     run.args(["--cpu", &last_cpu(), "--record"]).arg(&recording).stdout(Stdio::null());
-    let mut run = Guard::start(run)?;
+    let mut run = Process::start(run)?;
     let mut serve = Command::new(&program);
     serve.args(["serve", "--ipc", &name, "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
-    let mut serve = Guard::start(serve)?;
+    let mut serve = Process::start(serve)?;
     let mut line = String::new();
     let said = serve.0.stderr.take().ok_or("no standard error")?;
     BufReader::new(said).read_line(&mut line).map_err(|error| error.to_string())?;
@@ -135,20 +135,20 @@ fn look(who: Looks, address: SocketAddr, folder: &Path) -> Result<Option<Box<dyn
             browser
                 .args(["--remote-debugging-port=0", &format!("http://{address}/#channels=*%20position")]);
             browser.stdout(Stdio::null()).stderr(Stdio::null());
-            Some(Box::new(Guard::start(browser)?))
+            Some(Box::new(Process::start(browser)?))
         }
     })
 }
 
-/// Somebody who looks until it is dropped.
+/// A client that is connected until it is dropped.
 trait Looking {}
 
 /// A process that ends with its value.
-struct Guard(Child);
+struct Process(Child);
 
-impl Looking for Guard {}
+impl Looking for Process {}
 
-impl Guard {
+impl Process {
     fn start(mut command: Command) -> Result<Self, String> {
         testkit::end_with_parent(&mut command);
         let child = command.stdin(Stdio::null()).spawn();
@@ -162,7 +162,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

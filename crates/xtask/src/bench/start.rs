@@ -18,10 +18,10 @@ use crate::report::{Outcome, Report};
 const COUNTS: [usize; 4] = [6, 59, 200, 1000];
 /// Starts of each.
 const STARTS: usize = 9;
-/// Time that the simulator has to start, before anybody looks for it.
+/// Time that the simulator has to start, before it is looked for.
 const SIMULATOR_STARTS: Duration = Duration::from_secs(2);
 /// Seconds after which a peer is ended that has not said anything.
-const PEER_PATIENCE: &str = "60";
+const PEER_TIMEOUT: &str = "60";
 /// Bytes of outputs and of inputs of a drive of [`super::wire::drives`].
 const BYTES_EACH: usize = 16;
 
@@ -94,7 +94,7 @@ pub(crate) fn over_the_wire(
             let told = match command {
                 Ok(command) => {
                     let mut peer = Command::new("timeout");
-                    peer.arg(PEER_PATIENCE).arg(command.get_program()).args(command.get_args());
+                    peer.arg(PEER_TIMEOUT).arg(command.get_program()).args(command.get_args());
                     peer.arg(Side::Near.interface()).args([count.to_string(), BYTES_EACH.to_string()]);
                     let mut peer = testbed.run_in(Side::Near, peer);
                     median(|| run_to_ready(&mut peer)).map_or_else(|why| why, |took| format!("{took:.0}"))

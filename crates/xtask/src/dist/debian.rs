@@ -8,7 +8,7 @@ use std::process::Command;
 use super::{Pages, Programs, Target, VERSION, archive, copy, licences, read, write};
 use crate::command;
 
-/// How small a package is made.
+/// Compression of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packed {
     /// To be handed out.

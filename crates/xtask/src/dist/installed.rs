@@ -43,7 +43,7 @@ pub(super) fn tried(root: &Path, package: &Path) -> Outcome {
     outcome.map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
-/// What this machine lacks for it.
+/// Programs that this machine lacks for it.
 fn lack() -> Option<String> {
     if !command::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
         return Some("needs root".to_owned());

@@ -111,7 +111,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// What deny.toml allows.
+/// Licences that deny.toml allows.
 struct Allowed {
     licences: BTreeSet<String>,
     /// Crate, and a licence for it alone.

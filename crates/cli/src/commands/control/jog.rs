@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Moves the base, or an axis by its velocity, while a key is held: arrows, + and - for the speed, q to end. A key that is not heard of
+/// Moves the base, or an axis by its velocity, while a key is held: arrows, + and - for the speed, q to end. A key that does not come
 /// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
@@ -35,7 +35,7 @@ pub(super) struct Jog {
     speed: f64,
 }
 
-/// What is moved.
+/// Target of the keys.
 enum Moved<'a> {
     Base { velocity: f64, yaw: f64, sideways: bool },
     Axis { index: usize, axes: usize, name: &'a str, velocity: f64 },
@@ -64,7 +64,7 @@ impl Jog {
         output::say(moved.keys());
         // Undone when it is dropped: after an error and a panic, too.
         let mut screen = io::stdout().into_raw_mode().map_err(no_terminal)?;
-        let mut held = Held { wanted: [0.0; 3], heard: Instant::now(), speed: self.speed };
+        let mut held = Held { wanted: [0.0; 3], last_key: Instant::now(), speed: self.speed };
         let lasts = match description.longest_time_to_live_ns {
             0 => HELD,
             nanoseconds => Duration::from_nanos(nanoseconds).min(HELD),
@@ -75,7 +75,7 @@ impl Jog {
             if stop.is_requested() || keys.iter().any(|&key| !held.press(key)) {
                 break Ok(());
             }
-            if held.heard.elapsed() > HELD {
+            if held.last_key.elapsed() > HELD {
                 held.wanted = [0.0; 3];
             }
             if let Err(error) = writer.send(&moved.command(&held, lasts)) {
@@ -126,7 +126,7 @@ impl Jog {
 /// Keys that are held.
 struct Held {
     wanted: Wanted,
-    heard: Instant,
+    last_key: Instant,
     speed: f64,
 }
 
@@ -152,7 +152,7 @@ impl Held {
             // Any other key lets go.
             _ => [0.0; 3],
         };
-        (self.wanted, self.heard) = (wanted, Instant::now());
+        (self.wanted, self.last_key) = (wanted, Instant::now());
         true
     }
 }
@@ -285,7 +285,7 @@ mod tests {
     // feature(program): `onbeat control move`, `jog`
     #[test]
     fn keys_say_where_to_and_any_other_key_lets_go() {
-        let mut held = Held { wanted: [0.0; 3], heard: Instant::now(), speed: 0.1 };
+        let mut held = Held { wanted: [0.0; 3], last_key: Instant::now(), speed: 0.1 };
         let base = Moved::Base { velocity: 2.0, yaw: 4.0, sideways: false };
         let mut twist = |key| {
             assert!(held.press(key));

@@ -41,7 +41,7 @@ pub(crate) struct Set {
     of: RunningCycle,
 }
 
-/// Forces a signal: the cycle holds it at this value, whoever else writes it, until the time is over, `io release`, or the
+/// Forces a signal: the cycle holds it at this value, over all other writers, until the time is over, `io release`, or the
 /// cycle stops. Of an input this is what the controller sees; axes and interlocks see what came in.
 #[derive(Args, Debug)]
 pub(crate) struct Force {
@@ -131,7 +131,7 @@ impl Set {
                     printer.print(cycle.lines(&state), || false);
                 }
             }
-            if !taken && begin.elapsed() > PATIENCE {
+            if !taken && begin.elapsed() > TIMEOUT {
                 return Err(Failure::new(
                     "the cycle did not hear the command for 2 s: it stands still, or ends",
                 ));
@@ -191,7 +191,7 @@ impl Cycle {
     /// Waits for a state that is as wanted, and prints the signals with names; false if that does not come.
     fn await_state(&self, wanted: impl Fn(&State) -> bool, stop: &Stop) -> Result<bool, Failure> {
         let begin = Instant::now();
-        while !stop.is_requested() && begin.elapsed() < PATIENCE {
+        while !stop.is_requested() && begin.elapsed() < TIMEOUT {
             if let Some(state) = self.attached.state().read().ok().filter(&wanted) {
                 if self.wanted.len() < state.signals.len() {
                     output::print_until_stop(self.lines(&state), stop)?;
@@ -311,8 +311,8 @@ fn refused(cycle: &Cycle, before: &State, state: &State) -> Result<(), Failure> 
 /// Time a command lasts, where the robot file lets it last as long: it is sent five times as often.
 const LASTS: Duration = Duration::from_millis(200);
 
-/// Time the cycle may take to hear of something.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time the cycle may take to take a request.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

@@ -18,7 +18,7 @@ use super::trouble;
 use crate::words::live_line::Voice;
 use crate::words::moment::Moment;
 
-/// Tells what happens, until the measurement ends.
+/// Prints events, until the measurement ends.
 pub(super) struct Chronicle {
     voice: Voice,
     names: PartNames,
@@ -38,14 +38,14 @@ struct Lost {
     since: Instant,
     cycle: u64,
     cable: Option<[FindingEnd; 2]>,
-    told: bool,
+    reported: bool,
 }
 
 struct Axis {
     /// Place of its drive, from 0.
     sub_device: usize,
-    /// It was told that its drive does not switch on.
-    told: bool,
+    /// It was reported that its drive does not switch on.
+    reported: bool,
 }
 
 impl Lost {
@@ -56,7 +56,7 @@ impl Lost {
 
 impl Chronicle {
     pub(super) fn new(robot: &RobotConfig, names: PartNames, voice: Voice) -> Self {
-        let axes = robot.axes.iter().map(|axis| Axis { sub_device: axis.sub_device, told: false });
+        let axes = robot.axes.iter().map(|axis| Axis { sub_device: axis.sub_device, reported: false });
         Self {
             voice,
             interface: Interface::new(names.interface.clone()),
@@ -69,7 +69,7 @@ impl Chronicle {
         }
     }
 
-    /// Begins the stop: SubDevices leave Op because they are told to.
+    /// Begins the stop: SubDevices leave Op on request.
     pub(super) fn close(&mut self) {
         self.closed = true;
         if self.lost() > 0 {
@@ -83,7 +83,7 @@ impl Chronicle {
 
     /// Number of lost SubDevices; their drives' states are of the past.
     pub(super) fn lost(&self) -> usize {
-        self.lost.iter().filter(|it| it.is_some_and(|lost| lost.told)).count()
+        self.lost.iter().filter(|it| it.is_some_and(|lost| lost.reported)).count()
     }
 
     /// Reason that the network interface carries no frames, if it is known to be at fault.
@@ -91,7 +91,7 @@ impl Chronicle {
         self.interface.trouble()
     }
 
-    /// Takes what the cycle tells, in order; those of a cycle that are alike are one line.
+    /// Takes the events of the cycle, in order; those of a cycle that are alike are one line.
     pub(super) fn take(&mut self, events: impl Iterator<Item = CycleEvent>) {
         let mut events = events.peekable();
         while let Some(event) = events.next() {
@@ -112,7 +112,7 @@ impl Chronicle {
         let mut behind = String::new();
         match &event.what {
             Happening::SubDeviceLost { .. } => {
-                let lost = |cable| Some(Lost { since: at, cycle, cable, told: false });
+                let lost = |cable| Some(Lost { since: at, cycle, cable, reported: false });
                 self.exchange([event].into_iter().chain(others), lost);
                 return None;
             }
@@ -159,7 +159,7 @@ impl Chronicle {
         let mut told = false;
         for (position, event) in of.filter_map(|it| Some((place(&it.what)?, it))) {
             let Some(it) = self.lost.get_mut(position) else { continue };
-            told |= std::mem::replace(it, lost(event.cable)).is_some_and(|lost| lost.told);
+            told |= std::mem::replace(it, lost(event.cable)).is_some_and(|lost| lost.reported);
         }
         told
     }
@@ -177,7 +177,7 @@ impl Chronicle {
 
     /// Names those who are newly lost, in one line for each cause: a cable cut takes many.
     fn tell_lost(&mut self, status: &Status, now: Instant) {
-        let newly = |it: &Option<Lost>| it.is_some_and(|lost| !lost.told && lost.is_long(now));
+        let newly = |it: &Option<Lost>| it.is_some_and(|lost| !lost.reported && lost.is_long(now));
         let mut positions: Vec<usize> =
             (0..self.lost.len()).filter(|&position| newly(&self.lost[position])).collect();
         while let Some(&first) = positions.first() {
@@ -196,7 +196,7 @@ impl Chronicle {
         let Some(first) = positions.first().and_then(|&first| self.lost[first]) else { return };
         for &position in positions {
             if let Some(lost) = &mut self.lost[position] {
-                lost.told = true;
+                lost.reported = true;
             }
         }
         let why = match state {
@@ -221,7 +221,7 @@ impl Chronicle {
             let axis = &mut self.axes[number];
             // A missing permission is told as what holds the axis.
             let waits = report.has_waited(self.period) && report.stop.is_none();
-            let told = std::mem::replace(&mut axis.told, waits);
+            let told = std::mem::replace(&mut axis.reported, waits);
             let (true, false, Some(why), Some(state)) =
                 (waits, told, report.kept_off(self.period), report.state)
             else {
@@ -313,7 +313,7 @@ mod tests {
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
         let expected = [
-            "cycle 9: all 6 axes are held: the axis was not heard of (outage)",
+            "cycle 9: all 6 axes are held: no process data of the axis (outage)",
             "cycle 9: axis \"axis-3\" is held: the drive is in fault",
         ];
         assert_eq!(said(&mut heard), expected);

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use control::output::{OutputThread, Taken, Unfinished};
 
 use crate::failure::Failure;
-use crate::output::LAST_PATIENCE;
+use crate::output::LAST_TIMEOUT;
 
 /// Lines that may wait for the file.
 const ROOM: usize = 4096;
@@ -67,7 +67,7 @@ impl EventFile {
     pub(super) fn finish(self) -> Result<(), Failure> {
         drop(self.lines);
         let dropped = self.dropped.into_inner();
-        let why = match self.thread.finish(LAST_PATIENCE) {
+        let why = match self.thread.finish(LAST_TIMEOUT) {
             Ok(Ok(())) if dropped == 0 => return Ok(()),
             Ok(Ok(())) => "the disk was too slow".to_owned(),
             Ok(Err(error)) => error.to_string(),

@@ -10,14 +10,14 @@ use diagnose::Explanation;
 
 use crate::arguments::time;
 use crate::failure::Failure;
-use crate::output::LAST_PATIENCE;
+use crate::output::LAST_TIMEOUT;
 
 /// Heading the help lists them under.
 const EXPLAIN: &str = "Why cycles are late";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Explain {
-    /// Name what made cycles late, by the kernel's own trace (needs root; counters are told without)
+    /// Name what made cycles late, by the kernel's own trace (needs root; without it counters are shown)
     #[arg(long, help_heading = EXPLAIN)]
     explain: bool,
 
@@ -36,7 +36,7 @@ impl Explain {
         self.explain.then_some(self.late_above)
     }
 
-    /// Makes the folder: one that cannot be made is told before the run, not after an hour.
+    /// Makes the folder: one that cannot be made is an error before the run, not after an hour.
     pub(super) fn make_folder(&self) -> Result<(), Failure> {
         let Some(folder) = &self.explain_out else { return Ok(()) };
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))
@@ -59,7 +59,7 @@ impl Explain {
                 Ok(())
             })
         })?;
-        writing.finish(LAST_PATIENCE).unwrap_or_else(|_| {
+        writing.finish(LAST_TIMEOUT).unwrap_or_else(|_| {
             Err(Failure::new(format!(
                 "{} takes nothing any more: {} of {count} late cycles are in it; write them elsewhere",
                 folder.display(),

@@ -1,4 +1,4 @@
-//! How the cycle was held: releases passed over, requests to the system and their grants, for people and for programs.
+//! Releases passed over, requests to the system and their grants, for people and for programs.
 
 use std::fmt;
 

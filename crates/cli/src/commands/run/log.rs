@@ -1,4 +1,4 @@
-//! What happens in a run, for those who keep it (`--events`) and those who ask (`--metrics`).
+//! Events of a run in a file (`--events`) and figures on request (`--metrics`).
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -46,7 +46,7 @@ pub(super) struct Outcome<'a> {
     /// Answers of the controller process; only in a run with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     controller: Option<&'a ControllerCounters>,
-    /// The cycle and the devices' tasks, as the IPC's diagnostics tell of them.
+    /// The cycle and the devices' tasks, as in the IPC's diagnostics.
     tasks: &'a [TaskDiagnostics],
     /// Cycles later than `--late-above`, with their causes; only with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ struct AxisOutcome<'a> {
 struct LockOutcome {
     #[serde(flatten)]
     lock: LockReport,
-    /// The reference clock's time less this host's; none where it was not heard of.
+    /// The reference clock's time less this host's; none where its time did not come.
     difference_ns: Option<i64>,
     /// Time from SYNC0 without a shift to the passage of the cycle's frame at the reference clock.
     frame_phase_ns: Option<u64>,
@@ -97,8 +97,8 @@ struct LockOutcome {
 
 impl LockOutcome {
     fn of(lock: LockReport, reference: ReferenceReport) -> Self {
-        let ReferenceReport { heard, difference_ns, frame_phase_ns } = reference;
-        let is_known = heard || frame_phase_ns != 0;
+        let ReferenceReport { fresh, difference_ns, frame_phase_ns } = reference;
+        let is_known = fresh || frame_phase_ns != 0;
         Self {
             lock,
             difference_ns: is_known.then_some(difference_ns),
@@ -140,7 +140,7 @@ struct SignalCounters {
 #[derive(Serialize)]
 struct SubDeviceOutcome<'a> {
     name: &'a str,
-    /// Its process data came and went, or it told that it is not in Op.
+    /// Its process data came and went, or it reported that it is not in Op.
     answers: bool,
     /// AL state, as it was read last.
     state: String,
@@ -295,7 +295,7 @@ impl<'a> Outcome<'a> {
         text
     }
 
-    /// A line for everybody who is not as it should be; nothing where all are.
+    /// A line for each that is not as it should be; nothing where all are.
     fn troubles(&self) -> String {
         let mut text = String::new();
         for axis in &self.axes {
@@ -325,7 +325,7 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// Number that nobody tells.
+/// Number that is not known.
 const UNKNOWN: &str = "-";
 
 /// Letters of a line that every terminal has.

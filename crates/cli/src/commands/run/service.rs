@@ -1,8 +1,8 @@
 //! Words to the service manager that started a run, if one did: systemd's notifications (sd_notify(3)), datagrams to the socket that
 //! `NOTIFY_SOCKET` names.
 //!
-//! They are sent from the thread that watches the cycle, and say that it goes on only while it does. One that nobody takes is lost:
-//! the run waits for nobody.
+//! They are sent from the thread that watches the cycle, and say that it goes on only while it does. One that is not taken is lost:
+//! the run does not wait.
 
 use std::env;
 use std::ffi::OsStr;
@@ -20,15 +20,15 @@ const TELLS_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Service {
     socket: UnixDatagram,
     manager: SocketAddr,
-    /// Interval at which it wants to hear that the cycle goes on: half of what it waits for.
+    /// Interval at which it expects a sign that the cycle goes on: half of its limit.
     watchdog: Option<Duration>,
-    told: Option<Instant>,
+    sent: Option<Instant>,
     alive: Option<(u64, Instant)>,
     ready: bool,
 }
 
 impl Service {
-    /// The one that the environment names; `None` where nobody waits.
+    /// The one that the environment names; `None` where there is none.
     pub(super) fn of_this_process() -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
         socket.set_nonblocking(true).ok()?;
@@ -38,29 +38,29 @@ impl Service {
         let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let within = number("WATCHDOG_USEC").filter(|within| is_ours && *within > 0);
         let watchdog = within.map(|within| Duration::from_micros(within) / 2);
-        Some(Self { socket, manager, watchdog, told: None, alive: None, ready: false })
+        Some(Self { socket, manager, watchdog, sent: None, alive: None, ready: false })
     }
 
-    /// Tells a phase of the run with its newest cycle, and `progress` now and then.
+    /// Sends a phase of the run with its newest cycle, and `progress` now and then.
     pub(super) fn progress(&mut self, phase: Phase, cycle: u64, progress: impl FnOnce() -> String) {
         let now = Instant::now();
         if phase == Phase::Measuring && !self.ready {
             self.ready = true;
-            self.told = Some(now);
+            self.sent = Some(now);
             self.send(&format!("READY=1\nSTATUS={}", progress()));
-        } else if self.told.is_none_or(|told| now - told >= TELLS_EVERY) {
-            self.told = Some(now);
+        } else if self.sent.is_none_or(|told| now - told >= TELLS_EVERY) {
+            self.sent = Some(now);
             self.send(&format!("STATUS={}", progress()));
         }
         let Some(interval) = self.watchdog else { return };
-        // The same cycle as last time: whoever waits is to lose patience.
+        // The same cycle as last time: the watchdog is to expire.
         if self.alive.is_none_or(|(last, told)| cycle != last && now - told >= interval) {
             self.alive = Some((cycle, now));
             self.send("WATCHDOG=1");
         }
     }
 
-    /// Tells that the stop has begun.
+    /// Sends that the stop has begun.
     pub(super) fn stopping(&self) {
         self.send("STOPPING=1");
     }
@@ -83,7 +83,7 @@ fn address(name: &OsStr) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    /// A service manager that hears what is sent to a name of the kernel's.
+    /// A service manager that receives what is sent to a name of the kernel's.
     fn heard(test: &str) -> (Service, impl Fn() -> Vec<String>) {
         let name = format!("@onbeat-{test}-{}", std::process::id());
         let manager = address(OsStr::new(&name)).expect("a name");
@@ -91,7 +91,7 @@ mod tests {
         ear.set_nonblocking(true).expect("its mode");
         let socket = UnixDatagram::unbound().expect("a socket");
         let watchdog = Some(Duration::from_millis(5));
-        let service = Service { socket, manager, watchdog, told: None, alive: None, ready: false };
+        let service = Service { socket, manager, watchdog, sent: None, alive: None, ready: false };
         let words = move || {
             let mut room = [0; 256];
             std::iter::from_fn(|| {
@@ -102,7 +102,7 @@ mod tests {
         (service, words)
     }
 
-    /// A cycle that stands still is not told to be alive, whoever watches it.
+    /// A cycle that stands still is not reported as alive.
     // feature(program): the watchdog of systemd is told that a run is alive only while its cycle goes on
     #[test]
     fn the_watchdog_hears_only_of_a_cycle_that_goes_on() {

@@ -8,7 +8,7 @@ use ipc::diagnostics::{TaskDiagnostics, Watched};
 
 use crate::words::live_line::LiveLine;
 
-/// Counts of the watch for each task, a line each; nothing where nobody watched.
+/// Counts of the watch for each task, a line each; nothing where they were not watched.
 pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
     let watched: Vec<(&str, &Watched)> =
         tasks.iter().filter_map(|task| Some((task.name.as_str(), task.watched.as_ref()?))).collect();

@@ -53,7 +53,7 @@ impl Standing<'_> {
         Failure::new(self.sentence(finding)).or_code(finding.exit_code())
     }
 
-    /// Places of those that are not told one by one.
+    /// Places of those that are not named one by one.
     fn names(&self, rest: &[Finding]) -> String {
         let names: Vec<String> = rest.iter().filter_map(|it| self.place_of(it)).take(MOST_NAMED).collect();
         let more = match rest.len() - names.len() {
@@ -181,7 +181,7 @@ impl Standing<'_> {
     }
 }
 
-/// Those of one kind are told together.
+/// Those of one kind are named together.
 fn kind(finding: &Finding) -> &'static str {
     match finding {
         Finding::Overrun { .. }

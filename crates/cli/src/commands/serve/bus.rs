@@ -1,4 +1,4 @@
-//! Threads that ask the bus of a cycle: for its SubDevices and their state while somebody looks, and for its events.
+//! Threads that ask the bus of a cycle: for its SubDevices and their state while a page is open, and for its events.
 
 use std::sync::Arc;
 use std::thread;
@@ -65,7 +65,7 @@ fn ask(hub: &Hub, attached: u64, mut bus: BusClient) {
     }
 }
 
-/// Tells the events until the cycle ends; `start_ns`: zero of the scope's axis.
+/// Passes the events on until the cycle ends; `start_ns`: zero of the scope's axis.
 fn tell(hub: &Hub, start_ns: u64, bus: BusClient) {
     let Ok(events) = bus.events(true) else { return };
     for event in events {

@@ -1,4 +1,4 @@
-//! A thread that reads the state of every cycle while somebody looks: waits for a cycle, follows it to its end, waits for the next.
+//! A thread that reads the state of every cycle while a page is open: waits for a cycle, follows it to its end, waits for the next.
 
 use std::sync::Arc;
 use std::thread;
@@ -25,7 +25,7 @@ const PICTURES: Duration = Duration::from_millis(200);
 /// The same for histograms.
 const TIMING: Duration = Duration::from_secs(1);
 
-/// Time from one look for a cycle, or for somebody who looks, to the next.
+/// Time from one look for a cycle, or for an open page, to the next.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// Starts the thread; it ends with the process.
@@ -41,7 +41,7 @@ pub(super) fn start(hub: Arc<Hub>, which: Option<String>) -> Result<(), Failure>
     Ok(())
 }
 
-/// The cycle, as soon as it runs. What is told of one that has ended stays told.
+/// The cycle, as soon as it runs. The description of one that has ended stays.
 fn found(hub: &Hub, which: Option<&str>) -> Client {
     let mut told = String::new();
     loop {
@@ -166,7 +166,7 @@ impl<'h> Followed<'h> {
         }
     }
 
-    /// Tells a cycle that ran past the next release, with its place on the scope's axis.
+    /// Marks a cycle that ran past the next release, with its place on the scope's axis.
     fn overrun(&mut self) {
         let timing = &self.state.timing;
         if std::mem::replace(&mut self.overruns, timing.overruns) < timing.overruns {

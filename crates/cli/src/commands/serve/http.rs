@@ -1,6 +1,6 @@
 //! HTTP: the page, its WebSocket, and who may have them.
 //!
-//! A page of another origin must not read a robot through the browser of somebody who may: names that a foreign server has its browser
+//! A page of another origin must not read a robot through the browser of a user who may: names that a foreign server has its browser
 //! resolve to this machine (DNS rebinding) are refused by their `Host`, and pages of other origins by their `Origin`.
 
 use std::fmt::Write as _;
@@ -180,7 +180,7 @@ fn allowed(headers: &HeaderMap, names: &[String]) -> Result<String, (StatusCode,
 #[derive(Clone)]
 struct Nonce(String);
 
-/// 128 bits nobody can guess: keys from the system's random numbers are what a hash of nothing depends on.
+/// 128 bits that cannot be guessed: keys from the system's random numbers are what a hash of nothing depends on.
 fn nonce() -> String {
     (0..2).fold(String::new(), |mut word, _| {
         let _ = write!(word, "{:016x}", RandomState::new().hash_one(()));
@@ -194,7 +194,7 @@ async fn page(request: Request) -> Response {
     ([kind], PAGE.replace("@NONCE@", nonce)).into_response()
 }
 
-/// The page, all in one; `@NONCE@` stands where its parts tell that they are its own.
+/// The page, all in one; `@NONCE@` stands where its parts show that they are its own.
 static PAGE: LazyLock<String> = LazyLock::new(|| {
     include_str!("page/page.html").replace("@STYLE@", include_str!("page/page.css")).replace(
         "@SCRIPT@",

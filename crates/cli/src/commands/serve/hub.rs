@@ -25,7 +25,7 @@ const EVENTS: usize = 256;
 /// Documents of which only the newest counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
-    /// Whose cycle it is, or that there is none.
+    /// The cycle, or that there is none.
     State,
     /// SubDevices as they were found.
     Tree,
@@ -124,12 +124,12 @@ impl Hub {
         self.lock().attached > 0
     }
 
-    /// True if somebody looks.
+    /// True if a page is open.
     pub(super) fn is_watched(&self) -> bool {
         !self.lock().pages.is_empty()
     }
 
-    /// Puts these channels on a page's scope; those of a cycle that has ended meanwhile are nobody's.
+    /// Puts these channels on a page's scope; those of a cycle that has ended meanwhile are dropped.
     ///
     /// # Errors
     /// Too many, or one that the cycle does not have.
@@ -202,7 +202,7 @@ impl Hub {
         }
     }
 
-    /// Sends to each page what it does not have yet, as far as there is room; `missed`: cycles that nobody has read.
+    /// Sends to each page what it does not have yet, as far as there is room; `missed`: cycles that were not read.
     pub(super) fn send(&self, missed: u64) {
         let Inner { pages, slots, events, first_event, attached, .. } = &mut *self.lock();
         for page in pages {
@@ -212,7 +212,7 @@ impl Hub {
         }
     }
 
-    /// Nobody panics with it held.
+    /// No thread panics with it held.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -97,7 +97,7 @@ pub(super) fn picture(
         },
         "clock": {
             "lock": words::clock_lock(clock.lock),
-            "heard": clock.heard,
+            "fresh": clock.fresh,
             "phase_error_ns": clock.phase_error_ns,
             "drift_ppb": clock.drift_ppb,
             "losses": clock.losses,
@@ -134,7 +134,7 @@ fn spread(it: &Spread) -> Value {
     json!([it.last_ns, it.minimum_ns, it.mean_ns, it.maximum_ns])
 }
 
-/// Times of the cycles that were read, since somebody looks.
+/// Times of the cycles that were read, since a page is open.
 #[derive(Debug)]
 pub(super) struct Times {
     wakeup_latency: Statistics,
@@ -163,7 +163,7 @@ impl Times {
         }
     }
 
-    /// Histograms, late cycles, and what else the run's watch tells.
+    /// Histograms, late cycles, and the other diagnostics of the run.
     pub(super) fn json(&self, attached: u64, start_ns: u64, diagnostics: Option<&Value>) -> Value {
         let histogram = |name: &str, it: &Statistics| {
             let up_to = it.up_to(BOUNDS);

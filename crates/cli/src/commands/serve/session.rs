@@ -13,7 +13,7 @@ use super::hub::{Hub, PAGES, Wish};
 pub(super) const LONGEST: usize = 4096;
 
 /// Time for a message to be taken; a page that takes longer is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time from one question whether the page is still there to the next.
 const PING: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ pub(super) async fn serve(mut socket: WebSocket, hub: Arc<Hub>) {
                 }
             }
         };
-        if !matches!(timeout(PATIENCE, socket.send(message)).await, Ok(Ok(()))) {
+        if !matches!(timeout(TIMEOUT, socket.send(message)).await, Ok(Ok(()))) {
             return;
         }
     }
@@ -80,7 +80,7 @@ fn wish(text: &str) -> Result<Wish, String> {
     })
 }
 
-/// Ends the connection for a reason that its other end is told.
+/// Ends the connection, with the reason for its other end.
 async fn close(socket: &mut WebSocket, code: u16, why: String) {
     // A control frame has room for 125 bytes, two of them for the code (RFC 6455, 5.5).
     let mut length = why.len().min(123);
@@ -88,7 +88,7 @@ async fn close(socket: &mut WebSocket, code: u16, why: String) {
         length -= 1;
     }
     let frame = CloseFrame { code, reason: why[..length].into() };
-    let _ = timeout(PATIENCE, socket.send(Message::Close(Some(frame)))).await;
+    let _ = timeout(TIMEOUT, socket.send(Message::Close(Some(frame)))).await;
     // The other end answers before the connection ends, or its system would throw the reason away.
-    let _ = timeout(PATIENCE, async { while let Some(Ok(_)) = socket.recv().await {} }).await;
+    let _ = timeout(TIMEOUT, async { while let Some(Ok(_)) = socket.recv().await {} }).await;
 }

@@ -10,7 +10,7 @@ use onbeat::fault::{FaultHandle, FaultySegment, Report, Targets};
 use robot::RobotConfig;
 
 use crate::failure::Failure;
-use crate::output::{self, LAST_PATIENCE};
+use crate::output::{self, LAST_TIMEOUT};
 
 /// Work beside the thread that answers frames.
 pub(super) struct OnDemand {
@@ -21,7 +21,7 @@ pub(super) struct OnDemand {
 }
 
 impl OnDemand {
-    /// Opens the socket, by this name if there is one, and says where. Without a socket of a name that nobody chose the
+    /// Opens the socket, by this name if there is one, and says where. Without a socket of a default name the
     /// simulator goes on. Called before the thread gets its priority, which these shall not have.
     pub(super) fn begin(
         robot: &RobotConfig,
@@ -50,7 +50,7 @@ impl OnDemand {
     /// The segment is gone: says the last of it.
     pub(super) fn finish(self) {
         if let Some(saying) = self.saying {
-            let _ = saying.finish(LAST_PATIENCE);
+            let _ = saying.finish(LAST_TIMEOUT);
         }
     }
 }

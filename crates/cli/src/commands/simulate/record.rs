@@ -31,7 +31,7 @@ use types::signal::Flow;
 
 use super::probe::{OutputBits, OutputProbe};
 use crate::failure::Failure;
-use crate::output::LAST_PATIENCE;
+use crate::output::LAST_TIMEOUT;
 
 /// Subject of a recording of arrivals.
 const WHAT: &str = "bus";
@@ -160,7 +160,7 @@ impl FrameRecorder {
         }
         // A writer that is gone has its failure to tell.
         let _ = bottom.send(end);
-        match writer.finish(LAST_PATIENCE) {
+        match writer.finish(LAST_TIMEOUT) {
             Ok(outcome) => outcome.map_err(fail)?,
             Err(Unfinished::Panicked) => return Err(Failure::new("the recording's writer panicked")),
             Err(Unfinished::Hangs) => {
@@ -179,7 +179,7 @@ impl FrameRecorder {
     }
 }
 
-/// Makes the file. A FIFO that nobody reads is refused: nothing waits for a reader.
+/// Makes the file. A FIFO without a reader is refused: nothing waits for a reader.
 fn create_at_once(path: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let file =
@@ -193,7 +193,7 @@ fn create_at_once(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Empties the ring into the file until nobody fills it any more, then writes the end.
+/// Empties the ring into the file until it is not filled any more, then writes the end.
 fn write<W: Write>(
     mut file: RecordingWriter<W>,
     mut rows: Consumer<Row>,

@@ -222,7 +222,7 @@ const HELP: &str = "
  h, ?             this help
 
  target, error    in the unit of the axis' mode: rad, rad/s, N m
- yellow, red      stopped by supervision, drive in fault; faint: nothing heard
+ yellow, red      stopped by supervision, drive in fault; faint: nothing fresh
  lost, rejected   no reply in time, as after a standstill of the machine;
                   replies that came when they were of no use any more
 ";

@@ -39,7 +39,7 @@ pub(super) fn object(picture: &Picture) -> Value {
         },
         "clock": {
             "lock": words::clock_lock(it.clock.lock),
-            "heard": it.clock.heard,
+            "fresh": it.clock.fresh,
             "difference_ns": it.clock.difference_ns,
             "frame_phase_ns": it.clock.frame_phase_ns,
             "phase_error_ns": it.clock.phase_error_ns,

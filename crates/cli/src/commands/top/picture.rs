@@ -59,7 +59,7 @@ impl Picture {
         self.description.axes.get(axis).map_or("?", |axis| &axis.name)
     }
 
-    /// Torque of an axis; `None` where its drive does not tell it.
+    /// Torque of an axis; `None` where its drive does not have it.
     pub(super) fn effort(&self, axis: usize) -> Option<f64> {
         let measures = self.description.axes.get(axis).is_none_or(|it| it.measures_effort);
         self.state.axes.get(axis).map(|it| it.effort).filter(|_| measures)
@@ -98,7 +98,7 @@ pub(super) struct History {
     pub(super) wakeup_latency: VecDeque<u64>,
     pub(super) period_jitter: VecDeque<u64>,
     pub(super) execution: VecDeque<u64>,
-    /// What moves each axis, NaN where nothing was heard.
+    /// Set-points of each axis, NaN where there was no value.
     pub(super) axes: Vec<VecDeque<f64>>,
 }
 
@@ -149,13 +149,13 @@ pub(super) struct View {
 pub(super) enum Page {
     #[default]
     Axes,
-    /// What moves the axes, over the last pictures.
+    /// Set-points of the axes, over the last pictures.
     Curves,
     /// Process data by name.
     Signals,
     /// SubDevices with their states and error counters.
     Bus,
-    /// Tasks, channels, warnings: what the run's watch tells.
+    /// Tasks, channels, warnings: diagnostics of the run.
     Details,
 }
 

@@ -79,7 +79,7 @@ pub(super) const FIRST_CYCLE: Duration = Duration::from_secs(5);
 
 /// True if it may come yet.
 pub(super) fn is_absence(error: &FindError) -> bool {
-    matches!(error, FindError::Nobody { .. } | FindError::Attach(AttachError::Nobody { .. }))
+    matches!(error, FindError::NoServer { .. } | FindError::Attach(AttachError::NoServer { .. }))
 }
 
 /// A cycle that pictures are taken of.

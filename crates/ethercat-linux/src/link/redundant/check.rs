@@ -43,7 +43,7 @@ pub enum RingError {
         /// The second one.
         second: String,
     },
-    /// One interface reaches nobody, and the SubDevice next to it is the wrong way round.
+    /// One interface reaches no SubDevice, and the SubDevice next to it is the wrong way round.
     #[error(
         "interface {silent}: no frame comes back on it, and SubDevice {position}, next to it, has its port 0 towards {wrong}, expected \
          towards {right}: its IN and OUT are swapped, or the ring is named from its end; swap its cables, or the interfaces"
@@ -85,7 +85,7 @@ pub enum RingError {
         /// The second one.
         second: String,
     },
-    /// Frames come through, and nobody processes them.
+    /// Frames come through unprocessed.
     #[error(
         "interfaces {first} and {second}: there is no SubDevice between them, expected a ring of SubDevices"
     )]
@@ -158,7 +158,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         sent.or(self.second.transmit(&frame[..length]))?;
         let mut seen = [None; 2];
         let mut failed = [false; 2];
-        let end = self.clock.now() + PATIENCE;
+        let end = self.clock.now() + TIMEOUT;
         let mut at = End::Second;
         while seen.iter().any(Option::is_none) && self.clock.now() < end {
             let received = match self.fetch(at, &mut frame, TURN) {
@@ -243,5 +243,5 @@ const INDEX: u8 = 63;
 const TRIES: usize = 3;
 
 /// Time for the copies of one, and for one look at one end.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(50);
 const TURN: Duration = Duration::from_millis(1);

@@ -23,7 +23,7 @@ pub(super) struct Slot {
     is_turned: bool,
     /// Copy whose reply waits in `reply` for the other one's.
     held: Option<End>,
-    /// The second copy came back without anybody's part.
+    /// The second copy came back without the part of any SubDevice.
     nothing_to_add: bool,
     /// SubDevices that the first copy passed before it turned back.
     passed: Option<u16>,
@@ -45,7 +45,7 @@ pub(super) enum Arrived {
     Both,
     /// It is to go back from the second end.
     ToTurn,
-    /// It has nothing for anybody; `speaks`: it shows that its end is not silent.
+    /// It has nothing for a SubDevice; `speaks`: it shows that its end is not silent.
     Nothing {
         /// A SubDevice has answered there.
         speaks: bool,
@@ -150,7 +150,7 @@ impl Slot {
         }
     }
 
-    /// Bits of the source address that differ from the frame that was sent; `None` if it is somebody else's.
+    /// Bits of the source address that differ from the frame that was sent; `None` if it is that of another.
     fn source(&self, frame: &[u8]) -> Option<u8> {
         let (found, sent) = (frame.get(SOURCE_OFFSET..SOURCE_OFFSET + 6)?, &self.sent[SOURCE_OFFSET..]);
         let differs = found[0] ^ sent[0];

@@ -24,7 +24,7 @@ const MOST_QUEUES: u32 = 64;
 
 /// Time for the kernel to let go of a program and of a queue whose link is gone: that waits for the lock of all
 /// interfaces, and for processes that were being started meanwhile.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An interface's program and sockets.
 pub(crate) struct Attached {
@@ -37,7 +37,7 @@ impl Attached {
     /// Attaches the program, gives it a socket for each queue, and waits for the carrier.
     pub(crate) fn to(
         interface: &Interface,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
         demand: Demand,
     ) -> Result<Self, OpenError> {
         let (redirect, native) = redirect(interface, demand.native)?;
@@ -53,7 +53,7 @@ impl Attached {
             }
             redirect.give(queue, socket.as_fd()).map_err(|source| explained(interface, source))?;
         }
-        interface.await_carrier(patience)?;
+        interface.await_carrier(timeout)?;
         let zero_copy = sockets.iter().all(XdpSocket::is_zero_copy);
         let mode = XdpMode { native, zero_copy, polled: demand.polled, queues: sockets.len() };
         Ok(Self { redirect, sockets, mode })
@@ -85,7 +85,7 @@ fn is_drivers_own(source: &io::Error) -> bool {
     source.raw_os_error().is_some_and(|code| !kernels.contains(&code))
 }
 
-/// A socket for each queue, whose number no call tells on every kernel: the first that is not there is refused.
+/// A socket for each queue, whose number no call returns on every kernel: the first that is not there is refused.
 fn sockets(interface: &Interface, copied: bool) -> Result<Vec<XdpSocket>, OpenError> {
     let mut sockets = Vec::new();
     for queue in 0..=MOST_QUEUES {
@@ -107,7 +107,7 @@ fn bind(index: u32, queue: u32, copied: bool) -> io::Result<XdpSocket> {
 /// Tries again while it is taken: the kernel lets go of what a link had a moment after the link is gone.
 fn once_free<T, E>(attempt: impl Fn() -> Result<T, E>, is_taken: impl Fn(&E) -> bool) -> Result<T, E> {
     let clock = MonotonicClock;
-    let end = clock.now() + PATIENCE;
+    let end = clock.now() + TIMEOUT;
     loop {
         match attempt() {
             Err(error) if is_taken(&error) && clock.now() < end => {

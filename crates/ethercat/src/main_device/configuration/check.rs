@@ -123,7 +123,7 @@ pub enum ConfigurationError {
         /// Place of the other.
         earlier: usize,
     },
-    /// A SubDevice that may be absent, and that nothing tells from others.
+    /// A SubDevice that may be absent, and that nothing distinguishes from others.
     #[error(
         "SubDevice {position} \"{name}\" is {presence} and has neither an alias nor an identity, expected one of them: nothing else \
          tells it from others"
@@ -136,7 +136,7 @@ pub enum ConfigurationError {
         /// Presence given.
         presence: Presence,
     },
-    /// A hot-connect SubDevice that nothing tells from another.
+    /// A hot-connect SubDevice that nothing distinguishes from another.
     #[error(
         "SubDevice {position} \"{name}\" is hot_connect with the identity of SubDevice {other} and no alias, expected an alias of \
          its own where two are alike"

@@ -24,7 +24,7 @@ use super::plural;
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SubDeviceError {
-    /// It is somebody else.
+    /// It is another device.
     #[error(
         "found {found}, expected {}; check the order of the SubDevices and the robot file",
         describe(expected)
@@ -191,7 +191,7 @@ pub enum SubDeviceError {
         /// Bits of its SII's default mapping.
         found: usize,
     },
-    /// Samples are asked of a SubDevice whose SII does not tell which PDOs hold them, or has none of the name.
+    /// Samples are asked of a SubDevice whose SII does not say which PDOs hold them, or has none of the name.
     #[error("{}", no_samples(*wanted, assigned))]
     NoSamples {
         /// PDO that is named and not assigned; `None`: none is marked.
@@ -199,7 +199,7 @@ pub enum SubDeviceError {
         /// PDOs that its SII assigns.
         assigned: Vec<u16>,
     },
-    /// Samples are asked of a SubDevice that is told its PDOs by CoE.
+    /// Samples are asked of a SubDevice whose PDOs are assigned by CoE.
     #[error(
         "oversampling is configured, and its PDOs are those of its SII, expected described ones, as it has CoE; give its pdos, with all samples"
     )]
@@ -271,7 +271,7 @@ pub enum SubDeviceError {
         /// Value read back.
         found: Option<Duration>,
     },
-    /// The SyncManager of its outputs does not take what it is told about the watchdog.
+    /// The SyncManager of its outputs does not take the setting of its watchdog.
     #[error(
         "its outputs do not feed its process data watchdog, expected that they do: its SyncManager does not take bit 6 of \
          its control byte; set process_data_watchdog to \"off\""
@@ -372,7 +372,7 @@ fn what_to_do(code: AlStatusCode) -> &'static str {
     }
 }
 
-/// The state without the error flag, which the code tells better.
+/// The state without the error flag, which the code says better.
 fn shown(status: AlStatus) -> AlStatus {
     AlStatus { error: false, ..status }
 }

@@ -5,7 +5,7 @@ use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{
-    Exchange, GENERATION_LENGTH, Numbers, Owner, Patience, Purpose, ReceptionCounters, SLOTS, Sent, Slot,
+    Exchange, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, ReplyTime, SLOTS, Sent, Slot,
     SlotState, fixed,
 };
 
@@ -20,7 +20,7 @@ pub(in super::super) struct Outgoing<'a> {
     slot: &'a mut Slot,
     numbers: &'a mut Numbers,
     counters: &'a mut ReceptionCounters,
-    patience: &'a mut Patience,
+    reply_time: &'a mut ReplyTime,
     buffer: &'a mut [u8],
     index: usize,
     purpose: Purpose,
@@ -54,12 +54,12 @@ impl Exchange {
                 index
             }
         };
-        let Self { slots, numbers, counters, patience, .. } = self;
+        let Self { slots, numbers, counters, reply_time, .. } = self;
         Some(Outgoing {
             slot: slots.get_mut(index)?,
             numbers,
             counters,
-            patience,
+            reply_time,
             buffer,
             index,
             purpose,
@@ -167,7 +167,7 @@ impl Outgoing<'_> {
         slot.generation = numbers.generation;
         slot.state = SlotState::InFlight(self.purpose);
         slot.sent_at = now;
-        self.patience.sent(slot.generation, (self.purpose == Purpose::Service).then_some(now));
+        self.reply_time.sent(slot.generation, (self.purpose == Purpose::Service).then_some(now));
         self.counters.sent += 1;
         let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
         slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());

@@ -2,7 +2,7 @@
 //!
 //! The process image stays as it is without: a byte of its own for each of them. Only datagrams are shorter. In the spread layout such a share
 //! is read and written where it is in its SubDevice's memory (FPRD, FPWR): every SubDevice that maps a bit of a logical byte answers for it, so
-//! that logical addresses would not tell neighbours apart.
+//! that logical addresses would not distinguish neighbours.
 
 use alloc::vec::Vec;
 

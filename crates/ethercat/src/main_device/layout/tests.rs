@@ -217,7 +217,7 @@ fn a_few_bits_of_several_share_a_byte() {
     assert!(!layout.is_crowded());
 }
 
-/// Outputs come into their bits of a datagram, inputs out of theirs, and nobody's into another's.
+/// Outputs come into their bits of a datagram, inputs out of theirs, and none into another's.
 #[test]
 fn bits_go_to_and_from_their_places() {
     let shares: Vec<_> = (0..4).flat_map(|it| [share(it, true, 3), share(it, false, 4)]).collect();

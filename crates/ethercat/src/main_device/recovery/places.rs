@@ -11,8 +11,8 @@ use crate::sii::Identity;
 use super::{Member, Recovery, Standing};
 
 impl Recovery {
-    /// Which lost member somebody of this identity at `place` is, by the survey, among those that are missing between its neighbours: the
-    /// one with its serial number, if nobody else has it; else the one whose place it is in, if that is certain: all of them are there, or
+    /// Lost member that the device of this identity at `place` is, by the survey, among those that are missing between its neighbours: the
+    /// one with its serial number, if no other has it; else the one whose place it is in, if that is certain: all of them are there, or
     /// those that are not can only be reached through it. Taken for another of its kind it would move that one's axis.
     pub(super) fn candidate(
         &self,
@@ -100,14 +100,14 @@ impl Recovery {
         one.filter(|_| alike.next().is_none())
     }
 
-    /// True if somebody of this identity and alias may be one who is absent, once it is known who else is there.
+    /// True if a device of this identity and alias may be an absent one, once it is known which others are there.
     pub(super) fn may_be_absent(&self, found: Identity, alias: u16, sub_devices: &[SubDevice]) -> bool {
         let is_lost =
             |it: &&SubDevice| self.members[usize::from(it.position)].may_leave && self.is_lost(it.position);
         sub_devices.iter().filter(is_lost).any(|it| it.can_be(found, alias))
     }
 
-    /// The member that somebody of this identity and alias is by these alone, wherever it stands: the next of the hot-connect group that ends
+    /// The member that a device of this identity and alias is by these alone, wherever it stands: the next of the hot-connect group that ends
     /// before it, or the first of one.
     fn plugged(
         &self,
@@ -199,7 +199,7 @@ impl Recovery {
 }
 
 impl SubDevice {
-    /// True if somebody of this identity and alias can be it, at the right place: the same product in the same revision; the serial
+    /// True if a device of this identity and alias can be it, at the right place: the same product in the same revision; the serial
     /// number may be another. Of one never seen that is what its description says.
     fn can_be(&self, found: Identity, alias: u16) -> bool {
         self.mark.fits(found, alias) && (self.is_unseen || is_alike(self.identity, found))

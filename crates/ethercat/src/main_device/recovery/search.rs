@@ -164,7 +164,7 @@ impl MainDevice {
         self.tell_of_stranger(place, found, expected, in_doubt);
     }
 
-    /// Somebody of this identity answers to the address of the SubDevice at `position`: it, with its power kept; or another, of another
+    /// A device of this identity answers to the address of the SubDevice at `position`: it, with its power kept; or another, of another
     /// bus, which stays out.
     fn answered_by(&mut self, now: Instant, position: u16, found: Identity, alias: u16) {
         let it = &self.sub_devices[usize::from(position)];
@@ -191,7 +191,7 @@ impl MainDevice {
         }
     }
 
-    /// Told once, with the SubDevice that has this place; `in_doubt`: with the second visit.
+    /// Reported once, with the SubDevice that has this place; `in_doubt`: with the second visit.
     fn tell_of_stranger(&mut self, place: u16, identity: Identity, expected: Option<u16>, in_doubt: bool) {
         let strangers = &mut self.recovery.strangers;
         let is_full = strangers.len() == STRANGERS;

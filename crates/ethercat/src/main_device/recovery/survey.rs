@@ -73,7 +73,7 @@ impl Survey {
         is_complete
     }
 
-    /// A datagram was lost, or nobody is at its place any more: the survey says nothing.
+    /// A datagram was lost, or its place is empty now: the survey says nothing.
     pub(super) fn failed(&mut self) {
         match self.stale {
             0 => {

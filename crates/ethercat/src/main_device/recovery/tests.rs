@@ -53,7 +53,7 @@ fn who_comes_back_between_its_neighbours_is_told_by_its_serial_number() {
     assert_eq!(recovery.candidate(2, (other, 0), &five), None);
 }
 
-/// The SubDevice that has a place where another stands, also with others unknown beside it; nobody where nobody is missing.
+/// The SubDevice that has a place where another stands, also with others unknown beside it; none where none is missing.
 // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
 #[test]
 fn the_one_whose_place_it_is_is_expected_there() {

@@ -39,7 +39,7 @@ enum Step {
 #[derive(Debug)]
 pub(super) struct Visit {
     place: u16,
-    /// The member that is visited at its station address, and that address; without one somebody at `place`.
+    /// The member that is visited at its station address, and that address; without one the device at `place`.
     member: Option<(u16, u16)>,
     step: Step,
     alias: u16,
@@ -54,7 +54,7 @@ pub(super) struct Visit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visited {
     GoesOn,
-    /// No answer any more, or none that tells an identity.
+    /// No answer any more, or none with an identity.
     Left,
     /// Its identity and its alias.
     Identified(Identity, u16),

@@ -8,7 +8,7 @@ use crate::register::{DlStatus, dc};
 use crate::time::Instant;
 use crate::wire::{read_u16, read_u32, read_u64};
 
-use super::{Look, MayHangOn, Outcome, Step, Told, Worker};
+use super::{Look, MayHangOn, Outcome, Received, Step, Worker};
 use crate::main_device::clock::{ClockSetting, LatchedTimes, delay_behind};
 use crate::main_device::error::SubDeviceError;
 use crate::main_device::error_counters::ErrorCounters;
@@ -27,11 +27,11 @@ impl Worker {
     /// The datagram on its way came back.
     pub(in super::super) fn reply(
         &mut self,
-        told: Told,
+        received: Received,
         data: &[u8],
         sub_device: &mut SubDevice,
     ) -> Outcome {
-        let Told { now, bus_time, working_counter } = told;
+        let Received { now, bus_time, working_counter } = received;
         self.awaiting = false;
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
@@ -245,7 +245,7 @@ impl Worker {
         self.action_done();
     }
 
-    /// The outline of its SII goes on, and tells where its mailbox and process data are.
+    /// The outline of its SII goes on, and has the places of its mailbox and process data.
     fn advance_outline(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! The SDO information service: the object dictionary told by the SubDevice itself
+//! The SDO information service: the object dictionary described by the SubDevice itself
 //! (ETG.1000.6, 5.6.3.2 to 5.6.3.6 "SDO Information").
 //!
 //! Responses may be longer than a mailbox: [`SdoInformation::fragments_left`] counts down to 0, and the
@@ -210,7 +210,7 @@ impl<'a> SdoInformation<'a> {
     }
 }
 
-/// An object, as told by [`SdoInformationService::ObjectResponse`] (ETG.1000.6, 5.6.3.5).
+/// An object, as described by [`SdoInformationService::ObjectResponse`] (ETG.1000.6, 5.6.3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectDescription<'a> {
     /// Object index.
@@ -256,7 +256,7 @@ impl<'a> ObjectDescription<'a> {
     }
 }
 
-/// An entry of an object, as told by [`SdoInformationService::EntryResponse`] (ETG.1000.6, 5.6.3.6).
+/// An entry of an object, as described by [`SdoInformationService::EntryResponse`] (ETG.1000.6, 5.6.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryDescription<'a> {
     /// Object index.

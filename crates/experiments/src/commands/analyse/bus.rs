@@ -57,7 +57,7 @@ enum Link {
 struct Found {
     robot: RobotConfig,
     network: Network,
-    /// The same with somebody missing.
+    /// The same with a SubDevice missing.
     spread: Network,
     rate: LinkRate,
     computing_ns: u64,

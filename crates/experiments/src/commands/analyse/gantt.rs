@@ -144,6 +144,6 @@ const INK: [u8; 3] = [40, 40, 40];
 const GRID: [u8; 3] = [225, 225, 225];
 const HELD: [u8; 3] = [170, 170, 170];
 const LATE: [u8; 3] = [200, 20, 20];
-/// Colours that also colour-blind people tell apart (Okabe and Ito 2008).
+/// Colours that also colour-blind people distinguish (Okabe and Ito 2008).
 const BARS: [[u8; 3]; 6] =
     [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0]];

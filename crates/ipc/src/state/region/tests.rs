@@ -39,7 +39,7 @@ fn every_field() -> State {
         },
         clock: Clock {
             lock: 69,
-            heard: true,
+            fresh: true,
             difference_ns: -70,
             frame_phase_ns: 71,
             phase_error_ns: -72,

@@ -252,7 +252,7 @@ fn a_process_that_starts_others_all_the_time_is_moved_with_them() {
     assert!(!group.path.exists());
 }
 
-/// A thread that somebody has put into another group cannot have its CPUs back while it is there. The group of
+/// A thread that was put into another group cannot have its CPUs back while it is there. The group of
 /// another shield will go; any other may be for ever.
 #[test]
 fn a_thread_in_a_group_without_its_cpus_waits_for_a_shield_and_for_nobody_else() {
@@ -276,7 +276,7 @@ fn a_thread_in_a_group_without_its_cpus_waits_for_a_shield_and_for_nobody_else()
     }
 }
 
-/// Somebody has removed the journal, as its own error says to.
+/// The journal was removed, as its own error says to.
 // feature(hold): control groups of a dead shield that no journal remembers are removed
 #[test]
 fn groups_of_a_dead_shield_in_no_journal_are_removed_and_those_of_living_ones_stay() {

@@ -9,7 +9,7 @@ use glam::{DQuat, DVec3};
 pub struct Transform {
     /// Where its origin is, m.
     pub position: DVec3,
-    /// How it is turned; of length 1.
+    /// Rotation; of length 1.
     pub rotation: DQuat,
 }
 

@@ -179,15 +179,15 @@ fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
     };
     let mut bench = Bench::position(OnStale::Hold);
     assert!(!lags(&mut bench, &far(false), 100), "old numbers");
-    assert!(!lags(&mut bench, &far(true), 8), "patience");
+    assert!(!lags(&mut bench, &far(true), 8), "timeout");
     // It is disabled and enabled again: that begins anew, with the place where it stands.
     lags(&mut bench, &shown(AxisPhase::NotEnabled, 0.0, 0.0), 1);
     lags(&mut bench, &shown(AxisPhase::HoldingAt(Radians::ZERO), 0.0, 0.0), 1);
-    assert!(!lags(&mut bench, &far(true), 8), "patience once more");
+    assert!(!lags(&mut bench, &far(true), 8), "its time once more");
     assert!(lags(&mut bench, &far(true), 4));
     // One that is held beside the place its drive was sent to lags behind nobody.
-    let patience = Seconds::ZERO;
-    let following_error = Some(FollowingErrorLimit { distance: Radians(0.1), patience });
+    let timeout = Seconds::ZERO;
+    let following_error = Some(FollowingErrorLimit { distance: Radians(0.1), timeout });
     let mut bench =
         Bench::new(Settings { following_error, ..settings(CyclicMode::Position, OnStale::Hold) });
     let beside = shown(AxisPhase::HoldingAt(Radians(0.5)), 0.0, 0.0);
@@ -239,18 +239,18 @@ fn each_setting_that_means_nothing_is_named() {
     }
 }
 
-fn spoil(distance: f64, patience: f64) -> FollowingErrorLimit {
-    FollowingErrorLimit { distance: Radians(distance), patience: Seconds(patience) }
+fn spoil(distance: f64, timeout: f64) -> FollowingErrorLimit {
+    FollowingErrorLimit { distance: Radians(distance), timeout: Seconds(timeout) }
 }
 
-/// An axis in position mode that moved at 3 rad/s and was not heard of for so many cycles.
+/// An axis in position mode that moved at 3 rad/s and had no process data for so many cycles.
 fn after_an_outage(cycles: u64) -> Bench {
     let mut bench = in_an_outage(cycles);
     lost(&mut bench, cycles, true);
     bench
 }
 
-/// The same, still not heard of.
+/// The same, still without process data.
 fn in_an_outage(cycles: u64) -> Bench {
     let mut bench = Bench::position(OnStale::Hold);
     bench.cruise(3.0, 100);

@@ -25,13 +25,13 @@ use crate::{Error, Notice, Reporter, Robot};
 
 /// Recordings that a run is asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct RecordingSettings {
     path: Option<PathBuf>,
     signals: RecordedSignals,
     kept: Kept,
 }
 
-/// What is kept of the cycles.
+/// Cycles that are kept.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Kept {
     /// Every cycle in one file.
@@ -97,7 +97,7 @@ pub(in crate::run) struct NewFile {
     pub(super) writer: OutputThread<io::Result<Wrote>>,
 }
 
-impl Asked {
+impl RecordingSettings {
     /// Makes the file, or the place for those of a flight recorder; nothing unless a recording is asked for.
     pub(in crate::run) fn create(&self, reporter: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
         let Self { path: Some(path), signals, kept } = self.clone() else { return Ok(None) };
@@ -105,15 +105,15 @@ impl Asked {
         let at = |error| failed(RecordingError::File(error));
         let (tell, opened) = mpsc::sync_channel(1);
         let (top, begin) = mpsc::channel();
-        let (causes, heard) = mpsc::channel();
+        let (causes, incoming) = mpsc::channel();
         let (marks, marked) = mpsc::sync_channel(MARKS);
         let (cycles, rows) = bounded(ROOM);
         let (end, bottom) = mpsc::channel();
         let (say, said) = mpsc::channel();
-        let file = Writing { path: path.clone(), kept: kept.clone(), heard, marked, say };
+        let file = Writing { path: path.clone(), kept: kept.clone(), incoming, marked, say };
         let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
         let writer = OutputThread::start("record", work).map_err(at)?;
-        match opened.recv_timeout(OPEN_PATIENCE) {
+        match opened.recv_timeout(OPEN_TIMEOUT) {
             Ok(outcome) => outcome.map_err(at)?,
             Err(RecvTimeoutError::Timeout) => {
                 let told =
@@ -141,7 +141,7 @@ impl Asked {
 }
 
 impl NewFile {
-    /// What programs outside ask with, if they may have a recording kept.
+    /// Requests of clients for a recording, if they may have one kept.
     pub(in crate::run) fn ask(&self) -> Option<Ask> {
         let asked = self.kept.flight()?.triggers.contains(&Trigger::Command);
         asked.then(|| Ask(self.causes.clone()))
@@ -182,7 +182,7 @@ impl Ask {
 
 /// Time a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
 /// a reader, opens meanwhile.
-const OPEN_PATIENCE: Duration = Duration::from_secs(1);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Cycles that may wait for the file: half a minute at 1 kHz.
 const ROOM: usize = 1 << 15;

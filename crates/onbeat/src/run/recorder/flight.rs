@@ -301,5 +301,5 @@ impl Writes {
 /// Marks that are kept in memory.
 const MARKS: usize = 1 << 12;
 
-/// Causes that a recording tells.
+/// Causes in a recording, at most.
 const MOST_CAUSES: usize = 100;

@@ -1,4 +1,4 @@
-//! What has a flight recorder keep a recording.
+//! Triggers of a flight recorder.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use record::process_data::Column;
 use thiserror::Error;
 use types::Value;
 
-/// What has a flight recorder keep a recording.
+/// Trigger of a flight recorder: it has a recording kept.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Trigger {

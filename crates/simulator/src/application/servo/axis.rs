@@ -69,7 +69,7 @@ pub struct ServoAxis {
     shaft: Level,
 }
 
-/// Axis that nothing moves and nobody commands: it stays as it is until the dictionary changes.
+/// Axis that is neither moved nor commanded: it stays as it is until the dictionary changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     No,
@@ -228,7 +228,7 @@ impl ServoAxis {
         self.rest != Rest::No
     }
 
-    /// True if nothing happens to the axis before its dictionary changes, all its values are shown, and nobody records them.
+    /// True if nothing happens to the axis before its dictionary changes, all its values are shown, and they are not recorded.
     pub(super) fn rests_unseen(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, ..)| changes == dictionary.changes());
         self.rest == Rest::Shown && is_read && self.record.is_none()

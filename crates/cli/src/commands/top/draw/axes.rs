@@ -150,7 +150,7 @@ fn in_a_word(state: DriveState) -> &'static str {
     }
 }
 
-/// A name that is too long, without its middle: what tells names apart is mostly at their ends.
+/// A name that is too long, without its middle: names differ mostly at their ends.
 pub(super) fn shortened(name: &str, room: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= room || room == 0 {
@@ -161,7 +161,7 @@ pub(super) fn shortened(name: &str, room: usize) -> String {
     letters[..begin].iter().chain(&['\u{2026}']).chain(&letters[letters.len() - end..]).collect()
 }
 
-/// Reason of its stop, the word that tells most first, for the last column is cut.
+/// Reason of its stop, the most telling word first, for the last column is cut.
 fn stopped(axis: &Axis, with: Option<&str>) -> String {
     let short = match StopReason::from_code(axis.stop) {
         _ if axis.stop == 0 && !axis.fresh => "(old)",
@@ -188,7 +188,7 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
     short.to_owned()
 }
 
-/// A number that not every drive tells.
+/// A number that not every drive has.
 fn known(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), number)
 }

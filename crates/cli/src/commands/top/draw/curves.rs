@@ -1,4 +1,4 @@
-//! What moves each axis, over the last pictures: a line each.
+//! Set-points of each axis, over the last pictures: a line each.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -60,7 +60,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     }
 }
 
-/// Height of a bar; none where nothing was heard.
+/// Height of a bar; none where there is no value.
 fn height(value: f64, low: f64, high: f64) -> u64 {
     if !value.is_finite() {
         return 0;

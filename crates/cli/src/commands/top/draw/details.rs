@@ -1,7 +1,7 @@
 //! Diagnostics of the run besides the state: real-time tasks, channels, warnings.
 //!
 //! It is a JSON document whose parts this view does not prescribe: a list of objects becomes a table, a list of words
-//! lines, an object one line. What a newer run tells is shown, too.
+//! lines, an object one line. Values of a newer run are shown, too.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

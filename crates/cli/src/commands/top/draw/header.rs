@@ -108,17 +108,17 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     [row("bus", Span::styled(first, style)), row("", Span::raw(second))]
 }
 
-/// True on a bus with distributed clocks that were heard of.
+/// True on a bus with distributed clocks whose time has come.
 fn has_clocks(picture: &Picture) -> bool {
     let (bus, clock) = (&picture.state.bus, &picture.state.clock);
-    clock.heard || clock.frame_phase_ns != 0 || bus.clock_difference_ns != 0
+    clock.fresh || clock.frame_phase_ns != 0 || bus.clock_difference_ns != 0
 }
 
-/// The cycle against the reference clock; `None` where that was never heard of.
+/// The cycle against the reference clock; `None` where its time never came.
 fn clock(picture: &Picture) -> Option<Line<'static>> {
     let it = &picture.state.clock;
     let follows = it.lock != LockState::Off as u8;
-    if !follows && !it.heard && it.frame_phase_ns == 0 {
+    if !follows && !it.fresh && it.frame_phase_ns == 0 {
         return None;
     }
     let lock = if follows {

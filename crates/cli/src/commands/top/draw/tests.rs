@@ -257,7 +257,7 @@ fn curves_of_axes_go_from_their_lowest_to_their_highest() {
     assert!(found.contains("head-of-the-robot position        -        -"), "{found}");
 }
 
-/// Who has paused learns of the end.
+/// A paused picture shows the end.
 #[test]
 fn a_paused_picture_says_so_and_that_its_cycle_has_ended() {
     let mut picture = base();
@@ -315,7 +315,7 @@ fn the_reference_clock_has_a_line_where_the_bus_has_one() {
     let found = shown(&picture, View::default(), 80, 24);
     assert!(found.contains("2 ever") && !found.contains("clocks"), "{found}");
     picture.state.clock =
-        Clock { heard: true, frame_phase_ns: 512_340, difference_ns: -1_234_560, ..Clock::default() };
+        Clock { fresh: true, frame_phase_ns: 512_340, difference_ns: -1_234_560, ..Clock::default() };
     let found = shown(&picture, View::default(), 80, 24);
     assert!(found.contains(" clock   frame 512.3 us behind SYNC0   differs -1234.6 us"), "{found}");
     for (lock, word) in [(1, "searching"), (2, "locked"), (3, "lost"), (9, "code 9")] {

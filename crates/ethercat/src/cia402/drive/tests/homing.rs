@@ -10,7 +10,7 @@ const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
 struct Finder {
     /// Cycles until another mode that was asked for is shown.
     lag: u32,
-    /// Cycles of the search; 0 is over before anybody sees it.
+    /// Cycles of the search; 0 is over before it can be seen.
     cycles: u32,
     /// Outcome: it finds its home, or shows an error.
     finds: bool,

@@ -12,27 +12,27 @@ use crate::time::Instant;
 /// Frames whose times of sending are kept, a power of two: some hundred milliseconds of a busy bus.
 const KEPT: usize = 1024;
 
-/// Bound of the patience, in usual times: 51 losses in a row ([`super::super::limits::LOSSES`]) are told below 9 s still.
+/// Bound of the time-out, in usual times: 51 losses in a row ([`super::super::limits::LOSSES`]) are reported below 9 s still.
 const MOST: u32 = 8;
 
 /// Part of the way back to what replies take now that each reply goes.
 const BACK: u32 = 16;
 
-/// Patience with service frames.
+/// Time that replies to service frames take.
 #[derive(Debug)]
-pub(in super::super) struct Patience {
+pub(in super::super) struct ReplyTime {
     /// When the newest frames were sent, by generation number; the epoch for those with process data.
     sent_at: Vec<Instant>,
     /// Longest time of a reply, forgotten little by little.
     longest: Duration,
 }
 
-impl Patience {
+impl ReplyTime {
     pub(super) fn new() -> Self {
         Self { sent_at: vec![Instant::EPOCH; KEPT], longest: Duration::ZERO }
     }
 
-    /// The frame of this generation is sent; with process data, of which a cycle is all the patience, `now` is none.
+    /// The frame of this generation is sent; with process data, whose time-out is a cycle, `now` is none.
     pub(super) fn sent(&mut self, generation: u32, now: Option<Instant>) {
         self.sent_at[generation as usize % KEPT] = now.unwrap_or(Instant::EPOCH);
     }
@@ -53,7 +53,7 @@ impl Patience {
 
     /// Time after which a frame is lost that is usually waited for so long: twice what replies take, never less than
     /// `usual`.
-    pub(in super::super) fn time(&self, usual: Duration) -> Duration {
+    pub(in super::super) fn time_out(&self, usual: Duration) -> Duration {
         usual.max((self.longest * 2).min(usual * MOST))
     }
 }
@@ -64,42 +64,42 @@ mod tests {
 
     const USUAL: Duration = Duration::from_millis(20);
 
-    /// One patience after a reply of this time, too late.
-    fn after(took: Duration) -> Patience {
-        let (mut patience, sent_at) = (Patience::new(), Instant::from_nanos(77));
-        patience.sent(5, Some(sent_at));
-        patience.late(5, 3, sent_at + took);
-        patience
+    /// Measured times after a reply of this time, too late.
+    fn after(took: Duration) -> ReplyTime {
+        let (mut reply_time, sent_at) = (ReplyTime::new(), Instant::from_nanos(77));
+        reply_time.sent(5, Some(sent_at));
+        reply_time.late(5, 3, sent_at + took);
+        reply_time
     }
 
     /// Replies that come late make frames be waited for longer, up to a bound, and not those of process data.
     #[test]
     fn late_replies_are_waited_for_up_to_a_bound() {
-        assert_eq!(Patience::new().time(USUAL), USUAL);
-        assert_eq!(after(USUAL * 2).time(USUAL), USUAL * 4);
-        assert_eq!(after(USUAL * 100).time(USUAL), USUAL * MOST);
-        let mut patience = Patience::new();
-        patience.sent(5, None);
-        patience.late(5, 3, Instant::from_nanos(77) + USUAL * 2);
-        assert_eq!(patience.time(USUAL), USUAL);
+        assert_eq!(ReplyTime::new().time_out(USUAL), USUAL);
+        assert_eq!(after(USUAL * 2).time_out(USUAL), USUAL * 4);
+        assert_eq!(after(USUAL * 100).time_out(USUAL), USUAL * MOST);
+        let mut reply_time = ReplyTime::new();
+        reply_time.sent(5, None);
+        reply_time.late(5, 3, Instant::from_nanos(77) + USUAL * 2);
+        assert_eq!(reply_time.time_out(USUAL), USUAL);
     }
 
-    /// One that is so old that another frame has its place tells nothing.
+    /// One that is so old that another frame has its place counts for nothing.
     #[test]
-    fn a_reply_of_long_ago_tells_nothing() {
-        let mut patience = Patience::new();
-        patience.sent(5 + KEPT as u32, Some(Instant::from_nanos(77)));
-        patience.late(5, KEPT as u32, Instant::from_nanos(77) + USUAL * 2);
-        assert_eq!(patience.time(USUAL), USUAL);
+    fn a_reply_of_long_ago_counts_for_nothing() {
+        let mut reply_time = ReplyTime::new();
+        reply_time.sent(5 + KEPT as u32, Some(Instant::from_nanos(77)));
+        reply_time.late(5, KEPT as u32, Instant::from_nanos(77) + USUAL * 2);
+        assert_eq!(reply_time.time_out(USUAL), USUAL);
     }
 
-    /// Replies that come soon bring the patience back to the usual, those that take longer keep it.
+    /// Replies that come soon bring the time-out back to the usual, those that take longer keep it.
     #[test]
     fn the_patience_goes_back_once_replies_come_soon() {
-        let mut patience = after(USUAL * 4);
-        (0..200).for_each(|_| patience.answered(USUAL * 3));
-        assert!(patience.time(USUAL) >= USUAL * 6);
-        (0..200).for_each(|_| patience.answered(USUAL / 10));
-        assert_eq!(patience.time(USUAL), USUAL);
+        let mut reply_time = after(USUAL * 4);
+        (0..200).for_each(|_| reply_time.answered(USUAL * 3));
+        assert!(reply_time.time_out(USUAL) >= USUAL * 6);
+        (0..200).for_each(|_| reply_time.answered(USUAL / 10));
+        assert_eq!(reply_time.time_out(USUAL), USUAL);
     }
 }

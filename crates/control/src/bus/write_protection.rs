@@ -5,7 +5,7 @@ use ethercat::main_device::MainDevice;
 
 /// Objects that a running cycle depends on.
 #[derive(Clone, Debug)]
-pub struct Guard {
+pub struct WriteProtection {
     /// Entries that the process data writes, for each SubDevice.
     outputs: Vec<Vec<(u16, u8)>>,
     /// Place of the drive of each axis, and its place among the axes of that drive.
@@ -14,7 +14,7 @@ pub struct Guard {
 
 /// Reason why an object is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Guarded {
+pub(super) enum Protected {
     /// It says what the process data is.
     #[error(
         "it is part of the process data mapping, which the running cycle relies on: end the run, or use --force"
@@ -42,7 +42,7 @@ pub(super) enum Guarded {
     Powered,
 }
 
-impl Guard {
+impl WriteProtection {
     /// For a bus in PreOp; `drives` are the places of the axes' drives, and theirs among the axes of these, in their order.
     #[must_use]
     pub fn new(main_device: &MainDevice, drives: Vec<(usize, u8)>) -> Self {
@@ -53,7 +53,7 @@ impl Guard {
         Self { outputs: main_device.sub_devices().iter().map(written).collect(), drives }
     }
 
-    /// Judges a download to `index`:`sub_index` of the SubDevice at `position`; `has_power` tells of an axis, by its
+    /// Judges a download to `index`:`sub_index` of the SubDevice at `position`; `has_power` is of an axis, by its
     /// place.
     pub(super) fn check(
         &self,
@@ -61,38 +61,38 @@ impl Guard {
         (index, sub_index): (u16, Option<u8>),
         force: bool,
         has_power: impl Fn(usize) -> bool,
-    ) -> Result<(), Guarded> {
-        let Some(guarded) = self.guarded(position, index, sub_index) else { return Ok(()) };
+    ) -> Result<(), Protected> {
+        let Some(protected) = self.protected(position, index, sub_index) else { return Ok(()) };
         let known = object::axis_of(index).filter(|&axis| self.drives.contains(&(position, axis)));
         // An object of none of its axes may concern any of them.
         let concerned = |&(_, &(drive, axis)): &(usize, &(usize, u8))| {
             drive == position && known.is_none_or(|known| known == axis)
         };
         let powered = self.drives.iter().enumerate().filter(concerned).any(|(axis, _)| has_power(axis));
-        match (guarded, force) {
-            (Guarded::Limit, _) if force || !powered => Ok(()),
-            (_, false) => Err(guarded),
-            (_, true) if powered => Err(Guarded::Powered),
+        match (protected, force) {
+            (Protected::Limit, _) if force || !powered => Ok(()),
+            (_, false) => Err(protected),
+            (_, true) if powered => Err(Protected::Powered),
             (_, true) => Ok(()),
         }
     }
 
-    fn guarded(&self, position: usize, index: u16, sub_index: Option<u8>) -> Option<Guarded> {
+    fn protected(&self, position: usize, index: u16, sub_index: Option<u8>) -> Option<Protected> {
         if matches!(index, 0x1600..=0x17FF | 0x1A00..=0x1BFF | 0x1C10..=0x1C2F) {
-            return Some(Guarded::Mapping);
+            return Some(Protected::Mapping);
         }
         let has_axis = self.drives.iter().any(|(drive, _)| *drive == position);
         if has_axis && object::moves(index) {
-            return Some(Guarded::Axis);
+            return Some(Protected::Axis);
         }
         let outputs = self.outputs.get(position)?;
         let is_written = |&(written, entry): &(u16, u8)| {
             written == index && sub_index.is_none_or(|sub_index| sub_index == entry)
         };
         if outputs.iter().any(is_written) {
-            return Some(Guarded::Output);
+            return Some(Protected::Output);
         }
-        (has_axis && object::limits(index)).then_some(Guarded::Limit)
+        (has_axis && object::limits(index)).then_some(Protected::Limit)
     }
 }
 
@@ -103,39 +103,39 @@ mod tests {
     // feature(running-bus): what the cycle relies on is refused; without power by force only, with power not at all
     #[test]
     fn what_a_running_cycle_depends_on_is_refused_and_the_rest_is_not() {
-        let guard = Guard {
+        let protection = WriteProtection {
             outputs: vec![vec![(0x6040, 0), (0x607A, 0)], vec![(0x7000, 1)]],
             drives: vec![(0, 0)],
         };
         let check = |position, index, sub_index, force| {
-            guard.check(position, (index, Some(sub_index)), force, |_| false)
+            protection.check(position, (index, Some(sub_index)), force, |_| false)
         };
         for index in [0x1600, 0x17FF, 0x1A03, 0x1BFF, 0x1C10, 0x1C12, 0x1C13] {
-            assert_eq!(check(1, index, 0, false), Err(Guarded::Mapping), "{index:#06x}");
+            assert_eq!(check(1, index, 0, false), Err(Protected::Mapping), "{index:#06x}");
         }
         for index in [0x6040, 0x6060, 0x6071, 0x607A, 0x60B2, 0x60FE, 0x60FF, 0x6840, 0x707A, 0x6091] {
-            assert_eq!(check(0, index, 0, false), Err(Guarded::Axis), "{index:#06x}");
+            assert_eq!(check(0, index, 0, false), Err(Protected::Axis), "{index:#06x}");
             assert_eq!(check(0, index, 0, true), Ok(()), "{index:#06x}");
-            let powered = guard.check(0, (index, Some(0)), true, |axis| axis == 0);
-            assert_eq!(powered, Err(Guarded::Powered), "{index:#06x}");
+            let powered = protection.check(0, (index, Some(0)), true, |axis| axis == 0);
+            assert_eq!(powered, Err(Protected::Powered), "{index:#06x}");
         }
         // What bounds an axis, as long as it has power.
         for index in [0x6065, 0x6067, 0x6072, 0x6085, 0x605A, 0x60E0, 0x6872] {
-            let powered = |force| guard.check(0, (index, Some(0)), force, |axis| axis == 0);
-            assert_eq!((powered(false), powered(true)), (Err(Guarded::Limit), Ok(())), "{index:#06x}");
+            let powered = |force| protection.check(0, (index, Some(0)), force, |axis| axis == 0);
+            assert_eq!((powered(false), powered(true)), (Err(Protected::Limit), Ok(())), "{index:#06x}");
             assert_eq!(check(0, index, 0, false), Ok(()), "{index:#06x}");
         }
         // Of two axes of a drive only the one with power is concerned; what is neither's concerns both.
-        let double = Guard { outputs: vec![vec![]], drives: vec![(0, 0), (0, 1)] };
+        let double = WriteProtection { outputs: vec![vec![]], drives: vec![(0, 0), (0, 1)] };
         let force = |index| double.check(0, (index, Some(0)), true, |axis| axis == 1);
         assert_eq!(force(0x6060), Ok(()));
         for index in [0x6860, 0x7060] {
-            assert_eq!(force(index), Err(Guarded::Powered), "{index:#06x}");
+            assert_eq!(force(index), Err(Protected::Powered), "{index:#06x}");
         }
-        assert_eq!(check(1, 0x7000, 1, false), Err(Guarded::Output));
+        assert_eq!(check(1, 0x7000, 1, false), Err(Protected::Output));
         assert_eq!(
-            guard.check(1, (0x7000, None), false, |_| false),
-            Err(Guarded::Output),
+            protection.check(1, (0x7000, None), false, |_| false),
+            Err(Protected::Output),
             "complete access"
         );
         for (position, index, sub_index) in
