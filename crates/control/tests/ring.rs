@@ -145,7 +145,11 @@ fn ring() -> Segment {
             ..ServoDescription::new(DeviceDescription::new(identity, "Servo"))
         };
         let drift_ppm = [0.0, 20.0, -20.0][position % 3];
-        let oscillator = Oscillator { drift_ppm, initial_time: position as u64 * 1_000_000_007 };
+        let oscillator = Oscillator {
+            drift_ppm,
+            initial_time: position as u64 * 1_000_000_007,
+            ..Oscillator::default()
+        };
         let esc = EscDescription { oscillator, ..EscDescription::default() };
         SubDevice::new(esc, sii, Box::new(ServoDrive::new(&description).unwrap()))
     };

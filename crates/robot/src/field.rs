@@ -127,6 +127,8 @@ real!(
     finite, "a finite number", |_| true;
     /// A finite number above zero.
     positive, "a finite number above 0", |number| number > 0.0;
+    /// Rate error of a clock; the control loop of an ESC steers against 763 ppm at most.
+    drift, "parts per million, -500 to 500", |number| (-500.0..=500.0).contains(&number);
     /// A finite number, zero or above.
     not_negative, "a finite number, 0 or above", |number| number >= 0.0;
     /// A finite number, not zero.
@@ -174,6 +176,11 @@ impl<T: Time> Time for Option<T> {
 pub(crate) fn time<'de, D: Deserializer<'de>, T: Time>(deserializer: D) -> Result<T, D::Error> {
     let expected = "a number and a unit (ns, us, ms, s, min, h) in quotes, as in \"500us\"";
     time_or(deserializer, None, expected).map(|time| T::of(time.unwrap_or_default()))
+}
+
+/// Deviation of single times: no more than the control loop of a simulated clock bears.
+pub(crate) fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    time_within(deserializer, Duration::ZERO..=Duration::from_micros(100), "correct {key}")
 }
 
 /// A duration, or `word` in place of one.

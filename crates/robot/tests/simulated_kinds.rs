@@ -78,3 +78,31 @@ fn what_a_model_does_not_leave_open_is_refused() {
         assert_eq!(sentence, expected);
     }
 }
+
+/// Clock of a simulated SubDevice: its rate error, and the jitter of its times.
+#[test]
+fn a_clock_drifts_and_jitters_within_bounds() {
+    let with = |keys: &str| {
+        let text = GOOD.replace(
+            "simulate = { kind = \"el2004\" }",
+            &format!("simulate = {{ kind = \"el2004\", {keys} }}"),
+        );
+        RobotConfig::parse(&text, "r.toml").map_err(|error| error.to_string())
+    };
+    let robot = with("drift_ppm = -35.5, jitter = \"250ns\"").unwrap();
+    let clock = |position: usize| {
+        let it = robot.bus.sub_devices[position].simulation.as_ref().unwrap();
+        (it.drift_ppm, it.jitter)
+    };
+    assert_eq!(clock(1), (Some(-35.5), std::time::Duration::from_nanos(250)));
+    assert_eq!(clock(0), (None, std::time::Duration::ZERO));
+    for (keys, told) in [
+        ("drift_ppm = 501.0", "drift_ppm = 501"),
+        ("drift_ppm = nan", "drift_ppm"),
+        ("jitter = \"101us\"", "jitter 101us"),
+        ("jitter = 3", "integer `3`"),
+    ] {
+        let error = with(keys).unwrap_err();
+        assert!(error.contains(told), "{keys}: {error}");
+    }
+}

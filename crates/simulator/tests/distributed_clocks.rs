@@ -20,7 +20,7 @@ const FORWARDING: u32 = 310;
 
 fn device(initial_time: u64, drift_ppm: f64, application: Box<dyn Application>) -> SubDevice {
     let description = EscDescription {
-        oscillator: Oscillator { initial_time, drift_ppm },
+        oscillator: Oscillator { initial_time, drift_ppm, ..Oscillator::default() },
         forwarding_delay: FORWARDING,
         ..EscDescription::default()
     };

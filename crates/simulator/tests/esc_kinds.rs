@@ -85,7 +85,7 @@ fn clocks_of_32_bits_wrap() {
 fn drive(kind: EscKind) -> SubDevice {
     let image = with_coe(DRIVE, "drive", default_mapping()).image();
     let drive = ServoDrive::new(&ServoDescription::new(DeviceDescription::from_sii(&image))).unwrap();
-    let oscillator = Oscillator { drift_ppm: 40.0, initial_time: 4_200_000_000 };
+    let oscillator = Oscillator { drift_ppm: 40.0, initial_time: 4_200_000_000, ..Oscillator::default() };
     let description = EscDescription { oscillator, ..EscDescription::of_kind(kind) };
     SubDevice::new(description, image.emit(), Box::new(drive))
 }

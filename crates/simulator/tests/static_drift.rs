@@ -18,7 +18,8 @@ use rig::{DRIVE, PERIOD, Rig, described};
 fn drives(drifts: &[f64]) -> Vec<SubDevice> {
     let drive = |(number, &drift_ppm): (usize, &f64)| {
         let description = ServoDescription::new(DeviceDescription::new(DRIVE, "a drive"));
-        let oscillator = Oscillator { drift_ppm, initial_time: number as u64 * 1_000_000_007 };
+        let oscillator =
+            Oscillator { drift_ppm, initial_time: number as u64 * 1_000_000_007, ..Oscillator::default() };
         let sii = with_coe(DRIVE, "a drive", default_mapping()).image().emit();
         let drive = ServoDrive::new(&description).expect("the default mapping fits");
         SubDevice::new(EscDescription { oscillator, ..EscDescription::default() }, sii, Box::new(drive))

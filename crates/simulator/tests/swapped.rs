@@ -31,6 +31,7 @@ fn numbered(number: u32, has_clock: bool) -> SubDevice {
         initial_time: (1 << 32) * (u64::from(number) + 1) - 77_000_000 * u64::from(number),
         // Little: a control loop learns the rate of its crystal over more writes than these tests take.
         drift_ppm: f64::from(number % 5) * 0.6 - 1.2,
+        ..Oscillator::default()
     };
     let esc =
         EscDescription { features, oscillator, forwarding_delay: FORWARDING, ..EscDescription::default() };

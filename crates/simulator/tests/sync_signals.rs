@@ -44,8 +44,11 @@ fn recorder(drift_ppm: f64, pulses: &Pulses) -> SubDevice {
 fn recorder_behind(kind: EscKind, drift_ppm: f64, pulses: &Pulses) -> SubDevice {
     let image = coupler(DRIVE, "recorder").image().emit();
     // A little of it: a control loop learns the rate of its crystal over more writes than these tests take.
-    let oscillator =
-        Oscillator { drift_ppm: drift_ppm / 64.0, initial_time: (drift_ppm.abs() * 1e9) as u64 };
+    let oscillator = Oscillator {
+        drift_ppm: drift_ppm / 64.0,
+        initial_time: (drift_ppm.abs() * 1e9) as u64,
+        ..Oscillator::default()
+    };
     let esc = EscDescription { oscillator, ..EscDescription::of_kind(kind) };
     SubDevice::new(esc, image, Box::new(Recorder(Arc::clone(pulses))))
 }

@@ -51,7 +51,8 @@ fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
     // Arbitrary local times, some of them about to wrap at 32 bits.
     let initial_time = (1 << 32) * (number + 1) - 400_000_000 * number;
     // Little: a control loop learns the rate of its crystal over more writes than these tests take.
-    let oscillator = Oscillator { initial_time, drift_ppm: drift_ppm.unwrap_or(0.0) / 64.0 };
+    let oscillator =
+        Oscillator { initial_time, drift_ppm: drift_ppm.unwrap_or(0.0) / 64.0, ..Oscillator::default() };
     let esc =
         EscDescription { features, oscillator, forwarding_delay: FORWARDING, ..EscDescription::default() };
     let image = with_coe(Identity::default(), "pulsed", stamped_mapping(1, 1)).image().emit();

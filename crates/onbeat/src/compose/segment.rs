@@ -31,7 +31,7 @@ use simulator::{EscDescription, Oscillator, TerminalModel};
 use super::sii_files::{SiiFiles, is_xml};
 use crate::{Error, SimulationError};
 
-/// Clocks gain or lose up to this much, each another amount: 20 ppm, as inexpensive crystals do.
+/// Clocks gain or lose up to this much where nothing else is said, each another amount: 20 ppm, as inexpensive crystals do.
 const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
 
 /// The segment that simulates `robot`.
@@ -93,7 +93,7 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
         })?;
         let kind = simulation.esc;
         let esc = EscDescription::of(kind, image.as_ref().map(|(_, image)| image));
-        let esc = EscDescription { oscillator: oscillator(position), ..esc };
+        let esc = EscDescription { oscillator: oscillator(position, simulation), ..esc };
         ports.push(esc.port_descriptor);
         if let Some(parent) = it.parent.filter(|it| !has_port(ports[it.position], it.port)) {
             let (robot, sub_devices) = (robot.name.clone(), &robot.bus.sub_devices);
@@ -306,8 +306,13 @@ fn counts(it: &Simulation, shaft: &dyn Fn(&str) -> Level) -> Signal {
     }
 }
 
-fn oscillator(position: usize) -> Oscillator {
-    Oscillator { drift_ppm: DRIFT_PPM[position % DRIFT_PPM.len()], ..Oscillator::default() }
+fn oscillator(position: usize, simulation: &Simulation) -> Oscillator {
+    Oscillator {
+        drift_ppm: simulation.drift_ppm.unwrap_or(DRIFT_PPM[position % DRIFT_PPM.len()]),
+        jitter: u32::try_from(simulation.jitter.as_nanos()).unwrap_or(u32::MAX),
+        seed: position as u64,
+        ..Oscillator::default()
+    }
 }
 
 fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {

@@ -13,7 +13,9 @@ use types::{EscKind, TerminalModel};
 use super::mapping::process_data;
 use super::startup::startup;
 use super::usual;
-use crate::field::{KEY, Number, finite, not_negative, positive, refused, time, time_or, two, whole};
+use crate::field::{
+    KEY, Number, drift, finite, jitter, not_negative, positive, refused, time, time_or, two, whole,
+};
 
 /// `[bus]`: SubDevices, and their common settings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -251,6 +253,12 @@ pub struct Simulation {
     pub terminal: Option<TerminalModel>,
     /// ESC; `None` is that of the SII image where it shows one, else one with all that a SubDevice may need.
     pub esc: Option<EscKind>,
+    /// Rate error of its clock, in parts per million, above 0 if it runs fast; `None` gives each SubDevice another one, up to 20 ppm.
+    #[serde(default, deserialize_with = "drift")]
+    pub drift_ppm: Option<f64>,
+    /// Greatest deviation, either way, of each pulse of SYNC0 and SYNC1 and of each time that its clock takes.
+    #[serde(default, deserialize_with = "jitter")]
+    pub jitter: Duration,
     /// SII image to start from; `None` makes one from the description.
     pub sii: Option<PathBuf>,
     /// Number of channels: 1 to 64 digital or 16 analogue ones, 1 or 2 encoders.

@@ -21,11 +21,16 @@ pub struct Oscillator {
     pub initial_time: u64,
     /// Rate error, in parts per million, above 0 if it runs fast; that of a real one is within about 100.
     pub drift_ppm: f64,
+    /// Greatest deviation of one time, in ns either way: of a pulse of SYNC0 or SYNC1, of a time that a frame or an edge latches, and of the system
+    /// time that a frame reads or brings. Evenly spread.
+    pub jitter: u32,
+    /// Where these deviations begin: the same in each run.
+    pub seed: u64,
 }
 
 impl Default for Oscillator {
     fn default() -> Self {
-        Self { initial_time: 0, drift_ppm: 0.0 }
+        Self { initial_time: 0, drift_ppm: 0.0, jitter: 0, seed: 0 }
     }
 }
 
@@ -34,6 +39,7 @@ impl Default for Oscillator {
 pub(crate) struct DistributedClock {
     clock: LocalClock,
     drift: f64,
+    jitter: Jitter,
     counts_64_bits: bool,
     /// Steering by the integral part of the loop, in seconds per second: the deviation of the clock's period as far as it has been learnt.
     integral: f64,
@@ -43,6 +49,27 @@ pub(crate) struct DistributedClock {
     pulses: [Option<Pulses>; 2],
     /// Levels of the latch inputs.
     pins: [bool; dc::LATCH_INPUTS],
+}
+
+/// Deviations of single times, the same in each run that begins with the same state (SplitMix64).
+#[derive(Clone, Copy, Debug)]
+struct Jitter {
+    /// The greatest, ns.
+    most: u64,
+    state: u64,
+}
+
+impl Jitter {
+    fn next(&mut self) -> i64 {
+        if self.most == 0 {
+            return 0;
+        }
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let spread = (mixed ^ mixed >> 31) % (2 * self.most + 1);
+        spread as i64 - self.most as i64
+    }
 }
 
 /// Signal of the cyclic unit.
@@ -58,6 +85,8 @@ struct Pulses {
     /// System time of the next one, and its instant; `None` after the last one.
     next: Option<(u64, Instant)>,
     cycle: u64,
+    /// Deviation of the next one, ns.
+    off: i64,
 }
 
 impl DistributedClock {
@@ -67,6 +96,7 @@ impl DistributedClock {
         Self {
             clock: LocalClock::new(now, oscillator.initial_time, drift),
             drift,
+            jitter: Jitter { most: oscillator.jitter.into(), state: oscillator.seed },
             counts_64_bits,
             integral: 0.0,
             mean_difference: 0.0,
@@ -93,6 +123,12 @@ impl DistributedClock {
         self.visible(self.full_time(memory, now))
     }
 
+    /// System time as it is taken for a frame or an edge.
+    fn taken_time(&mut self, memory: &Memory, now: Instant) -> u64 {
+        let off = self.jitter.next();
+        self.visible(self.full_time(memory, now).wrapping_add_signed(off))
+    }
+
     /// System time including the bits that a 32-bit clock does not show.
     fn full_time(&self, memory: &Memory, now: Instant) -> u64 {
         self.clock.read(now).wrapping_add(memory.quad_word(dc::SYSTEM_TIME_OFFSET))
@@ -100,24 +136,26 @@ impl DistributedClock {
 
     /// Latches the local times at which the frame passed the open ports, and the processing unit behind
     /// port 0.
-    pub(crate) fn latch(&self, memory: &mut Memory, passage: &Passage) {
-        let processed = self.visible(self.clock.read(passage.now));
+    pub(crate) fn latch(&mut self, memory: &mut Memory, passage: &Passage) {
+        let processed = self.clock.read(passage.now).wrapping_add_signed(self.jitter.next());
+        let processed = self.visible(processed);
         memory.store(dc::RECEIVE_TIME_PROCESSING_UNIT, &processed.to_le_bytes());
         self.latch_ports(memory, passage);
     }
 
     /// The same for the ports alone.
-    pub(crate) fn latch_ports(&self, memory: &mut Memory, passage: &Passage) {
+    pub(crate) fn latch_ports(&mut self, memory: &mut Memory, passage: &Passage) {
         for (port, arrival) in passage.ports.into_iter().enumerate() {
             let Some(arrival) = arrival else { continue };
-            let local = self.clock.read(arrival);
+            let local = self.clock.read(arrival).wrapping_add_signed(self.jitter.next());
             memory.store(dc::RECEIVE_TIME + 4 * port as u16, &(local as u32).to_le_bytes());
         }
     }
 
     /// Updates the registers that change by themselves before they are read.
-    pub(crate) fn refresh(&self, memory: &mut Memory, now: Instant) {
-        memory.store(dc::SYSTEM_TIME, &self.system_time(memory, now).to_le_bytes());
+    pub(crate) fn refresh(&mut self, memory: &mut Memory, now: Instant) {
+        let time = self.taken_time(memory, now);
+        memory.store(dc::SYSTEM_TIME, &time.to_le_bytes());
         for (register, pulses) in [dc::START_TIME, dc::NEXT_SYNC1].into_iter().zip(&self.pulses) {
             if let Some(Pulses { next: Some((next, _)), .. }) = pulses {
                 memory.store(register, &self.visible(*next).to_le_bytes());
@@ -129,7 +167,7 @@ impl DistributedClock {
     /// section I, 9.1.3.2).
     pub(crate) fn system_time_written(&mut self, memory: &mut Memory, now: Instant, received: &[u8]) {
         let delay = u64::from(memory.double_word(dc::SYSTEM_TIME_DELAY));
-        let here = self.system_time(memory, now).wrapping_sub(delay);
+        let here = self.taken_time(memory, now).wrapping_sub(delay);
         let difference = match received {
             [a, b, c, d, e, f, g, h] if self.counts_64_bits => {
                 here.wrapping_sub(u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h])) as i64
@@ -192,7 +230,9 @@ impl DistributedClock {
         let cycle = u64::from(memory.double_word(dc::SYNC0_CYCLE_TIME));
         let behind = u64::from(memory.double_word(dc::SYNC1_CYCLE_TIME));
         let each = behind.checked_div(cycle).map_or(0, |whole| (whole + 1) * cycle);
-        let at = |time: Option<u64>, cycle| Some(Pulses { next: time.map(|time| (time, now)), cycle });
+        let mut at = |time: Option<u64>, cycle| {
+            Some(Pulses { next: time.map(|time| (time, now)), cycle, off: self.jitter.next() })
+        };
         self.pulses = [at(first, cycle), at(first.map(|first| first.wrapping_add(behind)), each)];
         self.schedule(memory, now);
     }
@@ -218,6 +258,7 @@ impl DistributedClock {
         // No application follows pulses closer than this; those between are left out.
         let cycles = if pulses.cycle == 0 { 0 } else { SHORTEST_CYCLE.div_ceil(pulses.cycle) };
         pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
+        pulses.off = self.jitter.next();
         self.schedule(memory, due);
         Some(self.visible(system_time))
     }
@@ -226,7 +267,7 @@ impl DistributedClock {
     pub(crate) fn skip_sync(&mut self, memory: &Memory, now: Instant) {
         let time = self.full_time(memory, now);
         for pulses in self.pulses.iter_mut().flatten() {
-            if let Pulses { next: Some((next, due)), cycle: cycle @ 1.. } = pulses {
+            if let Pulses { next: Some((next, due)), cycle: cycle @ 1.., .. } = pulses {
                 if *due < now {
                     *next =
                         next.wrapping_add(time.wrapping_sub(*next).div_ceil(*cycle).wrapping_mul(*cycle));
@@ -239,8 +280,10 @@ impl DistributedClock {
     /// Computes the instants of the next pulses.
     fn schedule(&mut self, memory: &Memory, now: Instant) {
         for signal in 0..self.pulses.len() {
-            let Some(Pulses { next: Some((system_time, _)), .. }) = self.pulses[signal] else { continue };
-            let next = self.scheduled(memory, now, system_time);
+            let Some(Pulses { next: Some((system_time, _)), off, .. }) = self.pulses[signal] else {
+                continue;
+            };
+            let next = self.scheduled(memory, now, (system_time, off));
             if let Some(pulses) = &mut self.pulses[signal] {
                 pulses.next = next;
             }
@@ -249,12 +292,18 @@ impl DistributedClock {
 
     /// Instant of a pulse. One that the clock was steered past comes at once; one that the system time has leapt over comes when the
     /// counter has wrapped.
-    fn scheduled(&self, memory: &Memory, now: Instant, system_time: u64) -> Option<(u64, Instant)> {
+    fn scheduled(
+        &self,
+        memory: &Memory,
+        now: Instant,
+        (system_time, off): (u64, i64),
+    ) -> Option<(u64, Instant)> {
         let time = self.full_time(memory, now);
         let late = time.wrapping_sub(system_time);
         let to_come = late as i64 <= 0;
         if to_come {
-            let local = self.clock.read(now).wrapping_add(late.wrapping_neg());
+            let ahead = late.wrapping_neg().saturating_add_signed(off);
+            let local = self.clock.read(now).wrapping_add(ahead);
             Some((system_time, self.clock.instant_of(local, now)))
         } else if late <= LATEST_PULSE {
             Some((system_time, now))
@@ -286,7 +335,8 @@ impl DistributedClock {
         let held = memory.byte(dc::LATCH_STATUS + place) & 0x03;
         if held >> edge & 1 == 0 {
             let register = dc::LATCH_TIMES + (2 * place + edge as u16) * 8;
-            memory.store(register, &self.system_time(memory, now).to_le_bytes());
+            let time = self.taken_time(memory, now);
+            memory.store(register, &time.to_le_bytes());
         }
         memory.set_byte(dc::LATCH_STATUS + place, held | single << edge | u8::from(high) << 2);
     }

@@ -5,7 +5,7 @@ use super::*;
 fn unit(drift_ppm: f64, initial_time: u64, bits_64: bool) -> (DistributedClock, Memory) {
     let mut memory = Memory::up_to(0x1_0000);
     DistributedClock::reset_registers(&mut memory);
-    let oscillator = Oscillator { initial_time, drift_ppm };
+    let oscillator = Oscillator { initial_time, drift_ppm, ..Oscillator::default() };
     (DistributedClock::new(oscillator, bits_64, Instant::EPOCH), memory)
 }
 
@@ -235,4 +235,38 @@ fn a_cycle_time_of_zero_is_one_event() {
     activate(&mut clock, &mut memory, Instant::EPOCH, 1_000, 0);
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), Some(1_000));
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
+}
+
+/// SYNC0 and latched times deviate by up to the jitter, either way, and alike in each run of a seed.
+// feature(simulator): SYNC pulses and times of a clock with seeded jitter
+#[test]
+fn pulses_and_latched_times_jitter_as_far_as_they_are_told() {
+    const JITTER: u32 = 2_000;
+    let deviations = |seed: u64| {
+        let mut memory = Memory::up_to(0x1_0000);
+        DistributedClock::reset_registers(&mut memory);
+        let oscillator = Oscillator { jitter: JITTER, seed, ..Oscillator::default() };
+        let mut clock = DistributedClock::new(oscillator, true, Instant::EPOCH);
+        activate(&mut clock, &mut memory, Instant::EPOCH, 2_000_000, 1_000_000);
+        let mut found = Vec::new();
+        for number in 0..500 {
+            let due = due(&clock).unwrap();
+            let time = clock.take_sync(&memory, SyncSignal::Sync0).unwrap();
+            assert_eq!(time, 2_000_000 + number * 1_000_000, "the grid stays");
+            found.push(due.as_nanos() as i64 - time as i64);
+            clock.set_pin(&mut memory, Instant::from_nanos(time), 0, number % 2 == 0);
+            let latched = memory.quad_word(dc::LATCH_TIMES + 8 * (number as u16 % 2));
+            found.push(latched as i64 - time as i64);
+        }
+        found
+    };
+    let found = deviations(7);
+    assert!(found.iter().all(|it| it.unsigned_abs() <= u64::from(JITTER)), "{found:?}");
+    for half in [0, 1] {
+        let one = || found.iter().skip(half).step_by(2);
+        let (least, most) = (one().min().unwrap(), one().max().unwrap());
+        assert!(*least < -1_800 && *most > 1_800, "{least} to {most} ns");
+    }
+    assert_eq!(found, deviations(7));
+    assert_ne!(found, deviations(8));
 }
