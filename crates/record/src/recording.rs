@@ -440,6 +440,30 @@ mod tests {
         assert_eq!((cut.len(), cut.process_data_rows().len()), (1, 1));
     }
 
+    #[test]
+    fn marks_stand_between_rows_and_come_back_as_they_were() {
+        let marks = [
+            Mark::Late { cycle: 1, at_ns: 5, late_ns: 9, sentence: "by \"x\",\nand more".to_owned() },
+            Mark::Event {
+                cycle: 2,
+                at_ns: 6,
+                severity: "error".to_owned(),
+                sentence: "drive-1 is lost".to_owned(),
+            },
+        ];
+        let mut writer = RecordingWriter::begin(Vec::new(), &header()).unwrap();
+        writer.mark(&marks[0]).unwrap();
+        writer.row(&[1, 2000]).unwrap();
+        writer.mark(&marks[1]).unwrap();
+        writer.row(&[2, 7]).unwrap();
+        let text = String::from_utf8(writer.finish(&Facts::new()).unwrap()).unwrap();
+        let recording = Recording::read(text.as_bytes()).unwrap();
+        assert_eq!((&recording.marks[..], recording.len(), recording.complete), (&marks[..], 2, true));
+        // One cut off in a mark keeps what is before it.
+        let cut = Recording::read(&text.as_bytes()[..text.find("drive-1").unwrap()]).unwrap();
+        assert_eq!((&cut.marks[..], cut.len(), cut.complete), (&marks[..1], 1, false));
+    }
+
     // feature(measure): damaged recordings
     #[test]
     fn wrong_process_data_is_named() {
