@@ -194,6 +194,9 @@ class Axis:
     def stopped_with(self) -> str | None:
         """Name of the axis that it was stopped with."""
     @property
+    def mode(self) -> str | None:
+        """Mode that its drive works in: ``csp``, ``csv``, ``cst``, ``ip``, ``pp``, ``pv``, ``tq``, ``hm``; None if unknown."""
+    @property
     def position(self) -> float: ...
     @property
     def velocity(self) -> float: ...

@@ -14,7 +14,11 @@ from .description import Description
 
 _DRIVES = {"disable": 1, "enable": 2, "quick_stop": 3, "halt": 4, "fault_reset": 5}
 
-_MODES: dict[str, tuple[type[object], int]] = {"csp": (Position, 1), "csv": (Velocity, 2), "cst": (Effort, 3)}
+_MODES: dict[str, tuple[type[object], int]] = {
+    **dict.fromkeys(("csp", "ip", "pp"), (Position, 1)),
+    **dict.fromkeys(("csv", "pv"), (Velocity, 2)),
+    **dict.fromkeys(("cst", "tq"), (Effort, 3)),
+}
 
 
 @dataclass(frozen=True)

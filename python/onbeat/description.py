@@ -13,7 +13,7 @@ class AxisDescription:
 
     name: str
     mode: str
-    """``csp``, ``csv`` or ``cst``."""
+    """``csp``, ``csv``, ``cst``, ``ip``, ``pp``, ``pv`` or ``tq``."""
     position_limits: tuple[float, float] | None
     """rad; none for an axis that turns for ever."""
     velocity_limit: float

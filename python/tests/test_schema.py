@@ -48,7 +48,7 @@ def test_what_the_parser_refuses_is_not_valid(validator: Any) -> None:
         (["cycle", "priority"], 100),
         (["cycle", "overrun"], "catchup"),
         (["axis", 0, "limits", "velocity"], -1.0),
-        (["axis", 0, "mode"], "pp"),
+        (["axis", 0, "mode"], "hm"),
         (["bus", "sub_device", 0, "colour"], "red"),
         (["controllers"], {"kind": "hold"}),
     ]

@@ -7,12 +7,13 @@ mod binding;
 mod error;
 mod fault;
 mod fields;
+mod mode;
 mod safety;
 mod together;
 
 use std::time::Duration;
 
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
@@ -48,7 +49,7 @@ pub struct AxisConfiguration {
     /// Place among the axes of that drive, from 0: its objects are so many times 0x800 behind those of the first.
     pub drive_axis: u8,
     /// The mode its drive works in.
-    pub mode: CyclicMode,
+    pub mode: AxisMode,
     /// From the drive's numbers to SI units and back.
     pub scale: AxisScale,
     /// Largest change of the target position from one cycle to the next; a larger one is refused.
@@ -67,12 +68,18 @@ pub struct AxisConfiguration {
 impl AxisConfiguration {
     /// An axis at the drive at this place, with nothing but the drive's own care.
     #[must_use]
-    pub fn new(name: &str, sub_device: usize, mode: CyclicMode, scale: AxisScale, step: Radians) -> Self {
+    pub fn new(
+        name: &str,
+        sub_device: usize,
+        mode: impl Into<AxisMode>,
+        scale: AxisScale,
+        step: Radians,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             sub_device,
             drive_axis: 0,
-            mode,
+            mode: mode.into(),
             scale,
             maximum_step: step,
             supervision: None,
@@ -173,7 +180,7 @@ impl Axes {
             if report.stop != Some(StopReason::OtherAxis) {
                 report.stopped_with = None;
             }
-            command.home = false;
+            (command.home, command.mode) = (false, None);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::{Request, State, Statusword};
+use ethercat::cia402::{CyclicMode, ModeOfOperation, Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
@@ -123,6 +123,8 @@ pub struct AxisReport {
     pub stopped_with: Option<usize>,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
+    /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.
+    pub mode: Option<ModeOfOperation>,
     /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency message; 0 for none known.
     pub error_code: u16,
     /// Cycles in a row of an outage up to this one; 0 while all is well.
@@ -152,6 +154,9 @@ impl AxisReport {
 }
 
 /// Command for an axis.
+///
+/// In profile position mode its position is a destination, within the limits wherever it lies, and the drive makes its own way there; the
+/// first one after [`motion::AxisPhase::HoldingAt`] is the place it is held at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisCommand {
     /// Request to its drive. [`Request::FaultReset`] also acknowledges a stop of supervision; a drive that is enabled
@@ -164,4 +169,8 @@ pub struct AxisCommand {
     /// [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its home by itself, it begins to, if it is
     /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
     pub home: bool,
+    /// Another cyclic mode, from this cycle on: its set-point is one of that mode already, a position within a step of where the axis is. Taken
+    /// once, also while the axis moves, where its drive maps 0x6060, 0x6061 and the targets of all three, and supervision has
+    /// not stopped it; [`AxisReport::mode`] shows it. A drive that does not show it within 0.1 s is asked for the mode before.
+    pub mode: Option<CyclicMode>,
 }

@@ -159,7 +159,7 @@ impl StatusReader {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use ethercat::cia402::{State, Statusword};
+    use ethercat::cia402::{ModeOfOperation, State, Statusword};
     use motion::supervision::StopReason;
     use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
@@ -183,6 +183,7 @@ mod tests {
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             stopped_with: Some(number as usize % 7),
             statusword: Statusword(number as u16),
+            mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),
             error_code: !number as u16,
             missed: number as u32,
             waits: !number as u32,

@@ -54,7 +54,7 @@ fn run(
     let wires = Wires::new();
     let segment = segment(mode, wires.clone());
     let mut axes = supervised(1);
-    axes[0].mode = mode;
+    axes[0].mode = mode.into();
     let times = BrakeTimes { release: Seconds(RELEASE), engage: Seconds(ENGAGE) };
     let output = Some(DigitalOutput { sub_device: 1, channel: BRAKE + 1 });
     axes[0].brake = Some(BrakeConfiguration { times, output });

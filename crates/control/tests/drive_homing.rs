@@ -83,7 +83,7 @@ impl Case {
     fn axis(&self) -> AxisConfiguration {
         let homing = Homing::Drive { position: Radians(self.mark), timeout: Seconds(self.timeout) };
         let brake = self.brake.map(|times| BrakeConfiguration { times, output: None });
-        AxisConfiguration { mode: self.mode, homing, brake, ..supervised(1).remove(0) }
+        AxisConfiguration { mode: self.mode.into(), homing, brake, ..supervised(1).remove(0) }
     }
 
     /// View of the axis while `script` moved it.

@@ -70,8 +70,8 @@ fn segment() -> Segment {
 
 fn axes() -> Vec<AxisConfiguration> {
     let mut axes = supervised(2);
-    axes[1].mode = MODES[1];
-    axes[1].supervision.as_mut().unwrap().mode = MODES[1];
+    axes[1].mode = MODES[1].into();
+    axes[1].supervision.as_mut().unwrap().mode = MODES[1].into();
     axes
 }
 
@@ -110,7 +110,7 @@ fn signals() -> Vec<Signal> {
 fn description() -> Description {
     let axis = |(index, mode): (usize, CyclicMode)| AxisDescription {
         name: format!("axis-{index}"),
-        mode,
+        mode: mode.into(),
         position_limits: None,
         velocity_limit: 10.0,
         acceleration_limit: None,
@@ -332,7 +332,7 @@ fn play(order: FrameOrder, outside: bool) -> Vec<Seen> {
     };
     let controller: Box<dyn Controller> = if outside {
         let process = ControllerProcess::new(&description(), controller).unwrap();
-        let axes = MODES.map(|mode| Some(ExternalAxis { mode, position: None })).to_vec();
+        let axes = MODES.map(|mode| Some(ExternalAxis { mode: mode.into(), position: None })).to_vec();
         let settings = Settings { deadline: Duration::from_micros(700), max_late: 3, axes };
         Box::new(External::new(Direct { process, clock: clock.clone(), answer: None }, settings))
     } else {

@@ -85,7 +85,7 @@ impl Controller for Visited {
 
 fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
     let settings = Settings {
-        mode,
+        mode: mode.into(),
         limits: Limits {
             position: None,
             // With a torque an axis is as fast as its friction lets it.
@@ -99,7 +99,7 @@ fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
         on_stale,
         outage: Outage::default(),
     };
-    let axis = |axis| AxisConfiguration { mode, supervision: Some(settings), ..axis };
+    let axis = |axis| AxisConfiguration { mode: mode.into(), supervision: Some(settings), ..axis };
     axes(DRIVES).into_iter().map(axis).collect()
 }
 

@@ -12,6 +12,7 @@ mod external;
 mod fault_matrix;
 mod following_error;
 mod interlock;
+mod modes;
 mod outage;
 mod overrun;
 mod power_loss;

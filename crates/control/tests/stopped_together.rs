@@ -65,7 +65,7 @@ fn axes(mode: CyclicMode, after: AfterOutage) -> Vec<AxisConfiguration> {
         (axis.sub_device, axis.drive_axis) = (sub_device, drive_axis);
         axis.supervision.as_mut().unwrap().outage.after = after;
     }
-    axes[ELBOW].mode = mode;
+    axes[ELBOW].mode = mode.into();
     axes[X].stops = vec![Y];
     axes[Y].stops = vec![ELBOW];
     axes

@@ -100,9 +100,9 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bo
     let controller =
         Deaf { velocity, heeds, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
     let mut axis: AxisConfiguration = supervised(1).remove(0);
-    axis.mode = mode;
+    axis.mode = mode.into();
     let settings = axis.supervision.as_mut().unwrap();
-    settings.mode = mode;
+    settings.mode = mode.into();
     let (cycle, mut observer) =
         cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
     assert_eq!(cycle.run(&stop).failure, None);

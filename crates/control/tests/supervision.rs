@@ -167,7 +167,7 @@ fn an_axis_that_lags_is_stopped_by_its_drive() {
 fn a_mode_other_than_the_axiss_own_is_not_supervised_by_mistake() {
     // Settings say position, the axis is in velocity: a velocity above the limit is what stops it.
     let mut axes = supervised(1);
-    axes[0].mode = CyclicMode::Velocity;
+    axes[0].mode = CyclicMode::Velocity.into();
     let script = |cycle: u64, _: &AxisReport, command: &mut AxisCommand| {
         command.setpoint.velocity = RadiansPerSecond(if cycle > 50 { 11.0 } else { 0.0 });
     };

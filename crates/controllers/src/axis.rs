@@ -11,6 +11,8 @@ use motion::{
 pub struct AxisSettings {
     /// Index of the axis.
     pub axis: usize,
+    /// Its drive makes its own way to a set-point.
+    pub profile: bool,
     /// Lowest and highest position; `None` for an axis that turns without limit.
     pub position_limits: Option<(Radians, Radians)>,
     /// Highest speed in either direction; above 0.

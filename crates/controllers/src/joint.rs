@@ -1,7 +1,7 @@
 //! Controllers of single axes by position, velocity or torque.
 
 use control::controller::{
-    AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+    AxisCommand, AxisTarget, Clamped, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
 use control::signal::Io;
 use ethercat::cia402::{CyclicMode, Request};
@@ -11,8 +11,8 @@ use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, T
 
 use crate::axis::{AxisSettings, clamped, elapsed};
 
-/// Moves axes in mode CSP to the commanded positions, by jerk-limited motions that a new position changes
-/// at any time. An axis without a command goes on to its last commanded position.
+/// Moves axes in modes CSP and IP to the commanded positions, by jerk-limited motions that a new position changes
+/// at any time. In mode PP the drive makes the motion. An axis without a command goes on to its last commanded position.
 #[derive(Clone, Debug)]
 pub struct JointPosition {
     axes: Vec<AxisSettings>,
@@ -38,6 +38,22 @@ impl JointPosition {
             clamped: None,
             stopping: false,
         })
+    }
+
+    /// Gives an axis whose drive makes its own way its target; to rest it is halted.
+    fn head_for(&mut self, index: usize, here: Radians, command: &mut AxisCommand, stopping: bool) {
+        let settings = &self.axes[index];
+        match self.targets[index] {
+            _ if stopping => command.request = Request::Halt,
+            Some(AxisTarget::Position(asked)) => {
+                let position = settings.within(asked, here);
+                self.clamped = self
+                    .clamped
+                    .or_else(|| clamped(Limit::Position, Some(settings.axis), asked.0, position.0));
+                command.setpoint = AxisSetpoint { position, ..AxisSetpoint::default() };
+            }
+            _ => {}
+        }
     }
 
     /// Sets the target of an axis; the motion changes smoothly.
@@ -84,6 +100,12 @@ impl Controller for JointPosition {
                     self.aims[index] = None;
                     begin(&mut self.motion, index, position);
                     command.setpoint = self.motion.points()[index].into();
+                    if info.stopping && self.axes[index].profile {
+                        command.request = Request::Halt;
+                    }
+                }
+                AxisPhase::Following if self.axes[index].profile => {
+                    self.head_for(index, report.feedback.position, command, info.stopping);
                 }
                 AxisPhase::Following => {
                     command.setpoint = self.motion.points()[index].into();
@@ -99,8 +121,8 @@ impl Controller for JointPosition {
     }
 }
 
-/// Turns axes in mode CSV or CSP at the commanded velocities, which they reach with bounded acceleration and jerk.
-/// An axis without a command comes to rest. An axis in CSP is sent the positions on its way, and comes to rest at its position limits.
+/// Turns axes in modes CSV, PV, CSP or IP at the commanded velocities, which they reach with bounded acceleration and jerk.
+/// An axis without a command comes to rest. An axis in CSP or IP is sent the positions on its way, and comes to rest at its position limits.
 #[derive(Clone, Debug)]
 pub struct JointVelocity {
     axes: Vec<AxisSettings>,
@@ -223,7 +245,7 @@ impl Controller for JointVelocity {
     }
 }
 
-/// Gives axes in mode CST the commanded torques, within their limits. An axis without a command gets none.
+/// Gives axes in modes CST and TQ the commanded torques, within their limits. An axis without a command gets none.
 #[derive(Clone, Debug)]
 pub struct JointEffort {
     axes: Vec<(AxisSettings, NewtonMetres)>,
@@ -294,4 +316,54 @@ fn fresh_targets(axes: &[AxisSettings], command: &ExternalCommand, targets: &mut
 pub(crate) fn begin(motion: &mut OnlineMotion, index: usize, position: Radians) {
     // A position that is not a finite number comes from no drive: the axis stays in place.
     let _ = motion.begin(index, TrajectoryPoint { position, ..TrajectoryPoint::default() });
+}
+
+#[cfg(test)]
+mod tests {
+    use control::controller::AxisReport;
+    use control::signal::Signals;
+    use motion::{AxisFeedback, RadiansPerSecondCubed, RadiansPerSecondSquared};
+
+    use super::*;
+
+    // feature(axes): `joint_position` gives an axis in pp its destination, and halts it to bring it to rest
+    #[test]
+    fn an_axis_whose_drive_makes_its_own_way_gets_destinations_and_is_halted() {
+        let settings = AxisSettings {
+            axis: 0,
+            profile: true,
+            position_limits: Some((Radians(-1.0), Radians(1.0))),
+            velocity_limit: RadiansPerSecond(2.0),
+            acceleration_limit: RadiansPerSecondSquared(8.0),
+            jerk_limit: RadiansPerSecondCubed(80.0),
+        };
+        let mut controller = JointPosition::new(&[settings]).unwrap();
+        let mut commands = [AxisCommand::default()];
+        let mut update = |phase, position, asked: Option<f64>, stopping| {
+            let axes = vec![asked.map(|it| AxisTarget::Position(Radians(it)))];
+            let freshness = Freshness::Fresh;
+            controller.command(&ExternalCommand { freshness, axes, ..ExternalCommand::default() });
+            let feedback =
+                AxisFeedback { position: Radians(position), phase, fresh: true, ..AxisFeedback::default() };
+            let reports = [AxisReport { feedback, ..AxisReport::default() }];
+            let period = std::time::Duration::from_millis(1);
+            let release = ethercat::time::Instant::from_nanos(0);
+            let info = CycleInfo { cycle: 0, release, period, periods: 1, stopping };
+            controller.update(info, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
+            let clamped = controller.output().clamped.is_some();
+            (commands[0].request, commands[0].setpoint.position.0, clamped)
+        };
+        let (held, following) = (|at| AxisPhase::HoldingAt(Radians(at)), AxisPhase::Following);
+        assert_eq!(
+            update(held(0.2), 0.2, Some(0.9), false),
+            (Request::Enable, 0.2, false),
+            "where it is held"
+        );
+        assert_eq!(update(following, 0.2, Some(0.9), false), (Request::Enable, 0.9, false));
+        assert_eq!(update(following, 0.3, Some(7.0), false), (Request::Enable, 1.0, true));
+        assert_eq!(update(following, 0.4, None, false), (Request::Enable, 1.0, false), "it goes on");
+        assert_eq!(update(following, 0.5, Some(0.9), true).0, Request::Halt);
+        assert_eq!(update(held(0.6), 0.6, Some(0.9), true).0, Request::Halt, "until the stop is over");
+        assert_eq!(update(held(0.7), 0.7, Some(0.9), false), (Request::Enable, 0.7, false));
+    }
 }

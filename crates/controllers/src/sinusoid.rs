@@ -154,6 +154,7 @@ mod tests {
         let sinusoid = SmoothSinusoid::new(Radians(0.0), Radians(1.0), Hertz(0.5), Seconds(2.0)).unwrap();
         let axis = AxisSettings {
             axis: 3,
+            profile: false,
             position_limits: None,
             velocity_limit: RadiansPerSecond(10.0),
             acceleration_limit: RadiansPerSecondSquared(50.0),

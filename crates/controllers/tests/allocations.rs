@@ -70,6 +70,7 @@ const CYCLES: u64 = 16_000;
 fn settings(axis: usize) -> AxisSettings {
     AxisSettings {
         axis,
+        profile: false,
         position_limits: None,
         velocity_limit: RadiansPerSecond(4.0),
         acceleration_limit: RadiansPerSecondSquared(40.0),

@@ -35,5 +35,5 @@ pub use profile::{Change, ProfileDrive, ProfileMode, ProfilePosition, SetPoint, 
 pub use state::{Command, State, Transition};
 pub use state_machine::{StateMachine, Surroundings};
 pub use touch_probe::{ProbeProgress, ProbeSource, ProbeTrigger, TouchProbe};
-pub use types::CyclicMode;
+pub use types::{AxisMode, CyclicMode};
 pub use word::{Controlword, Statusword};

@@ -12,7 +12,7 @@ const SPEED: f64 = std::f64::consts::PI;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ipc = Client::find()?;
-    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode).collect();
+    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode.cyclic()).collect();
     let mut controller = ipc.controller()?;
     let mut swings = vec![(0.0, 0.0); modes.len()];
     let (mut last, mut pace) = (0, 1.0);

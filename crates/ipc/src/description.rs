@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use types::signal::Direction;
-use types::{BaseKind, ControllerKind, CyclicMode, PortKind, SensorKind, ValueKind, ValueType};
+use types::{AxisMode, BaseKind, ControllerKind, PortKind, SensorKind, ValueKind, ValueType};
 
 use crate::state::region::Rows;
 
@@ -46,8 +46,8 @@ pub struct Description {
 pub struct AxisDescription {
     /// Unique name.
     pub name: String,
-    /// Mode of its drive.
-    pub mode: CyclicMode,
+    /// Mode of its drive in the robot file.
+    pub mode: AxisMode,
     /// Lowest and highest position, rad; none for a continuous axis.
     pub position_limits: Option<(f64, f64)>,
     /// Highest speed in either direction, rad/s.
@@ -233,7 +233,7 @@ mod tests {
         }
         let error = serde_json::from_str::<ControllerDescription>(&text("sine")).unwrap_err().to_string();
         assert!(error.starts_with("unknown variant `sine`, expected one of `hold`, `sinusoid`"), "{error}");
-        for mode in CyclicMode::ALL {
+        for mode in AxisMode::ALL {
             assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
         }
     }

@@ -255,6 +255,8 @@ pub struct Axis {
     pub stop: u8,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<u16>,
+    /// Mode of operation in effect, as CiA 402 numbers it in 0x6061; 0 if unknown.
+    pub mode: i8,
     /// Position, rad.
     pub position: f64,
     /// Velocity, rad/s.

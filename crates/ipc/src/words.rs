@@ -43,6 +43,24 @@ pub fn phase(code: u8) -> Words {
     DrivePhase::from_code(code).map_or_else(|| unknown(code), |phase| phase.words().into())
 }
 
+/// Name of the mode that an axis's drive works in ([`crate::state::Axis::mode`]), as `csp` and `hm`; `None` where it is not known.
+#[must_use]
+pub fn mode(code: i8) -> Option<Words> {
+    Some(match code {
+        0 => return None,
+        1 => "pp".into(),
+        2 => "vl".into(),
+        3 => "pv".into(),
+        4 => "tq".into(),
+        6 => "hm".into(),
+        7 => "ip".into(),
+        8 => "csp".into(),
+        9 => "csv".into(),
+        10 => "cst".into(),
+        other => format!("mode {other}").into(),
+    })
+}
+
 /// Text of the reason for a stop ([`crate::state::Axis::stop`]); `None` for an axis that is not stopped.
 #[must_use]
 pub fn stop(code: u8) -> Option<Words> {

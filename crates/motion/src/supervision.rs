@@ -17,6 +17,9 @@
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
+//! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and ramps that its objects say. The set-point is held
+//!   within the limits, what the drive reports is judged, and to stop it is halted.
+//!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
 //!
@@ -27,8 +30,10 @@ mod braking;
 mod ending;
 mod interlock;
 mod limits;
+mod mode_change;
 mod other_axis;
 mod outage;
+mod profile;
 mod seen;
 
 #[cfg(test)]
@@ -43,9 +48,10 @@ pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use interlock::InterlockState;
 pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError};
 pub use other_axis::OtherAxis;
+pub use profile::DriveProfile;
 pub use seen::{Intervention, Seen, StopReason, Supervised};
 pub use types::cycle::BLIND_CYCLES;
-pub use types::{AfterOutage, CyclicMode, OnStale};
+pub use types::{AfterOutage, AxisMode, CyclicMode, OnStale};
 
 /// Watches over one axis.
 #[derive(Clone, Debug)]
@@ -68,6 +74,8 @@ pub struct Supervisor {
     ending: Option<ending::Ended>,
     /// To rest, after an outage.
     way_back: OnlineMotion,
+    /// Mode of before, until the drive works in the one asked for.
+    before: Option<CyclicMode>,
 }
 
 /// Holder of the axis.
@@ -101,6 +109,7 @@ impl Supervisor {
             awaits_reset: false,
             ending: None,
             way_back: outage::way_back(&settings.limits, period)?,
+            before: None,
         })
     }
 
@@ -128,6 +137,7 @@ impl Supervisor {
     /// Second half of [`Self::step`]: what the drive gets.
     pub fn send(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = self.since_the_last(elapsed);
+        let last = self.sent;
         let reason = match self.hold {
             Hold::Free => self.pass(elapsed, asked, &seen.feedback),
             Hold::Stopped { reason, .. } => {
@@ -138,7 +148,13 @@ impl Supervisor {
         if self.hold == Hold::Free {
             self.asked = Some(asked.position);
         }
+        self.carry_on(last, elapsed);
         Supervised { setpoint: self.sent, intervention: self.intervention(), reason }
+    }
+
+    /// Kind of its set-points.
+    fn mode(&self) -> CyclicMode {
+        self.settings.mode.cyclic()
     }
 
     fn since_the_last(&self, elapsed: Seconds) -> Seconds {
@@ -238,7 +254,7 @@ impl Supervisor {
 
     /// Fault of the controller's command for an enabled axis, or of the axis.
     fn trouble(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Option<StopReason> {
-        let Settings { mode, limits, .. } = self.settings;
+        let (mode, limits) = (self.mode(), self.settings.limits);
         let feedback = &seen.feedback;
         let finite = asked.position.is_finite()
             && asked.velocity.is_finite()
@@ -249,6 +265,9 @@ impl Supervisor {
             return Some(StopReason::NotFinite);
         }
         let highest_velocity = limits.velocity * TOLERANCE;
+        if self.drive_makes_the_way() {
+            return self.trouble_on_its_way(elapsed, asked, seen);
+        }
         match mode {
             CyclicMode::Position => {
                 let cycles = (elapsed / self.period).round().max(1.0);
@@ -290,7 +309,9 @@ impl Supervisor {
         let following = feedback.phase == AxisPhase::Following;
         if following && feedback.fresh {
             let own = seen.following_error.unwrap_or(Radians::ZERO).abs();
-            let far = (self.sent.position - feedback.position).abs() > distance || own > distance;
+            // Where the drive makes the way it alone knows where the axis should be.
+            let away = (self.sent.position - feedback.position).abs();
+            let far = (away > distance && !self.drive_makes_the_way()) || own > distance;
             self.away = if far { self.away + elapsed } else { Seconds::ZERO };
         }
         self.away.0 > 0.0 && self.away >= timeout
@@ -306,11 +327,12 @@ impl Supervisor {
         if feedback.phase == AxisPhase::NotEnabled {
             return None;
         }
-        let Settings { mode, limits, .. } = self.settings;
+        let (mode, limits) = (self.mode(), self.settings.limits);
         let within = |velocity: RadiansPerSecond| {
             RadiansPerSecond(velocity.0.clamp(-limits.velocity.0, limits.velocity.0))
         };
         match mode {
+            CyclicMode::Position if self.drive_makes_the_way() => self.send_destination(asked, feedback),
             CyclicMode::Position => {
                 let away = asked.position - self.sent.position;
                 let wanted = within(away / elapsed);
@@ -350,7 +372,7 @@ impl Supervisor {
     ) {
         let mut velocity = velocity;
         let mut place = position;
-        if self.settings.mode == CyclicMode::Position {
+        if self.mode() == CyclicMode::Position {
             velocity = self.slowed(velocity, position, elapsed);
             let step = self.settings.limits.step.0;
             let moved = (velocity * elapsed).0.clamp(-step, step);
@@ -363,7 +385,7 @@ impl Supervisor {
     /// `velocity` that still stops before the limits from `position`.
     fn slowed(&self, velocity: RadiansPerSecond, position: Radians, elapsed: Seconds) -> RadiansPerSecond {
         // Set-points are kept at once; an axis that is sent velocities or torques answers some cycles later.
-        let cycles = if self.settings.mode == CyclicMode::Position { 0.0 } else { ANSWER_CYCLES };
+        let cycles = if self.mode() == CyclicMode::Position { 0.0 } else { ANSWER_CYCLES };
         let reaction = elapsed + self.period * cycles;
         at_wall(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
     }
@@ -372,7 +394,7 @@ impl Supervisor {
     fn bounds(&self) -> Option<(Radians, Radians)> {
         let (lowest, highest) = self.settings.limits.position?;
         let here = self.sent.position;
-        match self.settings.mode {
+        match self.mode() {
             CyclicMode::Position => Some((Radians(lowest.0.min(here.0)), Radians(highest.0.max(here.0)))),
             CyclicMode::Velocity | CyclicMode::Torque => Some((lowest, highest)),
         }

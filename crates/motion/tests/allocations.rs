@@ -62,7 +62,7 @@ fn an_outage_and_the_way_back_from_farther_than_a_step_allocate_nothing() {
         step: Radians(0.004),
     };
     let settings = Settings {
-        mode: CyclicMode::Position,
+        mode: CyclicMode::Position.into(),
         limits,
         following_error: None,
         on_stale: OnStale::Hold,

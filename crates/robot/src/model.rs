@@ -36,16 +36,16 @@ pub(crate) use interlock::InterlockKeys;
 pub(crate) use ipc::made_of;
 pub use ipc::{Ipc, IpcPort};
 pub(crate) use mapping::MOST_BYTES;
-pub use mode::{ModeObject, mode_objects};
+pub use mode::{ModeObject, mode_objects, profile_objects};
 pub use motion::homing::Homing;
 pub use peripheral::Peripheral;
 pub use sensor::Sensor;
 pub use signal::Signals;
 pub(crate) use signal::{NamedSignal, SignalEntry, SignalWriter};
 pub use types::{
-    AfterOutage, BaseKind, ControllerKind, CyclicMode, DigitalOutput, EscKind, FrameOrder, Interlock,
-    InterlockKind, LedChip, OnStale, OverrunPolicy, PeripheralKind, PortKind, Profile, ProfileError,
-    SensorKind, TerminalModel,
+    AfterOutage, AxisMode, BaseKind, ControllerKind, CyclicMode, DigitalOutput, EscKind, FrameOrder,
+    Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy, PeripheralKind, PortKind, Profile,
+    ProfileError, SensorKind, TerminalModel,
 };
 
 /// A robot file.

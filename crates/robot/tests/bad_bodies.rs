@@ -141,7 +141,7 @@ fn controllers_get_axes_they_can_move_and_keys_they_know() {
         (
             "axes = [\"joint\"]",
             "axes = [\"hand\"]",
-            "axis \"hand\" in mode cst for joint_position, expected mode csp: choose another kind or mode",
+            "axis \"hand\" in mode cst for joint_position, expected mode csp, ip or pp: choose another kind or mode",
         ),
         (
             "axes = [\"joint\"]",
@@ -172,7 +172,7 @@ fn controllers_get_axes_they_can_move_and_keys_they_know() {
         (
             "kind = \"joint_effort\"",
             "kind = \"sinusoid\"\namplitude = 0.1\nfrequency = 0.5\naxes = [\"hand\"]",
-            "axis \"hand\" in mode cst for sinusoid, expected mode csp or csv: choose another kind or mode",
+            "axis \"hand\" in mode cst for sinusoid, expected mode csp, ip or csv: choose another kind or mode",
         ),
         (
             "kind = \"joint_effort\"",
@@ -192,7 +192,7 @@ fn controllers_get_axes_they_can_move_and_keys_they_know() {
         (
             "mode = \"cst\"",
             "mode = \"csv\"",
-            "joint_effort without an axis to move, expected an [[axis]] in mode cst: describe one, or choose \
+            "joint_effort without an axis to move, expected an [[axis]] in mode cst or tq: describe one, or choose \
              another kind",
         ),
         ("points = 20", "points = 1", "points = 1, expected 2 to 100000: correct points"),
@@ -219,7 +219,7 @@ fn a_controller_of_a_tool_moves_joints_of_the_arm() {
     for (bad, wanted) in [
         (
             "kind = \"cartesian\"\naxes = [\"hand\"]",
-            "axis \"hand\" in mode cst for cartesian, expected mode csp: choose another kind or mode",
+            "axis \"hand\" in mode cst for cartesian, expected mode csp or ip: choose another kind or mode",
         ),
         (
             "kind = \"cartesian\"\nlinear_velocity = 0",
@@ -247,7 +247,7 @@ fn a_controller_of_a_tool_moves_joints_of_the_arm() {
     );
     assert_eq!(
         sentence("joints = { joint = \"elbow\" }", "joints = { joint = \"elbow\", hand = \"grip\" }"),
-        "axis \"hand\" in mode cst for cartesian, expected mode csp: change the mode, or name the joints between base \
+        "axis \"hand\" in mode cst for cartesian, expected mode csp or ip: change the mode, or name the joints between base \
          and tool in axes"
     );
     assert_eq!(

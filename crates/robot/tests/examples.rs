@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use ethercat::cia402::CyclicMode;
+use ethercat::cia402::AxisMode;
 use ethercat::main_device::{LatchMode, Replies, Sync1};
 use robot::{Application, BaseKind, ControllerKind, Homing, OnStale, Overrides, RobotConfig};
 
@@ -15,7 +15,7 @@ fn example(name: &str) -> RobotConfig {
     RobotConfig::read(&path, Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn axes_in(robot: &RobotConfig, mode: CyclicMode) -> usize {
+fn axes_in(robot: &RobotConfig, mode: AxisMode) -> usize {
     robot.axes.iter().filter(|axis| axis.mode == mode).count()
 }
 
@@ -42,8 +42,8 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
         assert_eq!(robot.axes[position].name, format!("axis-{}", position + 1));
         assert_eq!(robot.axes[position].sub_device, position);
     }
-    assert_eq!(axes_in(&robot, CyclicMode::Position), 4);
-    assert_eq!(axes_in(&robot, CyclicMode::Velocity), 2);
+    assert_eq!(axes_in(&robot, AxisMode::CyclicPosition), 4);
+    assert_eq!(axes_in(&robot, AxisMode::CyclicVelocity), 2);
     let swings = &robot.controllers[0].swings;
     assert_eq!(swings.len(), 6);
     // Five sixths of a swing of two seconds.
@@ -121,7 +121,7 @@ fn the_service_robot_stands_on_two_wheels_of_20_32_cm_behind_12_to_1() {
     assert_eq!((base.kind, base.wheel_radius), (BaseKind::Differential, 0.1016));
     assert_eq!(base.wheels, [0, 1]);
     assert_eq!((base.odometry_frame.as_str(), base.base_frame.as_str()), ("odom", "base_link"));
-    assert_eq!(axes_in(&robot, CyclicMode::Velocity), 2);
+    assert_eq!(axes_in(&robot, AxisMode::CyclicVelocity), 2);
     let turns =
         robot.axes.iter().map(|axis| axis.scale.counts_per_radian() * std::f64::consts::TAU / 16_384.0);
     let turns: Vec<_> = turns.map(|turns| turns.round()).collect();

@@ -11,6 +11,7 @@ mod drive_homing;
 mod examples;
 mod huge_numbers;
 mod interlocks;
+mod modes;
 mod motion_objects;
 mod oversampling;
 mod peripherals;

@@ -242,7 +242,7 @@ mod tests {
     fn robot() -> Description {
         let axis = |name: &str, position_limits| AxisDescription {
             name: name.into(),
-            mode: CyclicMode::Position,
+            mode: CyclicMode::Position.into(),
             position_limits,
             velocity_limit: 2.0,
             acceleration_limit: None,

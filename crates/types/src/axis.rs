@@ -18,6 +18,56 @@ named! {
 }
 
 named! {
+    /// CiA 402 mode of operation of an axis.
+    AxisMode {
+        /// CSP: a target position 0x607A every cycle.
+        CyclicPosition = "csp";
+        /// CSV: a target velocity 0x60FF every cycle.
+        CyclicVelocity = "csv";
+        /// CST: a target torque 0x6071 every cycle.
+        CyclicTorque = "cst";
+        /// IP: a set-point 0x60C1:1 every cycle.
+        InterpolatedPosition = "ip";
+        /// PP: the drive makes its own way to a target position 0x607A.
+        ProfilePosition = "pp";
+        /// PV: the drive goes over to a target velocity 0x60FF along its own ramp.
+        ProfileVelocity = "pv";
+        /// TQ: the drive goes over to a target torque 0x6071 along its own slope.
+        ProfileTorque = "tq";
+    }
+}
+
+impl AxisMode {
+    /// The cyclic mode whose set-points it takes: positions, velocities or torques.
+    #[must_use]
+    pub const fn cyclic(self) -> CyclicMode {
+        match self {
+            Self::CyclicPosition | Self::InterpolatedPosition | Self::ProfilePosition => {
+                CyclicMode::Position
+            }
+            Self::CyclicVelocity | Self::ProfileVelocity => CyclicMode::Velocity,
+            Self::CyclicTorque | Self::ProfileTorque => CyclicMode::Torque,
+        }
+    }
+
+    /// True if the drive makes the motion from one set-point to the next by itself.
+    #[must_use]
+    pub const fn is_profile(self) -> bool {
+        matches!(self, Self::ProfilePosition | Self::ProfileVelocity | Self::ProfileTorque)
+    }
+}
+
+impl From<CyclicMode> for AxisMode {
+    fn from(mode: CyclicMode) -> Self {
+        match mode {
+            CyclicMode::Position => Self::CyclicPosition,
+            CyclicMode::Velocity => Self::CyclicVelocity,
+            CyclicMode::Torque => Self::CyclicTorque,
+        }
+    }
+}
+
+named! {
     /// Reaction of an axis to a stale command.
     #[derive(Default)]
     OnStale {

@@ -35,7 +35,7 @@ pub mod state;
 pub mod time;
 pub mod units;
 
-pub use axis::{CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
+pub use axis::{AxisMode, CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
 pub use command::{AxisTarget, ExternalCommand, Freshness, ToolPose, Twist};
 pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};
 pub use kind::{

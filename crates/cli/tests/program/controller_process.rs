@@ -34,7 +34,7 @@ fn control(ipc: &Path) {
         }
         thread::sleep(Duration::from_millis(5));
     };
-    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode).collect();
+    let modes: Vec<CyclicMode> = ipc.description().axes.iter().map(|axis| axis.mode.cyclic()).collect();
     let mut controller = ipc.controller().expect("the role");
     let mut positions = vec![0.0; modes.len()];
     while let Some(turn) = controller.wait() {

@@ -161,7 +161,7 @@ impl Played {
     fn within(folder: PathBuf) -> Self {
         let axis = AxisDescription {
             name: "left \u{1f44b}<script>".into(),
-            mode: CyclicMode::Position,
+            mode: CyclicMode::Position.into(),
             position_limits: None,
             velocity_limit: 1.0,
             acceleration_limit: None,

@@ -30,7 +30,7 @@ impl Played {
         let folder = folder(name);
         let axis = |name: &str| AxisDescription {
             name: name.into(),
-            mode: CyclicMode::Position,
+            mode: CyclicMode::Position.into(),
             position_limits: None,
             velocity_limit: 1.0,
             acceleration_limit: None,

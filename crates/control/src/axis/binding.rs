@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use ethercat::cia402::object::{ERROR_CODE, of_axis};
 use ethercat::cia402::{
-    Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State, Statusword,
+    CyclicMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
+    Statusword,
 };
 use ethercat::main_device::{MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
 use motion::homing::Home;
-use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, OtherAxis, Seen, StopReason};
+use motion::supervision::{
+    BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, Seen, StopReason,
+};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
+use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
@@ -27,6 +31,9 @@ pub(super) struct Axis {
     inputs: InputFields,
     outputs: OutputFields,
     drive: Drive,
+    /// Speeds and ramps of a drive that makes its own way.
+    profile: Option<DriveProfile>,
+    mode: ModeChange,
     /// Feedback of the drive on this cycle, if it can be trusted.
     input: Option<DriveInput>,
     /// Position in counts that does not wrap: endless axes turn past 2^31.
@@ -76,7 +83,8 @@ impl Axis {
         let (mapping, outputs) = (&sub_device.mapping, sub_device.output_bytes());
         let own = |index| of_axis(index, *drive_axis);
         let input = |index| fields::input(sub_device, *drive_axis, index);
-        let output = |index| mapping.output(own(index), 0).and_then(|field| field.within(32, outputs));
+        let output =
+            |index, sub_index| mapping.output(own(index), sub_index).and_then(|it| it.within(32, outputs));
         let missing = |Lacking { object: (index, object), direction }| AxisError::NotMapped {
             axis: name.clone(),
             sub_device: sub_device.name.clone(),
@@ -92,13 +100,16 @@ impl Axis {
                 return Err(AxisError::UnsupervisedHoming { axis: name.clone() });
             }
         }
+        let profile = drive_profile(configuration)?;
         Ok(Self {
             sub_device: *position,
             drive_axis: *drive_axis,
             scale: *scale,
+            mode: ModeChange::of(*mode, &fields, period),
             inputs: fields.inputs,
             outputs: fields.outputs,
-            drive: Drive::new(*mode, step_in_counts(scale, *maximum_step)),
+            drive: Drive::in_mode(*mode, step_in_counts(scale, *maximum_step)),
+            profile,
             input: None,
             counts: None,
             stands: true,
@@ -193,6 +204,7 @@ impl Axis {
         report.counts = Some((input.position, self.scale.counts_per_radian()));
         report.state = input.statusword.state();
         report.statusword = input.statusword;
+        report.mode = Some(input.mode.unwrap_or(self.drive.mode_of_operation()));
         if let Some(code) = self.inputs.error_code {
             report.error_code = code.read(image) as u16;
         } else if !report.state.is_some_and(State::is_faulted) {
@@ -221,6 +233,7 @@ impl Axis {
         ending: Ending,
     ) {
         self.watch_homing(elapsed);
+        self.change_mode(asked.mode);
         let counts = self.counts.unwrap_or(0);
         let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
         if asked.home && may && self.home.timeout().is_some() {
@@ -280,6 +293,22 @@ impl Axis {
             Request::Enable => report.waits.saturating_add(u32::from(self.exchanged)),
             _ => 0,
         };
+    }
+
+    /// Asks its drive for another mode, and gives up one that it does not take.
+    fn change_mode(&mut self, asked: Option<CyclicMode>) {
+        let enabled = self.exchanged && self.feedback.phase != AxisPhase::NotEnabled;
+        let wanted = match asked {
+            Some(mode) if self.safety.is_free() && self.mode.may_change() => Some(mode),
+            _ => self.mode.gives_up(self.drive.is_changing_mode() && enabled),
+        };
+        let before = self.drive.mode();
+        if let Some(mode) = wanted.filter(|&mode| self.drive.change_mode(mode)) {
+            self.mode.begin(before);
+            self.safety.change_mode(mode, &self.feedback);
+        } else if !self.drive.is_changing_mode() {
+            self.safety.settle_mode();
+        }
     }
 
     /// Its drive may have been without power: what it counts from is unknown, unless its encoder is absolute.
@@ -349,7 +378,9 @@ impl Axis {
                 .map_or(last.target_torque, |units| units.value),
         };
         let output = self.drive.update(self.input, command);
-        self.stands = output.target_position == last.target_position
+        let makes_its_way = self.profile.is_some() && self.safety.is_fast(self.feedback.velocity);
+        self.stands = !makes_its_way
+            && output.target_position == last.target_position
             && output.target_velocity == 0
             && output.target_torque == 0;
         let image = main_device.outputs_mut(self.sub_device);
@@ -360,9 +391,16 @@ impl Axis {
         };
         write(Some(self.outputs.controlword), output.controlword.0.into());
         write(self.outputs.position, output.target_position as u32);
+        write(self.outputs.interpolation, output.target_position as u32);
         write(self.outputs.velocity, output.target_velocity as u32);
         write(self.outputs.torque, output.target_torque as u16 as u32);
         write(self.outputs.mode, self.drive.mode_of_operation().number() as u8 as u32);
+        if let Some(profile) = self.profile {
+            write(self.outputs.profile_velocity, profile.velocity);
+            write(self.outputs.profile_acceleration, profile.acceleration);
+            write(self.outputs.profile_deceleration, profile.acceleration);
+            write(self.outputs.torque_slope, profile.torque_slope);
+        }
         self.safety.write(main_device);
     }
 

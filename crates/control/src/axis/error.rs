@@ -1,5 +1,6 @@
 //! Errors of an axis that cannot be run.
 
+use ethercat::cia402::AxisMode;
 use ethercat::cia402::object::axis_of;
 use motion::supervision::SettingsError;
 use thiserror::Error;
@@ -63,6 +64,14 @@ pub enum AxisError {
     UnsupervisedHoming {
         /// Name of the axis.
         axis: String,
+    },
+    /// Its drive makes the motion, and nobody would hold that within limits.
+    #[error("axis \"{axis}\": in mode {} its drive makes the motion, and it has no supervision; give it some", mode.name())]
+    UnsupervisedProfile {
+        /// Name of the axis.
+        axis: String,
+        /// Its mode.
+        mode: AxisMode,
     },
     /// It stops an axis that is not there.
     #[error("axis \"{axis}\": it stops the axis at place {place}, but there are {found} axes")]

@@ -1,11 +1,12 @@
 //! Objects of an axis in the process data of its drive.
 
-use ethercat::cia402::CyclicMode;
 use ethercat::cia402::object::{
-    CONTROLWORD, ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY,
-    POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY,
-    TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE, of_axis,
+    CONTROLWORD, ERROR_CODE, FOLLOWING_ERROR_ACTUAL_VALUE, INTERPOLATION_DATA_RECORD, MODES_OF_OPERATION,
+    MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE, PROFILE_ACCELERATION, PROFILE_DECELERATION,
+    PROFILE_VELOCITY, STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE,
+    TORQUE_SLOPE, VELOCITY_ACTUAL_VALUE, of_axis,
 };
+use ethercat::cia402::{AxisMode, CyclicMode};
 use ethercat::main_device::SubDevice;
 use ethercat::pdo::PdoField;
 
@@ -45,6 +46,13 @@ pub(super) struct OutputFields {
     pub(super) velocity: Option<PdoField>,
     pub(super) torque: Option<PdoField>,
     pub(super) mode: Option<PdoField>,
+    /// 0x60C1:1.
+    pub(super) interpolation: Option<PdoField>,
+    /// Speed, ramps and slope of the profile modes.
+    pub(super) profile_velocity: Option<PdoField>,
+    pub(super) profile_acceleration: Option<PdoField>,
+    pub(super) profile_deceleration: Option<PdoField>,
+    pub(super) torque_slope: Option<PdoField>,
 }
 
 /// An object that is not in the process data, and has to be.
@@ -57,20 +65,28 @@ pub(super) struct Lacking {
 }
 
 impl Fields {
-    /// Finds the objects by `input` and `output`, which look for the index of the first axis of a drive.
+    /// Finds the objects by `input` and `output`, which look for the index of the first axis of a drive, `output` with a sub-index.
     pub(super) fn find(
-        mode: CyclicMode,
+        mode: AxisMode,
         input: impl Fn(u16) -> Option<PdoField>,
-        output: impl Fn(u16) -> Option<PdoField>,
+        output_at: impl Fn(u16, u8) -> Option<PdoField>,
     ) -> Result<Self, Lacking> {
-        let target = match mode {
+        let output = |index| output_at(index, 0);
+        let interpolation = output_at(INTERPOLATION_DATA_RECORD, 1);
+        let target = match mode.cyclic() {
+            _ if mode == AxisMode::InterpolatedPosition => {
+                (INTERPOLATION_DATA_RECORD, "interpolation data record, sub-index 1")
+            }
             CyclicMode::Position => (TARGET_POSITION, "target position"),
             CyclicMode::Velocity => (TARGET_VELOCITY, "target velocity"),
             CyclicMode::Torque => (TARGET_TORQUE, "target torque"),
         };
         let needed_output = |object: (u16, _)| output(object.0).ok_or_else(|| lacking_output(object));
         let needed_input = |object: (u16, _)| input(object.0).ok_or_else(|| lacking_input(object));
-        needed_output(target)?;
+        match target.0 {
+            INTERPOLATION_DATA_RECORD => interpolation.ok_or_else(|| lacking_output(target))?,
+            _ => needed_output(target)?,
+        };
         Ok(Self {
             inputs: InputFields {
                 statusword: needed_input((STATUSWORD, "statusword"))?,
@@ -87,6 +103,11 @@ impl Fields {
                 velocity: output(TARGET_VELOCITY),
                 torque: output(TARGET_TORQUE),
                 mode: output(MODES_OF_OPERATION),
+                interpolation,
+                profile_velocity: output(PROFILE_VELOCITY),
+                profile_acceleration: output(PROFILE_ACCELERATION),
+                profile_deceleration: output(PROFILE_DECELERATION),
+                torque_slope: output(TORQUE_SLOPE),
             },
         })
     }
@@ -97,6 +118,14 @@ impl Fields {
         asked.ok_or_else(|| lacking_output((MODES_OF_OPERATION, "modes of operation")))?;
         shown.ok_or_else(|| lacking_input((MODES_OF_OPERATION_DISPLAY, "modes of operation display")))?;
         Ok(())
+    }
+}
+
+impl Fields {
+    /// True if the drive can be brought from each cyclic mode to each by process data.
+    pub(super) fn change_between_cyclic_modes(&self) -> bool {
+        let OutputFields { position, velocity, torque, .. } = &self.outputs;
+        self.changes_mode().is_ok() && position.is_some() && velocity.is_some() && torque.is_some()
     }
 }
 

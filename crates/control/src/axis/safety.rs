@@ -1,13 +1,13 @@
 //! Between what the controller asks of an axis and what its drive gets: supervision and brake.
 
-use ethercat::cia402::{Request, State};
+use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
     BLIND_CYCLES, Intervention, OUTAGE_CYCLES, OtherAxis, Seen, Settings, StopReason, Supervisor,
 };
-use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
@@ -198,6 +198,25 @@ impl AxisSafety {
     /// Time the axis takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::ramp_time)
+    }
+
+    /// True if supervision has not stopped it.
+    pub(super) fn is_free(&self) -> bool {
+        self.supervisor.as_ref().is_none_or(|it| it.stopped().is_none())
+    }
+
+    /// Set-points are of another cyclic mode from now on.
+    pub(super) fn change_mode(&mut self, mode: CyclicMode, feedback: &AxisFeedback) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.change_mode(mode, feedback);
+        }
+    }
+
+    /// The drive works in that mode.
+    pub(super) fn settle_mode(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.settle_mode();
+        }
     }
 
     /// True if set-points go through to the drive.

@@ -1,6 +1,6 @@
 //! Set-points of one axis from answers that may be late.
 
-use ethercat::cia402::{CyclicMode, Request};
+use ethercat::cia402::{AxisMode, CyclicMode, Request};
 use ipc::command::AxisTarget;
 use ipc::controller::{AxisAnswer, Wrong};
 use ipc::state;
@@ -13,7 +13,7 @@ use crate::ipc::shown;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExternalAxis {
     /// Mode of its drive: the kind of set-points it takes.
-    pub mode: CyclicMode,
+    pub mode: AxisMode,
     /// Lowest and highest position; `None` for an axis that turns without limit.
     pub position: Option<(Radians, Radians)>,
 }
@@ -70,7 +70,7 @@ impl AxisTrack {
         enters: bool,
         settings: Option<&ExternalAxis>,
     ) -> state::Axis {
-        let is_position = settings.is_some_and(|settings| settings.mode == CyclicMode::Position);
+        let is_position = settings.is_some_and(|settings| settings.mode.cyclic() == CyclicMode::Position);
         let mut report = *report;
         if enters && report.feedback.phase == AxisPhase::Following {
             let place = if is_position { command.setpoint.position } else { report.feedback.position };
@@ -94,9 +94,13 @@ impl AxisTrack {
     pub(super) fn command(&mut self, cycle: u64, settings: &ExternalAxis, command: &mut AxisCommand) {
         command.request = self.request;
         command.home = std::mem::take(&mut self.home);
+        if settings.mode.is_profile() {
+            // Its drive makes the way to a destination, which stays.
+            self.step = 0.0;
+        }
         let at = self.reached(cycle);
         let mut setpoint = AxisSetpoint { position: command.setpoint.position, ..AxisSetpoint::default() };
-        match settings.mode {
+        match settings.mode.cyclic() {
             CyclicMode::Position => setpoint.position = Radians(self.within(at, cycle, settings)),
             CyclicMode::Velocity => setpoint.velocity = RadiansPerSecond(at),
             CyclicMode::Torque => setpoint.torque = NewtonMetres(at),
@@ -125,7 +129,7 @@ pub(super) fn check(answer: &AxisAnswer, settings: Option<&ExternalAxis>) -> Res
         (None, target) => target.is_none() && answer.request.is_none() && !answer.home,
         (Some(_), None) => true,
         (Some(settings), Some(target)) => matches!(
-            (settings.mode, target),
+            (settings.mode.cyclic(), target),
             (CyclicMode::Position, AxisTarget::Position(_))
                 | (CyclicMode::Velocity, AxisTarget::Velocity(_))
                 | (CyclicMode::Torque, AxisTarget::Effort(_))
@@ -144,7 +148,7 @@ mod tests {
     use super::*;
 
     const CSP: ExternalAxis =
-        ExternalAxis { mode: CyclicMode::Position, position: Some((Radians(-1.0), Radians(1.0))) };
+        ExternalAxis { mode: AxisMode::CyclicPosition, position: Some((Radians(-1.0), Radians(1.0))) };
 
     fn position(track: &mut AxisTrack, cycle: u64) -> f64 {
         let mut command = AxisCommand::default();
@@ -200,8 +204,8 @@ mod tests {
 
     #[test]
     fn a_set_point_is_of_the_axis_and_of_its_mode() {
-        let csv = ExternalAxis { mode: CyclicMode::Velocity, ..CSP };
-        let cst = ExternalAxis { mode: CyclicMode::Torque, ..CSP };
+        let csv = ExternalAxis { mode: AxisMode::CyclicVelocity, ..CSP };
+        let cst = ExternalAxis { mode: AxisMode::CyclicTorque, ..CSP };
         let answer = |target| AxisAnswer { target: Some(target), ..AxisAnswer::default() };
         let targets = [
             AxisTarget::Position(Radians(1.0)),

@@ -114,7 +114,7 @@ fn mode(description: &Description, axis: usize) -> Option<CyclicMode> {
     if external.is_some_and(|it| !it.axes.contains(&axis)) {
         return None;
     }
-    Some(description.axes[axis].mode)
+    Some(description.axes[axis].mode.cyclic())
 }
 
 /// Set-point of the mode. One that is not finite makes the answer wrong, and the cycle stops the axes.

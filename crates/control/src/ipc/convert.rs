@@ -1,6 +1,6 @@
 //! Axes as other processes see them, and the other way round.
 
-use ethercat::cia402::Statusword;
+use ethercat::cia402::{ModeOfOperation, Statusword};
 use ipc::controller::Drive;
 use ipc::state::{self, DrivePhase, DriveState, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
@@ -20,6 +20,7 @@ pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
         homed: report.homed,
         stop: report.stop.map_or(0, |stop| stop as u8),
         stopped_with: report.stopped_with.and_then(|axis| u16::try_from(axis).ok()),
+        mode: report.mode.map_or(0, ModeOfOperation::number),
         position: report.feedback.position.0,
         velocity: report.feedback.velocity.0,
         effort: report.feedback.torque.0,
@@ -50,6 +51,7 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         stop: StopReason::from_code(axis.stop),
         stopped_with: axis.stopped_with.map(usize::from),
         measures_torque: true,
+        mode: (axis.mode != 0).then(|| ModeOfOperation::from_number(axis.mode)),
         statusword: Statusword(statusword),
         error_code,
         missed,

@@ -39,7 +39,7 @@ impl Bench {
         let folder = std::env::temp_dir().join(format!("onbeat-ipc-{test}-{}", std::process::id()));
         let axis = AxisDescription {
             name: "axis".into(),
-            mode: CyclicMode::Position,
+            mode: CyclicMode::Position.into(),
             position_limits: None,
             velocity_limit: 1.0,
             acceleration_limit: None,

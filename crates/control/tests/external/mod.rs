@@ -114,7 +114,7 @@ fn play_from(
         away: 0,
         counters,
     };
-    let axis = ExternalAxis { mode: CyclicMode::Position, position: None };
+    let axis = ExternalAxis { mode: CyclicMode::Position.into(), position: None };
     let settings = Settings { deadline: DEADLINE, max_late: MAX_LATE, axes: vec![Some(axis); DRIVES] };
     let controller = Watched {
         controller: External::new(fake, settings),

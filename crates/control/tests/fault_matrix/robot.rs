@@ -182,9 +182,9 @@ pub(crate) fn configuration() -> Configuration {
 fn axes() -> Vec<AxisConfiguration> {
     let mut axes = supervised(3);
     for (axis, mode) in axes.iter_mut().zip(MODES) {
-        axis.mode = mode;
+        axis.mode = mode.into();
         let settings = axis.supervision.as_mut().unwrap();
-        settings.mode = mode;
+        settings.mode = mode.into();
         settings.outage = Outage { time: None, after: AfterOutage::Stay };
         axis.maximum_step = settings.limits.step;
     }

@@ -143,9 +143,9 @@ pub(crate) fn begin(case: Case, stops: Option<(StopHandle, u32)>) -> Begun {
 }
 
 fn prepare(axis: &mut AxisConfiguration, case: Case) {
-    axis.mode = case.mode;
+    axis.mode = case.mode.into();
     let settings = axis.supervision.as_mut().unwrap();
-    settings.mode = case.mode;
+    settings.mode = case.mode.into();
     if case.mode == CyclicMode::Torque {
         settings.limits.velocity = RadiansPerSecond(1_000.0);
     }

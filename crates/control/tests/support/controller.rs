@@ -17,7 +17,7 @@ use super::IpcFolder;
 pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
-        mode: CyclicMode::Position,
+        mode: CyclicMode::Position.into(),
         position_limits: None,
         velocity_limit: 10.0,
         acceleration_limit: None,
@@ -39,7 +39,7 @@ pub fn socket(folder: &IpcFolder) -> PathBuf {
 
 /// A process that moves all axes.
 pub fn settings(drives: usize, deadline: Duration, max_late: u32) -> Settings {
-    let axis = ExternalAxis { mode: CyclicMode::Position, position: None };
+    let axis = ExternalAxis { mode: CyclicMode::Position.into(), position: None };
     Settings { deadline, max_late, axes: vec![Some(axis); drives] }
 }
 

@@ -185,7 +185,7 @@ pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
 pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> (Ipc, Server, Client) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
-        mode: CyclicMode::Position,
+        mode: CyclicMode::Position.into(),
         position_limits: None,
         velocity_limit: 1.0,
         acceleration_limit: None,
@@ -272,7 +272,7 @@ impl Controller for Servant {
 /// The drives' axes with supervision, within wide limits.
 pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
     let settings = Settings {
-        mode: CyclicMode::Position,
+        mode: CyclicMode::Position.into(),
         limits: Limits {
             position: None,
             velocity: RadiansPerSecond(10.0),

@@ -129,7 +129,7 @@ impl Rig {
         let mode = self.modes[axis];
         let distance = self.following_error.map(Radians);
         let settings = Settings {
-            mode,
+            mode: mode.into(),
             limits: Limits {
                 position: (mode == CyclicMode::Position)
                     .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
@@ -180,6 +180,7 @@ fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
 pub fn settings(axis: usize) -> AxisSettings {
     AxisSettings {
         axis,
+        profile: false,
         position_limits: Some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
         velocity_limit: RadiansPerSecond(VELOCITY),
         acceleration_limit: RadiansPerSecondSquared(ACCELERATION),

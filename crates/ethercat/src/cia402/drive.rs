@@ -1,11 +1,14 @@
 //! The MainDevice's side of one drive: from statuswords and requests to controlwords and safe targets.
 
+mod profile_position;
+
 use super::homing::{Homing, HomingProgress};
-use types::CyclicMode;
 pub use types::cycle::BLIND_CYCLES;
 pub use types::state::{DrivePhase as Phase, DriveRequest as Request};
+use types::{AxisMode, CyclicMode};
 
 use super::mode::ModeOfOperation;
+use super::profile::ProfilePosition;
 use super::state::State;
 use super::word::{Controlword, Statusword};
 
@@ -70,14 +73,22 @@ pub struct DriveOutput {
 /// targets are the actual position and zero, and the phase is [`Phase::Holding`]; it begins anew where the axis stands then,
 /// whatever its position is called. Any request but [`Request::Enable`] interrupts it.
 ///
+/// **Profile modes** ([`Drive::in_mode`]). Velocities and torques are those of CSV and CST; the drive goes over to them along its own ramps. A
+/// position is a destination: it is handed over as a new set-point that takes the place of the one before, wherever it lies, once the mode is
+/// shown, and only with an input. Any request but [`Request::Enable`] ends the way to it; a halt is taken back with the set-point that follows it, so that no
+/// old one is gone on to. How fast the axis goes there is for the drive's objects 0x6081, 0x6083 and 0x6084 to say.
+///
 /// **Another mode** ([`Drive::change_mode`]) may be asked for while the axis moves. Until 0x6061 shows it it is not known which of the
 /// two the drive works in, so it is sent the controller's targets of both; a position of a mode that was not one of positions
 /// has to lie within the maximum step of the actual one.
 #[derive(Clone, Debug)]
 pub struct Drive {
     mode: CyclicMode,
-    /// Positions go to mode 7 instead of 8.
-    interpolated: bool,
+    /// Mode it takes set-points in.
+    own_mode: ModeOfOperation,
+    /// Handshake of set-points, and the one handed over last, in profile position mode.
+    set_points: ProfilePosition,
+    destination: Option<i32>,
     /// Mode of before, until the drive shows another.
     before: Option<CyclicMode>,
     maximum_step: u32,
@@ -110,7 +121,9 @@ impl Drive {
     pub fn new(mode: CyclicMode, maximum_step: u32) -> Self {
         Self {
             mode,
-            interpolated: false,
+            own_mode: mode.into(),
+            set_points: ProfilePosition::default(),
+            destination: None,
             before: None,
             maximum_step,
             output: DriveOutput::default(),
@@ -132,19 +145,26 @@ impl Drive {
     /// CSP.
     #[must_use]
     pub fn interpolated(maximum_step: u32) -> Self {
-        Self { interpolated: true, ..Self::new(CyclicMode::Position, maximum_step) }
+        Self::in_mode(AxisMode::InterpolatedPosition, maximum_step)
+    }
+
+    /// A drive in any mode that moves an axis. In [`AxisMode::ProfilePosition`] `maximum_step` is not used.
+    #[must_use]
+    pub fn in_mode(mode: AxisMode, maximum_step: u32) -> Self {
+        Self { own_mode: mode.into(), ..Self::new(mode.cyclic(), maximum_step) }
     }
 
     /// Has the drive work in another mode, also while it is enabled and moves. [`Drive::mode_of_operation`] asks for it; it has to
     /// be sent, and the mode in effect to be among the inputs: where it is not, it is taken to be the one asked for. Nothing
-    /// is changed, and `false` returned, while its drive has the axis to find its home.
+    /// is changed, and `false` returned, while its drive has the axis to find its home, and of one in a profile mode.
     pub fn change_mode(&mut self, mode: CyclicMode) -> bool {
-        if self.homing.is_active() {
+        let is_profile = self.own_mode.cyclic().is_none() && !self.interpolates();
+        if self.homing.is_active() || is_profile {
             return false;
         }
-        if mode != self.mode || self.interpolated {
+        if ModeOfOperation::from(mode) != self.own_mode {
             self.before.get_or_insert(self.mode);
-            (self.mode, self.interpolated) = (mode, false);
+            (self.mode, self.own_mode) = (mode, mode.into());
         }
         true
     }
@@ -166,7 +186,7 @@ impl Drive {
         let stands = self.last_input.is_some_and(|last| last.position == input.position);
         self.standing = if stands { self.standing.saturating_add(1) } else { 0 };
         self.output.controlword = self.controlword(input, command.request);
-        if input.mode.is_none_or(|mode| mode == self.own_mode()) {
+        if input.mode.is_none_or(|mode| mode == self.own_mode) {
             self.before = None;
         }
         if self.state == Some(State::OperationEnabled) {
@@ -185,7 +205,7 @@ impl Drive {
         self.output
     }
 
-    /// The mode it works in.
+    /// The mode it works in, or the cyclic one that takes the same set-points.
     #[must_use]
     pub const fn mode(&self) -> CyclicMode {
         self.mode
@@ -194,12 +214,11 @@ impl Drive {
     /// Value of 0x6060.
     #[must_use]
     pub fn mode_of_operation(&self) -> ModeOfOperation {
-        self.homing.mode(self.own_mode())
+        self.homing.mode(self.own_mode)
     }
 
-    /// The mode it takes set-points in.
-    fn own_mode(&self) -> ModeOfOperation {
-        if self.interpolated { ModeOfOperation::InterpolatedPosition } else { self.mode.into() }
+    fn interpolates(&self) -> bool {
+        self.own_mode == ModeOfOperation::InterpolatedPosition
     }
 
     /// The drive is to find its home by itself, as its objects 0x6098 ff. say. Taken only in Operation enabled, and not
@@ -279,7 +298,10 @@ impl Drive {
     }
 
     fn update_enabled(&mut self, input: DriveInput, command: DriveCommand) {
-        if self.interpolated && command.request == Request::Enable {
+        if self.makes_its_own_way() {
+            return self.update_profile_position(input, command);
+        }
+        if self.interpolates() && command.request == Request::Enable {
             self.output.controlword.0 |= Controlword::ENABLE_INTERPOLATION;
         }
         if self.phase == Phase::NotEnabled {
@@ -307,6 +329,9 @@ impl Drive {
         self.missing_inputs += 1;
         self.missed_in_a_row = self.missed_in_a_row.saturating_add(1);
         self.output.controlword = self.blind_controlword(command.request);
+        if self.makes_its_own_way() {
+            return self.go_on_its_way_blind(command.request);
+        }
         if self.phase != Phase::Following || command.request != Request::Enable {
             // A drive that is held, homes, or is stopped gets no targets.
             self.output.target_velocity = 0;
@@ -342,7 +367,7 @@ impl Drive {
 
     fn update_homing(&mut self, input: DriveInput, request: Request) {
         let rests = self.last_input.is_some_and(|last| last.position == input.position);
-        let bits = self.homing.step(&input, request, self.own_mode(), rests);
+        let bits = self.homing.step(&input, request, self.own_mode, rests);
         self.output.controlword.0 |= bits;
         self.halted = false;
         self.stand(Phase::Holding, input.position);
@@ -395,6 +420,7 @@ impl Drive {
         self.output.target_position = position;
         self.output.target_velocity = 0;
         self.output.target_torque = 0;
+        self.forget_destination();
     }
 
     fn may_work_in(&self, mode: CyclicMode) -> bool {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use types::CyclicMode;
+use types::{AxisMode, CyclicMode};
 
 /// A mode of operation, as 0x6060 and 0x6061 number it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ impl ModeOfOperation {
         }
     }
 
-    /// The cyclic synchronous mode it is, if it is one: those [`super::Drive`] works in.
+    /// The cyclic synchronous mode it is, if it is one.
     #[must_use]
     pub const fn cyclic(self) -> Option<CyclicMode> {
         match self {
@@ -88,13 +88,23 @@ impl fmt::Display for ModeOfOperation {
     }
 }
 
+impl From<AxisMode> for ModeOfOperation {
+    fn from(mode: AxisMode) -> Self {
+        match mode {
+            AxisMode::CyclicPosition => Self::CyclicSynchronousPosition,
+            AxisMode::CyclicVelocity => Self::CyclicSynchronousVelocity,
+            AxisMode::CyclicTorque => Self::CyclicSynchronousTorque,
+            AxisMode::InterpolatedPosition => Self::InterpolatedPosition,
+            AxisMode::ProfilePosition => Self::ProfilePosition,
+            AxisMode::ProfileVelocity => Self::ProfileVelocity,
+            AxisMode::ProfileTorque => Self::ProfileTorque,
+        }
+    }
+}
+
 impl From<CyclicMode> for ModeOfOperation {
     fn from(mode: CyclicMode) -> Self {
-        match mode {
-            CyclicMode::Position => Self::CyclicSynchronousPosition,
-            CyclicMode::Velocity => Self::CyclicSynchronousVelocity,
-            CyclicMode::Torque => Self::CyclicSynchronousTorque,
-        }
+        AxisMode::from(mode).into()
     }
 }
 

@@ -2,7 +2,7 @@
 //! drive makes its own way to a target.
 //!
 //! [`ProfilePosition`] is the handshake of set-points alone; [`ProfileDrive`] guides a drive through its states with a [`Drive`],
-//! and adds what its mode needs. Speeds, ramps and limits are the drive's objects: 0x6081 to 0x6084, 0x6087, 0x607D, 0x607F.
+//! and adds what its mode needs: every way of handing set-points over. A [`Drive`] itself has the way that axes need. Speeds, ramps and limits are the drive's objects: 0x6081 to 0x6084, 0x6087, 0x607D, 0x607F.
 
 use super::drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request, fallen};
 use super::homing::ANSWER_CYCLES;

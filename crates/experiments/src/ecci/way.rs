@@ -195,7 +195,7 @@ impl Door {
 fn builder(axes: usize, signals: Vec<SignalDescription>) -> io::Result<(server::Builder, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
-        mode: CyclicMode::Position,
+        mode: CyclicMode::Position.into(),
         position_limits: None,
         velocity_limit: 1.0,
         acceleration_limit: None,

@@ -377,7 +377,8 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
             | u64::from(axis.fresh) << 16
             | u64::from(axis.homed) << 24
             | u64::from(axis.stop) << 32
-            | u64::from(axis.stopped_with.map_or(0, |place| place.saturating_add(1))) << 40,
+            | u64::from(axis.stopped_with.map_or(0, |place| place.saturating_add(1))) << 40
+            | u64::from(axis.mode as u8) << 56,
         axis.position.to_bits(),
         axis.velocity.to_bits(),
         axis.effort.to_bits(),
@@ -396,6 +397,7 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
         homed: words[0] >> 24 & 1 != 0,
         stop: (words[0] >> 32) as u8,
         stopped_with: ((words[0] >> 40) as u16).checked_sub(1),
+        mode: (words[0] >> 56) as u8 as i8,
         position: number(1),
         velocity: number(2),
         effort: number(3),

@@ -73,7 +73,7 @@ pub(crate) fn description() -> Description {
     };
     let axis = |name: &str| AxisDescription {
         name: name.into(),
-        mode: CyclicMode::Position,
+        mode: CyclicMode::Position.into(),
         position_limits: None,
         velocity_limit: 1.0,
         acceleration_limit: None,

@@ -27,7 +27,7 @@ impl Supervisor {
     /// Time the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
     #[must_use]
     pub fn ramp_time(&self) -> Seconds {
-        match (self.settings.on_stale, self.settings.mode) {
+        match (self.settings.on_stale, self.mode()) {
             (OnStale::Ramp, CyclicMode::Torque) => TORQUE_RAMP,
             (OnStale::Ramp, _) => {
                 let profile =
@@ -45,20 +45,20 @@ impl Supervisor {
     }
 
     pub(super) fn stop(&mut self, reason: StopReason, ramp: Option<Seconds>) {
-        let torque = self.settings.mode == CyclicMode::Torque;
+        let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
         let braking = match (reason, self.settings.on_stale) {
             (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
                 Braking::Drive(Intervention::Disable)
             }
             (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
             | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
-            (StopReason::Stale, OnStale::Ramp) => Braking::Ramp {
+            (StopReason::Stale, OnStale::Ramp) if !self.drive_makes_the_way() => Braking::Ramp {
                 velocity: self.sent.velocity,
                 torque: self.sent.torque,
                 elapsed: Seconds::ZERO,
                 duration: Seconds(ramp.map_or(0.0, |ramp| ramp.0).max(self.ramp_time().0)),
             },
-            _ if torque => Braking::Drive(Intervention::Halt),
+            _ if halts => Braking::Drive(Intervention::Halt),
             _ => Braking::Hard,
         };
         self.hold = Hold::Stopped { reason, braking };
@@ -88,14 +88,14 @@ impl Supervisor {
                 // After a host that stood still the drive takes one step all the same.
                 let passed = if begins { Seconds::ZERO } else { self.period };
                 let point = self.way_back.advance(passed)[0];
-                if self.settings.mode == CyclicMode::Position {
+                if self.mode() == CyclicMode::Position {
                     return self.return_to(point, begins);
                 }
                 (point.velocity, NewtonMetres::ZERO)
             }
         };
         // The wall is as hard for an axis that is stopped.
-        let velocity = match self.settings.mode {
+        let velocity = match self.mode() {
             CyclicMode::Velocity => self.slowed(velocity, feedback.position, elapsed),
             CyclicMode::Position | CyclicMode::Torque => velocity,
         };

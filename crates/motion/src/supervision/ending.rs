@@ -36,7 +36,7 @@ impl Supervisor {
         // Who approaches rest for ever is as good as there.
         let moves = now > STANDS;
         let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
-        let free = self.settings.mode == CyclicMode::Torque && !seen.braking && moves && {
+        let free = self.mode() == CyclicMode::Torque && !seen.braking && moves && {
             // A load falls, or an axis turns on that nothing brakes.
             now > before + STANDS || freely
         };
@@ -48,7 +48,7 @@ impl Supervisor {
     /// Speed of the axis as a share of the most it may. In torque mode it is the one it has: it may turn fast with hardly any torque,
     /// and one that is held takes torque and stands.
     fn motion(&self, velocity: RadiansPerSecond) -> f64 {
-        let velocity = match self.settings.mode {
+        let velocity = match self.mode() {
             CyclicMode::Torque => velocity,
             _ => self.sent.velocity,
         };

@@ -1,7 +1,7 @@
 //! Limits of an axis, and its reaction when it is stopped.
 
 use thiserror::Error;
-use types::{AfterOutage, CyclicMode, OnStale};
+use types::{AfterOutage, AxisMode, OnStale};
 
 use crate::online::OnlineError;
 use crate::units::{
@@ -67,8 +67,8 @@ pub struct FollowingErrorLimit {
 /// All that supervision knows of an axis beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Which set-points move it.
-    pub mode: CyclicMode,
+    /// Which set-points move it, and who makes the motion between them.
+    pub mode: AxisMode,
     /// Limits it must not exceed.
     pub limits: Limits,
     /// Accuracy with which it has to follow; `None` leaves that to its drive.

@@ -54,6 +54,7 @@ impl Supervisor {
             } => return,
             _ if for_long => Braking::Drive(Intervention::QuickStop),
             Hold::Stopped { braking: Braking::Drive(_) | Braking::Blind { .. }, .. } => return,
+            _ if self.drive_makes_the_way() => Braking::Drive(Intervention::Halt),
             _ => Braking::Blind { velocity: self.sent.velocity },
         };
         self.hold = Hold::Stopped { reason, braking };
@@ -66,7 +67,7 @@ impl Supervisor {
         let Hold::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.hold else {
             return;
         };
-        let braking = match self.settings.mode {
+        let braking = match self.mode() {
             _ if feedback.phase == AxisPhase::NotEnabled => Braking::Hard,
             CyclicMode::Torque => Braking::Drive(Intervention::Halt),
             _ => self
@@ -84,7 +85,7 @@ impl Supervisor {
         before: RadiansPerSecond,
     ) -> Result<(), OnlineError> {
         let limits = self.settings.limits;
-        let fastest = match self.settings.mode {
+        let fastest = match self.mode() {
             // It is not sped up beyond what it did.
             CyclicMode::Velocity => before.abs(),
             _ => highest_velocity(&limits, self.period),
@@ -95,7 +96,7 @@ impl Supervisor {
         self.way_back.begin(0, there)?;
         let (here, step) = (self.sent.position, limits.step);
         let nearest = Radians(position.0.clamp((here - step).0, (here + step).0));
-        if self.settings.mode == CyclicMode::Position && nearest != position {
+        if self.mode() == CyclicMode::Position && nearest != position {
             let rest = self.way_back.advance(self.way_back.remaining())[0].position;
             self.way_back.begin(0, TrajectoryPoint { position: nearest, ..there })?;
             self.way_back.aim_axis(0, Target::rest_at(self.inside(rest)))?;
@@ -113,7 +114,7 @@ impl Supervisor {
     pub(super) fn stand_or_fall(&mut self) {
         let limits = &self.settings.limits;
         let fallen = |value: f64, by: f64| value.signum() * (value.abs() - by).max(0.0);
-        self.sent = match self.settings.mode {
+        self.sent = match self.mode() {
             CyclicMode::Position => {
                 AxisSetpoint { position: self.sent.position, ..AxisSetpoint::default() }
             }

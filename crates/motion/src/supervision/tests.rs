@@ -17,7 +17,7 @@ const SLACK: f64 = 1e-6;
 
 fn settings(mode: CyclicMode, on_stale: OnStale) -> Settings {
     Settings {
-        mode,
+        mode: mode.into(),
         limits: Limits {
             position: Some((Radians(-1.0), Radians(2.0))),
             velocity: RadiansPerSecond(VELOCITY),
@@ -68,7 +68,7 @@ impl Bench {
         self.feedback.phase = if enabled { AxisPhase::Following } else { AxisPhase::NotEnabled };
         if self.follows && enabled {
             let sent = supervised.setpoint;
-            match self.supervisor.settings().mode {
+            match self.supervisor.settings().mode.cyclic() {
                 CyclicMode::Position => self.feedback.position = sent.position,
                 CyclicMode::Velocity => self.feedback.position += sent.velocity * PERIOD,
                 CyclicMode::Torque => {}

@@ -5,10 +5,12 @@ use control::cycle::CycleConfiguration;
 use ethercat::al::AlState;
 use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{
-    HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, of_axis,
+    HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, PROFILE_VELOCITY,
+    TORQUE_SLOPE, of_axis,
 };
 use ethercat::main_device::{Configuration, MainDevice, StartupSdo};
-use robot::{Axis, RobotConfig, SubDevice};
+use motion::supervision::DriveProfile;
+use robot::{Axis, RobotConfig, SubDevice, profile_objects};
 use rustix::rand::GetRandomFlags;
 use types::CycleClock;
 
@@ -41,6 +43,7 @@ pub fn configuration(robot: &RobotConfig, target: AlState) -> Configuration {
             sub_device.startup.iter().any(|it| (it.index, it.sub_index) == (sdo.index, sdo.sub_index))
         };
         sub_devices[axis.sub_device].startup.extend(homing(axis).into_iter().filter(|sdo| !written(sdo)));
+        sub_devices[axis.sub_device].startup.extend(profile(axis));
     }
     Configuration {
         sub_devices: Some(sub_devices),
@@ -96,6 +99,25 @@ fn homing(axis: &Axis) -> Vec<StartupSdo> {
     sdos
 }
 
+/// Speed and ramps of a drive that makes its own way: those of the limits of its axis, and no others.
+fn profile(axis: &Axis) -> Vec<StartupSdo> {
+    let profile = DriveProfile::within(&axis.limits, &axis.scale);
+    let sdo = |&(index, _): &(u16, &str)| {
+        let value = match index {
+            PROFILE_VELOCITY => profile.velocity,
+            TORQUE_SLOPE => profile.torque_slope,
+            _ => profile.acceleration,
+        };
+        StartupSdo {
+            index: of_axis(index, axis.drive_axis),
+            sub_index: 0,
+            complete_access: false,
+            data: value.to_le_bytes().to_vec(),
+        }
+    };
+    profile_objects(axis.mode).iter().map(sdo).collect()
+}
+
 /// A mode in the process data is written there on every cycle, not by SDO.
 fn maps_modes_of_operation(sub_device: &SubDevice, axis: &Axis) -> bool {
     let mode = of_axis(MODES_OF_OPERATION, axis.drive_axis);
@@ -146,6 +168,32 @@ mod tests {
         // The mode of y is in the process data; its drive homes it.
         assert_eq!(written(0), [(0x60FE, 0), (0x6060, 8), (0x6898, 37), (0x687C, 0)]);
         assert_eq!(written(1), [(0x60FE, 0), (0x6060, 8)]);
+    }
+
+    // feature(axes): a drive that makes its own way is told the limits of its axis as its profile
+    #[test]
+    fn a_drive_that_makes_its_own_way_is_told_the_limits_of_its_axis() {
+        let text = include_str!("../../../../examples/indexing-table.toml");
+        let startup = |text: &str| {
+            let robot = RobotConfig::parse(text, "indexing-table.toml").unwrap();
+            let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
+            let number = |data: &[u8]| data.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+            sub_devices[0].startup.iter().map(|it| (it.index, number(&it.data))).collect::<Vec<_>>()
+        };
+        // 1310720 counts are 2 pi: 2 rad/s, 8 rad/s^2.
+        let ramps = [(0x6083, 1_668_860), (0x6084, 1_668_860)];
+        assert_eq!(
+            startup(text),
+            [&[(0x6081, 417_215)], &ramps[..]].concat(),
+            "the mode is in the process data"
+        );
+        let velocity = text.replacen("\"pp\"", "\"pv\"", 1).replacen("0x607A", "0x60FF", 1);
+        assert_eq!(startup(&velocity.replacen("joint_position", "joint_velocity", 1)), ramps);
+        let torque =
+            text.replacen("\"pp\"", "\"tq\"", 1).replacen("0x607A, bits = 32", "0x6071, bits = 16", 1);
+        // 12 N m of 13 at the table, in a quarter of a second.
+        assert_eq!(startup(&torque.replacen("joint_position", "joint_effort", 1)), [(0x6087, 3_692)]);
+        assert_eq!(startup(&text.replacen("\"pp\"", "\"csp\"", 1)), []);
     }
 
     #[test]

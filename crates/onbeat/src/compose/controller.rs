@@ -21,7 +21,7 @@ use crate::error::ControllerError;
 /// The controllers of `robot`, the first one active.
 fn switch(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
     let axis = |axis: &robot::Axis| ManagedAxis {
-        mode: axis.mode,
+        mode: axis.mode.cyclic(),
         velocity_limit: axis.limits.velocity,
         homing: match axis.homing {
             Homing::Absolute { .. } => HomedBy::Nobody,
@@ -94,7 +94,7 @@ fn kind(
             plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::JointVelocity => {
-            let mode = |settings: AxisSettings| (settings, robot.axes[settings.axis].mode);
+            let mode = |settings: AxisSettings| (settings, robot.axes[settings.axis].mode.cyclic());
             let axes: Vec<_> = axes.into_iter().map(mode).collect();
             plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(error.into()))?))
         }
@@ -196,6 +196,7 @@ fn settings(robot: &RobotConfig, axis: usize) -> AxisSettings {
     let limits = &robot.axes[axis].limits;
     AxisSettings {
         axis,
+        profile: robot.axes[axis].mode.is_profile(),
         position_limits: limits.position,
         velocity_limit: limits.velocity,
         acceleration_limit: limits.deceleration,

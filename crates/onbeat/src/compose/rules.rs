@@ -1,7 +1,7 @@
 //! Limits of commands from outside: only what one of the controllers follows is taken.
 
 use control::ipc::{BaseRules, Rules, Takes};
-use ethercat::cia402::CyclicMode;
+use ethercat::cia402::{AxisMode, CyclicMode};
 use robot::{BaseKind, ControllerKind, RobotConfig};
 
 use super::ipc::MovedBy;
@@ -39,7 +39,7 @@ pub(super) fn rules(robot: &RobotConfig, moved_by: MovedBy) -> Rules {
 /// Parts of a command that a controller follows.
 struct Follows {
     /// Targets of an axis in this mode.
-    targets: fn(CyclicMode) -> Takes,
+    targets: fn(AxisMode) -> Takes,
     /// The velocity of the base.
     twist: bool,
     /// The pose of the tool.
@@ -69,12 +69,13 @@ fn follows(kind: ControllerKind) -> Follows {
     }
 }
 
-/// A drive that follows positions can be moved at a velocity, too.
-fn of_mode(mode: CyclicMode) -> Takes {
+/// A drive that follows positions can be moved at a velocity, too, unless it makes its own way to them.
+fn of_mode(mode: AxisMode) -> Takes {
+    let kind = mode.cyclic();
     Takes {
-        position: mode == CyclicMode::Position,
-        velocity: mode != CyclicMode::Torque,
-        effort: mode == CyclicMode::Torque,
+        position: kind == CyclicMode::Position,
+        velocity: kind != CyclicMode::Torque && mode != AxisMode::ProfilePosition,
+        effort: kind == CyclicMode::Torque,
     }
 }
 

@@ -13,7 +13,7 @@ use super::repeat::{Repetition, repetitions};
 use super::{Checked, homing, in_every_cycle, stops, unknown_name};
 use crate::error::Problem;
 use crate::field::Number;
-use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects};
+use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects, profile_objects};
 use crate::place::Place;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
@@ -52,6 +52,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             let axis = Axis { name, to_stop, sub_device, drive_axis, brake, ..entry.clone() };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
+            check_startup_profile(&axis, &bus.sub_devices[sub_device], place)?;
             if let Some(method) = axis.homing_settings.and_then(|it| it.method) {
                 homing::check_drive(method, &axis, &bus.sub_devices[sub_device], place.key("homing"))?;
             }
@@ -134,19 +135,20 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
     Err(Problem::new(limits.key("maximum_step"), found, expected, remedy))
 }
 
-/// Checks that the explicit mapping carries the objects of the mode (CiA 402-2, cyclic modes).
+/// Checks that the explicit mapping carries the objects of the mode (CiA 402-2).
 fn check_mapping(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
     let Some(mapping) = drive.explicit_mapping() else { return Ok(()) };
     let missing = mode_objects(axis.mode).into_iter().find(|object| {
         let index = of_axis(object.index, axis.drive_axis);
         match object.direction {
-            Direction::Output => mapping.output(index, 0).is_none(),
-            Direction::Input => mapping.input(index, 0).is_none(),
+            Direction::Output => mapping.output(index, object.sub_index).is_none(),
+            Direction::Input => mapping.input(index, object.sub_index).is_none(),
         }
     });
     missing.map_or(Ok(()), |object| {
         let (mode, index) = (axis.mode.name(), of_axis(object.index, axis.drive_axis));
-        let found = format!("axis \"{}\" in mode {mode} without object {index:#06x}", axis.name);
+        let sub_index = if object.sub_index > 0 { format!(":{}", object.sub_index) } else { String::new() };
+        let found = format!("axis \"{}\" in mode {mode} without object {index:#06x}{sub_index}", axis.name);
         let (direction, name) = (object.direction, object.name);
         let expected = format!("{name} among the {direction}s of \"{}\"", drive.name);
         let (key, remedy) = match axis.drive_axis {
@@ -155,6 +157,19 @@ fn check_mapping(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()
         };
         Err(Problem::new(entry.first_of(&[key, "sub_device"]), found, expected, remedy))
     })
+}
+
+/// Checks that no start-up SDO says how fast a drive makes its own way: the limits of the axis do.
+fn check_startup_profile(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
+    let written = |&&(index, _): &&(u16, &str)| {
+        drive.startup.iter().any(|sdo| sdo.index == of_axis(index, axis.drive_axis))
+    };
+    let Some((index, name)) = profile_objects(axis.mode).iter().find(written) else { return Ok(()) };
+    let index = of_axis(*index, axis.drive_axis);
+    let found =
+        format!("axis \"{}\" in mode {} and a start-up SDO to {index:#06x}", axis.name, axis.mode.name());
+    let expected = format!("the {name} that follows from its limits");
+    Err(Problem::new(entry.key("mode"), found, expected, "remove that start-up SDO, and set the limits"))
 }
 
 /// Checks that no start-up SDO sets another mode than that of the axis.

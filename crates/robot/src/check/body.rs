@@ -1,6 +1,6 @@
 //! Checks of base and arm.
 
-use types::CyclicMode;
+use types::AxisMode;
 
 use super::controller::axis_called;
 use super::{Checked, check_readable};
@@ -48,7 +48,7 @@ fn wheels(base: &Base, axes: &[Axis], entry: Place<'_>) -> Checked<Vec<usize>> {
         };
         let index = axis_called(name, axes, "as a wheel", place)?;
         let mode = axes[index].mode;
-        if mode != CyclicMode::Velocity {
+        if mode != AxisMode::CyclicVelocity {
             let found = format!("wheel \"{name}\" in mode {}", mode.name());
             return Err(Problem::new(place, found, "mode csv", "change the axis's mode"));
         }
@@ -79,10 +79,15 @@ fn check_speed(base: &Base, axes: &[Axis], limits: Place<'_>) -> Checked<()> {
     })
 }
 
+/// True of a mode that follows positions cycle by cycle.
+pub(super) const fn is_streamed_position(mode: AxisMode) -> bool {
+    matches!(mode, AxisMode::CyclicPosition | AxisMode::InterpolatedPosition)
+}
+
 /// Gives the axes their joints; without names those in position mode are joints of the same name.
 pub(super) fn arm(arm: &mut Arm, axes: &[Axis], entry: Place<'_>) -> Checked<()> {
     let same = |axis: &Axis| {
-        (arm.joint_of.is_empty() && axis.mode == CyclicMode::Position).then(|| axis.name.clone())
+        (arm.joint_of.is_empty() && is_streamed_position(axis.mode)).then(|| axis.name.clone())
     };
     let mut joints: Vec<Option<String>> = axes.iter().map(same).collect();
     let entry = entry.key("joints");

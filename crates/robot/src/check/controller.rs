@@ -5,7 +5,7 @@ mod sinusoid;
 
 use std::time::Duration;
 
-use types::CyclicMode;
+use types::AxisMode;
 
 use self::cartesian::joints;
 use super::cycle::within;
@@ -195,20 +195,29 @@ fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
 }
 
 /// Modes of the axes that a kind can move.
-const fn modes(kind: Kind) -> &'static [CyclicMode] {
+const fn modes(kind: Kind) -> &'static [AxisMode] {
+    use AxisMode::{
+        CyclicPosition, CyclicTorque, CyclicVelocity, InterpolatedPosition, ProfilePosition, ProfileTorque,
+        ProfileVelocity,
+    };
     match kind {
-        Kind::Hold | Kind::External => &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque],
-        // The torque that makes an axis swing depends on its load.
-        Kind::Sinusoid | Kind::JointVelocity => &[CyclicMode::Position, CyclicMode::Velocity],
-        Kind::JointTrajectory | Kind::JointPosition | Kind::Cartesian => &[CyclicMode::Position],
-        Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
-        Kind::JointEffort => &[CyclicMode::Torque],
+        Kind::Hold | Kind::External => &AxisMode::ALL,
+        // The torque that makes an axis swing depends on its load, and a drive that makes its own way does not swing along.
+        Kind::Sinusoid => &[CyclicPosition, InterpolatedPosition, CyclicVelocity],
+        Kind::JointTrajectory | Kind::Cartesian => &[CyclicPosition, InterpolatedPosition],
+        Kind::JointPosition => &[CyclicPosition, InterpolatedPosition, ProfilePosition],
+        Kind::JointVelocity => &[CyclicPosition, InterpolatedPosition, CyclicVelocity, ProfileVelocity],
+        Kind::DiffDrive | Kind::OmniDrive => &[CyclicVelocity],
+        Kind::JointEffort => &[CyclicTorque, ProfileTorque],
     }
 }
 
-fn list(modes: &[CyclicMode]) -> String {
+fn list(modes: &[AxisMode]) -> String {
     let names: Vec<_> = modes.iter().map(|mode| mode.name()).collect();
-    names.join(" or ")
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 const SHORTEST_DEADLINE: Duration = Duration::from_micros(10);

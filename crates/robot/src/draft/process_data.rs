@@ -62,11 +62,11 @@ fn supports(found: &Found, axis: u8, mode: CyclicMode) -> bool {
 
 fn holds(mapping: &PdoMapping, axes: &[u8], mode: CyclicMode) -> bool {
     axes.iter().all(|axis| {
-        mode_objects(mode).iter().all(|object| {
+        mode_objects(mode.into()).iter().all(|object| {
             let index = of_axis(object.index, *axis);
             match object.direction {
-                Direction::Output => mapping.output(index, 0).is_some(),
-                Direction::Input => mapping.input(index, 0).is_some(),
+                Direction::Output => mapping.output(index, object.sub_index).is_some(),
+                Direction::Input => mapping.input(index, object.sub_index).is_some(),
             }
         })
     })
@@ -81,7 +81,7 @@ fn offered(found: &Found, axes: &[u8], mode: CyclicMode) -> Option<PdoMapping> {
                 let index = of_axis(object.index, *axis);
                 pdo.entries.iter().any(|it| (it.index, it.sub_index) == (index, 0))
             };
-            let objects = mode_objects(mode);
+            let objects = mode_objects(mode.into());
             let mut needed = objects.iter().filter(|it| it.direction == direction);
             let pdo = pdos.iter().find(|pdo| needed.clone().all(|object| has(pdo, object)))?;
             needed.next()?;
@@ -105,7 +105,7 @@ fn shortest(axes: &[u8], mode: CyclicMode) -> PdoMapping {
                 let entry = PdoEntry::from_mapping_value(u32::from(index) << 16 | bits);
                 PdoEntry { name: object.name.to_owned(), ..entry }
             };
-            let objects = mode_objects(mode);
+            let objects = mode_objects(mode.into());
             let entries = objects.iter().filter(|it| it.direction == direction).map(entry).collect();
             let index = first + 0x10 * u16::from(*axis);
             Pdo { index, sync_manager: None, fixed: false, name: String::new(), entries }

@@ -91,7 +91,10 @@ fn scale_torque_modes_and_interpolation_time_are_those_of_the_drive() {
     objects.push((0x60C2, 2, 0xFD));
     let (text, robot) = drafted(&[drive(&objects)]);
     let axis = &robot.axes[0];
-    assert_eq!((axis.name.as_str(), axis.mode, axis.gear_ratio), ("s-3000", CyclicMode::Position, 50.0));
+    assert_eq!(
+        (axis.name.as_str(), axis.mode.cyclic(), axis.gear_ratio),
+        ("s-3000", CyclicMode::Position, 50.0)
+    );
     assert!((axis.scale.counts_per_radian() - 131_072.0 * 50.0 / TAU).abs() < 1e-6);
     assert!((axis.limits.torque.0 - 1.27 * 50.0).abs() < 1e-9, "{}", axis.limits.torque.0);
     // Ten turns a second of the motor, behind its gear.
@@ -240,11 +243,19 @@ fn pdos_for_the_mode_are_looked_for_among_those_that_are_offered() {
         |robot: &RobotConfig| robot.bus.sub_devices[0].explicit_mapping().unwrap().outputs[0].clone();
     // CSP is offered, and preferred to what is in use.
     let (text, robot) = with(&velocity(), &csp, CoeDetails::SDO);
-    assert_eq!((robot.axes[0].mode, outputs(&robot).index), (CyclicMode::Position, 0x1600), "{text}");
+    assert_eq!(
+        (robot.axes[0].mode.cyclic(), outputs(&robot).index),
+        (CyclicMode::Position, 0x1600),
+        "{text}"
+    );
     assert!(text.contains("# assumed: it offers these PDOs"), "{text}");
     // It is not: what is in use.
     let (text, robot) = with(&velocity(), &velocity(), CoeDetails::SDO);
-    assert_eq!((robot.axes[0].mode, outputs(&robot).index), (CyclicMode::Velocity, 0x1601), "{text}");
+    assert_eq!(
+        (robot.axes[0].mode.cyclic(), outputs(&robot).index),
+        (CyclicMode::Velocity, 0x1601),
+        "{text}"
+    );
     assert!(
         text.contains("kind = \"joint_velocity\"") && text.contains("onbeat control jog s-3000"),
         "{text}"

@@ -10,7 +10,7 @@ use motion::{
 };
 use serde::Deserialize;
 use serde::de::Deserializer;
-use types::{CyclicMode, OnStale};
+use types::{AxisMode, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
@@ -31,7 +31,7 @@ pub struct Axis {
     #[serde(default, rename = "drive_axis", deserialize_with = "drive_axis")]
     pub(crate) first_axis: u8,
     /// CiA 402 mode of operation.
-    pub mode: CyclicMode,
+    pub mode: AxisMode,
     #[serde(deserialize_with = "positive")]
     pub(crate) counts_per_revolution: f64,
     #[serde(default = "usual_ratio", deserialize_with = "not_zero")]

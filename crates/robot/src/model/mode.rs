@@ -1,42 +1,61 @@
 use ethercat::cia402::object;
-use types::CyclicMode;
 use types::signal::Direction;
+use types::{AxisMode, CyclicMode};
 
 /// An object that a mode of operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModeObject {
-    /// Object index; the sub-index is 0.
+    /// Object index.
     pub index: u16,
+    /// Its sub-index.
+    pub sub_index: u8,
     /// Its name in CiA 402.
     pub name: &'static str,
     /// Direction of the object.
     pub direction: Direction,
 }
 
-/// Objects that must be in the process data for `mode` (CiA 402-2, cyclic modes). The actual position is
+/// Objects that must be in the process data for `mode` (CiA 402-2). The actual position is
 /// among them in every mode: supervision needs it.
 #[must_use]
-pub const fn mode_objects(mode: CyclicMode) -> [ModeObject; 4] {
+pub const fn mode_objects(mode: AxisMode) -> [ModeObject; 4] {
     use Direction::{Input, Output};
-    let target = match mode {
-        CyclicMode::Position => {
-            ModeObject { index: object::TARGET_POSITION, name: "target position", direction: Output }
-        }
-        CyclicMode::Velocity => {
-            ModeObject { index: object::TARGET_VELOCITY, name: "target velocity", direction: Output }
-        }
-        CyclicMode::Torque => {
-            ModeObject { index: object::TARGET_TORQUE, name: "target torque", direction: Output }
-        }
+    let target = match (mode, mode.cyclic()) {
+        (AxisMode::InterpolatedPosition, _) => ModeObject {
+            sub_index: 1,
+            ..entry(object::INTERPOLATION_DATA_RECORD, "interpolation data record", Output)
+        },
+        (_, CyclicMode::Position) => entry(object::TARGET_POSITION, "target position", Output),
+        (_, CyclicMode::Velocity) => entry(object::TARGET_VELOCITY, "target velocity", Output),
+        (_, CyclicMode::Torque) => entry(object::TARGET_TORQUE, "target torque", Output),
     };
     [
-        ModeObject { index: object::CONTROLWORD, name: "controlword", direction: Output },
+        entry(object::CONTROLWORD, "controlword", Output),
         target,
-        ModeObject { index: object::STATUSWORD, name: "statusword", direction: Input },
-        ModeObject {
-            index: object::POSITION_ACTUAL_VALUE,
-            name: "position actual value",
-            direction: Input,
-        },
+        entry(object::STATUSWORD, "statusword", Input),
+        entry(object::POSITION_ACTUAL_VALUE, "position actual value", Input),
     ]
+}
+
+const fn entry(index: u16, name: &'static str, direction: Direction) -> ModeObject {
+    ModeObject { index, sub_index: 0, name, direction }
+}
+
+/// Objects by which the drive of an axis in a profile mode makes its own way: the axis writes them by its limits.
+#[must_use]
+pub const fn profile_objects(mode: AxisMode) -> &'static [(u16, &'static str)] {
+    use object::{PROFILE_ACCELERATION, PROFILE_DECELERATION, PROFILE_VELOCITY, TORQUE_SLOPE};
+    match mode {
+        AxisMode::ProfilePosition => &[
+            (PROFILE_VELOCITY, "profile velocity"),
+            (PROFILE_ACCELERATION, "profile acceleration"),
+            (PROFILE_DECELERATION, "profile deceleration"),
+        ],
+        AxisMode::ProfileVelocity => &[
+            (PROFILE_ACCELERATION, "profile acceleration"),
+            (PROFILE_DECELERATION, "profile deceleration"),
+        ],
+        AxisMode::ProfileTorque => &[(TORQUE_SLOPE, "torque slope")],
+        _ => &[],
+    }
 }

@@ -104,7 +104,7 @@ fn a_wrong_type_names_both_types() {
     );
     assert_eq!(
         sentence("mode = \"csp\"", "mode = \"cps\""),
-        "r.toml:31:8: unknown value \"cps\", expected one of csp, csv, cst: did you mean \"csp\"?"
+        "r.toml:31:8: unknown value \"cps\", expected one of csp, csv, cst, ip, pp, pv, tq: did you mean \"csp\"?"
     );
 }
 

@@ -51,7 +51,7 @@ pub(super) const TOOL: u16 = 4;
 fn description() -> Description {
     let axis = |name: &str| AxisDescription {
         name: name.into(),
-        mode: CyclicMode::Velocity,
+        mode: CyclicMode::Velocity.into(),
         position_limits: Some((-1.0, 1.0)),
         velocity_limit: 2.0,
         acceleration_limit: None,

@@ -234,6 +234,7 @@ fn axis(name: &str, axis: &Axis, description: &Description, enabled: bool) -> Di
     let values = vec![
         pair("drive", drive),
         pair("homed", axis.homed),
+        pair("mode", words::mode(axis.mode).unwrap_or_else(|| "unknown".into())),
         pair("stopped with", words::stopped_with(axis, description).unwrap_or("none")),
         pair("position [rad]", axis.position),
         pair("velocity [rad/s]", axis.velocity),
@@ -367,7 +368,7 @@ mod tests {
     fn two_axes() -> Description {
         let axis = |name: &str| AxisDescription {
             name: name.into(),
-            mode: CyclicMode::Position,
+            mode: CyclicMode::Position.into(),
             position_limits: None,
             velocity_limit: 1.0,
             acceleration_limit: None,

@@ -183,7 +183,7 @@ mod tests {
     fn robot() -> Description {
         let axis = |name: &str| AxisDescription {
             name: name.into(),
-            mode: CyclicMode::Position,
+            mode: CyclicMode::Position.into(),
             position_limits: Some((-1.0, 1.0)),
             velocity_limit: 2.0,
             acceleration_limit: None,

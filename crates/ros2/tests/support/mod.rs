@@ -187,7 +187,7 @@ fn now_ns() -> u64 {
 fn description() -> Description {
     let axis = |name: &str| AxisDescription {
         name: name.into(),
-        mode: CyclicMode::Velocity,
+        mode: CyclicMode::Velocity.into(),
         position_limits: None,
         velocity_limit: 20.0,
         acceleration_limit: None,

@@ -65,7 +65,7 @@ impl Channels {
             of("target velocity", "rad/s", OfAxis::TargetVelocity);
             of("target effort", "N m", OfAxis::TargetEffort);
             let error = format!("{} following error", axis.name);
-            add(error, axes::unit(axis.mode), Source::FollowingError(place));
+            add(error, axes::unit(axis.mode.cyclic()), Source::FollowingError(place));
         }
         for (place, signal) in description.signals.iter().enumerate() {
             let unit = if signal.kind == ValueKind::Bool { "bit" } else { &signal.unit };

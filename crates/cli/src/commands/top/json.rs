@@ -98,6 +98,7 @@ fn axis_object(picture: &Picture, place: usize, it: &Axis) -> Value {
         "phase": words::phase(it.phase),
         "fresh": it.fresh,
         "homed": it.homed,
+        "mode": words::mode(it.mode),
         "stop": words::stop(it.stop),
         "stopped_with": words::stopped_with(it, &picture.description),
         "position": it.position,

@@ -77,7 +77,7 @@ impl Picture {
 
     /// Mode of an axis.
     pub(super) fn mode(&self, axis: usize) -> CyclicMode {
-        self.description.axes.get(axis).map_or(CyclicMode::Position, |axis| axis.mode)
+        self.description.axes.get(axis).map_or(CyclicMode::Position, |axis| axis.mode.cyclic())
     }
 
     /// Set-point the axis was sent, and its distance from that, where it is known: in the unit of its mode.

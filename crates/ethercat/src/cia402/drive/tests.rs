@@ -4,6 +4,7 @@ use super::super::{StateMachine, Surroundings};
 use super::*;
 
 mod homing;
+mod profile;
 
 const STEP: u32 = 1000;
 

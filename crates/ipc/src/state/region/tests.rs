@@ -14,6 +14,7 @@ fn every_field() -> State {
         homed: n % 2 == 1,
         stop: n + 2,
         stopped_with: Some(u16::from(n) + 3),
+        mode: -(n as i8),
         position: f64::from(n) + 0.1,
         velocity: f64::from(n) + 0.2,
         effort: f64::from(n) + 0.3,

@@ -291,7 +291,7 @@ fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
     let asked = AxisSetpoint { position: bench.feedback.position, ..AxisSetpoint::default() };
     let seen = Seen { feedback, missed, ..Seen::default() };
     let supervised = bench.supervisor.step(PERIOD, asked, &seen);
-    if bench.supervisor.settings().mode == CyclicMode::Position {
+    if bench.supervisor.settings().mode.cyclic() == CyclicMode::Position {
         bench.feedback.position = supervised.setpoint.position;
     }
     supervised

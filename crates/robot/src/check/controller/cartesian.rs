@@ -1,8 +1,7 @@
 //! Checks of a controller of the arm's tool.
 
-use types::CyclicMode;
-
 use crate::check::Checked;
+use crate::check::body::is_streamed_position;
 use crate::error::Problem;
 use crate::model::{Arm, Axis, Controller};
 use crate::place::Place;
@@ -27,11 +26,10 @@ pub(super) fn joints(
         let found = "cartesian without an axis to move";
         return Err(Problem::new(place, found, "axes in [arm.joints]", "name the joints of the arm"));
     }
-    if let Some(axis) = joints.iter().map(|&index| &axes[index]).find(|it| it.mode != CyclicMode::Position)
-    {
+    if let Some(axis) = joints.iter().map(|&index| &axes[index]).find(|it| !is_streamed_position(it.mode)) {
         let found = format!("axis \"{}\" in mode {} for cartesian", axis.name, axis.mode.name());
         let remedy = "change the mode, or name the joints between base and tool in axes";
-        return Err(Problem::new(place, found, "mode csp", remedy));
+        return Err(Problem::new(place, found, "mode csp or ip", remedy));
     }
     Ok(joints)
 }

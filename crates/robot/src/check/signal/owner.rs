@@ -6,7 +6,7 @@ use ethercat::cia402::object;
 use ethercat::main_device::StartupSdo;
 use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 
-use crate::model::RobotConfig;
+use crate::model::{RobotConfig, profile_objects};
 
 /// Outputs with their writers.
 pub(super) struct Owners {
@@ -45,7 +45,11 @@ impl Owners {
                 if leaves_the_brake_alone(entry, mapping, startup) {
                     continue;
                 }
-                if object::moves(entry.index) {
+                let makes_its_way = whose.is_some_and(|whose| {
+                    let index = object::of_first_axis(entry.index);
+                    profile_objects(whose.mode).iter().any(|&(object, _)| object == index)
+                });
+                if object::moves(entry.index) || makes_its_way {
                     writers.push(of_axis(field));
                 } else if object::limits(entry.index) {
                     limits.push(of_axis(field));

@@ -67,7 +67,7 @@ class AxesPanel {
 }
 
 function mode(axis) {
-  return { csp: "position", csv: "velocity", cst: "torque" }[axis.mode] ?? axis.mode;
+  return { csp: "position", ip: "position", pp: "position", csv: "velocity", pv: "velocity", cst: "torque", tq: "torque" }[axis.mode] ?? axis.mode;
 }
 
 /** The table of signals, with a search. */

@@ -113,7 +113,8 @@ fn style(it: &Axis) -> Style {
 }
 
 fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> [Cell<'a>; 9] {
-    let mode = picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
+    let configured = || picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
+    let mode = words::mode(it.mode).unwrap_or_else(|| configured().into());
     let (target, error) = picture
         .target_and_error(axis)
         .map_or_else(<(String, String)>::default, |(target, error)| (number(target), known(error)));
@@ -125,7 +126,7 @@ fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> 
     };
     [
         text(shortened(picture.axis_name(axis), usize::from(columns.name))),
-        text(mode.to_owned()),
+        text(mode.into_owned()),
         text(state),
         right(number(it.position)),
         right(number(it.velocity)),

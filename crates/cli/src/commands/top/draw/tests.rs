@@ -19,9 +19,9 @@ use types::{BaseKind, ControllerKind, CyclicMode};
 
 /// A service robot that drives, whose second command was refused and whose caster's axis stopped.
 fn base() -> Picture {
-    let axis = |name: &str, mode| AxisDescription {
+    let axis = |name: &str, mode: CyclicMode| AxisDescription {
         name: name.into(),
-        mode,
+        mode: mode.into(),
         position_limits: None,
         velocity_limit: 20.0,
         acceleration_limit: None,
@@ -301,7 +301,7 @@ fn a_torque_that_nobody_tells_is_a_dash() {
     picture.state.axes[0].effort = 0.0;
     assert!(of_left(&picture).contains("3.951       -    3.937  -0.014"), "{}", of_left(&picture));
     // Nor is the distance from a torque that is not told known.
-    picture.description.axes[0].mode = CyclicMode::Torque;
+    picture.description.axes[0].mode = CyclicMode::Torque.into();
     assert!(of_left(&picture).contains("3.951       -    0.000       -"), "{}", of_left(&picture));
 }
 

@@ -1,0 +1,117 @@
+//! A drive in profile position mode.
+
+use types::AxisMode;
+
+use super::*;
+
+/// One in Operation enabled and its mode, at `position`, which acknowledges set-points or not.
+fn shown(position: i32, acknowledges: bool) -> Option<DriveInput> {
+    let acknowledged = if acknowledges { Statusword::SET_POINT_ACKNOWLEDGE } else { 0 };
+    let statusword = Statusword(State::OperationEnabled.statusword() | acknowledged);
+    let mode = Some(ModeOfOperation::ProfilePosition);
+    Some(DriveInput { statusword, position, mode, ..DriveInput::default() })
+}
+
+fn to(target_position: i32) -> DriveCommand {
+    DriveCommand { request: Request::Enable, target_position, ..DriveCommand::default() }
+}
+
+/// It stands at 100, enabled, and has been handed that.
+fn standing() -> Drive {
+    let mut drive = Drive::in_mode(AxisMode::ProfilePosition, 1);
+    drive.update(shown(100, false), to(0));
+    assert!(drive.just_enabled() && drive.phase() == Phase::Holding);
+    assert_eq!((drive.holds_at(), drive.last_output().controlword.0), (100, 0x0F));
+    drive.update(shown(100, false), to(100));
+    drive.update(shown(100, true), to(100));
+    drive.update(shown(100, false), to(100));
+    drive
+}
+
+fn word(drive: &Drive) -> (u16, i32) {
+    (drive.last_output().controlword.0, drive.last_output().target_position)
+}
+
+#[test]
+fn a_destination_is_handed_over_wherever_it_lies_and_once() {
+    let mut drive = standing();
+    assert_eq!(word(&drive), (0x0F, 100));
+    drive.update(shown(100, false), to(1_000_000));
+    assert_eq!(word(&drive), (0x3F, 1_000_000), "bits 4 and 5");
+    assert_eq!((drive.phase(), drive.refused_targets()), (Phase::Following, 0));
+    drive.update(shown(120, true), to(1_000_000));
+    assert_eq!(word(&drive), (0x0F, 1_000_000), "it has acknowledged");
+    for position in [500, 1_000] {
+        drive.update(shown(position, false), to(1_000_000));
+        assert_eq!(word(&drive), (0x0F, 1_000_000));
+    }
+    drive.update(shown(2_000, false), to(-5));
+    assert_eq!(word(&drive), (0x3F, -5), "another takes its place");
+}
+
+#[test]
+fn a_halt_is_taken_back_with_the_set_point_that_follows_it() {
+    let mut drive = standing();
+    drive.update(shown(100, false), to(1_000_000));
+    let halt = DriveCommand { request: Request::Halt, ..to(1_000_000) };
+    for position in [200, 300] {
+        drive.update(shown(position, true), halt);
+        assert_eq!(word(&drive), (0x10F, position), "its own place, and no new set-point");
+        assert_eq!(drive.phase(), Phase::Holding);
+    }
+    // It still acknowledges the one of before.
+    drive.update(shown(310, true), to(310));
+    assert_eq!(word(&drive).0 & 0x110, 0x100, "halted until it can be handed over");
+    drive.update(shown(310, false), to(310));
+    assert_eq!(word(&drive), (0x3F, 310), "with it the halt goes");
+}
+
+#[test]
+fn without_an_input_no_set_point_is_handed_over_and_a_halt_is_passed_on() {
+    let mut drive = standing();
+    drive.update(shown(100, false), to(5_000));
+    drive.update(shown(100, true), to(5_000));
+    for _ in 0..5 {
+        drive.update(None, to(9_000));
+        assert_eq!(word(&drive), (0x0F, 5_000));
+    }
+    drive.update(None, DriveCommand { request: Request::Halt, ..to(9_000) });
+    assert_eq!(word(&drive), (0x10F, 5_000));
+    // Heard of again: the way of before is over.
+    drive.update(shown(400, false), to(400));
+    assert_eq!(word(&drive), (0x3F, 400));
+}
+
+#[test]
+fn no_set_point_is_handed_over_before_the_mode_is_shown() {
+    let mut drive = Drive::in_mode(AxisMode::ProfilePosition, 1);
+    assert_eq!(drive.mode_of_operation(), ModeOfOperation::ProfilePosition);
+    let other = |position| {
+        shown(position, false).map(|it| DriveInput { mode: Some(ModeOfOperation::Homing), ..it })
+    };
+    for position in [1, 2, 3] {
+        drive.update(other(position), to(9_000));
+        assert_eq!((word(&drive), drive.phase()), ((0x0F, position), Phase::Holding));
+    }
+    drive.update(shown(3, false), to(3));
+    assert_eq!(word(&drive), (0x3F, 3));
+    assert!(!drive.change_mode(CyclicMode::Position), "not out of a profile mode");
+}
+
+#[test]
+fn the_other_profile_modes_are_velocities_and_torques_under_another_number() {
+    for (mode, number) in [(AxisMode::ProfileVelocity, 3), (AxisMode::ProfileTorque, 4)] {
+        let mut drive = Drive::in_mode(mode, STEP);
+        assert_eq!(drive.mode_of_operation().number(), number);
+        for _ in 0..2 {
+            drive.update(seen(State::OperationEnabled, 5), wanting(Request::Enable));
+        }
+        let output = drive.last_output();
+        let expected = if number == 3 { (500, 0) } else { (0, 50) };
+        assert_eq!((output.target_velocity, output.target_torque), expected, "{mode:?}");
+        drive.update(None, wanting(Request::Halt));
+        let output = drive.last_output();
+        assert_eq!((output.target_velocity, output.target_torque), (0, 0), "{mode:?}");
+        assert!(output.controlword.halt());
+    }
+}

@@ -1,0 +1,125 @@
+//! Another cyclic mode, while the axis moves.
+
+use super::{Hold, Supervisor};
+use crate::axis::{AxisFeedback, AxisSetpoint};
+use crate::units::{Radians, Seconds};
+use types::{AxisMode, CyclicMode};
+
+impl Supervisor {
+    /// Set-points are of another cyclic mode from now on. Until [`Self::settle_mode`] it is not known which of the two the drive works in: what
+    /// it is sent for the mode before goes on as it was.
+    pub fn change_mode(&mut self, mode: CyclicMode, feedback: &AxisFeedback) {
+        let before = self.mode();
+        self.settings.mode = AxisMode::from(mode);
+        if before == mode {
+            return;
+        }
+        let goes_back = self.before.replace(before) == Some(mode);
+        if before != CyclicMode::Position && !goes_back {
+            // No position was followed: set-points begin where the axis is.
+            self.sent.position = feedback.position;
+        }
+        self.asked = None;
+    }
+
+    /// The drive works in the mode that was asked for last.
+    pub const fn settle_mode(&mut self) {
+        self.before = None;
+    }
+
+    /// Lets the quantity of the mode before go on from the set-point `last` sent.
+    pub(super) fn carry_on(&mut self, last: AxisSetpoint, elapsed: Seconds) {
+        let Some(before) = self.before.filter(|_| self.hold == Hold::Free) else { return };
+        match (before, self.mode()) {
+            // Positions have their velocity, and a stop lets torques go.
+            (CyclicMode::Position, now) => {
+                let velocity = if now == CyclicMode::Velocity { self.sent.velocity } else { last.velocity };
+                let step = self.settings.limits.step.0;
+                let moved = (velocity * elapsed).0.clamp(-step, step);
+                let position = (last.position + Radians(moved)).0;
+                let position = self.settings.limits.position.map_or(position, |(lowest, highest)| {
+                    position.clamp(lowest.0.min(last.position.0), highest.0.max(last.position.0))
+                });
+                self.sent.position = Radians(position);
+            }
+            (CyclicMode::Velocity, CyclicMode::Torque) => self.sent.velocity = last.velocity,
+            (CyclicMode::Velocity, _) => {}
+            (CyclicMode::Torque, _) => self.sent.torque = last.torque,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Limits, OnStale, Outage, Seen, Settings};
+    use super::*;
+    use crate::axis::AxisPhase;
+    use crate::units::{NewtonMetres, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared};
+
+    const PERIOD: Seconds = Seconds(0.001);
+
+    /// One at 0.5 rad that was sent 1 rad/s, 1 N m.
+    fn supervisor(mode: CyclicMode) -> Supervisor {
+        let limits = Limits {
+            position: Some((Radians(-1.0), Radians(1.0))),
+            velocity: RadiansPerSecond(2.0),
+            deceleration: RadiansPerSecondSquared(8.0),
+            jerk: RadiansPerSecondCubed(100.0),
+            torque: NewtonMetres(1.0),
+            step: Radians(0.01),
+        };
+        let outage = Outage::default();
+        let mode = mode.into();
+        let settings = Settings { mode, limits, following_error: None, on_stale: OnStale::Hold, outage };
+        let mut it = Supervisor::new(settings, PERIOD).unwrap();
+        let mut held = seen(0.5);
+        held.feedback.phase = AxisPhase::HoldingAt(Radians(0.5));
+        it.step(PERIOD, setpoint(0.5), &held);
+        it.step(PERIOD, setpoint(0.501), &seen(0.5));
+        it
+    }
+
+    fn setpoint(position: f64) -> AxisSetpoint {
+        AxisSetpoint {
+            position: Radians(position),
+            velocity: RadiansPerSecond(1.0),
+            torque: NewtonMetres(0.5),
+        }
+    }
+
+    fn seen(position: f64) -> Seen {
+        let phase = AxisPhase::Following;
+        let (position, velocity) = (Radians(position), RadiansPerSecond(1.0));
+        Seen {
+            feedback: AxisFeedback { position, velocity, phase, fresh: true, ..AxisFeedback::default() },
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn what_the_mode_before_follows_goes_on_until_the_drive_shows_the_new_one() {
+        let modes = CyclicMode::ALL;
+        for (from, to) in modes.into_iter().flat_map(|from| modes.map(|to| (from, to))) {
+            let mut it = supervisor(from);
+            let before = it.step(PERIOD, setpoint(0.502), &seen(0.5));
+            assert_eq!(before.reason, None, "{from:?}");
+            it.change_mode(to, &seen(0.501).feedback);
+            // One that followed no positions begins where the axis will be.
+            let asked = if from == CyclicMode::Position { 0.503 } else { 0.502 };
+            let now = it.step(PERIOD, setpoint(asked), &seen(0.501));
+            assert_eq!((now.reason, now.intervention), (None, None), "{from:?} to {to:?}");
+            let (before, now) = (before.setpoint, now.setpoint);
+            let goes_on = match from {
+                CyclicMode::Position => ((now.position - before.position).0 - 0.001).abs() < 1e-9,
+                CyclicMode::Velocity => (now.velocity.0 - 1.0).abs() < 1e-6,
+                CyclicMode::Torque => now.torque == before.torque,
+            };
+            assert!(goes_on, "{from:?} to {to:?}: {before:?} then {now:?}");
+            it.settle_mode();
+            let settled = it.step(PERIOD, setpoint(0.504), &seen(0.502)).setpoint;
+            if to == CyclicMode::Velocity {
+                assert_eq!((settled.torque, settled.velocity.0), (NewtonMetres::ZERO, 1.0), "{from:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Modes of operation of axes, and what they ask of drives and controllers.
+use onbeat_robot::RobotConfig;
+use types::signal::Flow;
+use types::{AxisMode, CyclicMode};
+
+const TABLE: &str = include_str!("../../../examples/indexing-table.toml");
+
+fn refused(text: &str) -> String {
+    let error = RobotConfig::parse(text, "r.toml").unwrap_err().to_string();
+    error.split(": ").skip(1).collect::<Vec<_>>().join(": ")
+}
+
+/// The table with this mode, this target and the kind of controller that moves it.
+fn table(mode: &str, target: &str, kind: &str) -> String {
+    let text = TABLE.replacen("mode = \"pp\"", &format!("mode = \"{mode}\""), 1);
+    let text = text.replacen("{ index = 0x607A, bits = 32,", &format!("{{ {target},"), 1);
+    text.replacen("joint_position", kind, 1)
+}
+
+// feature(axes): `mode` of an axis: csp, csv, cst, ip, pp, pv, tq, each with the objects and the controllers that it needs
+#[test]
+fn every_mode_has_its_target_and_its_controllers() {
+    let position = "index = 0x607A, bits = 32";
+    let velocity = "index = 0x60FF, bits = 32";
+    let torque = "index = 0x6071, bits = 16";
+    let interpolation = "index = 0x60C1, sub_index = 1, bits = 32";
+    for (mode, target, kind, quantity) in [
+        (AxisMode::CyclicPosition, position, "joint_trajectory", CyclicMode::Position),
+        (AxisMode::InterpolatedPosition, interpolation, "joint_trajectory", CyclicMode::Position),
+        (AxisMode::ProfilePosition, position, "joint_position", CyclicMode::Position),
+        (AxisMode::CyclicVelocity, velocity, "joint_velocity", CyclicMode::Velocity),
+        (AxisMode::ProfileVelocity, velocity, "joint_velocity", CyclicMode::Velocity),
+        (AxisMode::CyclicTorque, torque, "joint_effort", CyclicMode::Torque),
+        (AxisMode::ProfileTorque, torque, "joint_effort", CyclicMode::Torque),
+    ] {
+        let robot = RobotConfig::parse(&table(mode.name(), target, kind), "r.toml").unwrap();
+        assert_eq!((robot.axes[0].mode, robot.axes[0].mode.cyclic()), (mode, quantity));
+        assert_eq!(robot.controllers[0].axes, [0], "{mode:?}");
+        let error = refused(&table(mode.name(), "index = 0x2000, bits = 32", kind));
+        let index = match mode {
+            AxisMode::InterpolatedPosition => "0x60c1:1",
+            _ => ["0x607a", "0x60ff", "0x6071"][quantity as usize],
+        };
+        let expected = format!("axis \"table\" in mode {} without object {index}", mode.name());
+        assert!(error.contains(&expected), "{error}");
+    }
+    let error = refused(&table("pp", position, "joint_trajectory"));
+    assert!(
+        error.contains("joint_trajectory without an axis to move") && error.contains("csp or ip"),
+        "{error}"
+    );
+    let error = refused(&table("hm", position, "hold"));
+    assert!(error.contains("hm") && error.contains("csp"), "{error}");
+}
+
+// feature(axes): speed and ramps of a drive that makes its own way are the limits' alone: no start-up SDO, no signal
+#[test]
+fn the_profile_of_a_drive_is_the_axiss_to_write() {
+    let startup =
+        "[[bus.sub_device.startup]]\nindex = 0x6081\ntype = \"uint32\"\nvalue = 7\n\n[bus.sub_device.pdos]";
+    let with_startup = TABLE.replacen("[bus.sub_device.pdos]", startup, 1);
+    let error = refused(&with_startup);
+    assert!(error.contains("a start-up SDO to 0x6081") && error.contains("limits"), "{error}");
+    // A cyclic mode does not care.
+    assert!(RobotConfig::parse(&with_startup.replacen("\"pp\"", "\"csp\"", 1), "r.toml").is_ok());
+
+    let target = "{ index = 0x607A, bits = 32, name = \"target position\" },";
+    let mapped = TABLE.replacen(
+        target,
+        &format!("{target}\n{{ index = 0x6081, bits = 32, name = \"profile velocity\" }},"),
+        1,
+    );
+    let flow = |text: &str| {
+        let robot = RobotConfig::parse(text, "r.toml").map_err(|error| error.to_string())?;
+        let mapping = robot.bus.sub_devices[0].explicit_mapping().cloned();
+        let signals = robot.signals(|_| mapping.as_ref()).map_err(|error| error.to_string())?;
+        Ok::<_, String>(signals.into_iter().find(|it| it.name.ends_with("profile velocity")).unwrap().flow)
+    };
+    assert_eq!(flow(&mapped), Ok(Flow::Taken("axis \"table\"".to_owned())));
+    let signal =
+        "[[signal]]\nname = \"speed\"\nsub_device = \"drive\"\nentry = { index = 0x6081 }\non_stop = 5\n";
+    let error = flow(&format!("{mapped}\n{signal}")).unwrap_err();
+    assert!(error.contains("which axis \"table\" writes"), "{error}");
+}
