@@ -62,7 +62,8 @@ pub(crate) struct Wire {
 /// Heading the help lists them under.
 const FAULTS: &str = "Faults put on the link, to see what they do";
 
-fn link_kind() -> impl TypedValueParser<Value = LinkKind> {
+/// Kinds of links, with their help.
+pub(crate) fn link_kind() -> impl TypedValueParser<Value = LinkKind> {
     named([
         (LinkKind::Packet, "packet", "packet socket: any interface"),
         (LinkKind::Xdp, "xdp", "AF_XDP: fewer steps for a frame; CAP_BPF and CAP_NET_ADMIN, too"),

@@ -49,6 +49,7 @@ pub use change::Change;
 pub use subject::Subject;
 
 use crate::cpus::Cpus;
+use crate::ethtool::Value;
 use crate::journal::CpuFormat;
 
 #[cfg(doc)]
@@ -57,8 +58,19 @@ use crate::root::Root;
 /// Runs every check that applies, area by area. Those of the network interface need one.
 #[must_use]
 pub fn all(subject: &Subject) -> Vec<Finding> {
+    look(subject, |_| true)
+}
+
+/// Runs the checks of the network interface alone, if the subject has one.
+#[must_use]
+pub fn of_interface(subject: &Subject) -> Vec<Finding> {
+    look(subject, |area| area == Area::Nic)
+}
+
+fn look(subject: &Subject, wanted: impl Fn(Area) -> bool) -> Vec<Finding> {
     let nic = subject.interface.is_some();
-    let checks = CHECKS.iter().copied().flatten().filter(|check| nic || check.area != Area::Nic);
+    let checks = CHECKS.iter().copied().flatten();
+    let checks = checks.filter(|check| wanted(check.area) && (nic || check.area != Area::Nic));
     checks.map(|check| check.look_at(subject)).collect()
 }
 
@@ -122,6 +134,12 @@ impl Finding {
     /// Adds a change that restricts a file to these CPUs.
     fn keeping_to(self, path: impl Into<String>, format: CpuFormat, cpus: &Cpus) -> Self {
         self.changing(Change::Cpus { path: path.into(), format, cpus: cpus.clone() })
+    }
+
+    /// Adds a change of settings of the interface's driver, all of one block.
+    fn driving(self, subject: &Subject, values: Vec<Value>) -> Self {
+        let interface = nic::interface(subject).to_owned();
+        self.changing(Change::Driver { interface, values })
     }
 
     /// Adds a change that runs a command, undone by the other. Both are words between spaces.

@@ -1,11 +1,15 @@
 //! Settings of a network interface's driver: interrupt coalescing, offloads, energy saving, queues.
 //!
-//! They are read with the ethtool ioctl (linux/ethtool.h). Settings that a driver does not support are
-//! `None`.
+//! They are read and changed with the ethtool ioctl (linux/ethtool.h), without the program of that name.
+//! Settings that a driver does not support are `None`.
+
+mod setting;
 
 use std::io;
 
 use crate::sys::ethtool::EthtoolSocket;
+
+pub use setting::{Setting, Value, read_settings, set_settings};
 
 /// Settings of the driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,8 +20,8 @@ pub struct Ethtool {
     pub offloads: Vec<Offload>,
     /// True if Energy-Efficient Ethernet is on.
     pub energy_efficient: Option<bool>,
-    /// Number of receive queues in use.
-    pub receive_queues: Option<u32>,
+    /// Queues in use.
+    pub queues: Option<Queues>,
     /// True if pause frames are sent or obeyed.
     pub pause: Option<bool>,
 }
@@ -33,6 +37,23 @@ pub struct Coalescing {
     pub adaptive_receive: bool,
     /// True if the card chooses the delay after a sent frame.
     pub adaptive_transmit: bool,
+}
+
+/// Queues of a card that frames are received by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queues {
+    /// Queues that only receive.
+    pub receive: u32,
+    /// Queues that receive and send.
+    pub combined: u32,
+}
+
+impl Queues {
+    /// Number of all.
+    #[must_use]
+    pub fn count(self) -> u32 {
+        self.receive.saturating_add(self.combined)
+    }
 }
 
 /// Offload that joins or splits frames.
@@ -72,8 +93,8 @@ impl Ethtool {
             offloads: offloads.into_iter().flatten().collect(),
             energy_efficient: block::<10>(&socket, interface, GET_EEE).map(|eee| eee[5] != 0),
             // Words: cmd, max rx tx other combined, rx tx other combined.
-            receive_queues: block::<9>(&socket, interface, GET_CHANNELS)
-                .map(|it| it[5].saturating_add(it[8])),
+            queues: block::<9>(&socket, interface, GET_CHANNELS)
+                .map(|it| Queues { receive: it[5], combined: it[8] }),
             // Words: cmd, autoneg, rx, tx.
             pause: block::<4>(&socket, interface, GET_PAUSE).map(|it| it[2] != 0 || it[3] != 0),
         })

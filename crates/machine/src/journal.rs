@@ -44,7 +44,8 @@ pub(crate) use restore::claimed;
 pub use restore::{LeftBehind, Restoration, Restored, left_behind, restore, restore_crashed, restore_in};
 
 use crate::cpus::Cpus;
-use crate::task::{self, Task};
+use crate::ethtool::{self, Setting, Value};
+use crate::task::{self, Scheduling, Task};
 use record::Record;
 
 /// Folder of the journals: cleared at the next boot, as are the changes.
@@ -165,6 +166,27 @@ impl Journal {
             after: cpus.to_string(),
         };
         self.make_with(change, || fs::write(path, format.write(cpus)))
+    }
+
+    /// Changes the scheduling of a thread.
+    ///
+    /// # Errors
+    /// ESRCH if the thread does not exist (any more), EPERM.
+    pub fn set_scheduling(&mut self, tid: i32, scheduling: Scheduling) -> io::Result<()> {
+        let task = Task::read(tid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+        let change = Change::Scheduling { tid, started: task.started, before: task::scheduling(tid)? };
+        self.make_with(change, || task::set_scheduling(tid, scheduling))
+    }
+
+    /// Changes settings of an interface's driver, all of one block.
+    ///
+    /// # Errors
+    /// Those of [`ethtool::set_settings`]; nothing was changed.
+    pub fn set_driver(&mut self, interface: &str, values: &[Value]) -> io::Result<()> {
+        let settings: Vec<Setting> = values.iter().map(|(setting, _)| *setting).collect();
+        let before = ethtool::read_settings(interface, &settings)?;
+        let change = Change::Driver { interface: interface.to_owned(), before };
+        self.make_with(change, || ethtool::set_settings(interface, values))
     }
 
     /// Makes a folder (a control group), which is removed on undo.

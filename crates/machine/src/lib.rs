@@ -6,6 +6,7 @@
 //! | [`usage`] | use of its CPUs between two instants: busy, idle, stolen |
 //! | `check` | checks for causes of late cycles: found, wanted, reason, fix (feature `check`) |
 //! | [`ethtool`] | settings of a network interface's driver |
+//! | [`nic`] | preparation of a bus's interface for a cycle |
 //! | [`journal`] | journal of changes, recorded before they are made, and undone from it |
 //! | [`shield`] | reservation of a CPU for one thread |
 //! | [`cpus`] | sets of CPUs in the kernel's formats |
@@ -22,6 +23,7 @@ pub mod cpus;
 pub mod ethtool;
 pub mod journal;
 mod mounts;
+pub mod nic;
 pub mod root;
 pub mod shield;
 mod sys;

@@ -1,4 +1,4 @@
-//! Threads of the machine, and the CPUs they may use.
+//! Threads of the machine, the CPUs they may use, and their scheduling.
 
 use std::fs;
 use std::io;
@@ -6,8 +6,10 @@ use std::str::FromStr;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
 
 use crate::cpus::Cpus;
+use crate::sys;
 
 /// Thread as shown in `/proc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +164,41 @@ pub fn set_affinity(tid: i32, cpus: &Cpus) -> io::Result<()> {
     Ok(sched_setaffinity(Some(named(tid)?), &set)?)
 }
 
+/// Scheduling of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduling {
+    /// Policy by its number in linux/sched.h, with SCHED_RESET_ON_FORK.
+    policy: i32,
+    /// Real-time priority; 0 of the ordinary policies.
+    priority: i32,
+}
+
+impl Scheduling {
+    /// SCHED_FIFO at this priority, 1 to 99.
+    #[must_use]
+    pub fn fifo(priority: u8) -> Self {
+        Self { policy: libc::SCHED_FIFO, priority: priority.into() }
+    }
+}
+
+/// Scheduling of a thread.
+///
+/// # Errors
+/// ESRCH if there is no such thread.
+pub fn scheduling(tid: i32) -> io::Result<Scheduling> {
+    let (policy, priority) = sys::scheduling::scheduler(named(tid)?.as_raw_nonzero().get())?;
+    Ok(Scheduling { policy, priority })
+}
+
+/// Schedules a thread so.
+///
+/// # Errors
+/// ESRCH if there is no such thread, EPERM without CAP_SYS_NICE.
+pub fn set_scheduling(tid: i32, scheduling: Scheduling) -> io::Result<()> {
+    let tid = named(tid)?.as_raw_nonzero().get();
+    sys::scheduling::set_scheduler(tid, scheduling.policy, scheduling.priority)
+}
+
 /// Id of the calling thread.
 #[must_use]
 pub fn current() -> i32 {
@@ -218,6 +255,26 @@ mod tests {
         let expected = Counters { voluntary: 5, involuntary: 6, minor_faults: 111, major_faults: 113 };
         assert_eq!((stat.name, counters), ("a) b", expected));
         assert_eq!(Counters::parse("", &stat), None);
+    }
+
+    #[test]
+    fn scheduling_is_read_and_set_and_the_nice_value_stays() {
+        std::thread::spawn(|| {
+            let nice = rustix::process::nice(3).unwrap();
+            let before = scheduling(current()).unwrap();
+            assert_eq!(before, Scheduling { policy: libc::SCHED_OTHER, priority: 0 });
+            if let Err(error) = set_scheduling(current(), Scheduling::fifo(7)) {
+                return eprintln!("skipped: needs the right to SCHED_FIFO: {error}");
+            }
+            assert_eq!(scheduling(current()).unwrap(), Scheduling::fifo(7));
+            set_scheduling(current(), before).unwrap();
+            assert_eq!(scheduling(current()).unwrap(), before);
+            let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+            assert_eq!(Stat::parse(&stat).unwrap().number(19), Some(nice), "{stat}");
+        })
+        .join()
+        .unwrap();
+        assert_eq!(scheduling(-1).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub enum Notice {
         /// Words for the way its frames go.
         link: String,
     },
+    /// Changes that prepare the interface for the cycle.
+    Prepared(String),
     /// Process that keeps the name of the interface's lock without using the interface.
     Squatter {
         /// The interface.
@@ -149,7 +151,8 @@ impl fmt::Display for Notice {
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
-            Self::Remark(sentence)
+            Self::Prepared(sentence)
+            | Self::Remark(sentence)
             | Self::Recording(sentence)
             | Self::Device(sentence)
             | Self::NotPutBack(sentence) => f.write_str(sentence),

@@ -154,6 +154,14 @@ impl Robot {
         self
     }
 
+    /// Prepares the network interface for the cycle while it runs, and puts it back: coalescing, offloads, energy saving, deferral, threads and
+    /// interrupts, which go to `cpu` if it is given. Without root it runs unprepared, and its conditions say so.
+    pub fn prepare_nic(mut self, cpu: Option<usize>) -> Self {
+        self.config.cycle.prepare_nic = Some(true);
+        self.config.cycle.nic_cpu = cpu.or(self.config.cycle.nic_cpu);
+        self
+    }
+
     /// Stops the run when this handle, or a clone of it, asks for it. A handle that has asked before ends a run at once.
     pub fn stop(mut self, handle: &StopHandle) -> Self {
         self.stop = Some(handle.clone());

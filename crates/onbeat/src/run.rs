@@ -10,6 +10,7 @@ mod diagnosis;
 mod diagnosis;
 mod diagnostics;
 mod name;
+mod nic;
 mod prepare;
 #[cfg(feature = "recording")]
 mod recorder;
@@ -34,6 +35,7 @@ use control::cycle::{Cycle, Ended};
 use control::profile::{Granted, Grants, RealTimeProfile};
 use control::stop::StopHandle;
 use ethercat::al::AlState;
+use ethercat::main_device::MainDevice;
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
 use robot::{OverrunPolicy, RobotConfig};
@@ -46,6 +48,7 @@ use crate::fault::FaultReports;
 use crate::robot::{Parts, Settings};
 use crate::{Control, Error, Notice, Reporter, Robot, Summary};
 use diagnostics::DiagnosticsWriter;
+use nic::Nics;
 use prepare::Prepared;
 use recorder::Recorder;
 use side_tasks::Beside;
@@ -112,11 +115,28 @@ impl Settings {
         refuse_limited_processor_time()?;
         let file = self.recording.create(reporter)?;
         let main_device = configuration::main_device(configuration::configuration(robot, AlState::Op))?;
+        // Before the link is open: what is changed may take it down for a moment, and its opening waits for a carrier.
+        let nics = Nics::prepare(robot, &self.wire, reporter);
+        let summary = self.run_from(main_device, robot, control, file, &nics, reporter);
+        nics.put_back(reporter);
+        summary
+    }
+
+    /// Runs it on interfaces that are prepared, until the link is closed.
+    fn run_from(
+        &self,
+        main_device: MainDevice,
+        robot: &RobotConfig,
+        control: Control<'_>,
+        file: Option<recorder::NewFile>,
+        nics: &Nics,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Summary, Error> {
         let doing = format!("run, robot \"{}\"", robot.name);
         let tell = &mut |notice: &_| reporter.notice(notice);
         let (link, faults) = link::open_with_faults(robot, &self.wire, &doing, tell)?;
         let prepared = self.prepare(robot, control, main_device, link, file, reporter)?;
-        let ran = self.run_cycle(robot, prepared, faults, reporter)?;
+        let ran = self.run_cycle(robot, prepared, nics, faults, reporter)?;
         Summary::of(ran, robot, &self.stop)
     }
 
@@ -125,6 +145,7 @@ impl Settings {
         &self,
         robot: &RobotConfig,
         prepared: Prepared,
+        nics: &Nics,
         faults: Option<FaultReports>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
@@ -135,7 +156,7 @@ impl Settings {
             let end = EndOf(&self.stop);
             let started = Started::new(scope, cycle, robot.cycle.real_time_profile(), &self.stop)?;
             let granted = started.granted;
-            let conditions = conditions::conditions(robot, &granted, bus);
+            let conditions = conditions::conditions(robot, &granted, nics, bus);
             let tasks = Tasks::new(started.number, beside.as_ref().map(Beside::tasks).unwrap_or_default());
             diagnosis.follow(self, robot, (started.number, &granted), tasks.subjects())?;
             let watch = Watch {

@@ -61,6 +61,8 @@ pub struct RunConditions {
     pub input_bytes: usize,
     /// Name of the link, as `simulated` or `eth0 (AF_PACKET)`.
     pub link: String,
+    /// Changes that prepare the network interface, if that is asked for.
+    pub nic: Option<String>,
     /// Reply that a cycle takes, as `wait_for_reply`.
     pub frame_order: String,
     /// Conditions that worsen the numbers, each with its remedy.

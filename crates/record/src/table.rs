@@ -74,6 +74,9 @@ impl RunTable<'_> {
         let (out, into) = (it.output_bytes, it.input_bytes);
         line("bus", &format!("{} SubDevices, {out} bytes out, {into} bytes in", it.sub_devices))?;
         line("link", &format!("{}, {}", it.link, it.frame_order))?;
+        if let Some(nic) = &it.nic {
+            line("interface", nic)?;
+        }
         let period = self.summary.period_ns() as f64 / NANOSECONDS_PER_MILLISECOND;
         line("period", &format!("{period} ms, {} samples", self.summary.cycles()))?;
         it.warnings.iter().try_for_each(|warning| line("warning", warning))?;
@@ -214,6 +217,7 @@ mod tests {
             output_bytes: 72,
             input_bytes: 72,
             link: "simulated".into(),
+            nic: Some("eth0: rx-usecs 0; 1 refused".into()),
             frame_order: "wait_for_reply".into(),
             warnings: vec!["no real-time priority: run as root or raise RLIMIT_RTPRIO".into()],
         }

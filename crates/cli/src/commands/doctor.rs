@@ -14,13 +14,14 @@ use machine::conditions::Conditions;
 use machine::cpus::Cpus;
 use machine::ethtool::Ethtool;
 use machine::root::Root;
+use onbeat::LinkKind;
 use robot::Profile;
 use serde::Serialize;
 
 use self::mend::Mended;
 use self::probe::Probed;
 use self::verdict::Verdict;
-use crate::arguments::time;
+use crate::arguments::{link_kind, time};
 use crate::failure::Failure;
 use crate::left_behind;
 use crate::output;
@@ -40,6 +41,14 @@ pub(crate) struct Doctor {
     /// Check the network interface of the bus, too
     #[arg(long, value_name = "NIC")]
     iface: Option<String>,
+
+    /// The interface's way to its frames, as `run --link`: what it polls needs other settings
+    #[arg(long, value_name = "KIND", requires = "iface", value_parser = link_kind())]
+    link: Option<LinkKind>,
+
+    /// CPU that the interface's interrupts shall come to; without it they stay on any one CPU
+    #[arg(long, value_name = "NUMBER", requires = "iface")]
+    nic_cpu: Option<usize>,
 
     /// Probe the machine and say whether it holds a cycle of this period
     #[arg(long = "for", value_name = "PERIOD", value_parser = period)]
@@ -149,10 +158,11 @@ impl Doctor {
         let root = Root::machine();
         let possible: Option<Cpus> =
             root.text("/sys/devices/system/cpu/possible").and_then(|text| text.parse().ok());
-        if let Some((cpu, possible)) = self.cpu.zip(possible) {
+        for (option, cpu) in [("--cpu", self.cpu), ("--nic-cpu", self.nic_cpu)] {
+            let Some((cpu, possible)) = cpu.zip(possible.as_ref()) else { continue };
             if !possible.contains(cpu) {
                 return Err(Failure::new(format!(
-                    "--cpu: found {cpu}, expected one of this machine's CPUs: {possible}"
+                    "{option}: found {cpu}, expected one of this machine's CPUs: {possible}"
                 )));
             }
         }
@@ -161,12 +171,22 @@ impl Doctor {
         let ethtool = Ethtool::read(name).map_err(|error| {
             Failure::new(format!("interface \"{name}\": {error}; `ip link` lists the names"))
         })?;
-        Ok(subject.with_interface(name, ethtool))
+        let mut subject = subject.with_interface(name, ethtool);
+        if let Some(cpu) = self.nic_cpu {
+            subject = subject.with_interrupt_cpu(cpu);
+        }
+        if self.link == Some(LinkKind::XdpPolled) {
+            subject = subject.with_polling(self.period.unwrap_or(USUAL_PERIOD));
+        }
+        Ok(subject)
     }
 }
 
 const EXIT_CODES: &str = "Exit code: 0 nothing worse than a note; 1 a warning; 2 something critical, or the verdict \
                           is \"does not\"; 3 the doctor could not do its work.";
+
+/// Period of a cycle where none is said.
+const USUAL_PERIOD: Duration = Duration::from_millis(1);
 
 /// The exit code of a doctor that could not do its work, as monitoring plug-ins use it.
 pub(crate) const COULD_NOT_WORK: u8 = 3;

@@ -284,6 +284,14 @@ struct Hold {
     #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
     spin_margin: Option<Duration>,
 
+    /// Prepare the interface for the cycle while it runs, and put it back: see docs/links.md; needs root
+    #[arg(long, help_heading = HOLD, requires = "iface")]
+    prepare_nic: bool,
+
+    /// The CPU of the interface's interrupts, for --prepare-nic; the cycle's, or with C another one
+    #[arg(long, help_heading = HOLD, value_name = "CPU", requires = "iface")]
+    nic_cpu: Option<usize>,
+
     /// Policy for releases that a cycle ran past
     #[arg(long, help_heading = HOLD, value_parser = overrun_policy(), value_name = "POLICY")]
     overrun: Option<OverrunPolicy>,
@@ -315,7 +323,18 @@ impl Hold {
 
     /// Values in the place of the robot file's.
     fn overrides(&self) -> Overrides {
-        let Self { profile, priority, deadline_runtime, cpu, spin_margin, overrun } = *self;
-        Overrides { profile, priority, deadline_runtime, cpu, spin_margin, overrun, ..Overrides::default() }
+        let Self { profile, priority, deadline_runtime, cpu, spin_margin, prepare_nic, nic_cpu, overrun } =
+            *self;
+        Overrides {
+            profile,
+            priority,
+            deadline_runtime,
+            cpu,
+            spin_margin,
+            prepare_nic: prepare_nic.then_some(true),
+            nic_cpu,
+            overrun,
+            ..Overrides::default()
+        }
     }
 }

@@ -267,6 +267,9 @@ fn a_bad_command_line_is_not_a_diagnosis() {
         (&["--profile", "PMCS"], "--for"),
         (&["--cpu", "one"], "--cpu"),
         (&["--cpu", "70000"], "70000"),
+        (&["--nic-cpu", "1"], "--iface"),
+        (&["--iface", "lo", "--nic-cpu", "70000"], "--nic-cpu: found 70000"),
+        (&["--iface", "lo", "--link", "fast"], "[possible values: packet, xdp, xdp-polled, auto]"),
         (&["--priority", "100"], "1..=99"),
         (&["--iface", "no-such-nic"], "no-such-nic"),
         (&["--iface", ""], "interface \"\""),
@@ -345,7 +348,7 @@ fn other_users_of_an_interface_are_seen() {
     assert_eq!(severity(&look(), "nic-link"), "critical");
 }
 
-/// A driver's settings are not files: they are changed, and put back, by the programs people use.
+/// Without the program that looks at them here.
 // feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn an_interface_is_mended_and_put_back() {
@@ -367,8 +370,8 @@ fn an_interface_is_mended_and_put_back() {
         String::from_utf8_lossy(&inside("ethtool -k near").stdout).contains("generic-receive-offload: on")
     };
     let doctor = |arguments: &[&str]| {
-        let mut command = onbeat();
-        command.arg("doctor").args(arguments);
+        let mut command = Command::new("env");
+        command.args(["PATH=/no/programs/here", env!("CARGO_BIN_EXE_onbeat"), "doctor"]).args(arguments);
         finished(testbed.run_in(Side::Near, command))
     };
     assert!(gro());

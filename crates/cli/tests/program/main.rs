@@ -34,6 +34,7 @@ mod measure_tasks;
 mod missing_interface;
 mod moving;
 mod new;
+mod nic;
 mod not_enabled;
 mod observer;
 mod one_owner;

@@ -87,6 +87,15 @@ pub(super) fn cpus_of(subject: &Subject, interrupt: u32) -> Option<Cpus> {
     read("effective_affinity_list").or_else(|| read("smp_affinity_list"))
 }
 
+/// CPUs an interrupt comes to, and those it may be moved to.
+pub(super) fn place_of(subject: &Subject, interrupt: u32) -> (Cpus, Cpus) {
+    let file = format!("/proc/irq/{interrupt}/smp_affinity_list");
+    let allowed: Option<Cpus> = subject.root.text(file).and_then(|text| text.parse().ok());
+    let at = cpus_of(subject, interrupt).unwrap_or_default();
+    let allowed = allowed.unwrap_or_else(|| at.clone());
+    (at, allowed)
+}
+
 /// Numbers of the interrupts of the bus's interface.
 pub(super) fn of_interface(subject: &Subject) -> Vec<u32> {
     let Some(interface) = &subject.interface else { return Vec::new() };

@@ -1,8 +1,12 @@
 //! Checks of the bus's interface: link, driver, interrupts, and delays of frames.
 
-use super::threads::Policy;
-use super::{Area, Check, Finding, Subject, irqs, some_of};
-use crate::ethtool::Coalescing;
+use std::time::Duration;
+
+use super::threads::is_napi_of;
+use super::{Area, Change, Check, Finding, Subject, irqs, some_of};
+use crate::cpus::Cpus;
+use crate::ethtool::{Coalescing, Setting};
+use crate::journal::CpuFormat;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -191,51 +195,44 @@ fn mtu(check: &Check, subject: &Subject) -> Finding {
 }
 
 fn coalescing(check: &Check, subject: &Subject) -> Finding {
-    let name = interface(subject);
     let Some(coalescing) = subject.ethtool.coalescing else { return check.ok("the driver has none") };
     let Coalescing { receive_us, transmit_us, adaptive_receive, adaptive_transmit } = coalescing;
-    let (mut off, mut back) = (format!("ethtool -C {name}"), format!("ethtool -C {name}"));
-    // Only settings that are on are named: a driver refuses the whole command for one word it does not
-    // support.
-    for (word, on) in [("adaptive-rx", adaptive_receive), ("adaptive-tx", adaptive_transmit)] {
-        if on {
-            off += &format!(" {word} off");
-            back += &format!(" {word} on");
-        }
-    }
-    for (word, wait) in [("rx-usecs", receive_us), ("tx-usecs", transmit_us)] {
-        if wait > 0 {
-            off += &format!(" {word} 0");
-            back += &format!(" {word} {wait}");
-        }
-    }
     let found = match (adaptive_receive || adaptive_transmit, receive_us.max(transmit_us)) {
         (true, _) => "as the card likes (adaptive)".to_owned(),
         (false, 0) => return check.ok("off"),
         (false, _) => format!("{receive_us} us received, {transmit_us} us sent"),
     };
-    check.warning(found, &off).running(&off, &back)
+    // Only settings that are on are named: a driver refuses all of them for one word it does not support.
+    let settings = [
+        (Setting::AdaptiveRx, "adaptive-rx off", adaptive_receive),
+        (Setting::AdaptiveTx, "adaptive-tx off", adaptive_transmit),
+        (Setting::RxUsecs, "rx-usecs 0", receive_us > 0),
+        (Setting::TxUsecs, "tx-usecs 0", transmit_us > 0),
+    ];
+    let on: Vec<_> = settings.into_iter().filter(|(.., on)| *on).collect();
+    let words = on.iter().map(|(_, words, _)| format!(" {words}")).collect::<String>();
+    let off = on.iter().map(|(setting, ..)| (*setting, 0)).collect();
+    check.warning(found, format!("ethtool -C {}{words}", interface(subject))).driving(subject, off)
 }
 
 fn offloads(check: &Check, subject: &Subject) -> Finding {
-    let on = |name: &&str| subject.ethtool.offloads.iter().any(|it| it.name == *name && it.on);
-    let on: Vec<&str> = ["gro", "lro"].into_iter().filter(|name| on(name)).collect();
-    if on.is_empty() {
+    let on = |name: &str| subject.ethtool.offloads.iter().any(|it| it.name == name && it.on);
+    let on = [("gro", Setting::Gro), ("lro", Setting::Lro)].into_iter().filter(|(name, _)| on(name));
+    let (names, settings): (Vec<&str>, Vec<Setting>) = on.unzip();
+    if names.is_empty() {
         return check.ok("off");
     }
-    let command = |state: &str| {
-        let words = on.iter().map(|name| format!(" {name} {state}"));
-        words.fold(format!("ethtool -K {}", interface(subject)), |command, word| command + &word)
-    };
-    check.note(format!("{} on", on.join(", ")), command("off")).running(&command("off"), &command("on"))
+    let words = names.iter().map(|name| format!(" {name} off")).collect::<String>();
+    let finding =
+        check.note(format!("{} on", names.join(", ")), format!("ethtool -K {}{words}", interface(subject)));
+    settings.into_iter().fold(finding, |finding, setting| finding.driving(subject, vec![(setting, 0)]))
 }
 
 fn energy_efficient(check: &Check, subject: &Subject) -> Finding {
     match subject.ethtool.energy_efficient {
-        Some(true) => {
-            let command = |state| format!("ethtool --set-eee {} eee {state}", interface(subject));
-            check.warning("on", command("off")).running(&command("off"), &command("on"))
-        }
+        Some(true) => check
+            .warning("on", format!("ethtool --set-eee {} eee off", interface(subject)))
+            .driving(subject, vec![(Setting::Eee, 0)]),
         Some(false) => check.ok("off"),
         None => check.ok("the driver has none"),
     }
@@ -243,14 +240,18 @@ fn energy_efficient(check: &Check, subject: &Subject) -> Finding {
 
 fn queues(check: &Check, subject: &Subject) -> Finding {
     let name = interface(subject);
-    match subject.ethtool.receive_queues {
-        Some(count) if count > 1 => check.note(
-            format!("{count} receive"),
-            format!("ethtool -L {name} combined 1 (for some drivers: rx 1 tx 1)"),
-        ),
-        Some(_) => check.ok("one receives"),
-        None => check.ok("the driver has one"),
+    let Some(queues) = subject.ethtool.queues else { return check.ok("the driver has one") };
+    if queues.count() <= 1 {
+        return check.ok("one receives");
     }
+    let (words, one) = match queues.combined {
+        0 => ("rx 1", vec![(Setting::RxQueues, 1)]),
+        _ if queues.receive == 0 => ("combined 1", vec![(Setting::CombinedQueues, 1)]),
+        _ => ("combined 1 rx 0", vec![(Setting::CombinedQueues, 1), (Setting::RxQueues, 0)]),
+    };
+    let fix =
+        format!("ethtool -L {name} {words}; the link is gone for a moment, with many drivers for seconds");
+    check.note(format!("{} receive", queues.count()), fix).driving(subject, one)
 }
 
 fn interrupt(check: &Check, subject: &Subject) -> Finding {
@@ -258,70 +259,88 @@ fn interrupt(check: &Check, subject: &Subject) -> Finding {
     if numbers.is_empty() {
         return check.ok("none: a virtual interface");
     }
+    let chosen = Cpus::one(subject.interrupt_cpu.unwrap_or(subject.cpu));
+    let priority = subject.priority_below();
     let mut places = Vec::new();
-    let mut scattered = false;
-    let mut ordinary = false;
+    let (mut fixes, mut changes) = (Vec::new(), Vec::new());
     for &number in &numbers {
-        let cpus = irqs::cpus_of(subject, number).unwrap_or_default();
-        scattered |= cpus.count() != 1;
+        let (at, allowed) = irqs::place_of(subject, number);
+        // On one CPU of its own accord it is well placed, unless one was chosen.
+        let stays = allowed == chosen || allowed.count() == 1 && subject.interrupt_cpu.is_none();
+        if !stays {
+            let path = format!("/proc/irq/{number}/smp_affinity_list");
+            fixes.push(format!("echo {chosen} > {path}"));
+            changes.push(Change::Cpus { path, format: CpuFormat::List, cpus: chosen.clone() });
+        }
+        let of = if at == allowed { String::new() } else { format!(" of {allowed}") };
         let prefix = format!("irq/{number}-");
-        let priority = subject.threads().iter().filter(|it| it.name.starts_with(&prefix)).find_map(|it| {
-            match it.policy {
-                Policy::Fixed(priority) => Some(priority),
-                _ => None,
+        let threads = subject.threads().iter().filter(|it| it.name.starts_with(&prefix));
+        let threads = threads.filter_map(|it| it.policy.fixed().map(|priority| (it, priority)));
+        let mut words = String::new();
+        for (thread, found) in threads {
+            words = format!(", priority {found}");
+            if found <= USUAL {
+                fixes.push(format!("chrt -f -p {priority} {}", thread.thread));
+                changes.push(Change::Priority {
+                    thread: thread.thread,
+                    name: thread.name.clone(),
+                    priority,
+                });
             }
-        });
-        let words = priority.map_or(String::new(), |priority| format!(", priority {priority}"));
-        ordinary |= priority.is_some_and(|priority| priority <= 50);
-        places.push(format!("{number} on CPU {cpus}{words}"));
+        }
+        places.push(format!("{number} on CPU {at}{of}{words}"));
     }
     let found = some_of(&places, 3);
-    let mut fixes = Vec::new();
-    if scattered {
-        fixes.push(format!("echo {} > /proc/irq/NUMBER/smp_affinity_list", subject.cpu));
-    }
-    if ordinary {
-        let priority = subject.priority.saturating_sub(1).clamp(51, 98);
-        fixes.push(format!("chrt -f -p {priority} $(pgrep irq/{}-)", numbers[0]));
-    }
-    match fixes.is_empty() {
+    let finding = match changes.is_empty() {
         true => check.ok(found),
-        false => check.note(found, fixes.join("; ")),
-    }
+        false => check.note(found, some_of(&fixes, 4)),
+    };
+    let wanted = match subject.interrupt_cpu {
+        Some(cpu) => format!("on CPU {cpu}; as a thread, between other interrupts and the cycle"),
+        None => check.wanted.to_owned(),
+    };
+    changes.into_iter().fold(finding.wanting(wanted), Finding::changing)
 }
+
+/// Priority of interrupt threads that nobody has given another.
+const USUAL: u8 = 50;
 
 fn threaded_napi(check: &Check, subject: &Subject) -> Finding {
     let path = file(subject, "threaded");
     let Some(on) = subject.root.number(&path).map(|it| it != 0) else {
         return check.ok("the kernel has none");
     };
-    let prefix = format!("napi/{}-", interface(subject));
-    let priority =
-        subject.threads().iter().filter(|it| it.name.starts_with(&prefix)).find_map(|it| match it.policy {
-            Policy::Fixed(priority) => Some(priority),
-            _ => None,
-        });
+    let name = interface(subject);
+    let priority = subject.priority_below();
+    let threads: Vec<_> = subject.threads().iter().filter(|it| is_napi_of(&it.name, name)).collect();
+    let least = threads.iter().map(|it| it.policy.fixed()).min().flatten();
     let is_card = subject.root.exists(file(subject, "device"));
-    // Not switched on by a fix: without a priority, which a journal cannot restore, the thread is worse
-    // than the softirq.
-    let lift = format!("chrt -f -p 50 $(pgrep {prefix})");
-    match (on, priority) {
+    let fix = format!("chrt -f -p {priority} $(pgrep napi/{name}-)");
+    match (on, least) {
         (true, Some(priority)) => check.ok(format!("on, priority {priority}")),
-        (true, None) => check
-            .warning("on, at ordinary priority", format!("{lift}, or echo 0 > {path}"))
-            .writing(path, "0"),
+        (true, None) if threads.is_empty() => check.note("on, its threads are not to be seen", fix),
+        (true, None) => {
+            let ordinary = threads.into_iter().filter(|it| it.policy.fixed().is_none());
+            ordinary.fold(check.warning("on, at ordinary priority", fix), |finding, it| {
+                let (thread, name) = (it.thread, it.name.clone());
+                finding.changing(Change::Priority { thread, name, priority })
+            })
+        }
         (false, _) if subject.has_interrupt_threads() => check.ok("off: the interrupt's thread does it"),
         (false, _) if !is_card => check.ok("off: a virtual interface"),
-        (false, _) => check.note("off", format!("echo 1 > {path}, then {lift}")),
+        (false, _) => check
+            .note("off", format!("echo 1 > {path}, then {fix}"))
+            .changing(Change::ThreadedNapi { interface: name.to_owned(), priority }),
     }
 }
 
 fn deferral(check: &Check, subject: &Subject) -> Finding {
-    let files = ["gro_flush_timeout", "napi_defer_hard_irqs"];
-    let on: Vec<&str> = files
-        .into_iter()
-        .filter(|name| subject.root.number(file(subject, name)).is_some_and(|value| value != 0))
-        .collect();
+    let value = |name: &str| subject.root.number(file(subject, name));
+    if let Some(period) = subject.polling {
+        return deferral_of_polling(check, subject, period);
+    }
+    let on: Vec<&str> =
+        DEFERRAL.into_iter().filter(|name| value(name).is_some_and(|value| value != 0)).collect();
     if on.is_empty() {
         return check.ok("none");
     }
@@ -329,11 +348,43 @@ fn deferral(check: &Check, subject: &Subject) -> Finding {
     on.iter().fold(finding, |finding, name| finding.writing(file(subject, name), "0"))
 }
 
+/// Of a driver that the cycle polls: interrupts are kept off while it does.
+fn deferral_of_polling(check: &Check, subject: &Subject, period: Duration) -> Finding {
+    let wanted = "on, below the period: the cycle polls the driver";
+    let values = DEFERRAL.map(|name| subject.root.number(file(subject, name)));
+    let [Some(timeout), Some(times)] = values else {
+        let found = check.note("the kernel has none", "Linux 5.11 or later.");
+        return found.wanting(wanted);
+    };
+    let found = format!("{} = {timeout} ns, {} = {times}", DEFERRAL[0], DEFERRAL[1]);
+    let below = i64::try_from(period.as_nanos()).unwrap_or(i64::MAX);
+    if times > 0 && timeout > 0 && timeout < below {
+        return check.ok(found).wanting(wanted);
+    }
+    let timeout = (below / 2).min(LONGEST_DEFERRAL).to_string();
+    let [of_timeout, of_times] = DEFERRAL.map(|name| file(subject, name));
+    check
+        .warning(found, format!("echo {timeout} > {of_timeout}; echo {DEFERRED} > {of_times}"))
+        .wanting(wanted)
+        .writing(of_timeout, timeout)
+        .writing(of_times, DEFERRED)
+}
+
+/// Files that keep a card's interrupts off.
+const DEFERRAL: [&str; 2] = ["gro_flush_timeout", "napi_defer_hard_irqs"];
+/// Empty polls after which its interrupts are on again.
+const DEFERRED: &str = "2";
+/// Time after which a driver that nobody polls is polled by a timer, ns.
+const LONGEST_DEFERRAL: i64 = 200_000;
+
 fn pause(check: &Check, subject: &Subject) -> Finding {
     match subject.ethtool.pause {
-        Some(true) => {
-            check.note("on", format!("ethtool -A {} autoneg off rx off tx off", interface(subject)))
-        }
+        Some(true) => check
+            .note("on", format!("ethtool -A {} autoneg off rx off tx off", interface(subject)))
+            .driving(
+                subject,
+                vec![(Setting::PauseAutoneg, 0), (Setting::PauseRx, 0), (Setting::PauseTx, 0)],
+            ),
         Some(false) => check.ok("off"),
         None => check.ok("the driver has none"),
     }

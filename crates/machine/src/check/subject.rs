@@ -1,6 +1,7 @@
 //! Machine examined by the checks: its files, the cycle's CPU and priority, the bus's interface.
 
 use std::cell::OnceCell;
+use std::time::Duration;
 
 use super::kernel_config::KernelConfig;
 use super::threads::{self, Thread};
@@ -16,6 +17,8 @@ pub struct Subject {
     pub(super) priority: u8,
     pub(super) interface: Option<String>,
     pub(super) ethtool: Ethtool,
+    pub(super) interrupt_cpu: Option<usize>,
+    pub(super) polling: Option<Duration>,
     config: OnceCell<KernelConfig>,
     threads: OnceCell<Vec<Thread>>,
 }
@@ -32,6 +35,8 @@ impl Subject {
             priority: 80,
             interface: None,
             ethtool: Ethtool::default(),
+            interrupt_cpu: None,
+            polling: None,
             config: OnceCell::new(),
             threads: OnceCell::new(),
         }
@@ -52,6 +57,26 @@ impl Subject {
         self
     }
 
+    /// Chooses the CPU of the interface's interrupts; without it they go to the cycle's, unless they are on one CPU already.
+    #[must_use]
+    pub fn with_interrupt_cpu(mut self, cpu: usize) -> Self {
+        self.interrupt_cpu = Some(cpu);
+        self
+    }
+
+    /// Says that a cycle of this period polls the interface's driver (busy poll), which needs no interrupts meanwhile.
+    #[must_use]
+    pub fn with_polling(mut self, period: Duration) -> Self {
+        self.polling = Some(period);
+        self
+    }
+
+    /// The bus's interface.
+    #[must_use]
+    pub fn interface(&self) -> Option<&str> {
+        self.interface.as_deref()
+    }
+
     /// CPU of the cycle.
     #[must_use]
     pub fn cpu(&self) -> usize {
@@ -61,6 +86,11 @@ impl Subject {
     /// CPUs that are online; only the cycle's own if the machine does not list them.
     pub(super) fn online(&self) -> Cpus {
         online(&self.root).unwrap_or_else(|| Cpus::one(self.cpu))
+    }
+
+    /// Priority of what the cycle waits for: below its own, above what has the usual one of interrupt threads.
+    pub(super) fn priority_below(&self) -> u8 {
+        self.priority.saturating_sub(1).clamp(51, 98)
     }
 
     /// CPUs that are online except the cycle's, for everything else.

@@ -28,6 +28,16 @@ pub(super) enum Policy {
     Deadline,
 }
 
+impl Policy {
+    /// Its fixed priority, if it has one.
+    pub(super) fn fixed(self) -> Option<u8> {
+        match self {
+            Self::Fixed(priority) => Some(priority),
+            Self::Ordinary | Self::Deadline => None,
+        }
+    }
+}
+
 /// All visible threads; those that end meanwhile are left out.
 pub(super) fn read(root: &Root) -> Vec<Thread> {
     let processes = root.names("/proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
@@ -39,6 +49,15 @@ pub(super) fn read(root: &Root) -> Vec<Thread> {
     }
     threads
 }
+
+/// True for a thread of a NAPI instance of `interface`, by its name: older kernels show 15 letters of it.
+pub(super) fn is_napi_of(name: &str, interface: &str) -> bool {
+    let whole = format!("napi/{interface}-");
+    name.starts_with(&whole) || name.len() == SHORT && whole.starts_with(name)
+}
+
+/// Length of a thread's short name.
+const SHORT: usize = 15;
 
 fn read_thread(root: &Root, process: i32, thread: i32) -> Option<Thread> {
     let folder = format!("/proc/{process}/task/{thread}");

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::group;
 use crate::cpus::Cpus;
+use crate::ethtool::{self, Value};
 use crate::mounts;
-use crate::task::{self, Task};
+use crate::task::{self, Scheduling, Task};
 
 /// Change with everything needed to undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,10 @@ pub(crate) enum Change {
     /// Threads started from now on inherit the changed affinity of their parents, and are restored with
     /// them. Those in `known`, by id and start time, exist already.
     Descendants { known: Vec<(i32, u64)> },
+    /// The scheduling of a thread was changed.
+    Scheduling { tid: i32, started: u64, before: Scheduling },
+    /// Settings of an interface's driver, all of one block, were changed.
+    Driver { interface: String, before: Vec<Value> },
     /// A folder was made.
     Directory { path: PathBuf },
     /// Threads were moved from one control group's list to another: all that are found there go back.
@@ -133,6 +138,11 @@ impl Change {
                 Families::of(all).restore(known);
                 Ok(())
             }
+            Self::Scheduling { tid, started, before } => match Task::lives(*tid, *started) {
+                true => task::set_scheduling(*tid, *before),
+                false => Ok(()),
+            },
+            Self::Driver { interface, before } => ethtool::set_settings(interface, before),
             Self::Directory { path } => group::remove(path),
             Self::Moved { from, to } => group::return_all(to, from),
             Self::Attached { id, started, from } => match Task::lives(*id, *started) {
@@ -211,6 +221,11 @@ impl fmt::Display for Change {
             Self::File { path, .. } | Self::Cpus { path, .. } => write!(f, "{}", path.display()),
             Self::Affinity { tid, .. } => write!(f, "the CPUs of thread {tid}"),
             Self::Descendants { .. } => write!(f, "the CPUs of threads started meanwhile"),
+            Self::Scheduling { tid, .. } => write!(f, "the scheduling of thread {tid}"),
+            Self::Driver { interface, before } => {
+                let settings: Vec<&str> = before.iter().map(|(setting, _)| setting.name()).collect();
+                write!(f, "{} of interface {interface}", settings.join(", "))
+            }
             Self::Directory { path } => write!(f, "the folder {}", path.display()),
             Self::Moved { to, .. } => write!(f, "the threads in {}", to.display()),
             Self::Attached { id, .. } => write!(f, "the control group of thread {id}"),

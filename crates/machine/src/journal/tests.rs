@@ -1,5 +1,6 @@
 //! Tests of journals in a folder of their own.
 
+mod drivers;
 mod never;
 
 use super::*;

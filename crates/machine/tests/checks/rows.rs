@@ -1,7 +1,9 @@
 //! Defects of a well-tuned machine, and the finding of the check for each.
 
+use std::time::Duration;
+
 use crate::machine::check::Severity::{self, Critical, Note, Ok, Warning};
-use crate::machine::ethtool::{Coalescing, Offload};
+use crate::machine::ethtool::{Coalescing, Offload, Queues};
 use crate::tree::{KERNEL, Tree, USER};
 
 pub(crate) struct Row {
@@ -329,17 +331,30 @@ pub(crate) const ROWS: &[Row] = &[
     fixable("nic-offloads", Note, "gro", |tree| {
         tree.ethtool.offloads = vec![Offload { name: "gro", on: true }];
     }),
-    fixable("nic-energy-efficient", Warning, "on", |tree| tree.ethtool.energy_efficient = Some(true)),
-    row("nic-queues", Note, "4 receive", |tree| tree.ethtool.receive_queues = Some(4)),
-    row("nic-interrupt", Note, "priority 50", |tree| tree.thread(40, "irq/24-eth0", KERNEL, 1, 50, "3")),
-    row("nic-interrupt", Note, "CPU 0-3", |tree| {
-        tree.file("/proc/irq/24/effective_affinity_list", "0-3\n")
+    fixable("nic-offloads", Note, "gro, lro", |tree| {
+        tree.ethtool.offloads = ["gro", "lro"].map(|name| Offload { name, on: true }).to_vec();
     }),
+    fixable("nic-energy-efficient", Warning, "on", |tree| tree.ethtool.energy_efficient = Some(true)),
+    fixable("nic-queues", Note, "4 receive", |tree| {
+        tree.ethtool.queues = Some(Queues { receive: 0, combined: 4 });
+    }),
+    fixable("nic-queues", Note, "2 receive", |tree| {
+        tree.ethtool.queues = Some(Queues { receive: 2, combined: 0 });
+    }),
+    fixable("nic-interrupt", Note, "priority 50", |tree| {
+        tree.thread(40, "irq/24-eth0", KERNEL, 1, 50, "3")
+    }),
+    fixable("nic-interrupt", Note, "24 on CPU 3 of 0-3", |tree| {
+        tree.file("/proc/irq/24/smp_affinity_list", "0-3\n")
+    }),
+    fixable("nic-interrupt", Note, "24 on CPU 3, priority 79", |tree| tree.interrupt_cpu = Some(1)),
+    row("nic-interrupt", Ok, "24 on CPU 3", |tree| tree.interrupt_cpu = Some(3)),
     row("nic-interrupt", Ok, "virtual", |tree| {
         tree.remove(&format!("{NIC}/device"));
         tree.remove("/proc/interrupts");
     }),
-    row("nic-threaded-napi", Note, "off", |tree| ordinary(tree, "")),
+    fixable("nic-threaded-napi", Note, "off", |tree| ordinary(tree, "")),
+    row("nic-threaded-napi", Note, "not to be seen", |tree| tree.file(&format!("{NIC}/threaded"), "1\n")),
     fixable("nic-threaded-napi", Warning, "ordinary priority", |tree| {
         tree.file(
             &format!("{NIC}/threaded"),
@@ -359,7 +374,24 @@ pub(crate) const ROWS: &[Row] = &[
     fixable("nic-deferral", Warning, "gro_flush_timeout", |tree| {
         tree.file(&format!("{NIC}/gro_flush_timeout"), "20000\n");
     }),
-    row("nic-pause", Note, "on", |tree| tree.ethtool.pause = Some(true)),
+    fixable("nic-deferral", Warning, "gro_flush_timeout = 0 ns, napi_defer_hard_irqs = 0", |tree| {
+        tree.polling = Some(Duration::from_millis(1));
+    }),
+    fixable("nic-deferral", Warning, "gro_flush_timeout = 200000 ns", |tree| {
+        tree.polling = Some(Duration::from_micros(200));
+        tree.file(&format!("{NIC}/gro_flush_timeout"), "200000\n");
+        tree.file(&format!("{NIC}/napi_defer_hard_irqs"), "2\n");
+    }),
+    row("nic-deferral", Ok, "napi_defer_hard_irqs = 2", |tree| {
+        tree.polling = Some(Duration::from_millis(1));
+        tree.file(&format!("{NIC}/gro_flush_timeout"), "200000\n");
+        tree.file(&format!("{NIC}/napi_defer_hard_irqs"), "2\n");
+    }),
+    row("nic-deferral", Note, "the kernel has none", |tree| {
+        tree.polling = Some(Duration::from_millis(1));
+        tree.remove(&format!("{NIC}/napi_defer_hard_irqs"));
+    }),
+    fixable("nic-pause", Note, "on", |tree| tree.ethtool.pause = Some(true)),
     fixable("nic-power", Note, "managed", |tree| {
         tree.file(&format!("{NIC}/device/power/control"), "auto\n")
     }),

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::machine::check::{Change, Subject};
-use crate::machine::ethtool::{Coalescing, Ethtool, Offload};
+use crate::machine::ethtool::{Coalescing, Ethtool, Offload, Queues, Setting};
 use crate::machine::journal::CpuFormat;
 use crate::machine::root::Root;
 
@@ -13,6 +14,10 @@ use crate::machine::root::Root;
 pub(crate) struct Tree {
     folder: PathBuf,
     pub(crate) ethtool: Ethtool,
+    /// CPU chosen for the interrupts of `eth0`.
+    pub(crate) interrupt_cpu: Option<usize>,
+    /// Period of a cycle that polls the driver.
+    pub(crate) polling: Option<Duration>,
 }
 
 impl Tree {
@@ -29,10 +34,10 @@ impl Tree {
             coalescing,
             offloads,
             energy_efficient: Some(false),
-            receive_queues: Some(1),
+            queues: Some(Queues { receive: 1, combined: 0 }),
             pause: Some(false),
         };
-        let mut tree = Self { folder, ethtool };
+        let mut tree = Self { folder, ethtool, interrupt_cpu: None, polling: None };
         for (path, text) in TUNED {
             tree.file(path, text);
         }
@@ -53,7 +58,15 @@ impl Tree {
 
     /// Subject for a cycle on CPU 3, priority 80, with the bus on `eth0`.
     pub(crate) fn subject(&self) -> Subject {
-        Subject::new(self.root(), Some(3)).with_priority(80).with_interface("eth0", self.ethtool.clone())
+        let subject = Subject::new(self.root(), Some(3)).with_priority(80);
+        let mut subject = subject.with_interface("eth0", self.ethtool.clone());
+        if let Some(cpu) = self.interrupt_cpu {
+            subject = subject.with_interrupt_cpu(cpu);
+        }
+        if let Some(period) = self.polling {
+            subject = subject.with_polling(period);
+        }
+        subject
     }
 
     pub(crate) fn root(&self) -> Root {
@@ -111,10 +124,28 @@ impl Tree {
                     self.file("/proc/net/if_inet6", "");
                 }
             }
-            Change::Cpus { path, format: CpuFormat::List, cpus } => self.file(path, cpus.to_string()),
+            Change::Cpus { path, format: CpuFormat::List, cpus } => {
+                self.file(path, cpus.to_string());
+                if path.ends_with("/smp_affinity_list") {
+                    // An interrupt of the message kind comes to one CPU of those.
+                    let effective = path.replace("/smp_", "/effective_");
+                    self.file(&effective, cpus.last().unwrap_or(0).to_string());
+                }
+            }
             Change::Cpus { path, format: CpuFormat::Mask, cpus } => self.file(path, cpus.mask()),
             Change::Affinity { thread, name, cpus } => {
                 self.thread(*thread, name, KERNEL, 0, 0, &cpus.to_string());
+            }
+            Change::Priority { thread, name, priority } => {
+                self.thread(*thread, name, BOUND, 1, (*priority).into(), "3");
+            }
+            Change::ThreadedNapi { interface, priority } => {
+                self.file(&format!("/sys/class/net/{interface}/threaded"), "1\n");
+                self.thread(42, &format!("napi/{interface}-8193"), KERNEL, 1, (*priority).into(), "0-2");
+            }
+            Change::Driver { interface, values } => {
+                assert_eq!(interface, "eth0");
+                values.iter().for_each(|(setting, value)| self.drive(*setting, *value));
             }
             Change::Run { command, undo } => {
                 assert_eq!(command[..3], undo[..3], "both speak of the same");
@@ -123,15 +154,32 @@ impl Tree {
         }
     }
 
+    /// Sets the driver of `eth0`.
+    fn drive(&mut self, setting: Setting, value: u32) {
+        let coalescing = self.ethtool.coalescing.get_or_insert_default();
+        let mut switch = |name| {
+            let offload = self.ethtool.offloads.iter_mut().find(|it| it.name == name);
+            offload.expect("an offload of the card").on = value != 0;
+        };
+        match setting {
+            Setting::AdaptiveRx => coalescing.adaptive_receive = value != 0,
+            Setting::AdaptiveTx => coalescing.adaptive_transmit = value != 0,
+            Setting::RxUsecs => coalescing.receive_us = value,
+            Setting::TxUsecs => coalescing.transmit_us = value,
+            Setting::Gro => switch("gro"),
+            Setting::Lro => switch("lro"),
+            Setting::Eee => self.ethtool.energy_efficient = Some(value != 0),
+            Setting::PauseAutoneg => {}
+            Setting::PauseRx | Setting::PauseTx => self.ethtool.pause = Some(value != 0),
+            Setting::RxQueues => self.ethtool.queues.get_or_insert_default().receive = value,
+            Setting::CombinedQueues => self.ethtool.queues.get_or_insert_default().combined = value,
+        }
+    }
+
     /// Simulates the effect of a program.
     fn run(&mut self, command: &str) {
         match command {
             "ip link set eth0 up" => self.file("/sys/class/net/eth0/flags", "0x1003\n"),
-            "ethtool -C eth0 rx-usecs 0" | "ethtool -C eth0 adaptive-rx off" => {
-                self.ethtool.coalescing = Some(Coalescing::default());
-            }
-            "ethtool -K eth0 gro off" => self.ethtool.offloads.clear(),
-            "ethtool --set-eee eth0 eee off" => self.ethtool.energy_efficient = Some(false),
             _ => panic!("no such command: {command}"),
         }
     }

@@ -7,6 +7,8 @@ pub use record::conditions::SIMULATED;
 use record::{RequestedAndGranted, RunConditions};
 use robot::RobotConfig;
 
+use super::nic::Nics;
+
 /// The bus of a run.
 pub(super) struct Bus {
     sub_devices: usize,
@@ -29,7 +31,7 @@ impl Bus {
 }
 
 /// Conditions that a run is measured under.
-pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, bus: Bus) -> RunConditions {
+pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, nics: &Nics, bus: Bus) -> RunConditions {
     let machine = Conditions::read();
     let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
     let fifo = |scheduling| match scheduling {
@@ -77,14 +79,16 @@ pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, bus: Bus) -> Run
         output_bytes: bus.output_bytes,
         input_bytes: bus.input_bytes,
         link: bus.link,
+        nic: nics.words(),
         frame_order: robot.cycle.frame_order.name().to_owned(),
-        warnings: warnings(&machine, granted),
+        warnings: warnings(&machine, granted, nics),
     }
 }
 
 /// Conditions that make the numbers worse than they could be, each with its remedy.
-fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
+fn warnings(machine: &Conditions, granted: &Grants, nics: &Nics) -> Vec<String> {
     let mut warnings: Vec<String> = granted.refusals().chain(granted.scheduled.note()).collect();
+    warnings.extend_from_slice(nics.refused());
     if !machine.preempt_rt {
         warnings.push("the kernel is not a PREEMPT_RT one; install one for bounded latencies".to_owned());
     }

@@ -33,6 +33,12 @@ pub struct Cycle {
     /// Time before a release at which S wakes up and spins; `None` for the usual one.
     #[serde(default, deserialize_with = "spin_margin")]
     pub spin_margin: Option<Duration>,
+    /// Preparation of the network interface, if it is said: [`Cycle::prepares_nic`].
+    #[serde(default)]
+    pub prepare_nic: Option<bool>,
+    /// CPU of the interface's interrupts; `None` for the cycle's, or with C for another.
+    #[serde(default, deserialize_with = "whole::<_, _, 0, HIGHEST_CPU>")]
+    pub nic_cpu: Option<usize>,
     /// Treatment of releases missed by an overrun.
     #[serde(default)]
     pub overrun: OverrunPolicy,
@@ -76,6 +82,12 @@ impl Cycle {
         self.spin_margin.unwrap_or(Profile::SPIN_MARGIN)
     }
 
+    /// True if the network interface is prepared for the cycle while it runs. Unless it is said, a CPU for its interrupts asks for it.
+    #[must_use]
+    pub fn prepares_nic(&self) -> bool {
+        self.prepare_nic.unwrap_or(self.nic_cpu.is_some())
+    }
+
     /// Profile that the thread of the cycle asks of the operating system.
     #[must_use]
     pub fn real_time_profile(&self) -> RealTimeProfile {
@@ -111,6 +123,8 @@ impl Cycle {
         self.deadline_runtime = by.deadline_runtime.or(self.deadline_runtime);
         self.cpu = by.cpu.or(self.cpu);
         self.spin_margin = by.spin_margin.or(self.spin_margin);
+        self.prepare_nic = by.prepare_nic.or(by.nic_cpu.map(|_| true)).or(self.prepare_nic);
+        self.nic_cpu = by.nic_cpu.or(self.nic_cpu);
         self.overrun = by.overrun.unwrap_or(self.overrun);
         self.frame_order = by.frame_order.unwrap_or(self.frame_order);
     }
@@ -131,6 +145,10 @@ pub struct Overrides {
     pub cpu: Option<usize>,
     /// Replaces the spin margin.
     pub spin_margin: Option<Duration>,
+    /// Replaces the choice to prepare the network interface.
+    pub prepare_nic: Option<bool>,
+    /// Replaces the CPU of the interface's interrupts.
+    pub nic_cpu: Option<usize>,
     /// Replaces the treatment of missed releases.
     pub overrun: Option<OverrunPolicy>,
     /// Replaces the reply that a cycle works with.

@@ -10,7 +10,7 @@ use super::super::restore::left_behind_in;
 use super::*;
 
 /// Journal of a process that was killed, with these changes.
-fn killed(folder: &Folder, changes: &[Change]) {
+pub(super) fn killed(folder: &Folder, changes: &[Change]) {
     let header = format!(r#"{{"what":"test","pid":1,"persistent":false,"boot":"{}"}}"#, record::boot());
     let lines = changes.iter().map(|change| serde_json::to_string(change).unwrap());
     let text: String = std::iter::once(header).chain(lines).map(|line| line + "\n").collect();
@@ -19,17 +19,17 @@ fn killed(folder: &Folder, changes: &[Change]) {
 }
 
 /// Failures of undoing the only journal.
-fn restored(folder: &Folder) -> Vec<Failure> {
+pub(super) fn restored(folder: &Folder) -> Vec<Failure> {
     let restored = restore_in(&folder.0, false).unwrap().restored;
     assert_eq!(restored.len(), 1);
     restored[0].failures.clone()
 }
 
 /// Process that sleeps until it is dropped.
-struct Sleeper(Child);
+pub(super) struct Sleeper(Child);
 
 impl Sleeper {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::running("sleep", &["60"])
     }
 
@@ -39,7 +39,7 @@ impl Sleeper {
         Self(testkit::end_with_parent(&mut command).spawn().unwrap())
     }
 
-    fn tid(&self) -> i32 {
+    pub(super) fn tid(&self) -> i32 {
         self.0.id() as i32
     }
 
