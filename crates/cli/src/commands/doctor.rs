@@ -94,13 +94,12 @@ impl Doctor {
             false => left_behind::tell(|line| output::say(line)),
         }
         let subject = || self.subject();
-        let mut findings = check::all(&subject()?);
-        let mended = match self.fix {
-            true => Some(mend::mend(&findings)?),
-            false => None,
-        };
-        if mended.is_some() {
-            findings = check::all(&subject()?);
+        let look = || Ok::<_, Failure>(check::all(&subject()?));
+        let mut findings = look()?;
+        let mut mended = None;
+        if self.fix {
+            mended = Some(mend::mend(findings, look)?);
+            findings = look()?;
         }
         let cpu = subject()?.cpu();
         let diagnosis = Diagnosis {

@@ -20,13 +20,13 @@ pub(super) struct Mended {
     pub(super) refused: Option<String>,
 }
 
-/// Makes every change the findings know, through a journal that outlives us. A refused change does not stop the others.
-pub(super) fn mend(findings: &[Finding]) -> Result<Vec<Mended>, Failure> {
-    let changes: Vec<_> = findings
-        .iter()
-        .flat_map(|finding| finding.changes.iter().map(|change| (finding.name, change)))
-        .collect();
-    if changes.is_empty() {
+/// Makes every change the findings know, through a journal that outlives us. A refused change does not stop the others. A card that gets
+/// other interrupts is looked at again before those are changed, and has its own again after they are put back.
+pub(super) fn mend(
+    findings: Vec<Finding>,
+    look_again: impl FnOnce() -> Result<Vec<Finding>, Failure>,
+) -> Result<Vec<Mended>, Failure> {
+    if findings.iter().all(|finding| finding.changes.is_empty()) {
         return Ok(Vec::new());
     }
     let mut journal = Journal::persistent("onbeat doctor --fix").map_err(|error| {
@@ -34,18 +34,27 @@ pub(super) fn mend(findings: &[Finding]) -> Result<Vec<Mended>, Failure> {
             "--fix: nothing was changed, for it could not be remembered ({error}); it needs root"
         ))
     })?;
-    let mended: Vec<Mended> = changes
-        .into_iter()
-        .map(|(name, change)| {
-            let refused = change.make(&mut journal).err().map(|error| error.to_string());
-            Mended { name, change: change.to_string(), refused }
-        })
-        .collect();
+    let is_first = |finding: &&Finding| finding.name == FIRST;
+    let mut mended = make(findings.iter().filter(is_first), &mut journal);
+    let findings = if mended.is_empty() { findings } else { look_again()? };
+    mended.extend(make(findings.iter().filter(|finding| !is_first(finding)), &mut journal));
     if journal.is_empty() {
         // Nothing to put back: no empty journal stays.
         let _ = journal.undo();
     }
     Ok(mended)
+}
+
+/// The check whose change gives a card other interrupts.
+const FIRST: &str = "nic-queues";
+
+fn make<'a>(findings: impl Iterator<Item = &'a Finding>, journal: &mut Journal) -> Vec<Mended> {
+    let changes = findings.flat_map(|finding| finding.changes.iter().map(|change| (finding.name, change)));
+    let made = changes.map(|(name, change)| {
+        let refused = change.make(journal).err().map(|error| error.to_string());
+        Mended { name, change: change.to_string(), refused }
+    });
+    made.collect()
 }
 
 /// Undoes what [`mend`] did, and what runs that crashed left behind.
