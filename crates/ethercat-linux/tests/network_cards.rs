@@ -78,7 +78,7 @@ impl Drop for StopAtEnd<'_> {
 
 const KINDS: [LinkKind; 4] = [LinkKind::Packet, LinkKind::Xdp, LinkKind::XdpPolled, LinkKind::Auto];
 
-// feature(bus): links on true drivers: virtio_net, e1000e
+// feature(bus): links on true drivers: virtio_net, e1000e, igb
 #[test]
 fn frames_cross_between_cards_by_every_kind_of_link() {
     let Some([near, far]) = cards() else { return };
@@ -96,7 +96,7 @@ fn frames_cross_between_cards_by_every_kind_of_link() {
     }
 }
 
-// feature(bus): links on true drivers: virtio_net, e1000e
+// feature(bus): links on true drivers: virtio_net, e1000e, igb
 #[test]
 fn a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back() {
     let Some([near_name, far]) = cards() else { return };
@@ -128,7 +128,7 @@ fn a_card_that_goes_down_is_told_and_carries_frames_when_it_is_back() {
     }
 }
 
-// feature(bus): links on true drivers: virtio_net, e1000e
+// feature(bus): links on true drivers: virtio_net, e1000e, igb
 #[test]
 fn a_bus_runs_between_cards_by_every_kind_of_link() {
     let Some([near, far]) = cards() else { return };

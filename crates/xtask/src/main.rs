@@ -119,6 +119,7 @@ fn test(root: &Path, report: &mut Report) {
     std::thread::scope(|scope| {
         let virtual_time = scope.spawn(|| timed(|| rt::virtual_time(root)));
         let installed = scope.spawn(|| timed(|| dist::installed::test(root)));
+        scope.spawn(|| rt::fetch_ahead(root));
         proofs::all(root, report);
         fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
         for (name, thread) in [("rt virtual time", virtual_time), ("Debian package", installed)] {

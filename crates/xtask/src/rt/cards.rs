@@ -1,11 +1,14 @@
 //! Links on true drivers, inside the guest: `crates/ethercat-linux/tests/network_cards.rs` on pairs of emulated network cards, and a
 //! robot on a ring over two of the pairs, which is broken and healed.
 
+mod doctor;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::guest::{self, Boot, Image, Results};
+use super::guest::{Boot, Image, Results};
+use super::qemu::{QEMU, Qemu};
 use super::qmp::Monitor;
 use super::{interfaces, program};
 
@@ -24,7 +27,12 @@ struct Pair {
     driver: &'static str,
     /// End of a line that the tests say.
     wanted: &'static str,
+    /// Checks of the doctor that have something to mend on it, beside [`MENDED`].
+    mended: &'static [&'static str],
 }
+
+/// Checks of the doctor that have something to mend on each card.
+const MENDED: [&str; 4] = ["nic-offloads", "nic-deferral", "nic-interrupt", "nic-ipv6"];
 
 /// In the order of the kernel's names: eth0 and eth1 on a cable, eth2 and eth3, ... Two drivers run XDP programs, the other takes none.
 const PAIRS: [Pair; 3] = [
@@ -32,9 +40,20 @@ const PAIRS: [Pair; 3] = [
         device: "virtio-net-pci",
         driver: "virtio_net",
         wanted: "Xdp: AF_XDP, in the driver, copied, 1 queue",
+        mended: &[],
     },
-    Pair { device: "e1000e", driver: "e1000e", wanted: "Xdp: AF_XDP, behind the driver, copied, 1 queue" },
-    Pair { device: IGB, driver: IGB, wanted: "Xdp: AF_XDP, in the driver, copied, 2 queues" },
+    Pair {
+        device: "e1000e",
+        driver: "e1000e",
+        wanted: "Xdp: AF_XDP, behind the driver, copied, 1 queue",
+        mended: &["nic-coalescing", "nic-power"],
+    },
+    Pair {
+        device: IGB,
+        driver: IGB,
+        wanted: "Xdp: AF_XDP, in the driver, copied, 2 queues",
+        mended: &["nic-coalescing", "nic-power", "nic-queues"],
+    },
 ];
 
 /// Card that not every qemu has.
@@ -49,12 +68,9 @@ pub(super) fn tests(root: &Path, image: &Image) -> Result<PathBuf, String> {
 }
 
 /// Reason for which the pair of igb is left out, if it is.
-pub(super) fn lack_of_igb() -> Option<String> {
-    (!guest::has_device(IGB)).then(|| {
-        format!(
-            "{} has no device {IGB}, expected version 8.0 or later; the other cards are tested",
-            guest::QEMU
-        )
+pub(super) fn lack_of_igb(qemu: &Qemu) -> Option<String> {
+    (!qemu.has_device(IGB)).then(|| {
+        format!("{QEMU} has no device {IGB}, expected version 8.0 or later; the other cards are tested")
     })
 }
 
@@ -64,7 +80,7 @@ pub(super) fn lack_of_igb() -> Option<String> {
 /// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let pairs: Vec<&Pair> =
-        PAIRS.iter().filter(|pair| pair.device != IGB || lack_of_igb().is_none()).collect();
+        PAIRS.iter().filter(|pair| pair.device != IGB || lack_of_igb(&image.qemu).is_none()).collect();
     let tests = tests(root, image)?;
     let robot = super::robot(root, "20ms")?;
     // Emulated, an interface is set down in tenths of a second, and the ring is neither open nor closed meanwhile.
@@ -87,19 +103,23 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
         parameters: super::PARAMETERS,
         script: include_str!("cards.sh"),
         files: &files,
-        longest: Duration::from_secs(420),
+        longest: Duration::from_secs(600),
     };
     let results = image.boot_attended(&boot, &mut |section| pull_or_plug(section, &monitor));
     let _ = fs::remove_file(&monitor);
     let results = results?;
     println!("{}", results.section("kernel")?);
     println!("{}", results.section("drivers")?.replace('\n', " "));
-    for Pair { driver, wanted, .. } in &pairs {
+    for Pair { driver, wanted, mended, .. } in &pairs {
+        doctor::judge(&results, driver, &[&MENDED, *mended].concat())?;
         let said = results.section(driver)?;
-        // On igb the last one alone, which has every kind of link, too.
-        interfaces::all_ran(said, if *driver == IGB { &TESTS[2..] } else { &TESTS })?;
-        if !said.lines().any(|line| line.ends_with(wanted)) {
-            return Err(format!("expected `{wanted}` of {driver}, found: {said}"));
+        interfaces::all_ran(said, &TESTS)?;
+        let polled = wanted.replace("Xdp:", "XdpPolled:").replace("copied,", "copied, polled,");
+        let polled = Some(polled).filter(|_| image.kernel.has("CONFIG_NET_RX_BUSY_POLL"));
+        for wanted in polled.iter().map(String::as_str).chain([*wanted]) {
+            if !said.lines().any(|line| line.ends_with(wanted)) {
+                return Err(format!("expected `{wanted}` of {driver}, found: {said}"));
+            }
         }
     }
     println!("the tests passed on {}", drivers.join(", "));

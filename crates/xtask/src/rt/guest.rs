@@ -11,15 +11,16 @@ use std::time::{Duration, Instant};
 
 use super::archive::Archive;
 use super::kernel::Kernel;
+use super::qemu::{QEMU, Qemu};
 
-pub(super) const QEMU: &str = "qemu-system-x86_64";
 pub(super) const BUSYBOX: &str = "/bin/busybox";
 
-/// Contents of a guest.
-#[derive(Debug)]
+/// Contents of a guest, and its machine.
+#[derive(Clone, Debug)]
 pub(super) struct Image {
     /// Folder of logs and results.
     pub(super) folder: PathBuf,
+    pub(super) qemu: Qemu,
     pub(super) kernel: Kernel,
     /// Path of our program; the experiments' stands beside it.
     pub(super) onbeat: PathBuf,
@@ -110,7 +111,7 @@ impl Image {
         for stale in [&log, &results] {
             let _ = fs::remove_file(stale);
         }
-        let mut qemu = Command::new(QEMU);
+        let mut qemu = self.qemu.command();
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
         qemu.args(["-machine", "q35", "-cpu", "max", "-m", "768"]).args(boot.machine);
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
@@ -163,12 +164,6 @@ impl Image {
 }
 
 const INIT: &str = include_str!("init.sh");
-
-/// True if qemu emulates such a device.
-pub(super) fn has_device(name: &str) -> bool {
-    let devices = crate::command::output(Command::new(QEMU).args(["-device", "help"]));
-    devices.is_ok_and(|devices| devices.contains(&format!("name \"{name}\"")))
-}
 
 /// Runs qemu for at most `longest`, and looks meanwhile.
 fn run_until(

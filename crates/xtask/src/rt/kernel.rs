@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::apt::Apt;
 use crate::command;
 
 /// Package that depends on the newest real-time kernel, whatever its version.
@@ -13,7 +14,7 @@ const META_PACKAGE: &str = "linux-image-rt-amd64";
 const MODULES: &[&str] = &["veth", "virtio_pci", "virtio_console"];
 
 /// Kernel with its modules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Kernel {
     /// Name of the package.
     pub(super) package: String,
@@ -26,6 +27,18 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
+    /// True if it was built with this option.
+    pub(super) fn has(&self, option: &str) -> bool {
+        let name = |image: &str| image.replacen("vmlinuz-", "config-", 1);
+        let file = self
+            .image
+            .file_name()
+            .and_then(|it| it.to_str())
+            .map(|image| self.image.with_file_name(name(image)));
+        let options = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        options.lines().any(|line| line == format!("{option}=y"))
+    }
+
     /// These modules and their dependencies, in loading order.
     ///
     /// # Errors
@@ -39,24 +52,32 @@ impl Kernel {
 ///
 /// # Errors
 /// The kernel cannot be fetched.
-pub(super) fn fetch(folder: &Path) -> Result<Kernel, String> {
-    let package = resolve()?;
-    let unpacked = folder.join(&package);
-    if !unpacked.join("complete").exists() {
-        println!("fetching {package} (apt-get download), not installing it");
-        let made = fs::remove_dir_all(&unpacked).or(Ok(())).and_then(|()| fs::create_dir_all(&unpacked));
-        made.map_err(|error| format!("{}: {error}", unpacked.display()))?;
-        command::output(Command::new("apt-get").args(["-q", "download", &package]).current_dir(&unpacked))?;
-        let archive = only_file(&unpacked, |name| name.ends_with(".deb"))?;
-        command::output(Command::new("dpkg-deb").arg("-x").arg(&archive).arg(&unpacked))?;
-        let done = fs::remove_file(&archive).and_then(|()| fs::write(unpacked.join("complete"), ""));
-        done.map_err(|error| format!("{}: {error}", unpacked.display()))?;
-    }
+pub(super) fn fetch(apt: &Apt, folder: &Path) -> Result<Kernel, String> {
+    let (package, unpacked) = apt.fetch(|apt| {
+        let package = resolve(apt)?;
+        let unpacked = folder.join(&package);
+        unpack(apt, &package, &unpacked).map(|()| (package, unpacked))
+    })?;
     let image = only_file(&unpacked.join("boot"), |name| name.starts_with("vmlinuz-"))?;
     // Debian 13 moved /lib below /usr.
     let libraries = [unpacked.join("lib/modules"), unpacked.join("usr/lib/modules")];
     let modules = modules_of(MODULES, &libraries)?;
     Ok(Kernel { package, image, modules, libraries })
+}
+
+/// Unpacks a package into a folder of its own, unless it is there.
+fn unpack(apt: &Apt, package: &str, unpacked: &Path) -> Result<(), String> {
+    if unpacked.join("complete").exists() {
+        return Ok(());
+    }
+    println!("fetching {package} (apt-get download), not installing it");
+    let made = fs::remove_dir_all(unpacked).or(Ok(())).and_then(|()| fs::create_dir_all(unpacked));
+    made.map_err(|error| format!("{}: {error}", unpacked.display()))?;
+    command::output(apt.command("apt-get").args(["-q", "download", package]).current_dir(unpacked))?;
+    let archive = only_file(unpacked, |name| name.ends_with(".deb"))?;
+    command::output(Command::new("dpkg-deb").arg("-x").arg(&archive).arg(unpacked))?;
+    let done = fs::remove_file(&archive).and_then(|()| fs::write(unpacked.join("complete"), ""));
+    done.map_err(|error| format!("{}: {error}", unpacked.display()))
 }
 
 fn modules_of(names: &[&str], libraries: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
@@ -68,17 +89,11 @@ fn modules_of(names: &[&str], libraries: &[PathBuf]) -> Result<Vec<PathBuf>, Str
 }
 
 /// Package that the meta-package depends on.
-fn resolve() -> Result<String, String> {
-    let depends = || command::output(Command::new("apt-cache").args(["depends", META_PACKAGE]));
-    let name = |text: &str| {
-        let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-        lines.find(|name| name.starts_with("linux-image-")).map(str::to_owned)
-    };
-    if let Some(name) = depends().ok().and_then(|text| name(&text)) {
-        return Ok(name);
-    }
-    command::output(Command::new("apt-get").args(["-q", "update"]))?;
-    name(&depends()?).ok_or_else(|| format!("apt knows no kernel behind {META_PACKAGE}"))
+fn resolve(apt: &Apt) -> Result<String, String> {
+    let depends = command::output(apt.command("apt-cache").args(["depends", META_PACKAGE]))?;
+    let mut lines = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    let name = lines.find(|name| name.starts_with("linux-image-")).map(str::to_owned);
+    name.ok_or_else(|| format!("apt knows no kernel behind {META_PACKAGE}"))
 }
 
 /// Puts a module's dependencies before it. The package has no `modules.dep`, which is made at installation,

@@ -1,0 +1,48 @@
+//! The emulator: this machine's, or one below a folder.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::command;
+
+pub(super) const QEMU: &str = "qemu-system-x86_64";
+
+/// qemu.
+#[derive(Clone, Debug)]
+pub(super) enum Qemu {
+    /// The one that is installed.
+    Installed,
+    /// One of unpacked packages, with all they depend on, below this folder.
+    Below(PathBuf),
+}
+
+impl Qemu {
+    /// Command that starts it.
+    pub(super) fn command(&self) -> Command {
+        let Self::Below(root) = self else { return Command::new(QEMU) };
+        let libraries = root.join("usr/lib/x86_64-linux-gnu");
+        // Its C library is newer than this machine's: its own loader starts it.
+        let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+        command.arg("--library-path").arg(&libraries).arg(root.join("usr/bin").join(QEMU));
+        for data in ["usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu"] {
+            command.arg("-L").arg(root.join(data));
+        }
+        command.env("QEMU_MODULE_DIR", libraries.join("qemu"));
+        command
+    }
+
+    /// First line that it says of itself.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(super) fn version(&self) -> Result<String, String> {
+        let said = command::output(self.command().arg("--version"))?;
+        Ok(said.lines().next().unwrap_or_default().to_owned())
+    }
+
+    /// True if it emulates such a device. The list of all devices would ask for modules that are not beside it.
+    pub(super) fn has_device(&self, name: &str) -> bool {
+        let said = command::output(self.command().args(["-device", &format!("{name},help")]));
+        said.is_ok_and(|said| said.contains(&format!("{name} options")))
+    }
+}
