@@ -73,7 +73,7 @@ pub(crate) fn bare_target(root: &Path, report: &mut Report) {
 const BARE_TARGET: &str = "thumbv7em-none-eabihf";
 
 /// Checks for broken links in the documentation.
-fn documentation(root: &Path, report: &mut Report) {
+pub(crate) fn documentation(root: &Path, report: &mut Report) {
     let mut command = command::cargo(root, &["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     report.step("documentation", || Outcome::of(&mut command));

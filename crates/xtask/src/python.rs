@@ -7,8 +7,15 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// Builds, tests and checks the package, each as a step; skipped if pip cannot get packages.
+/// Builds, checks and tests the package, each as a step; skipped if pip cannot get packages.
 pub(crate) fn all(root: &Path, report: &mut Report) {
+    let python = prepare(root, report);
+    test(root, python.as_deref(), report);
+}
+
+/// Builds the package into an environment of its own, and checks its text: nothing of this is timed. Gives the environment's
+/// Python where the package is built.
+pub(crate) fn prepare(root: &Path, report: &mut Report) -> Option<PathBuf> {
     let mut python = None;
     report.step("python: environment", || match setup::python_package_tools(root) {
         Ok(found) => {
@@ -17,18 +24,23 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         }
         Err(why) => Outcome::Skipped(format!("the Python package is not tested: {why}")),
     });
-    let Some(python) = python else { return };
+    let python = python?;
     let mut built = false;
     report.step("python: build onbeat and the package", || {
         let outcome = build(root, &python).map_or_else(Outcome::Failed, |()| Outcome::Passed);
         built = matches!(outcome, Outcome::Passed);
         outcome
     });
-    if built {
-        report.step("python: pytest", || test(root, &python));
-    }
     report.step("python: mypy", || check(root, &python));
     report.step("python: format, clippy", || lint(root));
+    built.then_some(python)
+}
+
+/// Tests the package that was built.
+pub(crate) fn test(root: &Path, python: Option<&Path>, report: &mut Report) {
+    if let Some(python) = python {
+        report.step("python: pytest", || pytest(root, python));
+    }
 }
 
 /// Builds the wheels of a release into `folder`, and installs this machine's into an environment of its own.
@@ -101,7 +113,7 @@ fn build(root: &Path, python: &Path) -> Result<(), String> {
 }
 
 /// Runs the tests, which start the program that all other tests were built with.
-fn test(root: &Path, python: &Path) -> Outcome {
+fn pytest(root: &Path, python: &Path) -> Outcome {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root.join("python"));
     pytest.env("ONBEAT", root.join("target/debug/onbeat"));

@@ -55,6 +55,11 @@ impl Report {
         self.steps.push((name.to_owned(), took, outcome));
     }
 
+    /// Appends the steps of another report, whose outcomes are printed already.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.steps.append(&mut other.steps);
+    }
+
     /// Prints one line per step and the closing line; fails if any step failed.
     pub(crate) fn close(self) -> ExitCode {
         let [mut passed, mut failed, mut skipped] = [0; 3];
