@@ -65,6 +65,8 @@ pub const DL_CONTROL: u16 = 0x0100;
 pub const DL_CONTROL_LOOPS: u16 = 0x0101;
 /// The byte of DL control whose bit 0 lets FPxx commands match the alias.
 pub const DL_CONTROL_ALIAS: u16 = 0x0103;
+/// Physical read/write offset, 2 bytes: APRW and FPRW write so far behind the address that they read.
+pub const PHYSICAL_READ_WRITE_OFFSET: u16 = 0x0108;
 /// DL status, 2 bytes: [`DlStatus`].
 pub const DL_STATUS: u16 = 0x0110;
 

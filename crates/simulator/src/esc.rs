@@ -2,7 +2,7 @@
 //!
 //! No allocation while frames pass. Times are those at which a frame reaches this ESC.
 //!
-//! Simplifications: physical read/write offset (0x0108) and EEPROM emulation are missing. An AL control
+//! Simplifications: EEPROM emulation is missing; each kind has the physical read/write offset (0x0108). An AL control
 //! request that comes before the previous one was served replaces it. The digital I/O registers below 0x1000
 //! have one buffer.
 

@@ -80,3 +80,26 @@ fn the_run_led_follows_the_state() {
     bus.request(0, PreOp);
     assert_eq!(led(&mut bus), 0xD);
 }
+
+// feature(simulator): physical read/write offset (0x0108): APRW and FPRW read at one address and write at another
+#[test]
+fn a_physical_read_write_writes_as_far_behind_as_the_offset_says() {
+    const READ_AT: u16 = 0x1000;
+    const WRITTEN_AT: u16 = 0x1400;
+    let mut bus = two();
+    bus.write(1, READ_AT, &[1, 2]);
+    bus.write(1, WRITTEN_AT, &[3, 4]);
+    let address = Address::at_position(1, READ_AT);
+    // Without an offset both are one.
+    let reply = bus.send(Command::Aprw, address, &[5, 6]);
+    assert_eq!((&reply.data[..], reply.working_counter), (&[1, 2][..], 3));
+    assert_eq!(bus.read(1, READ_AT, 2).data, [5, 6]);
+    let offset = (WRITTEN_AT - READ_AT).to_le_bytes();
+    assert_eq!(bus.write(1, register::PHYSICAL_READ_WRITE_OFFSET, &offset), 1);
+    let reply = bus.send(Command::Aprw, address, &[7, 8]);
+    assert_eq!((&reply.data[..], reply.working_counter), (&[5, 6][..], 3));
+    assert_eq!((bus.read(1, READ_AT, 2).data, bus.read(1, WRITTEN_AT, 2).data), (vec![5, 6], vec![7, 8]));
+    // Other commands know of none.
+    bus.write(1, READ_AT, &[9, 9]);
+    assert_eq!((bus.read(1, READ_AT, 2).data, bus.read(1, WRITTEN_AT, 2).data), (vec![9, 9], vec![7, 8]));
+}

@@ -14,7 +14,8 @@ use onbeat::ipc::description::Description;
 use onbeat::ipc::server::{Builder, Endpoints, Server};
 use serde_json::{Value, json};
 
-use crate::common::{Ran, SIMULATED, finished, onbeat, run};
+use crate::common::{Ran, Running, SIMULATED, await_cycles, finished, onbeat, run, shared};
+use crate::wire::SIX_AXIS;
 
 /// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged frames more.
 #[derive(Default)]
@@ -234,4 +235,41 @@ fn a_bus_of_its_own_without_a_fault_is_told_as_such() {
     }
     let ran = run(&["diag", "clear"]);
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "cleared the error counters of 6 SubDevices"));
+}
+
+/// Frames are damaged on demand while a robot runs, and a running diagnosis names the cable.
+// feature(diagnosis): `onbeat fault crc` on a running cycle, and `onbeat diag` names the damaged cable
+#[test]
+fn a_cable_that_damages_frames_on_demand_is_named_while_the_cycle_runs() {
+    let _shared = shared();
+    let name = format!("diag-of-a-bad-cable-{}", std::process::id());
+    let mut command = onbeat();
+    command.args(["run", SIX_AXIS, "--cycles", "6000", "--ipc", &name, "--json", "--control", &name]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 2500);
+    let ask = |arguments: &[&str], code: i32| {
+        let mut command = onbeat();
+        command.args(arguments);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(code), "{}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    let diag = ["diag", "--cycle", &name];
+    assert!(ask(&diag, 0).ends_with("nothing is wrong\n"));
+    ask(&["fault", "--of", &name, "crc", "drive-4:0", "7"], 0);
+    let place = "the fault is between SubDevice 2 \"drive-3\" port 1 and SubDevice 3 \"drive-4\" port 0: 7 invalid frames at SubDevice 3 \
+                 \"drive-4\" port 0; check this cable and its connectors";
+    let found = ask(&diag, 3);
+    let found: Vec<_> = found.lines().filter_map(|line| line.strip_prefix("! ")).collect();
+    assert_eq!(found, [place]);
+    let told: Value = serde_json::from_str(&ask(&["diag", "--cycle", &name, "--json"], 3)).unwrap();
+    let ends = json!([{ "position": 2, "port": 1 }, { "position": 3, "port": 0 }]);
+    assert_eq!(
+        (&told["findings"][0]["fault"], &told["findings"][0]["ends"]),
+        (&"damaged_frames".into(), &ends)
+    );
+    // Cleared, nothing is wrong any more, and the cycle has not noticed.
+    ask(&["diag", "clear", "--cycle", &name], 0);
+    assert!(ask(&diag, 0).ends_with("nothing is wrong\n"));
+    assert!(matches!(running.finish().code, Some(0 | 3)));
 }

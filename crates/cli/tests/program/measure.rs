@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Running, alone, finished, folder, measure, measured, of_the_paper, run_alone};
+use crate::common::{
+    Running, alone, finished, folder, measure, measured, of_the_paper, run_alone, six_axis_with,
+};
 
 fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
     let cells = report["values"]["cells"].as_array().expect("cells");
@@ -83,6 +85,24 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     assert_eq!(cells, ["24.125", "103.708"]);
     let report = std::fs::read(folder.join("report.json")).expect("the report");
     assert_eq!(of_the_paper(&serde_json::from_slice(&report).expect("JSON")), ["Table 3"]);
+}
+
+// feature(measure): `servo` of a robot whose cycle follows the reference clock tells its lock, end to end
+#[test]
+fn servo_tells_the_lock_to_the_reference_clock() {
+    let period = "period = \"1ms\"";
+    let robot = six_axis_with("servo-lock.toml", period, &format!("{period}\nclock = \"reference\""));
+    let robot = robot.to_str().expect("UTF-8");
+    let (ran, folder) = measured("servo-lock", &["servo", robot, "--duration", "1s", "--profile", "none"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let line = ran.stdout.lines().find(|line| line.contains("lock to the reference clock of the bus: "));
+    let line = line.unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(line.contains("found within ") && line.contains("behind SYNC0 without a shift"), "{line}");
+    let report = std::fs::read_to_string(folder.join("report.json")).expect("the report");
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let lock = &report["values"]["clock_lock"];
+    assert!(lock["cycles_to_lock"].as_u64() > Some(0), "{lock}");
+    assert!(lock["frame_phase_ns"].as_u64().is_some_and(|phase| phase < 1_000_000), "{lock}");
 }
 
 #[test]

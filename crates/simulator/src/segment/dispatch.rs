@@ -1,5 +1,6 @@
 //! Dispatch of one datagram to the addressed SubDevices, with its working counter (ETG.1000.4, 5.4).
 
+use ethercat::register::PHYSICAL_READ_WRITE_OFFSET;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, DatagramHeader};
 
@@ -69,7 +70,16 @@ impl Segment {
     ) -> u16 {
         let hop = &self.route.hops[place];
         let (passage, device) = (passage(now, hop), hop.device);
-        let is_turned_to = self.devices[device].meet(now, command, register, data.len());
+        let mut is_turned_to = self.devices[device].meet(now, command, register, data.len());
+        let written_at = match command {
+            Command::Aprw | Command::Fprw => {
+                register.wrapping_add(self.devices[device].esc().memory().word(PHYSICAL_READ_WRITE_OFFSET))
+            }
+            _ => register,
+        };
+        if written_at != register {
+            is_turned_to |= self.devices[device].meet(now, command, written_at, data.len());
+        }
         let esc = self.devices[device].esc_mut();
         let combine =
             if matches!(command, Command::Brd | Command::Brw) { Combine::Or } else { Combine::Replace };
@@ -82,7 +92,7 @@ impl Segment {
                 let written = &mut self.scratch[..data.len()];
                 written.copy_from_slice(data);
                 let read = esc.read(&passage, register, data, combine);
-                READ * u16::from(read) + WRITE * u16::from(esc.write(&passage, register, written))
+                READ * u16::from(read) + WRITE * u16::from(esc.write(&passage, written_at, written))
             }
         };
         if is_turned_to {
