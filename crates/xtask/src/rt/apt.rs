@@ -29,7 +29,8 @@ impl Apt {
              Dir::Etc::preferences \"/dev/null\";\nDir::Etc::preferencesparts \"{place}/none\";\n\
              Dir::Etc::sourcelist \"{place}/sources.list\";\nDir::Etc::sourceparts \"{place}/none\";\n\
              Dir::State \"{place}/state\";\nDir::State::status \"{place}/status\";\nDir::Cache \"{place}/cache\";\n\
-             APT::Architecture \"amd64\";\nAPT::Sandbox::User \"root\";\nAcquire::Languages \"none\";\n{}\n",
+             APT::Architecture \"amd64\";\nAPT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
+             Acquire::Languages \"none\";\n{}\n",
             network.join("\n")
         );
         let sources = format!("deb [signed-by={KEYS}] {MIRROR} {release} main\n");
