@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`conditions`] | machine a measurement was made on |
 //! | [`usage`] | use of its CPUs between two instants: busy, idle, stolen |
-//! | `check` | checks for causes of late cycles: found, wanted, reason, fix (feature `check`) |
+//! | [`check`] | checks for causes of late cycles: found, wanted, reason, fix |
 //! | [`ethtool`] | settings of a network interface's driver |
 //! | [`nic`] | preparation of a bus's interface for a cycle |
 //! | [`journal`] | journal of changes, recorded before they are made, and undone from it |
@@ -16,7 +16,6 @@
 #![deny(unsafe_code)]
 
 pub mod capability;
-#[cfg(feature = "check")]
 pub mod check;
 pub mod conditions;
 pub mod cpus;

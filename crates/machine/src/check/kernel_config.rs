@@ -1,11 +1,8 @@
 //! Build options of the kernel: `/proc/config.gz`, or the file a distribution puts into `/boot`.
 
 use std::collections::HashMap;
-use std::io::Read;
 
-use flate2::read::GzDecoder;
-
-use crate::root::{LIMIT, Root};
+use crate::root::Root;
 
 /// Options of the kernel that are set, if the machine provides them.
 #[derive(Debug, Default)]
@@ -13,12 +10,7 @@ pub(super) struct KernelConfig(HashMap<String, String>);
 
 impl KernelConfig {
     pub(super) fn read(root: &Root) -> Self {
-        let built_in = root.bytes("/proc/config.gz").and_then(|bytes| {
-            let mut text = Vec::new();
-            // A file that unpacks to more than the limit is no kernel configuration.
-            GzDecoder::new(&bytes[..]).take(LIMIT).read_to_end(&mut text).ok()?;
-            Some(String::from_utf8_lossy(&text).into_owned())
-        });
+        let built_in = root.bytes("/proc/config.gz").and_then(|bytes| unpacked(&bytes));
         let of_release = || {
             let release = root.text("/proc/sys/kernel/osrelease")?;
             root.text(format!("/boot/config-{release}"))
@@ -41,6 +33,22 @@ impl KernelConfig {
     pub(super) fn has(&self, option: &str) -> bool {
         self.0.get(option).is_some_and(|value| value == "y")
     }
+}
+
+/// Text that gzip has packed; a file that unpacks to more than the limit is no kernel configuration.
+#[cfg(feature = "check")]
+fn unpacked(bytes: &[u8]) -> Option<String> {
+    use std::io::Read;
+
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(bytes).take(crate::root::LIMIT).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Without the feature the distribution's file is read.
+#[cfg(not(feature = "check"))]
+fn unpacked(_: &[u8]) -> Option<String> {
+    None
 }
 
 #[cfg(test)]
