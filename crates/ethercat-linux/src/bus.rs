@@ -73,7 +73,7 @@ impl Bus {
     }
 
     /// A bus that is a ring: its first IN at one interface, its last OUT at a second one. Any one cable may break and heal while it runs, and may be
-    /// broken at the start ([`Link::ring`](crate::link::Link::ring)).
+    /// broken at the start ([`Link::ring`]).
     ///
     /// ```no_run
     /// use onbeat_ethercat_linux::{Bus, Configuration};
