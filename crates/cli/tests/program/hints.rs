@@ -68,7 +68,8 @@ fn a_cpu_that_is_not_there_is_refused_before_the_bus() {
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
 #[test]
 fn a_mistyped_folder_is_not_made() {
-    let typo = folder("hints-folder").join("typo");
+    // Not below a folder of temporary files, where it would be made.
+    let typo = Path::new("/").join(format!("onbeat-typo-{}", std::process::id()));
     let ran = run(&["run", "--cycles", "10", "--ipc", typo.join("x.sock").to_str().unwrap()]);
     assert!(ran.sentence().contains("there is no such folder"), "{}", ran.stderr);
     assert!(!typo.exists());

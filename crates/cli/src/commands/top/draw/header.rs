@@ -95,11 +95,11 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
         it.broken_cycles,
     );
     let second = format!(
-        "frames {} sent, {} taken, {} lost{}, {} rejected   link errors {}",
+        "frames {} sent, {} taken, {} {}, {} rejected   link errors {}",
         it.frames_sent,
         it.frames_accepted,
         it.frames_lost,
-        if it.frames_lost > 0 && picture.is_simulated() { " (machine was late)" } else { "" },
+        if picture.is_simulated() { "late" } else { "lost" },
         it.frames_rejected,
         it.link_errors
     );
