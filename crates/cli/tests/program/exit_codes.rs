@@ -195,8 +195,10 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
     let process = rustix::process::Pid::from_raw(running.id() as i32).expect("a process");
     rustix::process::kill_process(process, rustix::process::Signal::INT).expect("it goes on");
     let ran = running.finish();
-    let again =
-        ran.stderr.lines().find(|line| line.contains("process data again of all 6 SubDevices after "));
+    let again = ran
+        .stderr
+        .lines()
+        .find(|line| line.contains("process data again of all 6 SubDevices, behind the cable "));
     let again = again.unwrap_or_else(|| panic!("{}", ran.stderr));
     let seconds =
         again.rsplit_once(", ").and_then(|(_, it)| it.strip_suffix(" s")).and_then(|it| it.parse().ok());
