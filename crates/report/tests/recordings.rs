@@ -56,7 +56,8 @@ fn with_signals(signals: Value, rows: &[Vec<Option<types::Value>>]) -> String {
         let with_force = of_signals.iter().enumerate().flat_map(|(place, &value)| {
             [value, if place == 0 { forced } else { forced.map(|_| types::Value::Unsigned(0)) }]
         });
-        let all = [forced].into_iter().chain(with_force).chain(of_axis.iter().copied());
+        let states = process_data::STATE_OF_AXIS.map(|_| forced.map(|_| types::Value::Unsigned(0)));
+        let all = [forced].into_iter().chain(with_force).chain(of_axis.iter().copied()).chain(states);
         writer.row_with(&cycles::row(&record), all).unwrap();
     }
     String::from_utf8(writer.finish(&serde_json::Map::new()).unwrap()).unwrap()
