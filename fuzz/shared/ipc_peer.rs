@@ -17,7 +17,7 @@ use rustix::net::{
 pub fn builder(name: &str, axes: usize, signals: Vec<SignalDescription>) -> Builder {
     let axis = AxisDescription {
         name: "axis".into(),
-        mode: types::CyclicMode::Position,
+        mode: types::CyclicMode::Position.into(),
         position_limits: None,
         velocity_limit: 1.0,
         acceleration_limit: None,

@@ -56,7 +56,7 @@ pub(crate) struct Axis {
 impl Axis {
     pub(crate) fn new(mode: CyclicMode) -> Self {
         let settings = Settings {
-            mode,
+            mode: mode.into(),
             limits: Limits {
                 position: (mode == CyclicMode::Position)
                     .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
@@ -193,6 +193,7 @@ pub(crate) fn settings(axis: usize) -> AxisSettings {
         velocity_limit: RadiansPerSecond(VELOCITY),
         acceleration_limit: RadiansPerSecondSquared(ACCELERATION),
         jerk_limit: RadiansPerSecondCubed(JERK),
+        profile: false,
     }
 }
 

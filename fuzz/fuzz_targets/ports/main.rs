@@ -114,7 +114,7 @@ fn members(mode: CyclicMode) -> Vec<Member> {
         let drive =
             BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), axis::twist_limits());
         let drive = drive.expect("limits");
-        let velocity = JointVelocity::new(&settings).expect("limits");
+        let velocity = JointVelocity::new(&settings.map(|it| (it, mode))).expect("limits");
         return vec![
             Member::new(MemberKind::Base(Box::new(drive)), &[0, 1]),
             Member::new(MemberKind::Plain(Box::new(velocity)), &all),
