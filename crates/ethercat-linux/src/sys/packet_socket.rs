@@ -102,9 +102,23 @@ impl PacketSocket {
         let has = |flag| flags & flag != 0;
         Ok(InterfaceState {
             up: has(libc::IFF_UP),
-            carrier: has(libc::IFF_RUNNING),
+            // The flag follows the driver up to a second late.
+            carrier: has(libc::IFF_RUNNING) && self.has_link(request).unwrap_or(true),
             loopback: has(libc::IFF_LOOPBACK),
         })
+    }
+
+    /// Carrier of the interface that `request` names, as its driver has it now; `None` of one whose driver does not say.
+    fn has_link(&self, mut request: libc::ifreq) -> Option<bool> {
+        const SIOCETHTOOL: libc::c_ulong = 0x8946;
+        const ETHTOOL_GLINK: u32 = 0x0A;
+        // struct ethtool_value of linux/ethtool.h: command, and the answer.
+        let mut value = [ETHTOOL_GLINK, 0];
+        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+        // SAFETY: `request` is a valid ifreq with a terminated name and the address of two words that outlive the call, of which the
+        // kernel writes the second.
+        let result = unsafe { libc::ioctl(self.raw(), SIOCETHTOOL as _, &mut request) };
+        (result == 0).then_some(value[1] != 0)
     }
 
     /// Takes the interface's EtherCAT frames of any address, and not our own
