@@ -32,15 +32,19 @@ pub trait Word {
     fn fence(order: Ordering);
 }
 
+// Inlined into the cycle: a call for each word would take four times as long.
 impl Word for AtomicU64 {
+    #[inline]
     fn load(&self, order: Ordering) -> u64 {
         self.load(order)
     }
 
+    #[inline]
     fn store(&self, value: u64, order: Ordering) {
         self.store(value, order);
     }
 
+    #[inline]
     fn fence(order: Ordering) {
         atomic::fence(order);
     }
@@ -58,6 +62,7 @@ pub trait Words {
 impl<M: Words> Words for &M {
     type Word = M::Word;
 
+    #[inline]
     fn words(&self) -> &[M::Word] {
         (**self).words()
     }
@@ -91,28 +96,33 @@ impl Shape {
 
     /// Number of slots. The writer laps a reader after one publication fewer than this.
     #[must_use]
+    #[inline]
     pub const fn slots(self) -> usize {
         self.slots
     }
 
     /// Words of a publication.
     #[must_use]
+    #[inline]
     pub const fn words(self) -> usize {
         self.words
     }
 
     /// Words of the whole cell.
     #[must_use]
+    #[inline]
     pub const fn total(self) -> usize {
         LINE + self.slots * self.stride()
     }
 
+    #[inline]
     const fn stride(self) -> usize {
         (1 + self.words).next_multiple_of(LINE)
     }
 
     /// Sequence word and words of the slot of a publication. `words` must be at least [`Shape::total`]
     /// long.
+    #[inline]
     fn slot<W>(self, words: &[W], number: u64) -> (&W, &[W]) {
         let start = LINE + (number % self.slots as u64) as usize * self.stride();
         let slot = &words[start..=start + self.words];
@@ -260,6 +270,7 @@ impl<M: Words> Reader<M> {
 }
 
 /// Sequence word of a whole publication.
+#[inline]
 const fn whole(number: u64) -> u64 {
     number.wrapping_mul(2)
 }

@@ -126,6 +126,7 @@ impl Region {
 impl Words for Region {
     type Word = AtomicU64;
 
+    #[inline]
     fn words(&self) -> &[AtomicU64] {
         &self.mapping.words()[HEADER..]
     }
@@ -134,6 +135,7 @@ impl Words for Region {
 impl Words for std::sync::Arc<Region> {
     type Word = AtomicU64;
 
+    #[inline]
     fn words(&self) -> &[AtomicU64] {
         (**self).words()
     }

@@ -48,6 +48,7 @@ impl Mapping {
     }
 
     /// All words. Those of a mapping for [`Use::Load`] must not be stored to.
+    #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for words,
         // `words` long, and all its bit patterns are valid. All processes that share it access it through
