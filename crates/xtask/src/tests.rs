@@ -1,9 +1,11 @@
 //! Tests of the workspace, and the second try of those that a busy machine may have failed.
 
 use std::fmt::{self, Display, Formatter};
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -27,9 +29,39 @@ const TOLD: usize = 10;
 /// machine is calm; the summary names them as well when they pass then.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
+    let folder = Temporary::new();
+    run_all(root, &folder.0, report);
+}
+
+/// Temporary folder of the tests, which is gone with what they leave there.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-tests-{}", process::id()));
+        // Where it cannot be made, the first test that needs it says so.
+        let made = std::fs::create_dir_all(&folder);
+        // As /tmp itself: some tests are of other users.
+        let _ = made.and_then(|()| std::fs::set_permissions(&folder, Permissions::from_mode(0o1777)));
+        Self(folder)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run_all(root: &Path, temporary: &Path, report: &mut Report) {
+    let tests = |arguments: &[&str]| {
+        let mut tests = cargo_test(root, arguments);
+        tests.env("TMPDIR", temporary);
+        tests
+    };
     let mut failures = Failures::default();
     report.step("cargo test", || {
-        failures = run(&mut cargo_test(root, &[]), not_final);
+        failures = run(&mut tests(&[]), not_final);
         if failures.may_be_noise() { Outcome::Passed } else { failures.outcome() }
     });
     for number in 2..=TRIES {
@@ -45,7 +77,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
                 );
             }
             failures = again(
-                root,
+                &tests,
                 &failures,
                 if number == TRIES { |line| eprintln!("{line}") } else { not_final },
             );
@@ -55,7 +87,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
 }
 
 /// Runs the tests that failed, one at a time.
-fn again(root: &Path, failed: &Failures, show_error: fn(&str)) -> Failures {
+fn again(tests: &dyn Fn(&[&str]) -> Command, failed: &Failures, show_error: fn(&str)) -> Failures {
     let mut again = Failures::default();
     for target in &failed.targets {
         // Of the whole workspace: a package by itself would be built anew, with other features.
@@ -63,7 +95,7 @@ fn again(root: &Path, failed: &Failures, show_error: fn(&str)) -> Failures {
         let mut arguments: Vec<&str> = ["--workspace"].into_iter().chain(program).collect();
         arguments.extend(["--", "--exact", "--test-threads=1"]);
         arguments.extend(failed.tests.iter().map(String::as_str));
-        again.add(run(&mut cargo_test(root, &arguments), show_error));
+        again.add(run(&mut tests(&arguments), show_error));
     }
     again
 }
