@@ -6,7 +6,8 @@
 //! * Controllers are switched only while all axes are at rest. The new one is shown
 //!   [`AxisPhase::HoldingAt`] in its first cycle, as after enabling, and so starts at the present
 //!   positions. Axes it does not move are held.
-//! * One request is processed at a time; *stop* and *disable* replace the one in progress.
+//! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in progress.
+//! * After *deactivate* no controller is active, and all axes are held until one is switched to.
 //! * After *stop* the active controller ignores the command valid then, until another is given or it goes
 //!   stale: a joystick that still says "ahead" moves nothing.
 //! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
@@ -22,6 +23,7 @@ use ethercat::cia402::{CyclicMode, Request, State};
 use ipc::message::MOST_AXES;
 use ipc::message::control::Refusal;
 use ipc::message::trajectory;
+use ipc::state::NO_CONTROLLER;
 use motion::supervision::STANDS;
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
@@ -58,6 +60,7 @@ pub enum HomedBy {
 pub struct ControllerManager {
     axes: Vec<ManagedAxis>,
     members: Vec<Member>,
+    /// Index of the active controller; [`NONE`] for none.
     active: usize,
     /// True until the first cycle of the active controller.
     entering: bool,
@@ -239,6 +242,8 @@ impl Controller for ControllerManager {
                 }
             }
             member.controller().update(info, &mut io.with_axes(shown));
+        } else {
+            shown.iter().zip(io.commands().iter_mut()).for_each(|(report, command)| hold(report, command));
         }
         self.request(io.commands());
         self.watch_standing(io.commands());
@@ -248,7 +253,7 @@ impl Controller for ControllerManager {
 
     fn output(&self) -> ControllerOutput {
         let mut output = self.members.get(self.active).map(Member::output).unwrap_or_default();
-        output.control.active = self.active as u16;
+        output.control.active = u16::try_from(self.active).unwrap_or(NO_CONTROLLER);
         output.control.enabled = self.enabled && !self.unwanted;
         if let Some(drive) = self.members.iter().find_map(Member::drive) {
             let base = drive.output();
@@ -338,6 +343,9 @@ fn is_latched(report: &AxisReport) -> bool {
     let stopped = report.feedback.phase != AxisPhase::Following;
     stopped && report.stop.is_some_and(|stop| stop.is_latched())
 }
+
+/// Index of no controller.
+const NONE: usize = usize::MAX;
 
 /// Cycles without motion after which axes are at rest.
 const STANDING_CYCLES: u32 = 10;

@@ -10,7 +10,6 @@
 //! start, with their velocity and acceleration, to the first point that is still to come.
 
 mod program;
-mod spline;
 
 use control::controller::{AxisReport, Controller, ControllerOutput, CycleInfo};
 use control::signal::Io;
@@ -18,10 +17,10 @@ use ethercat::cia402::Request;
 use ipc::message::trajectory::{Abort, Begin, Order, Outcome, Rejection, Report};
 use ipc::state::TrajectoryStatus;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation};
+use motion::spline::Segment;
 use motion::{AxisPhase, Radians, Seconds, TrajectoryPoint};
 
 use self::program::{Program, Refused};
-use self::spline::Segment;
 use crate::axis::{AxisSettings, elapsed};
 use crate::joint::begin;
 use crate::queue::Queue;

@@ -4,7 +4,7 @@ use crate::rig;
 use control::controller::{AxisTarget, Clamped, Freshness};
 use ethercat::cia402::{CyclicMode, State};
 use ipc::message::control::{Action, Refusal};
-use ipc::state::Limit;
+use ipc::state::{Limit, NO_CONTROLLER};
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
@@ -241,6 +241,46 @@ fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
         if world.cycles > 4000 { Flow::Over } else { Flow::On }
     });
     assert!(log.cycles.last().unwrap().reports[0].feedback.position.0.abs() < 5e-3, "a new command counts");
+    assert!(log.hardest(0) <= rig::ACCELERATION * 1.01);
+}
+
+// feature(axes): deactivate: at rest with no controller, whatever is commanded, until one is switched to
+#[test]
+fn without_a_controller_the_axes_are_held_whatever_is_commanded() {
+    let mut ids = [0; 2];
+    let velocities = JointVelocity::new(&[(settings(1), CyclicMode::Velocity)]).unwrap();
+    let members =
+        vec![positions(&[0]), Member::new(MemberKind::Plain(Box::new(velocities)), &[1]), hold(2)];
+    let rig = Rig {
+        modes: vec![CyclicMode::Position, CyclicMode::Velocity],
+        ..Rig::new(0, CyclicMode::Position)
+    };
+    let log = rig.run(members, move |world| {
+        match world.cycles {
+            10 => world.target(0, AxisTarget::Position(Radians(2.5))),
+            300 => ids[0] = world.request(Action::Deactivate),
+            1000 => {
+                assert_eq!(world.reply(ids[0]), Some(Ok(())));
+                assert_eq!(world.output.control.active, NO_CONTROLLER);
+                world.target(0, AxisTarget::Position(Radians(-1.0)));
+                world.target(1, AxisTarget::Velocity(RadiansPerSecond(1.0)));
+            }
+            2000 => ids[1] = world.request(Action::SwitchController(1)),
+            2010 => {
+                assert_eq!(world.reply(ids[1]), Some(Ok(())));
+                assert_eq!(world.output.control.active, 1);
+                world.target(1, AxisTarget::Velocity(RadiansPerSecond(0.5)));
+            }
+            _ => {}
+        }
+        if world.cycles > 2500 { Flow::Over } else { Flow::On }
+    });
+    let at = |cycle: usize, axis: usize| log.cycles[cycle].reports[axis];
+    assert!(at(299, 0).feedback.velocity.0 > 0.1, "it was on its way");
+    assert!((at(990, 0).feedback.position.0 - at(1990, 0).feedback.position.0).abs() < 1e-4, "held");
+    assert_eq!(log.cycles[1990].setpoints[1].velocity.0, 0.0, "held");
+    assert!((0..2).all(|axis| at(1990, axis).state == Some(State::OperationEnabled)), "not powerless");
+    assert!((log.cycles[2490].setpoints[1].velocity.0 - 0.5).abs() < 1e-6, "it is heard again");
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01);
 }
 

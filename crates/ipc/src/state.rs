@@ -200,10 +200,13 @@ codes! {
     }
 }
 
+/// [`Control::active`] where no controller is.
+pub const NO_CONTROLLER: u16 = u16::MAX;
+
 /// Active controller and its trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Control {
-    /// Index of the active controller in the description.
+    /// Index of the active controller in the description; [`NO_CONTROLLER`] for none.
     pub active: u16,
     /// True if the drives are commanded to be enabled.
     pub enabled: bool,

@@ -12,6 +12,7 @@
 //! | [`kinematics`] | wheels and joints to bases and hands, and back |
 //! | [`odometry`] | [`Odometry`]: pose of a base, from its wheels |
 //! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
+//! | [`spline`] | [`spline::Segment`]: polynomials in time between the points of a trajectory |
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
 //!
 //! Trajectories are functions of the time since they began: nothing is integrated, so nothing drifts and a
@@ -28,6 +29,7 @@ pub mod odometry;
 pub mod online;
 pub mod scale;
 pub mod sinusoid;
+pub mod spline;
 pub mod stop;
 pub mod supervision;
 

@@ -77,7 +77,8 @@ impl<'a> Events<'a> {
             0 | 1 => Action::Enable,
             2 => Action::Disable,
             3 => Action::ResetFaults,
-            4 | 5 => Action::SwitchController(number),
+            4 => Action::SwitchController(number),
+            5 => Action::Deactivate,
             6 => Action::Home(number),
             _ => Action::Stop,
         };

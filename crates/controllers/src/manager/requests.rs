@@ -6,7 +6,7 @@ use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
-use super::{ControllerManager, HomedBy, id_of, is_in_fault, is_latched};
+use super::{ControllerManager, HomedBy, NONE, id_of, is_in_fault, is_latched};
 
 /// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub(super) enum Doing {
     /// The axes rest; the drives are being disabled.
     SteppingDown,
     Stopping,
+    /// The axes come to rest before no controller is active.
+    Deactivating,
     Resetting,
     /// `begun`: the drive has been seen homing.
     Homing {
@@ -45,7 +47,7 @@ pub(super) enum Doing {
 
 impl Doing {
     pub(super) const fn brings_to_rest(self) -> bool {
-        matches!(self, Self::Stopping | Self::Disabling)
+        matches!(self, Self::Stopping | Self::Disabling | Self::Deactivating)
     }
 }
 
@@ -106,6 +108,7 @@ impl ControllerManager {
         let doing = match what {
             Action::Stop => Doing::Stopping,
             Action::Disable => Doing::Disabling,
+            Action::Deactivate => Doing::Deactivating,
             Action::SwitchController(index) if index as usize >= self.members.len() => {
                 return Some(Err(Refusal::NoSuchController));
             }
@@ -147,9 +150,13 @@ impl ControllerManager {
         for (last, command) in self.last.iter_mut().zip(commands) {
             *last = command.setpoint;
         }
+        self.enter(index);
+        Ok(())
+    }
+
+    fn enter(&mut self, index: usize) {
         self.active = index;
         self.entering = true;
-        Ok(())
     }
 
     /// True if an axis is homed by its drive and that drive is powerless.
@@ -195,6 +202,12 @@ impl ControllerManager {
             Doing::Stopping => self.stands().then(|| {
                 self.leave_trajectory();
                 self.turn_deaf();
+                Ok(())
+            }),
+            Doing::Deactivating => self.stands().then(|| {
+                self.leave_trajectory();
+                self.turn_deaf();
+                self.enter(NONE);
                 Ok(())
             }),
             Doing::Resetting => {

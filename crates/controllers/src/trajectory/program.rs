@@ -1,9 +1,9 @@
 //! A trajectory in reserved memory: filled point by point, and checked as it arrives.
 
 use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Point, Rejection};
+use motion::spline::{Knot, Segment, velocity_between};
 
 use super::TrajectorySettings;
-use super::spline::{Knot, Segment, velocity_between};
 
 /// A trajectory, complete or still arriving.
 #[derive(Clone, Debug)]

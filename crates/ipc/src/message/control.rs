@@ -7,7 +7,7 @@ use types::codes;
 /// Name of the port.
 pub const PORT: &str = "control";
 
-/// Name of the port for [`Action::Stop`] and [`Action::Disable`] alone, with the same messages: both are taken also while another program has the port
+/// Name of the port for [`Action::Stop`], [`Action::Disable`] and [`Action::Deactivate`] alone, with the same messages: they are taken also while another program has the port
 /// [`PORT`] open.
 pub const STOP_PORT: &str = "stop";
 
@@ -24,6 +24,7 @@ pub const SIZE: usize = HEAD;
 /// | 4 | switch controller | index of the controller |
 /// | 5 | home | index of the axis |
 /// | 6 | stop | 0 |
+/// | 7 | deactivate | 0 |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Identifier, repeated by its [`Reply`].
@@ -50,6 +51,8 @@ pub enum Action {
     /// Makes the active controller bring its axes to rest and drop its motion; drives stay enabled. Done
     /// when the axes rest.
     Stop,
+    /// Stops, and leaves no controller active: the axes are held, whatever is commanded, until one is switched to.
+    Deactivate,
 }
 
 /// Answer to a [`Request`].
@@ -109,7 +112,7 @@ impl Action {
     /// True for those that bring the axes to rest, whatever is being done.
     #[must_use]
     pub const fn brings_to_rest(self) -> bool {
-        matches!(self, Self::Stop | Self::Disable)
+        matches!(self, Self::Stop | Self::Disable | Self::Deactivate)
     }
 }
 
@@ -126,6 +129,7 @@ impl Request {
             Action::SwitchController(index) => (4, index),
             Action::Home(axis) => (5, axis),
             Action::Stop => (6, 0),
+            Action::Deactivate => (7, 0),
         };
         Ok(codec::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
     }
@@ -143,7 +147,8 @@ impl Request {
             4 => Action::SwitchController(head.number),
             5 => Action::Home(head.number),
             6 => Action::Stop,
-            _ => return Err(unknown_kind("1 to 6, a request", head)),
+            7 => Action::Deactivate,
+            _ => return Err(unknown_kind("1 to 7, a request", head)),
         };
         if !matches!(what, Action::SwitchController(_) | Action::Home(_)) {
             no_number(head)?;
@@ -193,13 +198,14 @@ impl Reply {
 mod tests {
     use super::*;
 
-    const ACTIONS: [Action; 6] = [
+    const ACTIONS: [Action; 7] = [
         Action::Enable,
         Action::Disable,
         Action::ResetFaults,
         Action::SwitchController(3),
         Action::Home(u32::MAX),
         Action::Stop,
+        Action::Deactivate,
     ];
 
     #[test]
@@ -246,7 +252,7 @@ mod tests {
             bytes[at] = to;
             sentence(&bytes[..SIZE])
         };
-        assert_eq!(changed(0, 9), "message's kind: expected 1 to 6, a request, found 9");
+        assert_eq!(changed(0, 9), "message's kind: expected 1 to 7, a request, found 9");
         assert_eq!(changed(2, 2), "message's version: expected 1, found 2");
         assert_eq!(changed(4, 1), "message's number: expected 0, for this kind, found 1");
         let mut buffer = [0; SIZE];

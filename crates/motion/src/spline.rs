@@ -1,14 +1,16 @@
 //! Polynomials in time between two points of an axis, and their extremes.
 
-use motion::{Radians, RadiansPerSecond, RadiansPerSecondSquared, TrajectoryPoint};
+use crate::{Radians, RadiansPerSecond, RadiansPerSecondSquared, TrajectoryPoint};
 
 /// An axis at a point of a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Knot {
-    pub(super) position: f64,
-    pub(super) velocity: f64,
-    /// Acceleration; given at both ends, the polynomial is of degree five, otherwise three.
-    pub(super) acceleration: Option<f64>,
+pub struct Knot {
+    /// Position, rad.
+    pub position: f64,
+    /// Velocity, rad/s.
+    pub velocity: f64,
+    /// Acceleration, rad/s²; given at both ends, the polynomial is of degree five, otherwise three.
+    pub acceleration: Option<f64>,
 }
 
 impl From<TrajectoryPoint> for Knot {
@@ -20,7 +22,7 @@ impl From<TrajectoryPoint> for Knot {
 
 /// A polynomial in the time since its start, lowest power first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Segment {
+pub struct Segment {
     coefficients: [f64; 6],
     /// Duration, s.
     duration: f64,
@@ -28,7 +30,8 @@ pub(super) struct Segment {
 
 impl Segment {
     /// Segment from one knot to the other in `duration` seconds, above 0.
-    pub(super) fn between(from: Knot, to: Knot, duration: f64) -> Self {
+    #[must_use]
+    pub fn between(from: Knot, to: Knot, duration: f64) -> Self {
         let (a, b, t) = (from, to, duration);
         let way = b.position - a.position;
         let coefficients = match (a.acceleration, b.acceleration) {
@@ -61,7 +64,8 @@ impl Segment {
     }
 
     /// Position, velocity and acceleration `time` seconds after the start.
-    pub(super) fn at(&self, time: f64) -> TrajectoryPoint {
+    #[must_use]
+    pub fn at(&self, time: f64) -> TrajectoryPoint {
         let velocity = derivative(&self.coefficients);
         let acceleration = derivative(&velocity);
         TrajectoryPoint {
@@ -72,14 +76,16 @@ impl Segment {
     }
 
     /// Highest speed in either direction.
-    pub(super) fn fastest(&self) -> f64 {
+    #[must_use]
+    pub fn fastest(&self) -> f64 {
         let velocity = derivative(&self.coefficients);
         let (lowest, highest) = extremes(&velocity[..5], self.duration);
         lowest.abs().max(highest.abs())
     }
 
     /// Lowest and highest position.
-    pub(super) fn range(&self) -> (f64, f64) {
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
         extremes(&self.coefficients, self.duration)
     }
 }
@@ -87,7 +93,8 @@ impl Segment {
 /// Velocity at a point between two others that gives none, so that the axis turns back only at points: 0
 /// where it turns back, otherwise the harmonic mean of the slopes to both sides, each weighted with the
 /// time of the other (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984).
-pub(super) fn velocity_between(before: (f64, f64), after: (f64, f64)) -> f64 {
+#[must_use]
+pub fn velocity_between(before: (f64, f64), after: (f64, f64)) -> f64 {
     let ((way_in, time_in), (way_out, time_out)) = (before, after);
     let (slope_in, slope_out) = (way_in / time_in, way_out / time_out);
     if slope_in * slope_out <= 0.0 {
