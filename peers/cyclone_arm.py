@@ -13,6 +13,8 @@ from ros_peer import LATCHED, Client, Judged, Node, matched, until
 # action_msgs/GoalStatus
 EXECUTING, CANCELING, SUCCEEDED, CANCELED, ABORTED = 2, 3, 4, 5, 6
 PATH_TOLERANCE_VIOLATED, INVALID_GOAL = -4, -1
+# controller_manager_msgs/SwitchController: a controller that is in the way is deactivated.
+FORCE_AUTO = 4
 
 
 def judge(onbeat, bridge, robot, folder):
@@ -56,7 +58,10 @@ class Arm:
 
     def activate(self, controller):
         reply = self.call(
-            "/controller_manager/switch_controller", services.SWITCH_CONTROLLER, activate_controllers=[controller]
+            "/controller_manager/switch_controller",
+            services.SWITCH_CONTROLLER,
+            activate_controllers=[controller],
+            strictness=FORCE_AUTO,
         )
         if not reply.ok:
             raise Judged(f"controller {controller} cannot be activated: {reply.message}")

@@ -17,6 +17,7 @@ TRANSFORM = ros.Transform(ros.Vector3(1.0, 2.0, 3.0), ros.Quaternion(0.1, 0.2, 0
 TWIST = ros.Twist(ros.Vector3(0.5, 0.0, 0.0), ros.Vector3(0.0, 0.0, -1.5))
 GOAL_ID = ros.UUID(bytes(range(16)))
 VALUE = ros.ParameterValue(3, True, -7, 0.5, "text", [1, 2], [True, False], [-1], [1.5, 2.5], ["x", "yz"])
+ACTIVE = ros.LifecycleState(3, "active")
 NUMBERS = [float(i) for i in range(36)]
 
 MESSAGES = {
@@ -76,6 +77,12 @@ MESSAGES = {
     "FollowFeedbackMessage": ros.FollowFeedbackMessage(
         GOAL_ID, ros.FollowFeedback(HEADER, ["a", "bc"], POINT, POINT, POINT)
     ),
+    "JointTrajectoryControllerState": ros.JointTrajectoryControllerState(
+        HEADER, ["a", "bc"], POINT, POINT, POINT, POINT, speed_scaling_factor=1.0
+    ),
+    "QueryTrajectoryStateResponse": ros.QueryTrajectoryStateResponse(
+        True, "now", ["a", "bc"], [0.25, -0.5], [1.0, 2.0], [0.0, 0.5]
+    ),
     "GoalStatusArray": ros.GoalStatusArray([ros.GoalStatus(ros.GoalInfo(GOAL_ID, HEADER.stamp), 4)] * 2),
     "Parameter": ros.Parameter("name", VALUE),
     "ParameterDescriptor": ros.ParameterDescriptor(
@@ -88,6 +95,17 @@ MESSAGES = {
         "arm", "active", "kind", False, 1000, ["a/position"], ["a/position"], [], True, False, [], ["r"],
         [ros.ChainConnection("c", ["x"])],
     ),
+    "ControllerManagerActivity": ros.ControllerManagerActivity(
+        HEADER,
+        [ros.NamedLifecycleState("arm", ACTIVE), ros.NamedLifecycleState("base", ACTIVE)],
+        [ros.NamedLifecycleState("cell", ACTIVE)],
+    ),
+    "HardwareComponentState": ros.HardwareComponentState(
+        "cell", "system", True, 1000, "class", "plugin", ACTIVE,
+        [ros.HardwareInterface("a/position", True, True), ros.HardwareInterface("bc/position", True, False)],
+        [ros.HardwareInterface("a/velocity", True, False)],
+    ),
+    "SetHardwareComponentStateRequest": ros.SetHardwareComponentStateRequest("cell", ACTIVE),
     "GetSdoRequest": ros.GetSdoRequest(-1, 3, 0x1018, 1, "uint32"),
     "GetSdoResponse": ros.GetSdoResponse(True, "", "4294904577", 4294904577.0),
     "SetSdoRequest": ros.SetSdoRequest(0, 3, 0x2F00, 1, "int32", "-10"),

@@ -3,8 +3,8 @@
     ros_hashes.py crates/ros2/src/messages/hashes.txt             compares, and says what differs
     ros_hashes.py crates/ros2/src/messages/hashes.txt --write     writes the file
 
-Types of the packages that PyPI has (peers/ros.txt) come with their hashes; for the others the fields are below, as their packages
-for Jazzy define them, and rosidl_generator_type_description of the same packages makes the hash.
+Types of the packages that PyPI has (peers/ros.txt) come with their hashes; for the others the fields are in
+ros_interfaces.py, and rosidl_generator_type_description of the same packages makes the hash.
 """
 
 import contextlib
@@ -14,9 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rosidl_adapter.action import convert_action_to_idl
-from rosidl_adapter.msg import convert_msg_to_idl
-from rosidl_adapter.srv import convert_srv_to_idl
+from ros_interfaces import DEFINITIONS, share, write_idl
 from rosidl_generator_type_description import generate_type_hash
 
 # What the node publishes, hears and serves.
@@ -31,42 +29,6 @@ rcl_interfaces/srv/DescribeParameters rcl_interfaces/srv/GetParameterTypes rcl_i
 rcl_interfaces/srv/SetLoggerLevels
 """.split()
 
-DEFINITIONS = {
-    "tf2_msgs/msg/TFMessage": "geometry_msgs/TransformStamped[] transforms",
-    "control_msgs/msg/InterfaceValue": "string[] interface_names, float64[] values",
-    "control_msgs/msg/DynamicInterfaceGroupValues": """std_msgs/Header header, string[] interface_groups,
-        InterfaceValue[] interface_values""",
-    "control_msgs/msg/DynamicJointState": "std_msgs/Header header, string[] joint_names, InterfaceValue[] interface_values",
-    "control_msgs/msg/JointTolerance": "string name, float64 position, float64 velocity, float64 acceleration",
-    "control_msgs/msg/JointComponentTolerance": """string joint_name, uint16 component, float64 position, float64 velocity,
-        float64 acceleration""",
-    "control_msgs/action/FollowJointTrajectory": """trajectory_msgs/JointTrajectory trajectory,
-        trajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory, JointTolerance[] path_tolerance,
-        JointComponentTolerance[] component_path_tolerance, JointTolerance[] goal_tolerance,
-        JointComponentTolerance[] component_goal_tolerance, builtin_interfaces/Duration goal_time_tolerance, ---,
-        int32 error_code, string error_string, ---, std_msgs/Header header, string[] joint_names,
-        trajectory_msgs/JointTrajectoryPoint desired, trajectory_msgs/JointTrajectoryPoint actual,
-        trajectory_msgs/JointTrajectoryPoint error, string[] multi_dof_joint_names,
-        trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired,
-        trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual,
-        trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error""",
-    "controller_manager_msgs/msg/ChainConnection": "string name, string[] reference_interfaces",
-    "controller_manager_msgs/msg/ControllerState": """string name, string state, string type, bool is_async, uint16 update_rate,
-        string[] claimed_interfaces, string[] required_command_interfaces, string[] required_state_interfaces,
-        bool is_chainable, bool is_chained, string[] exported_state_interfaces, string[] reference_interfaces,
-        ChainConnection[] chain_connections""",
-    "controller_manager_msgs/srv/ListControllers": "---, ControllerState[] controller",
-    "controller_manager_msgs/srv/SwitchController": """string[] activate_controllers, string[] deactivate_controllers,
-        int32 strictness, bool activate_asap, builtin_interfaces/Duration timeout, ---, bool ok, string message""",
-    "ethercat_msgs/srv/GetSdo": """int16 master_id, uint16 slave_position, uint16 sdo_index, uint8 sdo_subindex,
-        string sdo_data_type, ---, bool success, string sdo_return_message, string sdo_return_value_string,
-        float64 sdo_return_value""",
-    "ethercat_msgs/srv/SetSdo": """int16 master_id, int16 slave_position, int16 sdo_index, int16 sdo_subindex,
-        string sdo_data_type, string sdo_value, ---, bool success, string sdo_return_message""",
-}
-
-CONVERT = {"msg": convert_msg_to_idl, "srv": convert_srv_to_idl, "action": convert_action_to_idl}
-
 # Of an action's parts, those that are sent.
 PARTS = {
     "msg": ["{}"],
@@ -76,22 +38,9 @@ PARTS = {
 }
 
 
-def share():
-    """The folder in which the packages have their interfaces."""
-    return Path(sys.prefix) / "share"
-
-
 def generate(package, folder):
     """Has ROS 2's generator describe the types of a package, in `folder`."""
-    idl = []
-    for name, fields in DEFINITIONS.items():
-        if name.startswith(package + "/"):
-            _, kind, short = name.split("/")
-            source = folder / package / kind / f"{short}.{kind}"
-            source.parent.mkdir(parents=True, exist_ok=True)
-            source.write_text("\n".join(field.strip() for field in fields.split(",")) + "\n", encoding="utf-8")
-            CONVERT[kind](folder / package, package, Path(kind) / source.name, source.parent)
-            idl.append(f"{folder / package}:{kind}/{short}.idl")
+    idl = write_idl(package, folder)
     includes = [f"{path.name}:{path}" for path in share().iterdir()] + [f"{it.name}:{it}" for it in folder.iterdir()]
     arguments = folder / f"{package}.json"
     told = {"package_name": package, "output_dir": str(folder / package), "idl_tuples": idl, "include_paths": includes}

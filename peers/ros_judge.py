@@ -3,8 +3,8 @@
     ros_judge.py ONBEAT ONBEAT_ROS2 EXAMPLES HASHES
 
 It stands in a network of its own with a network interface, as on a robot; with root a second "computer" hangs on that interface.
-Types whose packages PyPI lacks (tf2_msgs, control_msgs, controller_manager_msgs, ethercat_msgs) are judged by their hashes here, and by
-Cyclone DDS (cyclone_judge.py) otherwise. Times are compared with those of a genuine node in the same run.
+Types whose packages PyPI lacks (tf2_msgs, control_msgs, controller_manager_msgs, ethercat_msgs) are made by ros_interfaces.py, which
+has to run before. Times are compared with those of a genuine node in the same run.
 """
 
 import os
@@ -17,7 +17,9 @@ import tempfile
 import time
 
 import rclpy
+import ros_control
 from diagnostic_msgs.msg import DiagnosticArray
+from ethercat_msgs.srv import GetSdo
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log, Parameter, ParameterEvent, ParameterType, ParameterValue
@@ -117,14 +119,16 @@ class Judge:
             raise Judged(f"expected the node onbeat in / with the enclave /, found {names}")
         node = self.peer.node
 
-        def served(name):
-            return dict(node.get_service_names_and_types_by_node("onbeat", "/")).get(name)
+        def served(name, by):
+            return dict(node.get_service_names_and_types_by_node(by, "/")).get(name)
 
-        for name, kind in SERVICES.items():
-            # Readers and writers come to be known one by one.
-            found = self.peer.until(f"the service {name}", lambda name=name: served(name))
-            if found != [kind]:
-                raise Judged(f"{name}: expected {kind}, found {found}")
+        self.peer.until("the node controller_manager", lambda: self.found("controller_manager"))
+        for by, services in {"onbeat": SERVICES, "controller_manager": MANAGER}.items():
+            for name, kind in services.items():
+                # Readers and writers come to be known one by one.
+                found = self.peer.until(f"the service {name}", lambda name=name, by=by: served(name, by))
+                if found != [kind]:
+                    raise Judged(f"{name}: expected {kind}, found {found}")
 
     def type_hashes(self):
         """the hash of the type of every reader and writer, as ROS 2's generator makes it"""
@@ -134,7 +138,7 @@ class Judge:
             ends = node.get_publishers_info_by_topic(topic, no_mangle=True)
             ends += node.get_subscriptions_info_by_topic(topic, no_mangle=True)
             for end in ends:
-                if end.node_name != "onbeat":
+                if end.node_name not in ("onbeat", "controller_manager"):
                     continue
                 name = end.topic_type.removesuffix("_").replace("::dds_::", "/").replace("::", "/")
                 found = str(end.topic_type_hash)
@@ -142,7 +146,7 @@ class Judge:
                     raise Judged(f"{topic}, {name}: expected {self.hashes.get(name)}, found {found} ({kinds})")
                 seen += 1
         # The node has more than this; how many depends on the robot.
-        if seen < len(SERVICES):
+        if seen < len(SERVICES) + len(MANAGER):
             raise Judged(f"expected the node's readers and writers, found {seen}")
 
     def calls(self):
@@ -186,7 +190,7 @@ class Judge:
             self.peer.node.destroy_publisher(commands)
 
     def services(self):
-        """drives, faults and the bus by services"""
+        """drives, faults, the bus and an object by services"""
         for name, kind in SERVICES.items():
             if kind == "std_srvs/srv/Trigger":
                 answer = self.peer.call(name, Trigger)
@@ -194,6 +198,10 @@ class Judge:
                     raise Judged(f"{name}: {answer}")
         if not (answer := self.peer.call("/onbeat/set_enabled", SetBool, data=True)).success:
             raise Judged(f"/onbeat/set_enabled: {answer}")
+        vendor = {"slave_position": 0, "sdo_index": 0x1018, "sdo_subindex": 1, "sdo_data_type": "uint32"}
+        answer = self.peer.call("/onbeat/get_sdo", GetSdo, **vendor)
+        if not answer.success or answer.sdo_return_value != float(answer.sdo_return_value_string):
+            raise Judged(f"/onbeat/get_sdo: {answer}")
 
     def parameters(self):
         """parameters: listed, described, read, set, refused, and told of"""
@@ -269,24 +277,45 @@ SERVICES = {
     "/onbeat/get_sdo": "ethercat_msgs/srv/GetSdo",
     "/onbeat/set_sdo": "ethercat_msgs/srv/SetSdo",
     "/onbeat/list_parameters": "rcl_interfaces/srv/ListParameters",
-    "/controller_manager/list_controllers": "controller_manager_msgs/srv/ListControllers",
-    "/controller_manager/switch_controller": "controller_manager_msgs/srv/SwitchController",
 }
 
+# Of the node controller_manager, beside its parameters.
+MANAGER = {
+    f"/controller_manager/{name}": f"controller_manager_msgs/srv/{kind}"
+    for name, kind in [
+        ("list_controllers", "ListControllers"),
+        ("list_controller_types", "ListControllerTypes"),
+        ("list_hardware_components", "ListHardwareComponents"),
+        ("list_hardware_interfaces", "ListHardwareInterfaces"),
+        ("load_controller", "LoadController"),
+        ("configure_controller", "ConfigureController"),
+        ("cleanup_controller", "CleanupController"),
+        ("unload_controller", "UnloadController"),
+        ("switch_controller", "SwitchController"),
+        ("reload_controller_libraries", "ReloadControllerLibraries"),
+        ("set_hardware_component_state", "SetHardwareComponentState"),
+    ]
+} | {"/controller_manager/set_parameters": "rcl_interfaces/srv/SetParameters"}
 
-def judge(onbeat, bridge, robot, folder, hashes):
+
+def judge(onbeat, bridge, examples, folder, hashes):
+    base = os.path.join(examples, "m4k.toml")
     # The network first: DDS looks for its interfaces once, at the start.
-    with second_computer() as other, Robot(onbeat, bridge, robot, folder) as processes:
-        genuine = Genuine(folder, "genuine")
-        peer = Node("judge")
-        checks = [Judge.graph, Judge.type_hashes, Judge.calls, Judge.topics, Judge.services, Judge.moves]
-        checks.append(Judge.parameters)
-        if other:
-            checks += [other.defaults, other.closed, other.opened]
-        checks.append(Judge.ends)
-        processes.judge("ROS 2", checks, Judge(processes, peer, hashes))
+    with second_computer() as other:
+        with Robot(onbeat, bridge, base, folder) as processes:
+            genuine = Genuine(folder, "genuine")
+            peer = Node("judge")
+            checks = [Judge.graph, Judge.type_hashes, Judge.calls, Judge.topics, Judge.services, Judge.moves]
+            checks += [Judge.parameters, ros_control.drives]
+            if other:
+                checks += [other.defaults, other.closed, other.opened]
+            checks.append(Judge.ends)
+            processes.judge("ROS 2", checks, Judge(processes, peer, hashes))
+            peer.close()
+            genuine.process.end(signal.SIGKILL)
+        peer = Node("judge_of_an_arm")
+        ros_control.judge(onbeat, bridge, examples, folder, peer)
         peer.close()
-        genuine.process.end(signal.SIGKILL)
 
 
 def main():
@@ -298,7 +327,7 @@ def main():
     onbeat, bridge, examples, hashes = sys.argv[1:5]
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
     with tempfile.TemporaryDirectory(prefix="onbeat-ros-") as folder:
-        judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder, hashes)
+        judge(onbeat, bridge, examples, folder, hashes)
     print("ROS 2 finds nothing wrong")
 
 

@@ -69,6 +69,13 @@ control_msgs/action/FollowJointTrajectory_Feedback FollowFeedback: Header header
     JointTrajectoryPoint desired, JointTrajectoryPoint actual, JointTrajectoryPoint error,
     string[] multi_dof_joint_names, MultiDOFJointTrajectoryPoint multi_dof_desired,
     MultiDOFJointTrajectoryPoint multi_dof_actual, MultiDOFJointTrajectoryPoint multi_dof_error
+control_msgs/msg/JointTrajectoryControllerState: Header header, string[] joint_names, JointTrajectoryPoint reference,
+    JointTrajectoryPoint feedback, JointTrajectoryPoint error, JointTrajectoryPoint output,
+    string[] multi_dof_joint_names, MultiDOFJointTrajectoryPoint multi_dof_reference,
+    MultiDOFJointTrajectoryPoint multi_dof_feedback, MultiDOFJointTrajectoryPoint multi_dof_error,
+    MultiDOFJointTrajectoryPoint multi_dof_output, float64 speed_scaling_factor
+control_msgs/srv/QueryTrajectoryState_Response QueryTrajectoryStateResponse: bool success, string message,
+    string[] name, float64[] position, float64[] velocity, float64[] acceleration
 unique_identifier_msgs/msg/UUID: uint8[16] uuid
 control_msgs/action/FollowJointTrajectory_FeedbackMessage FollowFeedbackMessage: UUID goal_id,
     FollowFeedback feedback
@@ -92,6 +99,16 @@ controller_manager_msgs/msg/ControllerState: string name, string state, string t
     uint16 update_rate, string[] claimed_interfaces, string[] required_command_interfaces,
     string[] required_state_interfaces, bool is_chainable, bool is_chained, string[] exported_state_interfaces,
     string[] reference_interfaces, ChainConnection[] chain_connections
+lifecycle_msgs/msg/State LifecycleState: uint8 id, string label
+controller_manager_msgs/msg/NamedLifecycleState: string name, LifecycleState state
+controller_manager_msgs/msg/ControllerManagerActivity: Header header, NamedLifecycleState[] controllers,
+    NamedLifecycleState[] hardware_components
+controller_manager_msgs/msg/HardwareInterface: string name, bool is_available, bool is_claimed
+controller_manager_msgs/msg/HardwareComponentState: string name, string type, bool is_async, uint16 rw_rate,
+    string class_type, string plugin_name, LifecycleState state, HardwareInterface[] command_interfaces,
+    HardwareInterface[] state_interfaces
+controller_manager_msgs/srv/SetHardwareComponentState_Request SetHardwareComponentStateRequest: string name,
+    LifecycleState target_state
 ethercat_msgs/srv/GetSdo_Request GetSdoRequest: int16 master_id, uint16 slave_position, uint16 sdo_index,
     uint8 sdo_subindex, string sdo_data_type
 ethercat_msgs/srv/GetSdo_Response GetSdoResponse: bool success, string sdo_return_message,

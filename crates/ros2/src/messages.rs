@@ -8,11 +8,13 @@
 //! | [`sensor`] | sensor_msgs, diagnostic_msgs |
 //! | [`trajectory`] | trajectory_msgs, control_msgs |
 //! | [`action`] | action_msgs, unique_identifier_msgs |
-//! | [`service`] | std_srvs, controller_manager_msgs |
+//! | [`service`] | std_srvs, ethercat_msgs |
+//! | [`controller_manager`] | controller_manager_msgs, lifecycle_msgs |
 //! | [`parameter`] | rcl_interfaces |
 
 pub(crate) mod action;
 pub(crate) mod basic;
+pub(crate) mod controller_manager;
 pub(crate) mod geometry;
 pub(crate) mod parameter;
 pub(crate) mod sensor;

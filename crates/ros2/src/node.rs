@@ -8,7 +8,8 @@
 //! | [`trajectories`] | trajectories by topic and by action |
 //! | [`bus`] | services that ask the bus: objects, their descriptions, AL states, counters |
 //! | [`events`] | ~/events |
-//! | [`control`] | services: enable, disable, reset faults, switch controllers |
+//! | [`control`] | services: enable, disable, stop, reset faults |
+//! | [`manager`] | the node controller_manager |
 //! | [`parameters`] | services of parameters |
 //! | [`states`] | /joint_states, /odom, /tf, /robot_description |
 //! | [`sensors`] | /imu, /scan |
@@ -25,6 +26,7 @@ pub(crate) mod commands;
 pub(crate) mod control;
 pub(crate) mod diagnostics;
 pub(crate) mod events;
+pub(crate) mod manager;
 pub(crate) mod parameters;
 pub(crate) mod sensors;
 pub(crate) mod signals;

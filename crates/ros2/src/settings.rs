@@ -20,10 +20,14 @@ pub(crate) struct Settings {
     pub(crate) odom_rate: f64,
     /// Rate of /diagnostics, Hz.
     pub(crate) diagnostics_rate: f64,
+    /// Rate of CONTROLLER/controller_state, Hz.
+    pub(crate) controller_state_rate: f64,
     /// Rate of the feedback of a goal, Hz.
     pub(crate) feedback_rate: f64,
     /// Rate of ~/gpio_states and of the sensors made of signals, Hz.
     pub(crate) signals_rate: f64,
+    /// True if the velocity within the limits is published on CONTROLLER/cmd_vel_out.
+    pub(crate) publish_limited_velocity: bool,
     /// True if the pose of the base is published on /tf, too.
     pub(crate) publish_tf: bool,
     /// Odometry frame; empty for that of the robot file.
@@ -47,8 +51,10 @@ impl Default for Settings {
             joint_states_rate: 100.0,
             odom_rate: 50.0,
             diagnostics_rate: 1.0,
+            controller_state_rate: 50.0,
             feedback_rate: 20.0,
             signals_rate: 50.0,
+            publish_limited_velocity: false,
             publish_tf: true,
             odom_frame: String::new(),
             base_frame: String::new(),
@@ -91,6 +97,9 @@ const fn text(name: &'static str, about: &'static str, get: fn(&mut Settings) ->
 const ENTRIES: &[Entry] = &[
     text("base_frame", "Frame that moves; empty for the robot file's.", |s| &mut s.base_frame),
     number("cmd_vel_timeout", "How long a velocity holds, s.", 0.02, 5.0, |s| &mut s.cmd_vel_timeout),
+    number("controller_state_rate", "Of CONTROLLER/controller_state, Hz.", 0.1, 1000.0, |s| {
+        &mut s.controller_state_rate
+    }),
     number("diagnostics_rate", "Of /diagnostics, Hz.", 0.1, 10.0, |s| &mut s.diagnostics_rate),
     number("feedback_rate", "Of the feedback of a goal, Hz.", 0.1, 200.0, |s| &mut s.feedback_rate),
     number("gpio_commands_timeout", "How long values of outputs hold, s.", 0.02, 5.0, |s| {
@@ -103,6 +112,11 @@ const ENTRIES: &[Entry] = &[
     number("joint_states_rate", "Of /joint_states, Hz.", 0.1, 1000.0, |s| &mut s.joint_states_rate),
     text("odom_frame", "Frame that odometry counts in; empty for the robot file's.", |s| &mut s.odom_frame),
     number("odom_rate", "Of /odom and /tf, Hz.", 0.1, 1000.0, |s| &mut s.odom_rate),
+    Entry {
+        name: "publish_limited_velocity",
+        about: "A velocity goes to CONTROLLER/cmd_vel_out, too, as it is within the limits.",
+        field: Field::Flag { get: |s| &mut s.publish_limited_velocity, fixed: false },
+    },
     Entry {
         name: "publish_tf",
         about: "The place of the base goes to /tf, too.",
@@ -204,11 +218,6 @@ impl Settings {
     }
 }
 
-/// Type of a parameter; "not set" for an unknown name.
-pub(crate) fn kind_of(name: &str) -> u8 {
-    entry(name).map_or(kind::NOT_SET, Entry::kind)
-}
-
 /// Description of a parameter; only the name for an unknown one.
 pub(crate) fn describe(name: &str) -> ParameterDescriptor {
     let mut descriptor = ParameterDescriptor { name: name.to_owned(), ..ParameterDescriptor::default() };
@@ -270,7 +279,7 @@ mod tests {
         for name in names {
             let value = settings.get(&name);
             assert_ne!(value.kind, kind::NOT_SET, "{name}");
-            assert_eq!((kind_of(&name), describe(&name).kind), (value.kind, value.kind), "{name}");
+            assert_eq!(describe(&name).kind, value.kind, "{name}");
             assert!(!describe(&name).description.is_empty(), "{name}");
             assert_eq!(settings.set(&Parameter { name: name.clone(), value }), Ok(()), "{name}");
         }

@@ -1,4 +1,4 @@
-//! DDS in the form that ROS 2 uses: one participant with one node, its topics and its services.
+//! DDS in the form that ROS 2 uses: one participant with its nodes, their topics and their services.
 //!
 //! | module | contents |
 //! |---|---|
@@ -110,13 +110,15 @@ const LEASE_DURATION: std::time::Duration = std::time::Duration::from_secs(8);
 /// USER_DATA of the participant: the enclave, without security always the root (rmw/design, "security contexts").
 const ENCLAVE: &[u8] = b"enclave=/;\0";
 
-/// One participant and the node on it.
+/// One participant and the nodes on it.
 pub(crate) struct Participant {
     participant: DomainParticipant,
     publisher: rustdds::Publisher,
     subscriber: rustdds::Subscriber,
-    node: NodeName,
-    info: NodeEntitiesInfo,
+    /// Nodes and their readers and writers; the first is that of the program.
+    nodes: Vec<(NodeName, NodeEntitiesInfo)>,
+    /// Node whose readers and writers are being made.
+    current: usize,
     info_writer: Writer,
 }
 
@@ -146,12 +148,36 @@ impl Participant {
         let wait = Duration::ZERO;
         let info_writer =
             writer(&participant, &publisher, DISCOVERY, DISCOVERY_TYPE, Quality::Latched, wait)?;
-        Ok(Self { participant, publisher, subscriber, node, info, info_writer })
+        Ok(Self { participant, publisher, subscriber, nodes: vec![(node, info)], current: 0, info_writer })
     }
 
     /// Name of the node.
     pub(crate) fn node(&self) -> &NodeName {
-        &self.node
+        &self.nodes[0].0
+    }
+
+    /// Begins another node in the namespace of the first: until [`Participant::end_node`] readers and writers are its own.
+    /// Returns its full name.
+    pub(crate) fn begin_node(&mut self, name: &'static str) -> String {
+        let node = self.node().sibling(name);
+        let full_name = node.to_string();
+        let info = NodeEntitiesInfo::new(&node);
+        self.current = self.nodes.len();
+        self.nodes.push((node, info));
+        full_name
+    }
+
+    /// Goes back to the first node.
+    pub(crate) fn end_node(&mut self) {
+        self.current = 0;
+    }
+
+    fn current(&self) -> &NodeName {
+        &self.nodes[self.current].0
+    }
+
+    fn info(&mut self) -> &mut NodeEntitiesInfo {
+        &mut self.nodes[self.current].1
     }
 
     /// Publishes on `topic`; `kind` is the message type, as `std_msgs/String`.
@@ -164,7 +190,7 @@ impl Participant {
         kind: &str,
         quality: Quality,
     ) -> Result<Writer, DdsError> {
-        let topic = self.node.dds_name("rt", topic, "");
+        let topic = self.current().dds_name("rt", topic, "");
         self.write_dds(&topic, &name::dds_type(kind, "msg"), quality, Duration::ZERO)
     }
 
@@ -178,7 +204,7 @@ impl Participant {
         wait: Duration,
     ) -> Result<Writer, DdsError> {
         let writer = writer(&self.participant, &self.publisher, topic, kind, quality, wait)?;
-        self.info.writers.push(Gid::from(writer.inner.guid()));
+        self.info().writers.push(Gid::from(writer.inner.guid()));
         Ok(writer)
     }
 
@@ -192,7 +218,7 @@ impl Participant {
         kind: &str,
         quality: Quality,
     ) -> Result<Reader, DdsError> {
-        let topic = self.node.dds_name("rt", topic, "");
+        let topic = self.current().dds_name("rt", topic, "");
         self.read_dds(&topic, &name::dds_type(kind, "msg"), quality)
     }
 
@@ -204,7 +230,7 @@ impl Participant {
         let dds_topic = dds_topic.map_err(fail)?;
         let inner = self.subscriber.create_simple_datareader_no_key(&dds_topic, Some(policies));
         let inner: SimpleDataReader<Sample, RawAdapter> = inner.map_err(fail)?;
-        self.info.readers.push(Gid::from(inner.guid()));
+        self.info().readers.push(Gid::from(inner.guid()));
         Ok(Reader { inner })
     }
 
@@ -219,8 +245,8 @@ impl Participant {
         kind: &str,
         mapping: Mapping,
     ) -> Result<Service, DdsError> {
-        let requests = self.node.dds_name("rq", service, "Request");
-        let replies = self.node.dds_name("rr", service, "Reply");
+        let requests = self.current().dds_name("rq", service, "Request");
+        let replies = self.current().dds_name("rr", service, "Reply");
         let reader = self.read_dds(
             &requests,
             &name::dds_type(&format!("{kind}_Request"), "srv"),
@@ -231,13 +257,13 @@ impl Participant {
         Ok(Service::new(reader, writer, mapping))
     }
 
-    /// Announces the readers and writers of this node to other nodes: once, after all of them were made.
+    /// Announces the readers and writers of these nodes to other nodes: once, after all of them were made.
     pub(crate) fn announce(&self) {
         let participant = Gid::from(self.participant.guid());
-        let mut info = self.info.clone();
-        info.writers.push(Gid::from(self.info_writer.inner.guid()));
+        let mut nodes: Vec<NodeEntitiesInfo> = self.nodes.iter().map(|(_, info)| info.clone()).collect();
+        nodes[0].writers.push(Gid::from(self.info_writer.inner.guid()));
         // Without it nodes and topics work; only tools do not know the name of the node.
-        let _ = self.info_writer.send(&ParticipantEntitiesInfo { participant, nodes: vec![info] });
+        let _ = self.info_writer.send(&ParticipantEntitiesInfo { participant, nodes });
     }
 }
 

@@ -29,6 +29,12 @@ impl NodeName {
         Ok(Self { namespace: format!("/{inner}"), base: base.to_owned() })
     }
 
+    /// A node of this base name, which must be a token, in the same namespace.
+    pub(crate) fn sibling(&self, base: &'static str) -> Self {
+        debug_assert!(is_token(base), "{base}");
+        Self { namespace: self.namespace.clone(), base: base.to_owned() }
+    }
+
     /// Namespace: `/` or `/a/b`.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace

@@ -14,6 +14,11 @@ use super::action::{
 use super::basic::{
     Duration, Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout, Text, Time,
 };
+use super::controller_manager::{
+    ChainConnection, ControllerManagerActivity, ControllerState, HardwareComponentState, HardwareInterface,
+    LifecycleState, NameRequest, NamedLifecycleState, SetHardwareComponentStateRequest,
+    SwitchControllerRequest,
+};
 use super::geometry::{
     Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
     Twist, TwistStamped, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
@@ -26,13 +31,11 @@ use super::sensor::{
     DiagnosticArray, DiagnosticStatus, DynamicInterfaceGroupValues, DynamicJointState, Imu, InterfaceValue,
     JointState, KeyValue, LaserScan, Temperature,
 };
-use super::service::{
-    ChainConnection, ControllerState, Done, GetSdoRequest, GetSdoResponse, SetBoolRequest, SetSdoRequest,
-    SwitchControllerRequest,
-};
+use super::service::{Done, GetSdoRequest, GetSdoResponse, SetBoolRequest, SetSdoRequest};
 use super::trajectory::{
     FollowFeedback, FollowGoal, FollowResult, JointComponentTolerance, JointTolerance, JointTrajectory,
-    JointTrajectoryPoint, MultiDofJointTrajectory, MultiDofJointTrajectoryPoint,
+    JointTrajectoryControllerState, JointTrajectoryPoint, MultiDofJointTrajectory,
+    MultiDofJointTrajectoryPoint, QueryTrajectoryStateRequest, QueryTrajectoryStateResponse,
 };
 use crate::dds::sample::{decode, encode};
 
@@ -248,6 +251,26 @@ fn trajectories_and_actions_are_the_bytes_cyclone_makes() {
         ..FollowFeedback::default()
     };
     same("FollowFeedbackMessage", &FeedbackMessage { goal_id: GOAL_ID, feedback });
+    let state = JointTrajectoryControllerState {
+        header: header(),
+        joint_names: texts(&["a", "bc"]),
+        reference: point(),
+        feedback: point(),
+        error: point(),
+        output: point(),
+        speed_scaling_factor: 1.0,
+        ..JointTrajectoryControllerState::default()
+    };
+    same("JointTrajectoryControllerState", &state);
+    let answer = QueryTrajectoryStateResponse {
+        success: true,
+        message: "now".into(),
+        name: texts(&["a", "bc"]),
+        position: vec![0.25, -0.5],
+        velocity: vec![1.0, 2.0],
+        acceleration: vec![0.0, 0.5],
+    };
+    same("QueryTrajectoryStateResponse", &answer);
     let goal_info = GoalInfo { goal_id: GOAL_ID, stamp: header().stamp };
     let status = GoalStatus { goal_info, status: 4 };
     same("GoalStatusArray", &GoalStatusArray { status_list: vec![status, status] });
@@ -307,6 +330,30 @@ fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
         chain_connections: vec![ChainConnection { name: "c".into(), reference_interfaces: texts(&["x"]) }],
     };
     same("ControllerState", &state);
+    let active = LifecycleState { id: 3, label: "active".into() };
+    let named = |name: &str| NamedLifecycleState { name: name.into(), state: active.clone() };
+    let activity = ControllerManagerActivity {
+        header: header(),
+        controllers: vec![named("arm"), named("base")],
+        hardware_components: vec![named("cell")],
+    };
+    same("ControllerManagerActivity", &activity);
+    let interface =
+        |name: &str, is_claimed| HardwareInterface { name: name.into(), is_available: true, is_claimed };
+    let component = HardwareComponentState {
+        name: "cell".into(),
+        kind: "system".into(),
+        is_async: true,
+        rw_rate: 1000,
+        class_type: "class".into(),
+        plugin_name: "plugin".into(),
+        state: active.clone(),
+        command_interfaces: vec![interface("a/position", true), interface("bc/position", false)],
+        state_interfaces: vec![interface("a/velocity", false)],
+    };
+    same("HardwareComponentState", &component);
+    let asked = SetHardwareComponentStateRequest { name: "cell".into(), target_state: active };
+    same("SetHardwareComponentStateRequest", &asked);
 }
 
 // feature(ros2): `~/get_sdo`, `~/set_sdo`, `~/al_states` of the running bus
@@ -345,6 +392,9 @@ fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
     let _ = decode::<CancelGoalRequest>(bytes, encoding);
     let _ = decode::<SetBoolRequest>(bytes, encoding);
     let _ = decode::<SwitchControllerRequest>(bytes, encoding);
+    let _ = decode::<NameRequest>(bytes, encoding);
+    let _ = decode::<SetHardwareComponentStateRequest>(bytes, encoding);
+    let _ = decode::<QueryTrajectoryStateRequest>(bytes, encoding);
     let _ = decode::<NamesRequest>(bytes, encoding);
     let _ = decode::<ListParametersRequest>(bytes, encoding);
     let _ = decode::<SetParametersRequest>(bytes, encoding);

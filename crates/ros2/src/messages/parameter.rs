@@ -27,6 +27,7 @@ pub(crate) mod kind {
     pub(crate) const INTEGER: u8 = 2;
     pub(crate) const DOUBLE: u8 = 3;
     pub(crate) const STRING: u8 = 4;
+    pub(crate) const STRING_ARRAY: u8 = 9;
 
     /// Name of a kind, as `ros2 param describe` has it.
     pub(crate) const fn name(kind: u8) -> &'static str {
@@ -40,7 +41,7 @@ pub(crate) mod kind {
             6 => "boolean array",
             7 => "integer array",
             8 => "double array",
-            9 => "string array",
+            STRING_ARRAY => "string array",
             _ => "unknown",
         }
     }

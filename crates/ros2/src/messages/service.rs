@@ -1,8 +1,6 @@
-//! std_srvs, controller_manager_msgs and ethercat_msgs. A request without a field is one byte, which is ignored.
+//! std_srvs and ethercat_msgs. A request without a field is one byte, which is ignored.
 
 use serde::{Deserialize, Serialize};
-
-use super::basic::Duration;
 
 /// std_srvs/SetBool, the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,52 +54,4 @@ pub(crate) struct SetSdoRequest {
     pub(crate) sdo_subindex: u8,
     pub(crate) sdo_data_type: String,
     pub(crate) sdo_value: String,
-}
-
-/// controller_manager_msgs/SwitchController, the request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SwitchControllerRequest {
-    pub(crate) activate_controllers: Vec<String>,
-    pub(crate) deactivate_controllers: Vec<String>,
-    pub(crate) strictness: i32,
-    pub(crate) activate_asap: bool,
-    pub(crate) timeout: Duration,
-}
-
-/// controller_manager_msgs/SwitchController, the response. Older peers do not know `message` and stop before it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SwitchControllerResponse {
-    pub(crate) ok: bool,
-    pub(crate) message: String,
-}
-
-/// controller_manager_msgs/ListControllers, the response.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ListControllersResponse {
-    pub(crate) controller: Vec<ControllerState>,
-}
-
-/// controller_manager_msgs/ControllerState, as of Jazzy.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ControllerState {
-    pub(crate) name: String,
-    pub(crate) state: String,
-    pub(crate) kind: String,
-    pub(crate) is_async: bool,
-    pub(crate) update_rate: u16,
-    pub(crate) claimed_interfaces: Vec<String>,
-    pub(crate) required_command_interfaces: Vec<String>,
-    pub(crate) required_state_interfaces: Vec<String>,
-    pub(crate) is_chainable: bool,
-    pub(crate) is_chained: bool,
-    pub(crate) exported_state_interfaces: Vec<String>,
-    pub(crate) reference_interfaces: Vec<String>,
-    pub(crate) chain_connections: Vec<ChainConnection>,
-}
-
-/// controller_manager_msgs/ChainConnection.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ChainConnection {
-    pub(crate) name: String,
-    pub(crate) reference_interfaces: Vec<String>,
 }

@@ -1,8 +1,8 @@
-//! trajectory_msgs, and of control_msgs the action FollowJointTrajectory.
+//! trajectory_msgs, and of control_msgs the interfaces of joint_trajectory_controller.
 
 use serde::{Deserialize, Serialize};
 
-use super::basic::{Duration, Header};
+use super::basic::{Duration, Header, Time};
 use super::geometry::{Transform, Twist};
 
 /// trajectory_msgs/JointTrajectory.
@@ -99,4 +99,38 @@ pub(crate) struct FollowFeedback {
     pub(crate) multi_dof_desired: MultiDofJointTrajectoryPoint,
     pub(crate) multi_dof_actual: MultiDofJointTrajectoryPoint,
     pub(crate) multi_dof_error: MultiDofJointTrajectoryPoint,
+}
+
+/// control_msgs/JointTrajectoryControllerState.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JointTrajectoryControllerState {
+    pub(crate) header: Header,
+    pub(crate) joint_names: Vec<String>,
+    pub(crate) reference: JointTrajectoryPoint,
+    pub(crate) feedback: JointTrajectoryPoint,
+    pub(crate) error: JointTrajectoryPoint,
+    pub(crate) output: JointTrajectoryPoint,
+    pub(crate) multi_dof_joint_names: Vec<String>,
+    pub(crate) multi_dof_reference: MultiDofJointTrajectoryPoint,
+    pub(crate) multi_dof_feedback: MultiDofJointTrajectoryPoint,
+    pub(crate) multi_dof_error: MultiDofJointTrajectoryPoint,
+    pub(crate) multi_dof_output: MultiDofJointTrajectoryPoint,
+    pub(crate) speed_scaling_factor: f64,
+}
+
+/// control_msgs/QueryTrajectoryState, the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct QueryTrajectoryStateRequest {
+    pub(crate) time: Time,
+}
+
+/// control_msgs/QueryTrajectoryState, the response.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct QueryTrajectoryStateResponse {
+    pub(crate) success: bool,
+    pub(crate) message: String,
+    pub(crate) name: Vec<String>,
+    pub(crate) position: Vec<f64>,
+    pub(crate) velocity: Vec<f64>,
+    pub(crate) acceleration: Vec<f64>,
 }

@@ -9,6 +9,7 @@ use crate::messages::geometry::PoseStamped;
 use crate::messages::sensor::{DynamicInterfaceGroupValues, JointState};
 use crate::robot::Robot;
 use ipc::description::Description;
+use ipc::state::NO_CONTROLLER;
 use types::ControllerKind;
 
 /// Readers of commands.
@@ -96,7 +97,7 @@ pub(super) fn report(
 fn move_joints(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let message: JointState = sample.decode()?;
     let robot = attached(&mut moment.robot)?;
-    let active = robot.active().ok_or("the robot has no controller")?;
+    let active = robot.active().ok_or("no controller is active")?;
     let quantity = Quantity::of_controller(active.kind).ok_or_else(|| {
         format!(
             "controller `{}` ({}) is active, and follows no joint commands",
@@ -114,6 +115,7 @@ fn move_tool(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let arm = robot.description().arm.as_ref();
     let arm = arm.ok_or("the robot has no controller of an arm's tool")?;
     let pose = check::pose(&message, arm)?;
+    some_controller(robot)?;
     if let Some(active) = robot.active().filter(|active| active.kind != Some(ControllerKind::Cartesian)) {
         return Err(format!(
             "controller `{}` ({}) is active, and moves no tool",
@@ -142,6 +144,17 @@ fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Re
     }
     let axes = check::joint_array(&message.data, &asked.axes, quantity, robot.description())?;
     robot.move_axes(axes, moment.settings.joint_commands_timeout)
+}
+
+/// Checks that not all controllers are deactivated.
+///
+/// # Errors
+/// They are.
+pub(super) fn some_controller(robot: &Robot) -> Result<(), String> {
+    match robot.state().control.active {
+        NO_CONTROLLER => Err("no controller is active".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 /// Robot, if a cycle runs.

@@ -8,13 +8,39 @@ use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::service::Service;
 use crate::dds::{DdsError, Quality, Writer};
 use crate::messages::parameter::{
-    ListParametersRequest, ListParametersResult, ListResponse, NamesRequest, Parameter, ParameterEvent,
-    SetLoggerLevelsRequest, SetParametersRequest, SetParametersResult,
+    ListParametersRequest, ListParametersResult, ListResponse, NamesRequest, Parameter,
+    ParameterDescriptor, ParameterEvent, ParameterValue, SetLoggerLevelsRequest, SetParametersRequest,
+    SetParametersResult,
 };
 use crate::settings::{self, Settings};
 
-/// Services and topic of parameters.
+/// Parameters of a node.
+pub(crate) trait Store: Clone {
+    /// Value; "not set" for an unknown name.
+    fn get(&self, name: &str) -> ParameterValue;
+
+    /// Description; only the name for an unknown one.
+    fn describe(&self, name: &str) -> ParameterDescriptor;
+
+    /// Names that equal one of `prefixes` or are below it; all if there are none.
+    fn list(&self, prefixes: &[String]) -> ListParametersResult;
+
+    /// Changes one.
+    ///
+    /// # Errors
+    /// Reason against the new value.
+    fn set(&mut self, parameter: &Parameter) -> Result<(), String>;
+}
+
+/// Services of the parameters and of the logger's level of this node.
 pub(crate) struct Parameters {
+    parameters: ParameterServices,
+    get_levels: Service,
+    set_levels: Service,
+}
+
+/// Services and topic of the parameters of a node.
+pub(crate) struct ParameterServices {
     get: Service,
     types: Service,
     set: Service,
@@ -22,11 +48,10 @@ pub(crate) struct Parameters {
     list: Service,
     describe: Service,
     events: Writer,
-    get_levels: Service,
-    set_levels: Service,
 }
 
-impl Parameters {
+impl ParameterServices {
+    /// Those of the node whose readers and writers are being made.
     pub(crate) fn new(endpoints: &mut Endpoints<'_>) -> Result<Self, DdsError> {
         let mut serve = |name: &str, kind: &str| {
             endpoints.serve(&format!("~/{name}"), &format!("rcl_interfaces/srv/{kind}"))
@@ -38,8 +63,6 @@ impl Parameters {
             set_atomically: serve("set_parameters_atomically", "SetParametersAtomically")?,
             list: serve("list_parameters", "ListParameters")?,
             describe: serve("describe_parameters", "DescribeParameters")?,
-            get_levels: serve("get_logger_levels", "GetLoggerLevels")?,
-            set_levels: serve("set_logger_levels", "SetLoggerLevels")?,
             events: endpoints.publish(
                 "/parameter_events",
                 "rcl_interfaces/ParameterEvent",
@@ -48,31 +71,23 @@ impl Parameters {
         })
     }
 
-    pub(crate) fn poll(&self, moment: &mut Moment<'_>) {
-        let settings = &mut *moment.settings;
+    pub(crate) fn poll(&self, store: &mut impl Store, node: &str) {
         answer(&self.get, |request: NamesRequest| ListResponse {
-            values: request.names.iter().map(|name| settings.get(name)).collect(),
+            values: request.names.iter().map(|name| store.get(name)).collect(),
         });
         answer(&self.types, |request: NamesRequest| ListResponse {
-            values: request.names.iter().map(|name| settings::kind_of(name)).collect(),
+            values: request.names.iter().map(|name| store.get(name).kind).collect(),
         });
         answer(&self.describe, |request: NamesRequest| ListResponse {
-            values: request.names.iter().map(|name| settings::describe(name)).collect(),
+            values: request.names.iter().map(|name| store.describe(name)).collect(),
         });
         answer(&self.list, |request: ListParametersRequest| -> ListParametersResult {
-            settings::list(&request.prefixes)
-        });
-        let voice = moment.voice;
-        answer(&self.get_levels, |request: NamesRequest| ListResponse {
-            values: request.names.into_iter().map(|name| voice.level_of(name)).collect(),
-        });
-        answer(&self.set_levels, |request: SetLoggerLevelsRequest| ListResponse {
-            values: request.levels.iter().map(|level| result(voice.set_level(level))).collect(),
+            store.list(&request.prefixes)
         });
         let mut changed = Vec::new();
         answer(&self.set, |request: SetParametersRequest| {
             let set = request.parameters.into_iter().map(|parameter| {
-                let outcome = settings.set(&parameter);
+                let outcome = store.set(&parameter);
                 if outcome.is_ok() {
                     changed.push(parameter);
                 }
@@ -81,7 +96,7 @@ impl Parameters {
             ListResponse { values: set.collect() }
         });
         answer(&self.set_atomically, |request: SetParametersRequest| {
-            let outcome = set_all(settings, &request.parameters);
+            let outcome = set_all(store, &request.parameters);
             if outcome.is_ok() {
                 changed.extend(request.parameters);
             }
@@ -89,17 +104,16 @@ impl Parameters {
         });
         if !changed.is_empty() {
             let stamp = WallClock::now().stamp(monotonic_ns());
-            let node = moment.node.to_string();
             self.events.send(&ParameterEvent {
                 stamp,
-                node,
+                node: node.to_owned(),
                 changed_parameters: changed,
                 ..ParameterEvent::default()
             });
         }
     }
 
-    pub(crate) fn services(&mut self) -> [&mut Service; 8] {
+    pub(crate) fn services(&mut self) -> [&mut Service; 6] {
         [
             &mut self.get,
             &mut self.types,
@@ -107,14 +121,55 @@ impl Parameters {
             &mut self.set_atomically,
             &mut self.list,
             &mut self.describe,
-            &mut self.get_levels,
-            &mut self.set_levels,
         ]
     }
 }
 
+impl Parameters {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>) -> Result<Self, DdsError> {
+        Ok(Self {
+            parameters: ParameterServices::new(endpoints)?,
+            get_levels: endpoints.serve("~/get_logger_levels", "rcl_interfaces/srv/GetLoggerLevels")?,
+            set_levels: endpoints.serve("~/set_logger_levels", "rcl_interfaces/srv/SetLoggerLevels")?,
+        })
+    }
+
+    pub(crate) fn poll(&self, moment: &mut Moment<'_>) {
+        self.parameters.poll(moment.settings, &moment.node.to_string());
+        let voice = moment.voice;
+        answer(&self.get_levels, |request: NamesRequest| ListResponse {
+            values: request.names.into_iter().map(|name| voice.level_of(name)).collect(),
+        });
+        answer(&self.set_levels, |request: SetLoggerLevelsRequest| ListResponse {
+            values: request.levels.iter().map(|level| result(voice.set_level(level))).collect(),
+        });
+    }
+
+    pub(crate) fn services(&mut self) -> impl Iterator<Item = &mut Service> {
+        self.parameters.services().into_iter().chain([&mut self.get_levels, &mut self.set_levels])
+    }
+}
+
+impl Store for Settings {
+    fn get(&self, name: &str) -> ParameterValue {
+        self.get(name)
+    }
+
+    fn describe(&self, name: &str) -> ParameterDescriptor {
+        settings::describe(name)
+    }
+
+    fn list(&self, prefixes: &[String]) -> ListParametersResult {
+        settings::list(prefixes)
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<(), String> {
+        self.set(parameter)
+    }
+}
+
 /// Sets all parameters or none.
-fn set_all(settings: &mut Settings, parameters: &[Parameter]) -> Result<(), String> {
+fn set_all<S: Store>(settings: &mut S, parameters: &[Parameter]) -> Result<(), String> {
     let mut changed = settings.clone();
     parameters.iter().try_for_each(|parameter| changed.set(parameter))?;
     *settings = changed;
@@ -126,7 +181,10 @@ fn result(outcome: Result<(), String>) -> SetParametersResult {
 }
 
 /// Answers every request that can be decoded; the client of any other could not decode an answer either.
-fn answer<Q: DeserializeOwned, R: Serialize>(service: &Service, mut respond: impl FnMut(Q) -> R) {
+pub(super) fn answer<Q: DeserializeOwned, R: Serialize>(
+    service: &Service,
+    mut respond: impl FnMut(Q) -> R,
+) {
     while let Some(request) = service.take() {
         if let Ok(asked) = request.decode() {
             service.reply(request.origin(), &respond(asked));
@@ -137,7 +195,7 @@ fn answer<Q: DeserializeOwned, R: Serialize>(service: &Service, mut respond: imp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::parameter::{ParameterValue, kind};
+    use crate::messages::parameter::kind;
 
     #[test]
     fn parameters_set_together_are_set_all_or_none() {

@@ -3,6 +3,7 @@
 use ipc::description::Description;
 use ipc::state::State;
 
+use super::velocity::is_mecanum;
 use super::{Endpoints, Moment, Timer};
 use crate::clock::WallClock;
 use crate::dds::{DdsError, Quality, Writer};
@@ -26,6 +27,9 @@ pub(crate) struct States {
     joints_cycle: Option<u64>,
     odometry_cycle: Option<u64>,
     tf: Option<Writer>,
+    /// The same below the names of the controllers that drive the base, as ros2_controllers have it.
+    own_odometry: Vec<Writer>,
+    own_tf: Vec<Writer>,
     /// Kept open: late subscribers get the last sample.
     _robot_description: Option<Writer>,
 }
@@ -43,7 +47,25 @@ impl States {
         if let (Some(writer), Some(urdf)) = (&robot_description, &robot.urdf) {
             writer.send(&Text { data: urdf.clone() });
         }
+        let (mut own_odometry, mut own_tf) = (Vec::new(), Vec::new());
+        for controller in robot.controllers.iter().filter(|_| base) {
+            let name = &controller.name;
+            match controller.kind {
+                Some(kind) if kind.drives_a_base() && is_mecanum(robot) => {
+                    let topics = [format!("{name}/odometry"), format!("{name}/tf_odometry")];
+                    own_odometry.extend(publish(true, &topics[0], "nav_msgs/Odometry", reliable)?);
+                    own_tf.extend(publish(true, &topics[1], "tf2_msgs/TFMessage", reliable)?);
+                }
+                Some(kind) if kind.drives_a_base() => {
+                    let topic = format!("{name}/odom");
+                    own_odometry.extend(publish(true, &topic, "nav_msgs/Odometry", reliable)?);
+                }
+                _ => {}
+            }
+        }
         Ok(Self {
+            own_odometry,
+            own_tf,
             joints: publish(joints, "joint_states", "sensor_msgs/JointState", reliable)?,
             dynamic_joints: publish(
                 joints,
@@ -93,9 +115,11 @@ impl States {
         if let Some(writer) = self.odometry.as_ref().filter(|_| odometry) {
             self.odometry_cycle = Some(state.cycle);
             let message = odometry_of(state, description, moment.settings, stamp);
-            if let Some(tf) = self.tf.as_ref().filter(|_| moment.settings.publish_tf) {
-                tf.send(&transform(&message));
+            if moment.settings.publish_tf {
+                let transform = transform(&message);
+                self.tf.iter().chain(&self.own_tf).for_each(|tf| _ = tf.send(&transform));
             }
+            self.own_odometry.iter().for_each(|own| _ = own.send(&message));
             writer.send(&message);
         }
     }

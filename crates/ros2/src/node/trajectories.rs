@@ -5,7 +5,9 @@
 //! name, as MoveIt looks for them.
 
 mod action;
+mod path;
 mod port;
+mod state;
 
 use ipc::channel::Channel;
 use ipc::description::Description;
@@ -13,6 +15,7 @@ use ipc::message::trajectory::{Outcome, Report};
 
 use self::action::Action;
 use self::port::Orders;
+use self::state::ControllerState;
 use super::commands::attached;
 use super::{Endpoints, Moment, Timer};
 use crate::clock::WallClock;
@@ -28,8 +31,12 @@ use types::ControllerKind;
 pub(crate) struct Trajectories {
     topics: Vec<(Addressee, Reader)>,
     actions: Vec<Action>,
+    states: Vec<ControllerState>,
     orders: Orders,
     feedback: Timer,
+    state_timer: Timer,
+    /// Cycle that was published last.
+    state_cycle: Option<u64>,
 }
 
 /// Controller that a trajectory is for; `None` for the active one.
@@ -45,14 +52,25 @@ impl Trajectories {
         if !names.is_empty() {
             names.insert(0, (None, String::new()));
         }
-        let (mut topics, mut actions) = (Vec::new(), Vec::new());
+        let (mut topics, mut actions, mut states) = (Vec::new(), Vec::new(), Vec::new());
         for (addressee, prefix) in names {
             let kind = "trajectory_msgs/JointTrajectory";
             let topic = format!("{prefix}joint_trajectory");
             topics.push((addressee, endpoints.subscribe(&topic, kind, Quality::Reliable)?));
             actions.push(Action::new(endpoints, addressee, &format!("{prefix}follow_joint_trajectory"))?);
+            if let Some(controller) = addressee {
+                states.push(ControllerState::new(endpoints, controller, prefix.trim_end_matches('/'))?);
+            }
         }
-        Ok(Self { topics, actions, orders: Orders::default(), feedback: Timer::default() })
+        Ok(Self {
+            topics,
+            actions,
+            states,
+            orders: Orders::default(),
+            feedback: Timer::default(),
+            state_timer: Timer::default(),
+            state_cycle: None,
+        })
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
@@ -78,12 +96,38 @@ impl Trajectories {
                 None => say(&report, &text, moment),
             }
         }
+        if let Some(robot) = moment.robot.as_deref_mut()
+            && self.orders.is_running()
+            && robot.refresh()
+        {
+            self.orders.look(robot.state());
+        }
         let feedback = self.feedback.due(now_ns, moment.settings.feedback_rate);
         for action in &mut self.actions {
             if let Some(robot) = moment.robot.as_deref_mut().filter(|_| feedback) {
-                action.give_feedback(robot);
+                action.give_feedback(robot, &self.orders);
             }
             action.tell_status();
+        }
+        self.tell_states(moment, now_ns);
+    }
+
+    /// Publishes the states of the controllers, and answers questions about their trajectories.
+    fn tell_states(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+        let due =
+            !self.states.is_empty() && self.state_timer.due(now_ns, moment.settings.controller_state_rate);
+        if let Some(robot) = moment.robot.as_deref_mut()
+            && due
+            && robot.refresh()
+        {
+            let cycle = Some(robot.state().cycle);
+            if self.state_cycle != cycle {
+                self.state_cycle = cycle;
+                self.states.iter().for_each(|state| state.tell(robot, &self.orders));
+            }
+        }
+        for state in &self.states {
+            state.answer(moment.robot.as_deref(), &self.orders);
         }
     }
 
@@ -106,14 +150,17 @@ impl Trajectories {
         self.orders.is_pressed()
     }
 
-    /// Time of the next feedback, if a goal executes.
+    /// Time of the next feedback, if a goal executes, or state of a controller.
     pub(crate) fn next(&self) -> Option<u64> {
-        self.actions.iter().any(Action::is_active).then(|| self.feedback.next())
+        let feedback = self.actions.iter().any(Action::is_active).then(|| self.feedback.next());
+        let state = (!self.states.is_empty()).then(|| self.state_timer.next());
+        feedback.into_iter().chain(state).min()
     }
 
     pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
         let mut readers: Vec<_> = self.topics.iter_mut().map(|(_, reader)| reader).collect();
         readers.extend(self.actions.iter_mut().flat_map(Action::services).map(Service::requests));
+        readers.extend(self.states.iter_mut().map(ControllerState::service).map(Service::requests));
         readers
     }
 }

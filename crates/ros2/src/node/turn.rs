@@ -155,7 +155,7 @@ impl Node {
             velocity: Velocity::new(endpoints, &description)?,
             commands: Commands::new(endpoints, &description)?,
             trajectories: Trajectories::new(endpoints, &description)?,
-            control: Control::new(endpoints)?,
+            control: Control::new(endpoints, &description)?,
             bus: Bus::new(endpoints)?,
             parameters: Parameters::new(endpoints)?,
             states: States::new(endpoints, &description)?,

@@ -1,4 +1,5 @@
-//! /cmd_vel, as Twist and as TwistStamped: from samples to a command of the base.
+//! /cmd_vel, as Twist and as TwistStamped, and the topics of diff_drive_controller and its like below the names of their
+//! controllers: from samples to a command of the base.
 //!
 //! A topic of DDS may have writers of several types, and a reader receives those of its own. RustDDS keeps
 //! one cache for each topic *name*, so two readers of one name see each other's samples: samples are
@@ -11,12 +12,14 @@ use ipc::command;
 use ipc::description::{BaseDescription, Description};
 use rustdds::{GUID, SequenceNumber};
 
-use super::commands::{attached, report};
+use super::commands::{attached, report, some_controller};
 use super::{Endpoints, Moment};
 use crate::check::finite;
+use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::sample::Sample;
-use crate::dds::{DdsError, Quality, Reader};
-use crate::messages::geometry::{Twist, TwistStamped};
+use crate::dds::{DdsError, Quality, Reader, Writer};
+use crate::messages::basic::Time;
+use crate::messages::geometry::{Twist, TwistStamped, Vector3};
 use types::{BaseKind, ControllerKind};
 
 /// Readers of /cmd_vel.
@@ -24,6 +27,14 @@ pub(crate) struct Velocity {
     /// Of a Twist and of a TwistStamped; none for a robot without a controller of a base.
     readers: Vec<Reader>,
     newest: Newest,
+    own: Vec<Own>,
+}
+
+/// Topics of one controller: a velocity as ros2_controllers take it, and the same within its limits.
+struct Own {
+    controller: usize,
+    reader: Reader,
+    limited: Writer,
 }
 
 impl Velocity {
@@ -32,7 +43,23 @@ impl Velocity {
         let kinds: &[&str] =
             if follows { &["geometry_msgs/Twist", "geometry_msgs/TwistStamped"] } else { &[] };
         let readers = kinds.iter().map(|kind| endpoints.subscribe("cmd_vel", kind, Quality::BestEffort));
-        Ok(Self { readers: readers.collect::<Result<_, _>>()?, newest: Newest::default() })
+        let readers = readers.collect::<Result<_, _>>()?;
+        let drives = robot.controllers.iter().enumerate();
+        let drives = drives.filter(|(_, it)| it.kind.is_some_and(ControllerKind::drives_a_base));
+        let mut own = Vec::new();
+        for (controller, about) in drives {
+            let name = &about.name;
+            let topic = if is_mecanum(robot) { "reference" } else { "cmd_vel" };
+            let (topic, limited) = (format!("{name}/{topic}"), format!("{name}/cmd_vel_out"));
+            let kind = "geometry_msgs/TwistStamped";
+            let reader = endpoints.subscribe(&topic, kind, Quality::BestEffort)?;
+            own.push(Own {
+                controller,
+                reader,
+                limited: endpoints.publish(&limited, kind, Quality::Reliable)?,
+            });
+        }
+        Ok(Self { readers, newest: Newest::default(), own })
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) {
@@ -48,10 +75,21 @@ impl Velocity {
         if let Some(sample) = velocity {
             report("cmd_vel", moment, |moment| drive(&sample, moment));
         }
+        for own in &self.own {
+            if let Some(sample) = std::iter::from_fn(|| own.reader.take()).last() {
+                report("cmd_vel", moment, |moment| {
+                    let limited = drive_as(own.controller, &sample, moment)?;
+                    if moment.settings.publish_limited_velocity {
+                        own.limited.send(&limited);
+                    }
+                    Ok(())
+                });
+            }
+        }
     }
 
     pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
-        self.readers.iter_mut().collect()
+        self.readers.iter_mut().chain(self.own.iter_mut().map(|own| &mut own.reader)).collect()
     }
 }
 
@@ -62,12 +100,73 @@ pub(super) fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), Stri
     let base = robot.description().base.as_ref();
     let base = base.ok_or("the robot has no base that drives about (no [base] in its file)")?;
     let velocity = possible(&twist, base)?;
+    some_controller(robot)?;
     if let Some(active) =
         robot.active().filter(|active| !active.kind.is_some_and(ControllerKind::drives_a_base))
     {
         return Err(format!("controller `{}` is active, and does not drive the base", active.name));
     }
     robot.drive(velocity, moment.settings.cmd_vel_timeout)
+}
+
+/// Passes a velocity on to the cycle as diff_drive_controller does: for this controller alone, each part of it clamped by itself,
+/// and no longer than the time-out after its stamp. Returns the velocity within the limits.
+///
+/// # Errors
+/// The controller is not active, the stamp is too old, or a part is not possible.
+fn drive_as(controller: usize, sample: &Sample, moment: &mut Moment<'_>) -> Result<TwistStamped, String> {
+    let mut stamped: TwistStamped = sample.decode()?;
+    let robot = attached(&mut moment.robot)?;
+    let description = robot.description();
+    let about = description.controllers.get(controller).ok_or("the robot has no such controller")?;
+    if usize::from(robot.state().control.active) != controller {
+        return Err(format!("controller `{}` is not active", about.name));
+    }
+    let base = description.base.as_ref().ok_or("the robot has no base that drives about")?;
+    let asked = possible(&stamped.twist, base)?;
+    let seconds = seconds_left(stamped.header.stamp, moment.settings.cmd_vel_timeout, WallClock::now())?;
+    let within = clamped(asked, base);
+    if within != asked {
+        let (speed, yaw) = (base.velocity_limit, base.yaw_limit);
+        let why = format_args!("cmd_vel: clamped to the limits of the base, {speed} m/s and {yaw} rad/s");
+        moment.voice.warn("cmd_vel clamped", why);
+    }
+    robot.drive(within, seconds)?;
+    stamped.twist.linear = Vector3 { x: within.x.0, y: within.y.0, z: 0.0 };
+    stamped.twist.angular = Vector3 { z: within.yaw.0, ..Vector3::default() };
+    Ok(stamped)
+}
+
+/// Time that a velocity of this stamp holds; one without a stamp is of now.
+///
+/// # Errors
+/// The time is over.
+fn seconds_left(stamp: Time, timeout: f64, clock: WallClock) -> Result<f64, String> {
+    if stamp == Time::default() {
+        return Ok(timeout);
+    }
+    let age_ns = clock.stamp(monotonic_ns()).to_ns().saturating_sub(stamp.to_ns());
+    let left = timeout - age_ns as f64 * 1e-9;
+    if left > 0.0 {
+        Ok(left.min(timeout))
+    } else {
+        Err(format!("its time stamp is {:.3} s old, expected less than {timeout} s", timeout - left))
+    }
+}
+
+/// Velocity with each part within the limits of the base.
+fn clamped(asked: command::Twist, base: &BaseDescription) -> command::Twist {
+    let (speed, yaw) = (base.velocity_limit, base.yaw_limit);
+    command::Twist::new(
+        asked.x.0.clamp(-speed, speed),
+        asked.y.0.clamp(-speed, speed),
+        asked.yaw.0.clamp(-yaw, yaw),
+    )
+}
+
+/// True if the base has mecanum wheels: mecanum_drive_controller has topics of its own.
+pub(super) fn is_mecanum(robot: &Description) -> bool {
+    robot.base.as_ref().is_some_and(|base| base.kind == BaseKind::Mecanum)
 }
 
 /// Decodes a Twist or a TwistStamped.

@@ -22,7 +22,7 @@ use ipc::description::{
 };
 use ipc::message::control;
 use ipc::server::{Builder, Server};
-use ipc::state::{Axis, Freshness, Signal, State};
+use ipc::state::{Axis, Freshness, NO_CONTROLLER, Signal, State};
 use rustdds::no_key::{DataReaderCdr, DataWriterCdr};
 use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
@@ -115,14 +115,14 @@ impl Cycle {
         let mut ipc = Builder::new("base", &description());
         ipc.folder(folder);
         let kind = Kind::Message { size: control::SIZE, depth: 8 };
-        let mut port = ipc.port(control::PORT, kind).unwrap();
+        let mut ports = [control::PORT, control::STOP_PORT].map(|name| ipc.port(name, kind).unwrap());
         let guests = ipc.bus().unwrap();
         let (mut ends, server) = ipc.open().unwrap();
         let bus = bus::Server::start(guests, Box::new(Objects::default())).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            port.bind();
+            ports.iter_mut().for_each(|port| port.bind());
             let mut command = ends.command.blank();
             let mut state = State { axes: vec![Axis::default(); 2], ..State::default() };
             state.bus.phase = 7;
@@ -151,14 +151,21 @@ impl Cycle {
                     axis.position += axis.velocity * 1e-3;
                 }
                 let mut bytes = [0; control::SIZE];
-                while let Some(length) = port.receive(&mut bytes) {
-                    let asked = control::Request::decode(&bytes[..length]).unwrap();
-                    let outcome = match asked.what {
-                        control::Action::Home(_) => Err(control::Refusal::NotPossible),
-                        _ => Ok(()),
-                    };
-                    let length = control::Reply { id: asked.id, outcome }.encode(&mut bytes).unwrap();
-                    port.send(&bytes[..length]).unwrap();
+                for port in &mut ports {
+                    while let Some(length) = port.receive(&mut bytes) {
+                        let asked = control::Request::decode(&bytes[..length]).unwrap();
+                        let outcome = match asked.what {
+                            control::Action::Home(_) => Err(control::Refusal::NotPossible),
+                            _ => Ok(()),
+                        };
+                        match asked.what {
+                            control::Action::Deactivate => state.control.active = NO_CONTROLLER,
+                            control::Action::SwitchController(index) => state.control.active = index as u16,
+                            _ => {}
+                        }
+                        let length = control::Reply { id: asked.id, outcome }.encode(&mut bytes).unwrap();
+                        port.send(&bytes[..length]).unwrap();
+                    }
                 }
                 ends.state.publish(&state);
                 std::thread::sleep(Duration::from_millis(1));
@@ -329,7 +336,25 @@ impl Peer {
     }
 
     pub fn reader<T: DeserializeOwned + 'static>(&self, topic: &str, kind: &str) -> DataReaderCdr<T> {
-        let qos = reliable();
+        self.reader_of(topic, kind, reliable())
+    }
+
+    /// Reader that gets the last sample, however late it comes.
+    pub fn latched_reader<T: DeserializeOwned + 'static>(
+        &self,
+        topic: &str,
+        kind: &str,
+    ) -> DataReaderCdr<T> {
+        let latched = QosPolicyBuilder::new().durability(Durability::TransientLocal).build();
+        self.reader_of(topic, kind, reliable().modify_by(&latched))
+    }
+
+    fn reader_of<T: DeserializeOwned + 'static>(
+        &self,
+        topic: &str,
+        kind: &str,
+        qos: QosPolicies,
+    ) -> DataReaderCdr<T> {
         let topic =
             self.participant.create_topic(topic.into(), kind.into(), &qos, TopicKind::NoKey).unwrap();
         self.subscriber.create_datareader_no_key_cdr(&topic, Some(qos)).unwrap()

@@ -2,6 +2,7 @@
 
 use ipc::message::trajectory::{Abort, Outcome, Report};
 
+use super::state::Way;
 use super::{Addressee, Endpoints, Moment, Orders, give, now};
 use crate::dds::service::{Origin, Request, Service};
 use crate::dds::{DdsError, Quality, Writer};
@@ -10,9 +11,7 @@ use crate::messages::action::{
     SendGoalResponse, Status,
 };
 use crate::messages::basic::{Duration, Header, Time};
-use crate::messages::trajectory::{
-    FollowFeedback, FollowGoal, FollowResult, JointTrajectoryPoint, error_code,
-};
+use crate::messages::trajectory::{FollowFeedback, FollowGoal, FollowResult, error_code};
 use crate::robot::Robot;
 use crate::trajectory::goals::{Answer, Goals};
 
@@ -132,11 +131,12 @@ impl Action {
     }
 
     /// Publishes feedback of the executing goals.
-    pub(crate) fn give_feedback(&self, robot: &mut Robot) {
+    pub(super) fn give_feedback(&self, robot: &mut Robot, orders: &Orders) {
         if !self.is_active() || !robot.refresh() {
             return;
         }
         let state = robot.state();
+        let way = Way::new(state, orders.path(state.control.trajectory));
         for goal in self.goals.active().filter(|goal| goal.order == state.control.trajectory) {
             let mut feedback = FollowFeedback {
                 header: Header { stamp: now(), ..Header::default() },
@@ -153,10 +153,8 @@ impl Action {
                     continue;
                 };
                 feedback.joint_names.push(about.name.clone());
-                push(&mut feedback.desired, axis.target_position, axis.target_velocity);
-                push(&mut feedback.actual, axis.position, axis.velocity);
-                let error = (axis.target_position - axis.position, axis.target_velocity - axis.velocity);
-                push(&mut feedback.error, error.0, error.1);
+                let points = [&mut feedback.desired, &mut feedback.actual, &mut feedback.error];
+                way.push(index, axis, points);
             }
             self.feedback.send(&FeedbackMessage { goal_id: goal.goal_id, feedback });
         }
@@ -185,9 +183,4 @@ impl Action {
 fn preempted(why: Abort) -> FollowResult {
     let error_string = "Current goal cancelled due to new incoming action.".to_owned();
     FollowResult { error_code: why.result_code(), error_string }
-}
-
-fn push(point: &mut JointTrajectoryPoint, position: f64, velocity: f64) {
-    point.positions.push(position);
-    point.velocities.push(velocity);
 }

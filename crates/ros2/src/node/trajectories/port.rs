@@ -6,8 +6,10 @@ use std::io::{ErrorKind, Read, Write};
 use ipc::channel::Channel;
 use ipc::message::MOST_AXES;
 use ipc::message::trajectory::{Abort, Order, Outcome, PORT, REPORT_SIZE, Rejection, Report, size};
+use ipc::state::{State, TrajectoryStatus};
 
 use super::Moment;
+use super::path::Path;
 use crate::clock::monotonic_ns;
 use crate::robot::Robot;
 
@@ -28,6 +30,7 @@ struct Running {
     action: Option<usize>,
     accepted: bool,
     given_ns: u64,
+    path: Path,
 }
 
 /// Timeout of acceptance: it takes a few cycles after the last point.
@@ -63,9 +66,32 @@ impl Orders {
         for order in orders {
             self.push(order)?;
         }
-        self.running.insert(id, Running { action, accepted: false, given_ns: monotonic_ns() });
+        self.running.insert(id, {
+            let path = Path::new(orders);
+            Running { action, accepted: false, given_ns: monotonic_ns(), path }
+        });
         self.flush();
         Ok(())
+    }
+
+    /// Notes where the axes are when the cycle begins to follow a trajectory of these.
+    pub(crate) fn look(&mut self, state: &State) {
+        let control = &state.control;
+        if control.trajectory_status == TrajectoryStatus::Executing
+            && let Some(running) = self.running.get_mut(&control.trajectory)
+        {
+            running.path.enter(state);
+        }
+    }
+
+    /// Way of a trajectory that is not done.
+    pub(super) fn path(&self, id: u64) -> Option<&Path> {
+        self.running.get(&id).map(|running| &running.path)
+    }
+
+    /// True if a trajectory is not done.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.running.is_empty()
     }
 
     /// Cancels a trajectory.

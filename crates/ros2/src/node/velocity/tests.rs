@@ -1,7 +1,8 @@
 use super::*;
 use crate::dds::sample::encode;
+use crate::messages::basic::Header;
 use crate::messages::geometry::Vector3;
-use crate::node::bench::{Bench, DRIVE, POSITION, sample, velocity};
+use crate::node::bench::{Bench, DRIVE, POSITION, message, sample, velocity};
 
 #[test]
 fn both_kinds_of_velocity_are_told_apart() {
@@ -57,6 +58,53 @@ fn a_velocity_is_for_a_controller_that_drives() {
     let mut moment =
         Moment { robot: None, settings: &mut bench.settings, voice: &bench.voice, node: &bench.node };
     assert_eq!(drive(&velocity(0.5), &mut moment), Err("no cycle is running".into()));
+}
+
+// feature(ros2): `CONTROLLER/cmd_vel`, `CONTROLLER/odom`, `CONTROLLER/cmd_vel_out` as diff_drive_controller has them: each part clamped by itself, no longer than the time-out after its stamp
+#[test]
+fn a_velocity_for_a_controller_is_clamped_part_by_part_and_holds_from_its_stamp_on() {
+    let mut bench = Bench::new(DRIVE);
+    bench.settings.cmd_vel_timeout = 5.0;
+    let clock = WallClock::now();
+    let aged = |seconds: f64, twist: Twist| {
+        let ns = clock.stamp(monotonic_ns()).to_ns() - (seconds * 1e9) as i64;
+        let header = Header { stamp: Time::from_ns(ns), ..Header::default() };
+        message(&TwistStamped { header, twist })
+    };
+    let mut limited = None;
+    let mut drive_with = |bench: &mut Bench, sample: Sample| {
+        bench.act(|moment| {
+            limited = Some(drive_as(DRIVE.into(), &sample, moment)?);
+            Ok(())
+        })
+    };
+    let command = drive_with(&mut bench, aged(2.0, twist(-3.0, 0.0, 0.5))).unwrap();
+    assert_eq!(command.twist, Some(command::Twist::new(-1.0, 0.0, 0.5)), "the turn is not slowed down");
+    let left = command.time_to_live_ns as f64 * 1e-9;
+    assert!((1.0..=3.0).contains(&left), "{left} s are left of 5 s after 2 s");
+    let ahead = drive_with(&mut bench, aged(-100.0, twist(0.5, 0.0, -9.0))).unwrap();
+    assert_eq!(ahead.twist, Some(command::Twist::new(0.5, 0.0, -2.0)));
+    assert_eq!(ahead.time_to_live_ns, 5_000_000_000, "no longer than the time-out");
+    let plain = message(&TwistStamped { twist: twist(0.25, 0.0, 0.0), ..TwistStamped::default() });
+    let plain = drive_with(&mut bench, plain).unwrap();
+    assert_eq!((plain.twist.unwrap().x.0, plain.time_to_live_ns), (0.25, 5_000_000_000));
+    let old = drive_with(&mut bench, aged(6.0, twist(0.5, 0.0, 0.0))).unwrap_err();
+    assert!(old.contains("s old, expected less than 5 s"), "{old}");
+    let sideways = drive_with(&mut bench, aged(0.0, twist(0.0, 0.5, 0.0))).unwrap_err();
+    assert!(sideways.contains("sideways"), "{sideways}");
+    assert!(bench.is_calm(), "what was refused was not passed on");
+    let mut other = Bench::new(POSITION);
+    let error = drive_with(&mut other, aged(0.0, twist(0.5, 0.0, 0.0))).unwrap_err();
+    assert_eq!(error, "controller `base` is not active");
+    assert_eq!(limited.unwrap().twist, twist(0.25, 0.0, 0.0), "told as it was passed on");
+}
+
+#[test]
+fn without_an_active_controller_no_velocity_is_passed_on() {
+    let mut bench = Bench::new(ipc::state::NO_CONTROLLER);
+    let error = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap_err();
+    assert_eq!(error, "no controller is active");
+    assert!(bench.is_calm());
 }
 
 fn base(kind: BaseKind) -> BaseDescription {

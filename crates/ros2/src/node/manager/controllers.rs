@@ -1,0 +1,270 @@
+//! The controllers of the robot file as ros2_control's controller manager has them: loaded or not, unconfigured, inactive or
+//! active, and which of them a request may change.
+
+use ipc::description::{ControllerDescription, Description};
+use types::{BaseKind, ControllerKind};
+
+use crate::messages::controller_manager::{ControllerState, LifecycleState, SwitchControllerRequest};
+
+/// State of a controller, as lifecycle_msgs/State has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Unconfigured,
+    Inactive,
+    Active,
+}
+
+impl State {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Unconfigured => "unconfigured",
+            Self::Inactive => "inactive",
+            Self::Active => "active",
+        }
+    }
+
+    pub(super) fn message(self) -> LifecycleState {
+        let id = match self {
+            Self::Unconfigured => 1,
+            Self::Inactive => 2,
+            Self::Active => 3,
+        };
+        LifecycleState { id, label: self.label().to_owned() }
+    }
+}
+
+/// Controllers by their places in the description, and their states; `None` where one is not loaded.
+pub(super) struct Controllers {
+    names: Vec<String>,
+    states: Vec<Option<State>>,
+}
+
+/// Changes that a request asks of the cycle, the first before the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Switch {
+    pub(super) deactivate: bool,
+    pub(super) activate: Option<u32>,
+}
+
+/// controller_manager_msgs/SwitchController, `strictness`: anything wrong and nothing is done.
+const STRICT: i32 = 2;
+/// Controllers in the way are deactivated.
+const FORCE_AUTO: i32 = 4;
+
+impl Controllers {
+    /// Those of the robot, all of them loaded and configured: the robot file says all there is to say.
+    pub(super) fn new(robot: &Description) -> Self {
+        let names: Vec<String> = robot.controllers.iter().map(|it| it.name.clone()).collect();
+        Self { states: vec![Some(State::Inactive); names.len()], names }
+    }
+
+    /// Takes over which one is active.
+    pub(super) fn refresh(&mut self, active: usize) {
+        for (index, state) in self.states.iter_mut().enumerate() {
+            if index == active {
+                *state = Some(State::Active);
+            } else if *state == Some(State::Active) {
+                *state = Some(State::Inactive);
+            }
+        }
+    }
+
+    /// Names and states of those that are loaded.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = (&str, State)> {
+        self.names.iter().zip(&self.states).filter_map(|(name, state)| Some((name.as_str(), (*state)?)))
+    }
+
+    pub(super) fn load(&mut self, name: &str) -> Result<(), String> {
+        let index = self.names.iter().position(|it| it == name).ok_or_else(|| {
+            format!("the robot file has no controller `{name}`; it has {}", self.names.join(", "))
+        })?;
+        match self.states[index] {
+            Some(_) => Err(format!("controller `{name}` is loaded already")),
+            None => {
+                self.states[index] = Some(State::Unconfigured);
+                Ok(())
+            }
+        }
+    }
+
+    /// Configures one. One that is active is as the robot file says, and stays so: a spawner may come late.
+    pub(super) fn configure(&mut self, name: &str) -> Result<(), String> {
+        let state = self.state_mut(name)?;
+        if *state != State::Active {
+            *state = State::Inactive;
+        }
+        Ok(())
+    }
+
+    pub(super) fn cleanup(&mut self, name: &str) -> Result<(), String> {
+        *self.resting(name)? = State::Unconfigured;
+        Ok(())
+    }
+
+    pub(super) fn unload(&mut self, name: &str) -> Result<(), String> {
+        self.resting(name)?;
+        let index = self.find(name)?;
+        self.states[index] = None;
+        Ok(())
+    }
+
+    /// State of one that is not active.
+    fn resting(&mut self, name: &str) -> Result<&mut State, String> {
+        match self.state_mut(name)? {
+            State::Active => Err(format!("controller `{name}` is active; deactivate it first")),
+            state => Ok(state),
+        }
+    }
+
+    fn state_mut(&mut self, name: &str) -> Result<&mut State, String> {
+        let index = self.find(name)?;
+        self.states[index].as_mut().ok_or_else(|| not_loaded(name))
+    }
+
+    /// Place of one that is loaded.
+    fn find(&self, name: &str) -> Result<usize, String> {
+        let index = self.names.iter().position(|it| it == name);
+        index.filter(|&index| self.states[index].is_some()).ok_or_else(|| not_loaded(name))
+    }
+
+    /// Changes that a request asks for. One controller at a time is active; activating the active one changes nothing.
+    ///
+    /// # Errors
+    /// With strictness STRICT anything that cannot be; else nothing of a list that can be.
+    pub(super) fn switch(&self, asked: &SwitchControllerRequest) -> Result<Switch, String> {
+        let strict = asked.strictness == STRICT;
+        let off = self.select(&asked.deactivate_controllers, strict, |name, state| match state {
+            State::Active => Ok(()),
+            _ => Err(format!("controller `{name}` is not active")),
+        })?;
+        let on = self.select(&asked.activate_controllers, strict, |name, state| match state {
+            State::Unconfigured => Err(format!("controller `{name}` is not configured")),
+            State::Active if asked.deactivate_controllers.contains(name) => {
+                Err(format!("controller `{name}` cannot be activated and deactivated at once"))
+            }
+            State::Inactive | State::Active => Ok(()),
+        })?;
+        if strict && on.len() > 1 {
+            return Err("one controller at a time can be active".into());
+        }
+        let Some(&index) = on.first() else {
+            return Ok(Switch { deactivate: !off.is_empty(), activate: None });
+        };
+        let active = self.states.iter().position(|state| *state == Some(State::Active));
+        match active {
+            Some(active) if active == index => Ok(Switch::default()),
+            Some(active) if off.is_empty() && asked.strictness != FORCE_AUTO => Err(format!(
+                "controller `{}` is active, and one at a time can be: deactivate it in the same request",
+                self.names[active]
+            )),
+            _ => Ok(Switch { deactivate: active.is_some(), activate: Some(index as u32) }),
+        }
+    }
+
+    /// Places of those names that can be; an error for others where `strict`, and where all are names of nothing loaded.
+    fn select(
+        &self,
+        names: &[String],
+        strict: bool,
+        check: impl Fn(&String, State) -> Result<(), String>,
+    ) -> Result<Vec<usize>, String> {
+        let mut found = Vec::new();
+        let mut unknown = Vec::new();
+        for name in names {
+            match self.find(name) {
+                Ok(index) => match check(name, self.states[index].unwrap_or(State::Unconfigured)) {
+                    Ok(()) => found.push(index),
+                    Err(why) if strict => return Err(why),
+                    Err(_) => {}
+                },
+                Err(why) if strict => return Err(why),
+                Err(why) => unknown.push(why),
+            }
+        }
+        match unknown.into_iter().next() {
+            Some(why) if found.is_empty() => Err(why),
+            _ => Ok(found),
+        }
+    }
+}
+
+fn not_loaded(name: &str) -> String {
+    format!("no controller `{name}` is loaded")
+}
+
+/// Types under which a controller of this kind is known, that of ros2_controllers first if one is driven alike.
+pub(super) fn types(kind: Option<ControllerKind>, base: Option<BaseKind>) -> Vec<String> {
+    let forward = "forward_command_controller/ForwardCommandController";
+    let known: &[&str] = match kind {
+        Some(ControllerKind::JointTrajectory) => &["joint_trajectory_controller/JointTrajectoryController"],
+        Some(ControllerKind::JointPosition) => {
+            &["position_controllers/JointGroupPositionController", forward]
+        }
+        Some(ControllerKind::JointVelocity) => {
+            &["velocity_controllers/JointGroupVelocityController", forward]
+        }
+        Some(ControllerKind::JointEffort) => &["effort_controllers/JointGroupEffortController", forward],
+        Some(ControllerKind::DiffDrive) => &["diff_drive_controller/DiffDriveController"],
+        Some(ControllerKind::OmniDrive) if base == Some(BaseKind::Mecanum) => {
+            &["mecanum_drive_controller/MecanumDriveController"]
+        }
+        Some(ControllerKind::OmniDrive) => &["omni_wheel_drive_controller/OmniWheelDriveController"],
+        _ => &[],
+    };
+    let own = format!("onbeat/{}", kind.map_or("own", ControllerKind::name));
+    known.iter().map(|&it| it.to_owned()).chain([own]).collect()
+}
+
+/// Type of a controller.
+pub(super) fn type_of(controller: &ControllerDescription, robot: &Description) -> String {
+    types(controller.kind, robot.base.as_ref().map(|base| base.kind)).swap_remove(0)
+}
+
+/// Names of the command interfaces that a controller claims.
+pub(super) fn command_interfaces(controller: &ControllerDescription, robot: &Description) -> Vec<String> {
+    let interface = match controller.kind {
+        Some(ControllerKind::JointEffort) => "effort",
+        Some(ControllerKind::JointVelocity | ControllerKind::DiffDrive | ControllerKind::OmniDrive) => {
+            "velocity"
+        }
+        _ => "position",
+    };
+    let axes = controller.axes.iter().filter_map(|&axis| robot.axes.get(axis));
+    axes.map(|axis| format!("{}/{interface}", axis.name)).collect()
+}
+
+/// The controllers that are loaded, as `list_controllers` tells of them.
+pub(super) fn list(controllers: &Controllers, robot: &Description) -> Vec<ControllerState> {
+    let update_rate = update_rate(robot);
+    let states = robot.controllers.iter().zip(&controllers.states);
+    let states = states.filter_map(|(controller, &state)| {
+        let state = state?;
+        let (mut commands, mut states) = (Vec::new(), Vec::new());
+        if state != State::Unconfigured {
+            commands = command_interfaces(controller, robot);
+            let axes = controller.axes.iter().filter_map(|&axis| robot.axes.get(axis));
+            states = axes
+                .flat_map(|axis| ["position", "velocity"].map(|it| format!("{}/{it}", axis.name)))
+                .collect();
+        }
+        Some(ControllerState {
+            name: controller.name.clone(),
+            state: state.label().to_owned(),
+            kind: type_of(controller, robot),
+            update_rate,
+            claimed_interfaces: if state == State::Active { commands.clone() } else { Vec::new() },
+            required_command_interfaces: commands,
+            required_state_interfaces: states,
+            ..ControllerState::default()
+        })
+    });
+    states.collect()
+}
+
+/// Cycles a second.
+pub(super) fn update_rate(robot: &Description) -> u16 {
+    (1_000_000_000 / robot.period_ns.max(1)).min(u16::MAX.into()) as u16
+}
+
+#[cfg(test)]
+mod tests;
