@@ -37,6 +37,7 @@ from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
 from robot_processes import Robot
 from ros_peer import Judged
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -157,6 +158,15 @@ class Arm:
         return result.result()
 
 
+def settle(manager):
+    """The controllers as the judge finds them first, whatever a check before has left."""
+    for name in ("trajectories", "positions", "tool"):
+        if name not in manager.states():
+            manager.call("load_controller", LoadController, name=name)
+        expect(f"{name} is configured", manager.call("configure_controller", ConfigureController, name=name).ok, True)
+    expect("trajectories", manager.switch(on=["trajectories"], strictness=FORCE_AUTO).ok, True)
+
+
 def spawns(arm):
     """spawner and unspawner: loaded, configured, activated, deactivated and unloaded; activity tells of each"""
     told = []
@@ -171,6 +181,7 @@ def spawns(arm):
         peer.until(f"activity {states}", is_so)
         expect("list_controllers", manager.states(), states)
 
+    settle(manager)
     comes_to(trajectories="active", positions="inactive", tool="inactive")
     expect("unloaded", manager.call("unload_controller", UnloadController, name="tool").ok, True)
     # One that the robot file starts with is there already.
@@ -188,6 +199,7 @@ def spawns(arm):
     if moved > 1e-3:
         raise Judged(f"without an active controller a joint command moves {name} by {moved} rad")
     peer.node.destroy_publisher(commands)
+    expect("a stop is heard", peer.call("/onbeat/stop", Trigger).success, True)
     expect("not active", manager.switch(off=["positions"]).ok, False)
     expect("unloaded", manager.call("unload_controller", UnloadController, name="positions").ok, True)
     comes_to()
@@ -206,6 +218,7 @@ def spawns(arm):
 def refuses(arm):
     """refusals of ros2_control: strict and best effort, a wrong state, a wrong type, an unknown name"""
     manager = arm.manager
+    settle(manager)
     for what, on, off, strictness, expected in [
         ("unknown", ["nobody"], [], LENIENT, False),
         ("two at a time", ["positions"], [], STRICT, False),
@@ -217,7 +230,8 @@ def refuses(arm):
         expect(f"{what}: {answer.message}", answer.ok, expected)
         if not answer.ok and not answer.message:
             raise Judged(f"{what}: refused without a reason")
-    expect("states", manager.states(), {"trajectories": "active", "positions": "inactive"})
+    states = {"trajectories": "active", "positions": "inactive", "tool": "inactive"}
+    expect("states", manager.states(), states)
     for name, kind in [
         ("load_controller", LoadController),
         ("unload_controller", UnloadController),

@@ -247,7 +247,7 @@ fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
 // feature(axes): deactivate: at rest with no controller, whatever is commanded, until one is switched to
 #[test]
 fn without_a_controller_the_axes_are_held_whatever_is_commanded() {
-    let mut ids = [0; 2];
+    let mut ids = [0; 3];
     let velocities = JointVelocity::new(&[(settings(1), CyclicMode::Velocity)]).unwrap();
     let members =
         vec![positions(&[0]), Member::new(MemberKind::Plain(Box::new(velocities)), &[1]), hold(2)];
@@ -265,7 +265,12 @@ fn without_a_controller_the_axes_are_held_whatever_is_commanded() {
                 world.target(0, AxisTarget::Position(Radians(-1.0)));
                 world.target(1, AxisTarget::Velocity(RadiansPerSecond(1.0)));
             }
-            2000 => ids[1] = world.request(Action::SwitchController(1)),
+            // A stop is heard without a controller, too.
+            1500 => ids[2] = world.request(Action::Stop),
+            2000 => {
+                assert_eq!(world.reply(ids[2]), Some(Ok(())));
+                ids[1] = world.request(Action::SwitchController(1));
+            }
             2010 => {
                 assert_eq!(world.reply(ids[1]), Some(Ok(())));
                 assert_eq!(world.output.control.active, 1);

@@ -3,7 +3,7 @@
 use ipc::description::Description;
 use ipc::state::State;
 
-use super::velocity::is_mecanum;
+use super::velocity::BaseTopics;
 use super::{Endpoints, Moment, Timer};
 use crate::clock::WallClock;
 use crate::dds::{DdsError, Quality, Writer};
@@ -14,6 +14,7 @@ use crate::messages::geometry::{
 };
 use crate::messages::sensor::{DynamicJointState, InterfaceValue, JointState};
 use crate::settings::Settings;
+use types::ControllerKind;
 
 /// Publishers of the states.
 pub(crate) struct States {
@@ -48,19 +49,13 @@ impl States {
             writer.send(&Text { data: urdf.clone() });
         }
         let (mut own_odometry, mut own_tf) = (Vec::new(), Vec::new());
-        for controller in robot.controllers.iter().filter(|_| base) {
-            let name = &controller.name;
-            match controller.kind {
-                Some(kind) if kind.drives_a_base() && is_mecanum(robot) => {
-                    let topics = [format!("{name}/odometry"), format!("{name}/tf_odometry")];
-                    own_odometry.extend(publish(true, &topics[0], "nav_msgs/Odometry", reliable)?);
-                    own_tf.extend(publish(true, &topics[1], "tf2_msgs/TFMessage", reliable)?);
-                }
-                Some(kind) if kind.drives_a_base() => {
-                    let topic = format!("{name}/odom");
-                    own_odometry.extend(publish(true, &topic, "nav_msgs/Odometry", reliable)?);
-                }
-                _ => {}
+        let drives = |kind: Option<ControllerKind>| kind.is_some_and(ControllerKind::drives_a_base);
+        for controller in robot.controllers.iter().filter(|it| base && drives(it.kind)) {
+            let (name, topics) = (&controller.name, BaseTopics::of(robot));
+            let odometry = format!("{name}/{}", topics.odometry);
+            own_odometry.extend(publish(true, &odometry, "nav_msgs/Odometry", reliable)?);
+            if let Some(tf) = topics.tf {
+                own_tf.extend(publish(true, &format!("{name}/{tf}"), "tf2_msgs/TFMessage", reliable)?);
             }
         }
         Ok(Self {

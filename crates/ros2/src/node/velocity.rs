@@ -49,8 +49,8 @@ impl Velocity {
         let mut own = Vec::new();
         for (controller, about) in drives {
             let name = &about.name;
-            let topic = if is_mecanum(robot) { "reference" } else { "cmd_vel" };
-            let (topic, limited) = (format!("{name}/{topic}"), format!("{name}/cmd_vel_out"));
+            let (topic, limited) =
+                (format!("{name}/{}", BaseTopics::of(robot).command), format!("{name}/cmd_vel_out"));
             let kind = "geometry_msgs/TwistStamped";
             let reader = endpoints.subscribe(&topic, kind, Quality::BestEffort)?;
             own.push(Own {
@@ -164,9 +164,27 @@ fn clamped(asked: command::Twist, base: &BaseDescription) -> command::Twist {
     )
 }
 
-/// True if the base has mecanum wheels: mecanum_drive_controller has topics of its own.
-pub(super) fn is_mecanum(robot: &Description) -> bool {
-    robot.base.as_ref().is_some_and(|base| base.kind == BaseKind::Mecanum)
+/// Topics of a controller that drives a base, below its name, as the controller of ros2_controllers for such a base has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BaseTopics {
+    /// Velocity that it follows.
+    pub(super) command: &'static str,
+    /// Odometry.
+    pub(super) odometry: &'static str,
+    /// Odometry's frame to the base's, where that is not on /tf alone.
+    pub(super) tf: Option<&'static str>,
+}
+
+impl BaseTopics {
+    /// Those of mecanum_drive_controller, else of diff_drive_controller and omni_wheel_drive_controller.
+    pub(super) fn of(robot: &Description) -> Self {
+        match robot.base.as_ref().map(|base| base.kind) {
+            Some(BaseKind::Mecanum) => {
+                Self { command: "reference", odometry: "odometry", tf: Some("tf_odometry") }
+            }
+            _ => Self { command: "cmd_vel", odometry: "odom", tf: None },
+        }
+    }
 }
 
 /// Decodes a Twist or a TwistStamped.

@@ -117,6 +117,15 @@ fn base(kind: BaseKind) -> BaseDescription {
     }
 }
 
+#[test]
+fn topics_of_a_base_are_those_of_the_controller_that_ros2_controllers_has_for_it() {
+    let topics = |kind| BaseTopics::of(&Description { base: Some(base(kind)), ..Description::default() });
+    let mecanum = BaseTopics { command: "reference", odometry: "odometry", tf: Some("tf_odometry") };
+    let other = BaseTopics { command: "cmd_vel", odometry: "odom", tf: None };
+    let kinds = [BaseKind::Mecanum, BaseKind::Differential, BaseKind::Omni].map(topics);
+    assert_eq!(kinds, [mecanum, other, other]);
+}
+
 fn twist(x: f64, y: f64, yaw: f64) -> Twist {
     let linear = Vector3 { x, y, z: 0.0 };
     Twist { linear, angular: Vector3 { z: yaw, ..Default::default() } }
