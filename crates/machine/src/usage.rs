@@ -17,7 +17,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Counters of the kernel at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Usage {
 }
 
 /// Use of the CPUs over an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Busy {
     /// Shares of all CPUs together.
     #[serde(flatten)]
@@ -123,7 +123,7 @@ impl fmt::Display for Busy {
 }
 
 /// Use of one CPU over an interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuShares {
     /// Number of the CPU.
     pub cpu: usize,
@@ -133,7 +133,7 @@ pub struct CpuShares {
 }
 
 /// Shares of the time, each from 0 to 1; together 1, or all 0 if no tick passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// Share of running: user, nice, system, hard and soft interrupts.
     pub busy: f64,

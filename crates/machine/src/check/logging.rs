@@ -1,6 +1,6 @@
 //! Checks of logging and consoles while the cycle runs.
 
-use super::{Area, Check, Finding, Subject};
+use super::{Area, Check, Finding, Subject, some_of};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -31,6 +31,14 @@ pub(super) const CHECKS: &[Check] = &[
         wanted: "off",
         why: "They add a clock reading and some counters to every switch of tasks.",
         look: scheduler_statistics,
+    },
+    Check {
+        name: "journaling",
+        area: Area::Logging,
+        wanted: "none where nothing needs it",
+        why: "The journal of a file system is written every few seconds, and whoever writes a file meanwhile may wait \
+              for it. The cycle writes no files; recorders do.",
+        look: journaling,
     },
 ];
 
@@ -68,6 +76,28 @@ fn boot_debugging(check: &Check, subject: &Subject) -> Finding {
     match words.is_empty() {
         true => check.ok("none"),
         false => check.note(words.join(", "), "Boot without these words."),
+    }
+}
+
+fn journaling(check: &Check, subject: &Subject) -> Finding {
+    // A folder for each journal of ext3 and ext4: `sda1-8`.
+    let journals = subject.root.names("/proc/fs/jbd2").into_iter();
+    let journals =
+        journals.map(|it| it.rsplit_once('-').map_or(it.clone(), |(device, _)| device.to_owned()));
+    let mounts = subject.root.text("/proc/mounts").unwrap_or_default();
+    let others = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let device = words.next()?;
+        (words.nth(1)? == "xfs").then(|| device.trim_start_matches("/dev/").to_owned())
+    });
+    let names: Vec<String> = journals.chain(others).collect();
+    match names.is_empty() {
+        true => check.ok("none"),
+        false => check.note(
+            format!("on {}", some_of(&names, 3)),
+            "Where no file may be lost it stays. Elsewhere: ext2, or ext4 without a journal (tune2fs -O ^has_journal on \
+             the unmounted device); record into memory (/dev/shm) or onto another disk; noatime, and commit=60 for ext4.",
+        ),
     }
 }
 

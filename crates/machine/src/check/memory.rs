@@ -1,6 +1,6 @@
 //! Checks of memory management: work of the kernel that delays the cycle.
 
-use super::{Area, Check, Finding, Subject};
+use super::{Area, Check, Finding, Subject, some_of};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -68,6 +68,14 @@ pub(super) const CHECKS: &[Check] = &[
         wanted: "a tenth or more available",
         why: "When memory runs short, every program that asks for a page helps to free some, and the disk is busy.",
         look: free_memory,
+    },
+    Check {
+        name: "oom-score",
+        area: Area::Memory,
+        wanted: "-1000 for each cycle that runs",
+        why: "When memory runs out, the kernel kills the process with the highest score, and a robot in motion is no \
+              better than any other.",
+        look: oom_score,
     },
     Check {
         name: "memory-errors",
@@ -174,6 +182,34 @@ fn free_memory(check: &Check, subject: &Subject) -> Finding {
         true => check.warning(found, "Stop what needs so much, or add memory."),
         false => check.ok(found),
     }
+}
+
+fn oom_score(check: &Check, subject: &Subject) -> Finding {
+    let file = |process: i32| format!("/proc/{process}/oom_score_adj");
+    // The thread of a cycle has this name, whatever the program.
+    let cycles = subject.threads().iter().filter(|it| !it.kernel && it.name == "cycle");
+    let mut processes: Vec<i32> = cycles.map(|it| it.process).collect();
+    processes.dedup();
+    let fix = "For a systemd service: OOMScoreAdjust=-1000. By hand: choom -n -1000 -p PROCESS.";
+    if processes.is_empty() {
+        return match subject.root.number("/proc/self/oom_score_adj") {
+            Some(score) if score > -1000 => {
+                check.note(format!("no cycle runs; one that is started from here gets {score}"), fix)
+            }
+            _ => check.ok("no cycle runs"),
+        };
+    }
+    let spared = |process: &i32| subject.root.number(file(*process)).is_none_or(|score| score <= -1000);
+    let others: Vec<i32> = processes.into_iter().filter(|it| !spared(it)).collect();
+    if others.is_empty() {
+        return check.ok("-1000");
+    }
+    let names: Vec<String> = others
+        .iter()
+        .map(|&it| format!("{} of process {it}", subject.root.number(file(it)).unwrap_or_default()))
+        .collect();
+    let finding = check.note(some_of(&names, 3), fix);
+    others.into_iter().fold(finding, |finding, process| finding.writing(file(process), "-1000"))
 }
 
 fn memory_errors(check: &Check, subject: &Subject) -> Finding {

@@ -55,6 +55,21 @@ pub(super) const CHECKS: &[Check] = &[
               priority makes it wait.",
         look: rivals,
     },
+    Check {
+        name: "task-migration",
+        area: Area::Scheduling,
+        wanted: "at most 8 tasks at once",
+        why: "When a CPU takes tasks over from a busier one, it moves so many with interrupts off and both run queues \
+              locked: 32 in an ordinary kernel, 8 in a PREEMPT_RT one.",
+        look: migration,
+    },
+    Check {
+        name: "graphical-target",
+        area: Area::Scheduling,
+        wanted: "no display server",
+        why: "A desktop wakes up many times a second, fills caches, and its graphics driver holds off interrupts.",
+        look: graphical,
+    },
 ];
 
 fn priority_limit(check: &Check, subject: &Subject) -> Finding {
@@ -203,6 +218,37 @@ fn fair_server(check: &Check, subject: &Subject) -> Finding {
         _ => check
             .warning(found, format!("echo {} > {folder}/runtime", period / 20))
             .writing(format!("{folder}/runtime"), (period / 20).to_string()),
+    }
+}
+
+fn migration(check: &Check, subject: &Subject) -> Finding {
+    // Linux 5.13 moved it to debugfs.
+    const FILES: [&str; 2] = ["/sys/kernel/debug/sched/nr_migrate", "/proc/sys/kernel/sched_nr_migrate"];
+    let found = FILES.iter().find_map(|file| Some((*file, subject.root.number(file)?)));
+    match found {
+        None => check.ok("none to be seen (debugfs not mounted)"),
+        Some((_, most)) if most <= MIGRATED => check.ok(format!("at most {most}")),
+        Some((file, most)) => check
+            .note(format!("up to {most}"), format!("echo {MIGRATED} > {file}"))
+            .writing(file, MIGRATED.to_string()),
+    }
+}
+
+/// Tasks that PREEMPT_RT kernels move at once.
+const MIGRATED: i64 = 8;
+
+fn graphical(check: &Check, subject: &Subject) -> Finding {
+    const SERVERS: [&str; 9] =
+        ["Xorg", "Xwayland", "gnome-shell", "kwin_wayland", "sway", "weston", "gdm", "sddm", "lightdm"];
+    let running = |name: &&&str| subject.threads().iter().any(|it| !it.kernel && it.name == **name);
+    let names: Vec<String> = SERVERS.iter().filter(running).map(|it| (*it).to_owned()).collect();
+    match names.is_empty() {
+        true => check.ok("none"),
+        false => check.note(
+            some_of(&names, 3),
+            "systemctl set-default multi-user.target, and boot; for now systemctl isolate multi-user.target, which ends \
+             the sessions of all who work there.",
+        ),
     }
 }
 

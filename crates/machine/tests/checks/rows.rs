@@ -432,4 +432,26 @@ pub(crate) const ROWS: &[Row] = &[
     fixable("scheduler-statistics", Note, "on", |tree| {
         tree.file("/proc/sys/kernel/sched_schedstats", "1\n")
     }),
+    row("journaling", Note, "on sda1, nvme0n1p2", |tree| {
+        tree.file("/proc/fs/jbd2/sda1-8/info", "");
+        tree.file("/proc/mounts", "/dev/nvme0n1p2 /data xfs rw 0 0\n/dev/sda1 / ext4 rw 0 0\n");
+    }),
+    fixable("task-migration", Note, "up to 32", |tree| {
+        tree.file("/sys/kernel/debug/sched/nr_migrate", "32\n")
+    }),
+    fixable("task-migration", Note, "up to 64", |tree| {
+        tree.remove("/sys/kernel/debug");
+        tree.file("/proc/sys/kernel/sched_nr_migrate", "64\n");
+    }),
+    row("graphical-target", Note, "Xorg, gdm", |tree| {
+        tree.thread(901, "gdm", USER, 0, 0, "0-3");
+        tree.thread(902, "Xorg", USER, 0, 0, "0-3");
+    }),
+    fixable("oom-score", Note, "0 of process 902", |tree| {
+        tree.thread(902, "cycle", USER, 1, 79, "0");
+        tree.file("/proc/902/oom_score_adj", "0\n");
+    }),
+    row("oom-score", Note, "no cycle runs; one that is started from here gets 300", |tree| {
+        tree.file("/proc/self/oom_score_adj", "300\n")
+    }),
 ];
