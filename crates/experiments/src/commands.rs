@@ -2,6 +2,7 @@
 
 pub(crate) mod analyse;
 mod answer;
+mod continued;
 mod cost;
 mod culprit;
 mod devices;
@@ -25,7 +26,7 @@ use std::time::{Duration, SystemTime};
 
 use ::report::Report;
 use clap::{Args, Subcommand};
-use onbeat_experiments::{Context, Error, Programs};
+use onbeat_experiments::{Context, Error, Programs, Progress, kept};
 
 use cli::failure::Failure;
 use cli::output;
@@ -116,26 +117,89 @@ impl Common {
         name: &str,
         experiment: impl FnOnce(&Context) -> Result<Report, Error>,
     ) -> Result<(), Failure> {
+        self.conduct_cells(name, None, experiment)
+    }
+
+    /// The same; `continues` of an experiment whose cells are kept.
+    fn conduct_cells(
+        &self,
+        name: &str,
+        continues: Option<bool>,
+        experiment: impl FnOnce(&Context) -> Result<Report, Error>,
+    ) -> Result<(), Failure> {
         let stop = Stop::listen()?;
         let directory = self.out.clone().unwrap_or_else(|| {
             Path::new("measurements").join(format!("{name}-{}", date_and_time(SystemTime::now())))
         });
         onbeat_experiments::runner::make_directory(&directory)
             .map_err(|error| Failure::new(format!("{error}; choose another folder with --out")))?;
+        if continues == Some(false) {
+            kept::forget(&directory)?;
+            continued::begin(&directory, name)?;
+        }
         let context = Context {
             directory: directory.clone(),
             programs: Programs::of_this()?,
             stop: stop.flag(),
             say: &|line| output::say(line),
+            progress: Progress::default(),
+            continues: continues == Some(true),
         };
-        let mut report = experiment(&context)?;
+        let go_on = || match continues {
+            Some(_) => format!("; `onbeat measure {name} --continue {}` goes on", directory.display()),
+            None => String::new(),
+        };
+        let mut report = match experiment(&context) {
+            Ok(report) => report,
+            Err(error) if context.stopped() => {
+                return Err(Failure::new(format!("stopped: {error}{}", go_on())).or_code(STOPPED));
+            }
+            Err(error) if kept::any(&directory) => return Err(Failure::new(format!("{error}{}", go_on()))),
+            Err(error) => return Err(error.into()),
+        };
         if context.stopped() {
             report.warn("stopped before its end: the numbers are of what had run by then");
         }
         ::report::save(&report, &directory)?;
         let printed = output::print(if self.json { report.json() + "\n" } else { report.text() });
         output::say(format_args!("raw data and report in {}", directory.display()));
-        printed
+        let stopped = match context.stopped() {
+            true => Err(Failure::new(format!("stopped before its end{}", go_on())).or_code(STOPPED)),
+            false => Ok(()),
+        };
+        Failure::both(printed, stopped)
+    }
+}
+
+/// Exit code of an experiment that was stopped before its end; what it had measured is reported.
+const STOPPED: u8 = 3;
+
+/// Options of an experiment of cells, which are kept as they are measured.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Cells {
+    #[command(flatten)]
+    common: Common,
+
+    /// Go on with the interrupted run in this folder: its settings, and those of its cells that are missing
+    #[arg(long = "continue", value_name = "DIR", conflicts_with = "out")]
+    continued: Option<PathBuf>,
+
+    /// The folder of --out has a run that goes on
+    #[arg(long, hide = true, requires = "out")]
+    resume: bool,
+}
+
+impl Cells {
+    /// As [`Common::conduct`] does, with the cells that are missing.
+    pub(crate) fn conduct(
+        &self,
+        name: &str,
+        experiment: impl FnOnce(&Context) -> Result<Report, Error>,
+    ) -> Result<(), Failure> {
+        match &self.continued {
+            Some(directory) => continued::go_on(directory, name),
+            None => self.common.conduct_cells(name, Some(self.resume), experiment),
+        }
     }
 }
 

@@ -97,7 +97,11 @@ impl Ecci {
             }
         }
         for (raw, cell) in raws.into_iter().zip(&cells) {
-            raw.finish(facts([("reads", cell.reads.into()), ("torn", cell.torn.into())]))?;
+            raw.finish(facts([
+                ("reads", cell.reads.into()),
+                ("torn", cell.torn.into()),
+                ("waits", cell.waits.into()),
+            ]))?;
         }
         let mut report = self.report(&cells);
         process::measure(self, context, &mut report)
@@ -212,6 +216,8 @@ struct Cell {
     passes: [Vec<u64>; PASSES],
     reads: u64,
     torn: u64,
+    /// Readers that the cycle waited for.
+    waits: u64,
     elapsed: Duration,
     refusals: Vec<String>,
 }
@@ -219,13 +225,23 @@ struct Cell {
 impl Cell {
     fn new(way: Way, readers: usize) -> Self {
         let passes = Default::default();
-        Self { way, readers, passes, reads: 0, torn: 0, elapsed: Duration::ZERO, refusals: Vec::new() }
+        Self {
+            way,
+            readers,
+            passes,
+            reads: 0,
+            torn: 0,
+            waits: 0,
+            elapsed: Duration::ZERO,
+            refusals: Vec::new(),
+        }
     }
 
     fn add(&mut self, pass: usize, taken: Taken) {
         self.passes[pass].extend(taken.requests);
         self.reads += taken.reads;
         self.torn += taken.torn;
+        self.waits += taken.waits;
         self.elapsed += taken.elapsed;
         self.refusals.extend(taken.refusals);
         self.refusals.dedup();
@@ -253,6 +269,7 @@ impl Cell {
             "passes": self.passes.iter().map(|pass| marks(pass)).collect::<Vec<_>>(),
             "reads_per_second": self.reads_per_second(),
             "torn": self.torn,
+            "waited_for": self.waits,
         })
     }
 }

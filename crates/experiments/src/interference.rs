@@ -101,19 +101,25 @@ impl Interference {
         let surroundings = Surroundings::begin(context);
         let mut report = self.heading(&places);
         let besides = self.besides(context, &mut report);
-        let count = self.periods.len() * besides.len();
-        let mut cells = Vec::new();
+        let mut cells: Vec<Cell> = Vec::new();
+        let times = self.periods.iter().flat_map(|&period| {
+            let time = Duration::try_from_secs_f64(period.as_secs_f64() * self.samples(period) as f64);
+            vec![time.unwrap_or(Duration::MAX).saturating_add(cell::AROUND); besides.len()]
+        });
+        context.progress.plan("interference", times.collect());
         for &period in &self.periods {
             for beside in &besides {
                 if context.stopped() {
                     continue;
                 }
-                let number = cells.len() + 1;
-                context.say(format_args!(
-                    "{number} of {count}: period {period:?}, load {}, {} cycles",
-                    beside.title,
-                    self.samples(period)
-                ));
+                let name =
+                    format!("period {period:?}, load {}, {} cycles", beside.title, self.samples(period));
+                if let Some(cell) = context.kept(&cell::name(period, beside))? {
+                    context.pass_over_cell(name);
+                    cells.push(cell);
+                    continue;
+                }
+                context.begin_cell(name);
                 let cell = cell::run(self, context, &places, &robot, (period, beside))?;
                 context.say(format_args!("  {}", tables::line(&cell)));
                 cells.push(cell);
@@ -206,6 +212,9 @@ impl Interference {
             Some(_) => {
                 "a veth pair between two network namespaces: a stamp is taken inside the sender's system call"
             }
+            None if is_virtual(&places.observer) => {
+                "a virtual one between the interfaces given: a stamp is taken inside the sender's system call"
+            }
             None => "real: a stamp is taken in the observer's receive softirq, with its interrupt latency",
         };
         report.condition("cable", cable);
@@ -217,6 +226,12 @@ impl Interference {
         }
         report
     }
+}
+
+/// True of an interface that is no device: veth and its like.
+fn is_virtual(interface: &str) -> bool {
+    let folder = Path::new("/sys/class/net").join(interface);
+    folder.exists() && !folder.join("device").exists()
 }
 
 /// Loads beside the cycle.

@@ -34,6 +34,8 @@ pub use line::{Line, LineFit};
 pub use moments::{Moments, PairMoments};
 pub use numbering::{ByCounter, ByTime, Unnumbered};
 
+use serde::{Deserialize, Serialize};
+
 use moving_average::{Detrended, MovingAverage};
 
 /// Samples of the moving average, as in the paper.
@@ -49,7 +51,7 @@ pub struct Arrival {
 }
 
 /// Result of an observer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BusJitter {
     /// Nominal period, ns.
     pub period_ns: u64,
@@ -92,7 +94,7 @@ impl BusJitter {
 
 /// Both sides of `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`, over all cycles whose preceding cycle has
 /// an arrival too.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// `var(J)`, ns²: the mean of the variances of all `J_i` and of all `J_(i-1)`.
     pub jitter_variance: f64,

@@ -4,7 +4,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`runner`] | context and errors of an experiment |
+//! | [`progress`] | its cells, and the time left |
+//! | [`kept`] | cells that were measured whole, for a run that goes on |
 //! | [`paper`] | numbers of the papers, as printed |
+//! | [`beside`] | runs in the papers' own tables, the papers' columns beside them |
 //! | [`surroundings`] | state of the machine before and during a measurement, and the resulting doubts |
 //! | [`load`] | loads beside a measurement |
 //! | [`thread`] | real-time settings of an experiment's threads |
@@ -29,6 +32,7 @@
 //! | [`interrupt`] | latency from an interrupt to user code |
 #![deny(unsafe_code)]
 
+pub mod beside;
 pub mod cable;
 pub mod child;
 pub mod convolution;
@@ -42,6 +46,7 @@ pub mod interference;
 pub mod interrupt;
 pub mod ipc;
 pub mod jitter;
+pub mod kept;
 pub mod load;
 pub mod navigation;
 pub mod omni;
@@ -49,6 +54,7 @@ pub mod onbeat_run;
 pub mod paper;
 pub mod path;
 mod peers;
+pub mod progress;
 mod raw;
 pub mod runner;
 pub mod servo;
@@ -59,4 +65,5 @@ pub mod thread;
 pub mod tuning;
 pub mod wakeup;
 
+pub use progress::Progress;
 pub use runner::{Context, Error, Programs};

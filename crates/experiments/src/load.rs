@@ -10,7 +10,7 @@
 //! | [`kernel_lock`] | K-lock: a reader of `/proc` at full speed, inside the kernel most of the time |
 //! | [`block_io`] | IRQ: `dd` of 512-byte blocks with direct I/O, an interrupt for each |
 //! | [`dd`] | file written and read, block by block |
-//! | [`hackbench`] | 400 threads that send each other messages |
+//! | [`hackbench`] | hundreds of threads that send each other messages |
 //! | [`ping`] | flood of echo requests on the loopback interface |
 //! | [`du`] | walk over all files |
 //! | [`memory`] | memory bandwidth: copies far larger than the caches |
@@ -49,18 +49,27 @@ pub enum Load {
     /// Load [`gpu`].
     Gpu(HostMemory),
     /// Load [`dd`].
-    Dd,
+    Dd(Weight),
     /// Load [`hackbench`].
-    Hackbench,
+    Hackbench(Weight),
     /// Load [`ping`].
-    Ping,
+    Ping(Weight),
     /// Load [`du`].
     Du,
 }
 
+/// Weight of a load of the humanoid paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// The paper's parameters.
+    Paper,
+    /// Fewer bytes, threads and echoes, for small machines and CI.
+    Light,
+}
+
 impl Load {
     /// All loads.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Cpu,
         Self::KernelLock,
         Self::BlockIo,
@@ -68,14 +77,24 @@ impl Load {
         Self::Gpu(HostMemory::Both),
         Self::Gpu(HostMemory::Pinned),
         Self::Gpu(HostMemory::Pageable),
-        Self::Dd,
-        Self::Hackbench,
-        Self::Ping,
+        Self::Dd(Weight::Paper),
+        Self::Dd(Weight::Light),
+        Self::Hackbench(Weight::Paper),
+        Self::Hackbench(Weight::Light),
+        Self::Ping(Weight::Paper),
+        Self::Ping(Weight::Light),
         Self::Du,
     ];
 
     /// Loads of the humanoid paper, which run at the same time.
-    pub const HUMANOID_PAPER: [Self; 4] = [Self::Dd, Self::Hackbench, Self::Ping, Self::Du];
+    pub const HUMANOID_PAPER: [Self; 4] = Self::humanoid(Weight::Paper);
+
+    /// The same kinds, lighter.
+    pub const HUMANOID_LIGHT: [Self; 4] = Self::humanoid(Weight::Light);
+
+    const fn humanoid(weight: Weight) -> [Self; 4] {
+        [Self::Dd(weight), Self::Hackbench(weight), Self::Ping(weight), Self::Du]
+    }
 
     /// Name on the command line.
     #[must_use]
@@ -88,9 +107,12 @@ impl Load {
             Self::Gpu(HostMemory::Both) => "gpu",
             Self::Gpu(HostMemory::Pinned) => "gpu-pinned",
             Self::Gpu(HostMemory::Pageable) => "gpu-pageable",
-            Self::Dd => "dd",
-            Self::Hackbench => "hackbench",
-            Self::Ping => "ping",
+            Self::Dd(Weight::Paper) => "dd",
+            Self::Dd(Weight::Light) => "dd-light",
+            Self::Hackbench(Weight::Paper) => "hackbench",
+            Self::Hackbench(Weight::Light) => "hackbench-light",
+            Self::Ping(Weight::Paper) => "ping",
+            Self::Ping(Weight::Light) => "ping-light",
             Self::Du => "du",
         }
     }
@@ -114,9 +136,20 @@ impl Load {
             Self::Gpu(HostMemory::Pageable) => {
                 "CUDA copies of 0.5 to 2.6 MB from memory that is not pinned"
             }
-            Self::Dd => "32 MiB written, brought to the disk, and read again",
-            Self::Hackbench => "400 threads that send each other messages",
-            Self::Ping => "echo requests on the loopback interface as fast as they are answered",
+            Self::Dd(Weight::Paper) => {
+                "1.05 GB of zeros written to a file, in 1024 blocks, again and again"
+            }
+            Self::Dd(Weight::Light) => "32 MiB written, brought to the disk, and read again",
+            Self::Hackbench(Weight::Paper) => {
+                "800 threads in 20 groups that send each other messages, started anew every 5 s"
+            }
+            Self::Hackbench(Weight::Light) => "400 threads that send each other messages",
+            Self::Ping(Weight::Paper) => {
+                "100 000 echo requests on the loopback interface at once, then as fast as they are answered"
+            }
+            Self::Ping(Weight::Light) => {
+                "echo requests on the loopback interface as fast as they are answered"
+            }
             Self::Du => "a walk over every file there is",
         }
     }
@@ -132,9 +165,9 @@ impl Load {
             Self::BlockIo => block_io::run(directory, stop),
             Self::Memory => Ok(memory::run(stop)),
             Self::Gpu(memory) => gpu::run(memory, stop),
-            Self::Dd => dd::run(directory, stop),
-            Self::Hackbench => hackbench::run(stop),
-            Self::Ping => ping::run(stop),
+            Self::Dd(weight) => dd::run(weight, directory, stop),
+            Self::Hackbench(weight) => hackbench::run(weight, stop),
+            Self::Ping(weight) => ping::run(weight, stop),
             Self::Du => Ok(du::run(stop)),
         }
     }
@@ -195,11 +228,13 @@ mod tests {
     fn every_load_works_until_it_is_told_to_stop() {
         let directory = std::env::temp_dir();
         let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory];
-        for load in loads.into_iter().chain(Load::HUMANOID_PAPER) {
+        for load in loads.into_iter().chain(Load::HUMANOID_LIGHT) {
             match done_in_time(load, &directory) {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
                 // No direct I/O on the file system; no right to raw sockets.
-                Err(error) if matches!(load, Load::BlockIo | Load::Ping) => eprintln!("skipped: {error}"),
+                Err(error) if matches!(load, Load::BlockIo | Load::Ping(_)) => {
+                    eprintln!("skipped: {error}")
+                }
                 Err(error) => panic!("{load:?}: {error}"),
             }
         }

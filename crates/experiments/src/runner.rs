@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::progress::Progress;
 use record::recording::{Header, Recording, RecordingError, RecordingWriter};
 use thiserror::Error;
 
@@ -20,12 +21,26 @@ pub struct Context<'a> {
     pub stop: &'a AtomicBool,
     /// Prints a line on the progress.
     pub say: &'a (dyn Fn(&str) + Sync),
+    /// Its cells, and how far it is.
+    pub progress: Progress,
+    /// True if the folder has cells of a run that this one goes on with.
+    pub continues: bool,
 }
 
 impl Context<'_> {
     /// Prints a line on the progress.
     pub fn say(&self, line: impl fmt::Display) {
         (self.say)(&line.to_string());
+    }
+
+    /// Says that the next of its cells begins, and the time left.
+    pub fn begin_cell(&self, what: impl fmt::Display) {
+        self.say(self.progress.begin(what, Instant::now()));
+    }
+
+    /// Says that the next of its cells was measured before.
+    pub fn pass_over_cell(&self, what: impl fmt::Display) {
+        self.say(self.progress.pass_over(what, Instant::now()));
     }
 
     /// True if the user wants to stop.
@@ -46,6 +61,7 @@ impl Context<'_> {
             if self.stopped() {
                 return false;
             }
+            self.progress.look(Instant::now()).into_iter().for_each(|line| self.say(line));
             std::thread::sleep(left.min(LOOK_EVERY));
         }
     }

@@ -42,13 +42,19 @@ impl Servo {
         let surroundings = Surroundings::begin(context);
         let run =
             OnbeatRun { robot: self.robot.clone(), period: self.period, options: self.options.clone() };
-        let path = context.path("servo");
-        context.say(format_args!("servo: {} s of cycles", self.duration.as_secs_f64()));
-        let mut running = run.start(context, &path, self.duration)?;
-        if running.wait_until_measuring(context)? {
-            while !running.is_over() && context.wait(Duration::from_millis(100)) {}
-        }
-        let outcome = running.finish()?;
+        context.progress.plan(NAME, vec![self.duration]);
+        let cell = format!("{} s of cycles", self.duration.as_secs_f64());
+        let outcome = match context.kept(NAME)? {
+            Some(outcome) => {
+                context.pass_over_cell(cell);
+                outcome
+            }
+            None => {
+                context.begin_cell(cell);
+                self.measure(&run, context)?
+            }
+        };
+        let path = context.path(NAME);
         let recording = runner::read(&path)?;
         let (period, cycles) = cycles::cycles(&recording)
             .map_err(|why| Error::other(format_args!("{}: {why}", path.display())))?;
@@ -72,6 +78,19 @@ impl Servo {
         }
         report.values.insert("clock_lock".to_owned(), outcome["clock_lock"].clone());
         Ok(report)
+    }
+
+    /// Runs the bus; its final JSON.
+    fn measure(&self, run: &OnbeatRun, context: &Context) -> Result<Value, Error> {
+        let mut running = run.start(context, &context.fresh_path(NAME)?, self.duration)?;
+        if running.wait_until_measuring(context)? {
+            while !running.is_over() && context.wait(Duration::from_millis(100)) {}
+        }
+        let outcome = running.finish()?;
+        if !context.stopped() {
+            context.keep(NAME, &outcome)?;
+        }
+        Ok(outcome)
     }
 
     fn report(&self, outcome: &Value, period_ns: u64) -> Report {
@@ -103,6 +122,9 @@ impl Servo {
         report
     }
 }
+
+/// Name of the experiment, and of its recording.
+const NAME: &str = "servo";
 
 /// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame had its time.
 fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {

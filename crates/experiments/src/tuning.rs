@@ -49,8 +49,10 @@ pub struct Tuning {
 pub enum Background {
     /// No load.
     None,
-    /// Load of the humanoid paper.
+    /// Load of the humanoid paper, with its parameters.
     Paper,
+    /// The same kinds, lighter.
+    Light,
 }
 
 impl Background {
@@ -60,6 +62,7 @@ impl Background {
         match self {
             Self::None => "none",
             Self::Paper => "paper",
+            Self::Light => "light",
         }
     }
 
@@ -67,6 +70,7 @@ impl Background {
         match self {
             Self::None => &[],
             Self::Paper => &Load::HUMANOID_PAPER,
+            Self::Light => &Load::HUMANOID_LIGHT,
         }
     }
 }
@@ -96,6 +100,7 @@ impl Tuning {
         let robot = robot_file(context, self.robot.as_deref(), "humanoid-59.toml", HUMANOID)?;
         let count = self.loads.len() * self.columns.len();
         context.say(format_args!("tuning: {count} cells of {} s each", self.duration.as_secs_f64()));
+        context.progress.plan("tuning", vec![self.duration + cell::AROUND; count]);
         let (mut cells, mut failures) = (Vec::new(), Vec::new());
         'all: for &load in &self.loads {
             for &column in &self.columns {
@@ -103,6 +108,13 @@ impl Tuning {
                     break 'all;
                 }
                 let cell = Cell { column, load, period: self.period, duration: self.duration };
+                let name = format!("{} under load {}", column.title(), load.name());
+                if let Some(measured) = cell.measured_before(context)? {
+                    context.pass_over_cell(name);
+                    cells.push(measured);
+                    continue;
+                }
+                context.begin_cell(name);
                 match cell.measure(context, &robot, self.cpu, &self.options) {
                     Ok(Some(measured)) => {
                         context.say(format_args!("tuning: {measured}"));

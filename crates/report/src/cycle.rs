@@ -2,6 +2,7 @@
 
 use record::{CycleRecord, RunSummary, Statistics};
 
+use crate::boxes::Boxes;
 use crate::numbers::{four, microseconds, milliseconds};
 use crate::plots::{self, Samples};
 use crate::{Row, Section, Table};
@@ -93,7 +94,7 @@ pub fn health(summary: &RunSummary) -> Table {
     }
 }
 
-/// Plots of a run: histogram, cumulative tail and time traces.
+/// Plots of a run: box of the periods, histogram, cumulative tail and time traces.
 #[must_use]
 pub fn plots(cycles: &[CycleRecord], period_ns: u64) -> Vec<Section> {
     let Some(first) = cycles.first() else { return Vec::new() };
@@ -119,6 +120,11 @@ pub fn plots(cycles: &[CycleRecord], period_ns: u64) -> Vec<Section> {
     ];
     let costs = [all[0], all[2]];
     vec![
+        Section::Boxes(Boxes::of(
+            "T_period: a narrow box at the period is good",
+            "us",
+            &[Samples { name: "T_period", values: &period }],
+        )),
         Section::Trace(plots::trace(
             "T_period over time: a flat line is good",
             "us",

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::box_picture;
+use crate::boxes::Boxes;
 use crate::picture::{Kind, picture};
 use crate::{Plot, Report, Section, Table};
 
@@ -45,6 +47,7 @@ impl Report {
                 Section::Tail(plot) => write_picture(&mut page, Kind::Tail, plot),
                 Section::Curve(plot) => write_picture(&mut page, Kind::Curve, plot),
                 Section::Map(plot) => write_picture(&mut page, Kind::Map, plot),
+                Section::Boxes(boxes) => write_boxes(&mut page, boxes),
             }
         }
         // Between tags of XML a script needs the section around it, which is a comment to it.
@@ -77,8 +80,21 @@ fn write_table(page: &mut String, table: &Table) {
 }
 
 fn write_picture(page: &mut String, kind: Kind, plot: &Plot) {
-    let caption = escaped(&plot.caption);
-    let drawn = match picture(kind, plot) {
+    write_figure(page, picture(kind, plot), &plot.caption);
+}
+
+fn write_boxes(page: &mut String, boxes: &Boxes) {
+    let caption = format!(
+        "{}. A box from 25 to 75 % of the values, a line at the median, whiskers to the last value within 1.5 times the box, a \
+         circle at the farthest beyond, at the edge if it is farther away",
+        boxes.caption
+    );
+    write_figure(page, box_picture::picture(boxes), &caption);
+}
+
+fn write_figure(page: &mut String, drawn: Result<Option<String>, String>, caption: &str) {
+    let caption = escaped(caption);
+    let drawn = match drawn {
         Ok(Some(svg)) => svg,
         Ok(None) => "<p>no values</p>".to_owned(),
         Err(error) => format!("<p>it cannot be drawn: {}</p>", escaped(&error)),

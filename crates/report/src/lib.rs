@@ -8,6 +8,8 @@
 //! | this one | the data, and [`save`] |
 //! | `text`, `markdown` | the tables, for a terminal and for a page |
 //! | `html`, `picture` | one self-contained page, with its plots as SVG |
+//! | [`boxes`], `box_picture` | box plots, their text and their SVG |
+//! | [`compare`] | runs side by side |
 //! | [`plots`] | from values to the lines of a plot |
 //! | `recorded` | any recording as a report |
 //! | `process_data` | its signals and axes as tables and plots |
@@ -15,6 +17,9 @@
 //! | [`numbers`] | numbers as text |
 #![forbid(unsafe_code)]
 
+mod box_picture;
+pub mod boxes;
+pub mod compare;
 pub mod cycle;
 mod html;
 mod json;
@@ -103,6 +108,8 @@ pub enum Section {
     Map(Plot),
     /// Share of values above each value, on logarithmic scales.
     Tail(Plot),
+    /// Distributions on one scale, a box each.
+    Boxes(boxes::Boxes),
 }
 
 /// A table.

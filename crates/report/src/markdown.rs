@@ -31,6 +31,9 @@ impl Report {
             match section {
                 Section::Text(paragraph) => page.push_str(&format!("{}\n", inline(paragraph))),
                 Section::Table(table) => write_table(&mut page, table),
+                Section::Boxes(boxes) => {
+                    page.push_str(&format!("```text\n{}```\n", boxes.text().replace('`', "'")))
+                }
                 Section::Histogram(plot)
                 | Section::Trace(plot)
                 | Section::Tail(plot)

@@ -228,7 +228,7 @@ fn on_one_scale(x: Range, y: Range) -> (Range, Range) {
 }
 
 /// Number at an axis: short, and exact enough to be read.
-fn label(value: f64) -> String {
+pub(crate) fn label(value: f64) -> String {
     let size = value.abs();
     if size < NOTHING {
         "0".to_owned()
@@ -269,7 +269,7 @@ const DRAWN: (f64, f64) =
     ((SIZE.0 - 2 * MARGIN - Y_LABELS) as f64, (SIZE.1 - 2 * MARGIN - X_LABELS) as f64);
 
 /// Colours that remain distinct with any colour vision (Okabe and Ito), then darker ones.
-const COLORS: [RGBColor; 10] = [
+pub(crate) const COLORS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

@@ -129,7 +129,7 @@ fn thinned(times: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// Rounds to seven digits: more than a picture shows, and short in a file.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.6e}").parse().unwrap_or(value)
 }
 

@@ -30,7 +30,9 @@ impl Report {
                 label = "";
             }
         }
-        let is_plot = |section: &Section| !matches!(section, Section::Text(_) | Section::Table(_));
+        let is_plot = |section: &Section| {
+            !matches!(section, Section::Text(_) | Section::Table(_) | Section::Boxes(_))
+        };
         for (index, section) in self.sections.iter().enumerate() {
             let follows = index.checked_sub(1).is_some_and(|before| is_plot(&self.sections[before]));
             if !(follows && is_plot(section)) {
@@ -43,6 +45,7 @@ impl Report {
                     }
                 }
                 Section::Table(table) => write_table(&mut text, table),
+                Section::Boxes(boxes) => text.push_str(&boxes.text()),
                 Section::Histogram(plot)
                 | Section::Trace(plot)
                 | Section::Tail(plot)

@@ -1,6 +1,7 @@
 //! Recordings as reports: of the cycle, of other measurements, cut off, and wrong.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use onbeat_report::compare::{Run, compare};
 use onbeat_report::{Report, Section};
 use proptest::prelude::*;
 use record::recording::{Header, RecordingWriter};
@@ -87,7 +88,7 @@ fn a_run_has_the_servo_table_its_conditions_and_its_plots() {
     }
     let maximum = text.lines().find(|line| line.starts_with("wakeup latency")).unwrap();
     assert!(maximum.ends_with("302.000       500"), "the late cycle with its number: {maximum}");
-    assert_eq!(plots(&report), 4);
+    assert_eq!(plots(&report), 5);
     assert_eq!(report.values["wakeup_latency_ns"]["maximum"], 302_000);
 }
 
@@ -140,7 +141,7 @@ fn signals_and_axes_have_a_table_and_plots_by_their_units() {
         ("Axes: torque in N m, and its target, over time", "N m", 2),
     ];
     assert_eq!(curves.collect::<Vec<_>>(), expected);
-    assert_eq!(plots(&report), 4 + expected.len());
+    assert_eq!(plots(&report), 5 + expected.len());
     let pressure = report.sections.iter().find_map(|it| match it {
         Section::Curve(plot) => plot.series.iter().find(|it| it.name == "pressure"),
         _ => None,
@@ -154,7 +155,7 @@ fn more_signals_than_can_be_told_apart_are_in_several_plots() {
     let signals: Value =
         (0..20).map(|it| json!({ "name": format!("s{it}"), "type": "double", "unit": "V" })).collect();
     let report = report(&with_signals(signals, &[vec![Some(types::Value::Real(1.0)); 27]])).unwrap();
-    assert_eq!(plots(&report), 4 + 3 + 3);
+    assert_eq!(plots(&report), 5 + 3 + 3);
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn a_recording_cut_off_is_shown_and_says_so() {
         "{:?}",
         report.warnings
     );
-    assert!(plots(&report) == 4);
+    assert!(plots(&report) == 5);
     let empty = recording("wakeup", json!({}), &["latency_ns"], &[], json!({}));
     assert_eq!(plots(&self::report(&empty).unwrap()), 0);
 }
@@ -230,6 +231,13 @@ proptest! {
             let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
             prop_assert!(roxmltree::Document::parse_with_options(&page, options).is_ok(), "{}", page);
             prop_assert!(Report::from_json(&report.json()).is_ok());
+            let runs = ["a", "b <&>"].map(|name| Run { name: name.to_owned(), report: report.clone() });
+            let page = compare(&runs).map(|it| it.html());
+            let well_formed = page.map_or(true, |page| {
+                let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+                roxmltree::Document::parse_with_options(&page, options).is_ok()
+            });
+            prop_assert!(well_formed);
         }
     }
 

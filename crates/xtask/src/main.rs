@@ -50,6 +50,8 @@ cargo xtask dist [--target TARGET]         a release in target/dist: static prog
 cargo xtask package                        the Debian package of the tests' programs, installed in a fresh Debian
 cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with our program in it: cards,
                                            interfaces, two-cpus, virtual-time, or all of them
+cargo xtask rt compare [KERNEL]            the papers' experiments in virtual time on Debian's ordinary and PREEMPT_RT kernels,
+                                           side by side
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
 cargo xtask bench bring-up                 bring-up times and memory alone, beside pysoem and ethercrab
@@ -84,6 +86,10 @@ fn main() -> ExitCode {
         ["dist"] => dist::all(&root, None, &mut report),
         ["dist", "--target", target] if dist::is_target(target) => {
             dist::all(&root, Some(target), &mut report)
+        }
+        ["rt", "compare", wanted @ ..] if wanted.len() < 2 => {
+            setup::debian_packages(&mut report);
+            rt::compare(&root, wanted.first().copied().unwrap_or_default(), &mut report);
         }
         ["rt", only @ ..] if only.iter().all(|name| rt::is_guest(name)) && only.len() < 2 => {
             setup::debian_packages(&mut report);

@@ -18,12 +18,12 @@ fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
 // feature(measure): `measure tuning`: the humanoid paper's columns, rows and loads
 #[test]
 fn tuning_measures_every_column_under_every_load_and_saves_it() {
-    let settings = ["tuning", "--duration", "1s", "--columns", "none,PM", "--load", "both", "--json"];
+    let settings = ["tuning", "--duration", "1s", "--columns", "none,PM", "--load", "none,light", "--json"];
     let (ran, folder) = measured("tuning", &settings);
     let report = ran.json();
     assert_eq!(of_the_paper(&report), ["Figure 7", "Figure 8"]);
     assert_eq!(report["values"]["cells"].as_array().expect("cells").len(), 4, "{}", ran.stderr);
-    for (column, load) in [("none", "none"), ("PM", "none"), ("none", "paper"), ("PM", "paper")] {
+    for (column, load) in [("none", "none"), ("PM", "none"), ("none", "light"), ("PM", "light")] {
         let cell = cell(&report, column, load);
         let recording = folder.join(cell["recording"].as_str().expect("a file name"));
         assert!(recording.exists(), "{}", recording.display());
@@ -40,10 +40,10 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
         assert_eq!(cell["conditions"]["profile"]["requested"], column);
         assert_eq!(cell["ended_loads"], ended_loads(cell), "{cell}");
     }
-    let switches = cell(&report, "PM", "paper")["machine"]["context_switches"].as_u64();
+    let switches = cell(&report, "PM", "light")["machine"]["context_switches"].as_u64();
     assert!(switches > Some(5_000), "messages between 400 threads switch contexts: {switches:?}");
     let saved = std::fs::read_to_string(folder.join("report.html")).expect("the page");
-    assert_eq!(saved.matches("<svg").count(), 6, "three plots for each load");
+    assert_eq!(saved.matches("<svg").count(), 8, "four plots for each load");
     let shown = run_alone(&["report", folder.to_str().unwrap()]).stdout;
     assert!(shown.contains("low 99.9 %: maximum") && shown.contains("No tuning"), "{shown}");
     assert_eq!(loads_left(), Vec::<String>::new());
@@ -85,6 +85,59 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     assert_eq!(cells, ["24.125", "103.708"]);
     let report = std::fs::read(folder.join("report.json")).expect("the report");
     assert_eq!(of_the_paper(&serde_json::from_slice(&report).expect("JSON")), ["Table 3"]);
+    stands_beside_another(folder.to_str().expect("UTF-8"));
+}
+
+/// The run beside itself.
+fn stands_beside_another(folder: &str) {
+    let both = run_alone(&["report", folder, folder, "--labels", "one,other"]);
+    assert_eq!(both.code, Some(0), "{}", both.stderr);
+    let line = |name: &str| {
+        let line = both.stdout.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name}: {}", both.stdout)).split_whitespace().collect::<Vec<_>>()
+    };
+    let average = line("T_jitter (us): average");
+    assert!(average[3] == average[4] && average[5] == "1.000", "{average:?}");
+    assert_eq!(line("T_jitter maximum, us")[3..][2..], ["103.708", "24.125"], "the paper's two kernels");
+    for name in ["one", "other"] {
+        let is_box = |line: &str| line.starts_with(name) && line.contains('#') && line.contains("median");
+        assert!(both.stdout.lines().any(is_box), "{name}: {}", both.stdout);
+    }
+    for (arguments, expected) in [
+        (vec!["report", folder, "/nonexistent"], "/nonexistent: No such file"),
+        (vec!["report", folder, folder, "--labels", "one"], "--labels: found 1 names, expected 2"),
+    ] {
+        let ran = run_alone(&arguments);
+        assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    }
+}
+
+// feature(measure): `--continue DIR`: cells measured whole are kept, interrupted ones are set aside and measured anew
+#[test]
+fn an_experiment_goes_on_with_the_cells_that_are_missing() {
+    let settings = ["tuning", "--duration", "500ms", "--columns", "none,M", "--load", "none"];
+    let (ran, folder) = measured("continued", &settings);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("tuning: 1 of 2, No tuning under load none; "), "{}", ran.stderr);
+    let read = |name: &str| std::fs::read(folder.join(name)).expect(name);
+    let first = read("none-none.onbeat");
+    std::fs::remove_file(folder.join("M-none.cell.json")).expect("a cell");
+    let again = |more: &[&str]| {
+        let mut command = measure();
+        command.args(["tuning", "--continue"]).arg(&folder).args(more);
+        let _alone = alone();
+        Running::start(command).finish_within(Duration::from_secs(300))
+    };
+    let ran = again(&["--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 of 2, No tuning under load none: measured before"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 of 2, M under load none; "), "{}", ran.stderr);
+    assert!(read("none-none.onbeat") == first, "what was measured stays");
+    assert!(folder.join("M-none-interrupted-1.onbeat").exists(), "what was recorded of the other, too");
+    assert_eq!(ran.json()["values"]["cells"].as_array().map(Vec::len), Some(2));
+    let ran = again(&["--duration", "1s"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("--duration: with --continue"), "{}", ran.stderr);
 }
 
 // feature(measure): `servo` of a robot whose cycle follows the reference clock tells its lock, end to end
@@ -126,7 +179,9 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
     let number = running.id().to_string();
     assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
     let ran = running.finish();
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let hint = format!("`onbeat measure servo --continue {}` goes on", folder.display());
+    assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
     assert!(
         ran.stdout.contains("stopped before its end") && ran.stdout.contains("T_jitter"),
         "{}",

@@ -8,7 +8,7 @@ use clap::Args;
 use onbeat_experiments::interference::{self, Length};
 use onbeat_experiments::load::Load;
 
-use super::Common;
+use super::Cells;
 use super::{lasting, time};
 use cli::failure::Failure;
 
@@ -81,7 +81,7 @@ pub(crate) struct Interference {
     options: Vec<OsString>,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 /// A load, or none.
@@ -101,7 +101,7 @@ fn load_or_none(name: &str) -> Result<LoadOrNone, String> {
 impl Interference {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         if let Some(path) = &self.recording {
-            return self.common.conduct("interference", |_| interference::judge(path));
+            return self.cells.conduct("interference", |_| interference::judge(path));
         }
         let mut options = self.options;
         if let Some(priority) = self.priority {
@@ -123,6 +123,6 @@ impl Interference {
             observer_cpu: Some(self.observer_cpu.unwrap_or(first)),
             options,
         };
-        self.common.conduct("interference", |context| experiment.run(context))
+        self.cells.conduct("interference", |context| experiment.run(context))
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use onbeat::{Profile, RecordedSignals, Robot};
 use onbeat_experiments::navigation::Course;
 use onbeat_experiments::navigation::pilot::{self, AllInOne};
-use onbeat_experiments::{Context, Programs};
+use onbeat_experiments::{Context, Programs, Progress};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::{lasting, time};
@@ -139,6 +139,8 @@ impl Drive {
             programs: Programs::of_this()?,
             stop,
             say: &|line| output::say(line),
+            progress: Progress::default(),
+            continues: false,
         })
     }
 }

@@ -5,7 +5,9 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use onbeat_experiments::beside;
 use record::Recording;
+use report::compare::{self, Run};
 use report::{Report as Found, Section};
 
 use cli::failure::Failure;
@@ -13,9 +15,13 @@ use cli::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Report {
-    /// A recording (`onbeat run --record`), a report.json, or the folder of an experiment
-    #[arg(value_name = "FILE|DIR")]
-    path: PathBuf,
+    /// A recording (`onbeat run --record`), a report.json, or the folder of an experiment; several of one experiment are set side by side
+    #[arg(value_name = "FILE|DIR", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Names of several, in their order; without them their kernels where all differ, or else the files
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    labels: Vec<String>,
 
     /// Write a page with tables and plots to this file: nothing else is needed to read it
     #[arg(long, value_name = "FILE.html")]
@@ -32,7 +38,12 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let report = if self.path.is_dir() { of_folder(&self.path) } else { of_file(&self.path) }?;
+        let reports: Vec<Found> = self.paths.iter().map(|it| of_path(it)).collect::<Result<_, _>>()?;
+        let report = match <[Found; 1]>::try_from(reports) {
+            Ok([report]) if self.labels.is_empty() => report,
+            Ok(_) => return Err(Failure::new("--labels: found one run, expected several to tell apart")),
+            Err(reports) => self.side_by_side(reports)?,
+        };
         if let Some(page) = &self.html {
             fs::write(page, report.html()).map_err(|error| at(page, error))?;
             output::say(format_args!("tables and plots in {}", page.display()));
@@ -43,6 +54,42 @@ impl Report {
             (false, false) => report.text(),
         })
     }
+}
+
+impl Report {
+    /// The runs side by side, with the paper's columns where these are known to be the same quantities.
+    fn side_by_side(&self, reports: Vec<Found>) -> Result<Found, Failure> {
+        let names = if self.labels.is_empty() {
+            compare::names(&files(&self.paths), &reports)
+        } else if self.labels.len() == reports.len() {
+            self.labels.clone()
+        } else {
+            let (found, expected) = (self.labels.len(), reports.len());
+            return Err(Failure::new(format!(
+                "--labels: found {found} names, expected {expected}, one for each run"
+            )));
+        };
+        let runs = names.into_iter().zip(reports).map(|(name, report)| Run { name, report });
+        let runs: Vec<Run> = runs.collect();
+        let mut report = compare::compare(&runs).map_err(Failure::new)?;
+        report.sections.extend(beside::tables(&runs).into_iter().map(Section::Table));
+        Ok(report)
+    }
+}
+
+/// Names of files: short ones where these differ.
+fn files(paths: &[PathBuf]) -> Vec<String> {
+    let short = |path: &PathBuf| match path.file_name().filter(|_| path.is_dir()) {
+        Some(folder) => folder.to_string_lossy().into_owned(),
+        None => name(path),
+    };
+    let short: Vec<String> = paths.iter().map(short).collect();
+    let is_distinct = short.iter().enumerate().all(|(place, name)| !short[..place].contains(name));
+    if is_distinct { short } else { paths.iter().map(|it| it.display().to_string()).collect() }
+}
+
+fn of_path(path: &Path) -> Result<Found, Failure> {
+    if path.is_dir() { of_folder(path) } else { of_file(path) }
 }
 
 /// The report an experiment left in its folder; without one, its recordings one after the other.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Common;
+use super::Cells;
 use super::{lasting, time};
 use cli::failure::Failure;
 
@@ -36,7 +36,7 @@ pub(crate) struct Servo {
     cpu: Option<usize>,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 impl Servo {
@@ -56,6 +56,6 @@ impl Servo {
             duration: self.duration,
             options,
         };
-        self.common.conduct("servo", |context| experiment.run(context))
+        self.cells.conduct("servo", |context| experiment.run(context))
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use onbeat_experiments::tuning::{Background, Column};
 
-use super::Common;
+use super::Cells;
 use super::{lasting, time};
 use cli::failure::Failure;
 
@@ -22,9 +22,9 @@ pub(crate) struct Tuning {
     )]
     columns: Vec<Column>,
 
-    /// Load of the machine: nothing, the paper's load, or one after the other
-    #[arg(long, value_enum, default_value = "both")]
-    load: Load,
+    /// Load of the machine: none, the paper's with its parameters, a lighter one of its kinds, or one after the other; both is none,paper
+    #[arg(long, value_enum, value_name = "LOAD,...", value_delimiter = ',', default_value = "both")]
+    load: Vec<Load>,
 
     /// Time cycles are measured for each column and load; the paper's 10min make three hours of the whole
     #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "30s")]
@@ -47,32 +47,46 @@ pub(crate) struct Tuning {
     cpu: Option<usize>,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Load {
     None,
     Paper,
+    Light,
     Both,
+}
+
+impl Load {
+    const fn backgrounds(self) -> &'static [Background] {
+        match self {
+            Self::None => &[Background::None],
+            Self::Paper => &[Background::Paper],
+            Self::Light => &[Background::Light],
+            Self::Both => &[Background::None, Background::Paper],
+        }
+    }
 }
 
 impl Tuning {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let priority = self.priority.map(|priority| ["--priority".into(), priority.to_string().into()]);
+        let mut loads: Vec<Background> = Vec::new();
+        for load in self.load.iter().flat_map(|it| it.backgrounds()) {
+            if !loads.contains(load) {
+                loads.push(*load);
+            }
+        }
         let experiment = onbeat_experiments::tuning::Tuning {
             columns: self.columns,
-            loads: match self.load {
-                Load::None => vec![Background::None],
-                Load::Paper => vec![Background::Paper],
-                Load::Both => vec![Background::None, Background::Paper],
-            },
+            loads,
             duration: self.duration,
             period: self.period,
             robot: self.robot,
             cpu: self.cpu,
             options: priority.into_iter().flatten().collect(),
         };
-        self.common.conduct("tuning", |context| experiment.run(context))
+        self.cells.conduct("tuning", |context| experiment.run(context))
     }
 }

@@ -31,11 +31,15 @@ fn requests(cells: &[Cell]) -> Section {
         let mut cells: Vec<String> = [it.median, it.tail, it.maximum].map(micros).into();
         cells.push(format!("{:.0}", cell.reads_per_second()));
         cells.push(cell.torn.to_string());
+        cells.push(cell.waits.to_string());
         Row { name: name(cell), cells, from_paper: false }
     };
     Section::Table(Table {
         caption: "One request of the cycle, us".into(),
-        columns: distribution::heads("way, readers", &["median", "99.99 %", "maximum", "reads/s", "torn"]),
+        columns: distribution::heads(
+            "way, readers",
+            &["median", "99.99 %", "maximum", "reads/s", "torn", "waited for"],
+        ),
         rows: cells.iter().map(row).collect(),
     })
 }
@@ -95,4 +99,5 @@ fn micros(ns: Option<u64>) -> String {
 const SAID: &str = "The cycle's request to our IPC never waits: its price is that of copying into memory that others \
                     may just have looked at. A request to a mutex waits for the reader that holds it: with \
                     priority inheritance for that one's copy, without it for whoever runs instead of that one, too. \
+                    \"Waited for\" counts how often the kernel took the cycle's thread off its CPU within a request because it slept. \
                     \"Our IPC, unread\" has as many threads reading another IPC.";

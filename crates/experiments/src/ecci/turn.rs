@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use control::clock::{Clock, MonotonicClock};
 use control::pacer::Pacer;
 use control::profile::{Granted, RealTimeProfile};
+use nix::sys::resource::{UsageWho, getrusage};
 
 use super::way::{
     CommandEnd, CycleEnd, Ends, ReadEnd, Way, command_of, is_whole, is_whole_command, stamped, state_of,
@@ -42,6 +43,8 @@ pub(super) struct Taken {
     pub(super) reads: u64,
     /// States and commands with parts of another cycle or command; must be 0.
     pub(super) torn: u64,
+    /// Times that the cycle's thread slept within a request: each is a wait for who holds the state.
+    pub(super) waits: u64,
     /// Number of commands the cycle received.
     pub(super) commands: u64,
     /// Duration, including the warm-up.
@@ -100,9 +103,11 @@ impl Turn<'_> {
             pacer.wait();
             cycle += 1;
             stamped(&mut state, cycle);
+            let slept = sleeps()?;
             let before = MonotonicClock.now();
             let whole = end.request(&state, &mut command)?;
             let after = MonotonicClock.now();
+            let waits = sleeps()? - slept;
             taken.torn += u64::from(!whole || !is_whole_command(&command));
             taken.commands += u64::from(command.sequence != known);
             known = command.sequence;
@@ -113,6 +118,7 @@ impl Turn<'_> {
                 continue;
             }
             taken.requests.push(types::time::nanoseconds(after.since(before)));
+            taken.waits += waits;
         }
         taken.elapsed = begin.elapsed();
         Ok(taken)
@@ -121,6 +127,12 @@ impl Turn<'_> {
     fn is_over(&self, shared: &Shared) -> bool {
         self.stop.load(Ordering::Relaxed) || shared.over.load(Ordering::Relaxed)
     }
+}
+
+/// Times so far that this thread has given its CPU away to wait for something, as the kernel counts them.
+fn sleeps() -> io::Result<u64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
+    Ok(u64::try_from(usage.voluntary_context_switches()).unwrap_or(0))
 }
 
 /// State shared by the threads. All accesses are relaxed: independent counts and a flag; threads are joined
@@ -208,6 +220,18 @@ mod tests {
             assert!(taken.reads >= 64 && !taken.requests.is_empty(), "{way:?}: {taken:?}");
             assert!(taken.commands > 0, "{way:?}");
         }
+    }
+
+    // feature(papers): `measure ecci`: readers that the cycle waited for are counted, none of our IPC
+    #[test]
+    fn a_cycle_that_waits_for_readers_is_counted_and_ours_does_not() {
+        let waits = |way| {
+            let stop = AtomicBool::new(false);
+            turn(way, 8, &stop).take().unwrap().waits
+        };
+        assert_eq!(waits(Way::Ipc), 0);
+        // A reader holds the mutex nearly all the time.
+        assert!((0..10).any(|_| waits(Way::Plain) > 0), "no request found the mutex taken");
     }
 
     /// The test for torn states detects one.

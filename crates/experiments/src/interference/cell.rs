@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::jitter::BusObserver;
 use record::recording::{Header, RecordingWriter};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::judge::{Judgement, judge_file, judge_stream};
@@ -18,7 +19,7 @@ use crate::load::{Load, Loads};
 use crate::{Context, Error};
 
 /// Results of a cell.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Cell {
     pub(super) period: Duration,
     pub(super) load: String,
@@ -27,7 +28,12 @@ pub(super) struct Cell {
     pub(super) run: Value,
 }
 
-/// Runs the cell.
+/// Name of the recording of the observer.
+pub(super) fn name(period: Duration, beside: &Beside) -> String {
+    format!("interference-{}us-{}", period.as_nanos() as f64 / 1e3, beside.name)
+}
+
+/// Runs the cell, and keeps it if it is whole.
 pub(super) fn run(
     experiment: &Interference,
     context: &Context,
@@ -35,13 +41,28 @@ pub(super) fn run(
     robot: &Path,
     (period, beside): (Duration, &Beside),
 ) -> Result<Cell, Error> {
+    let name = name(period, beside);
+    let cell = measure(experiment, context, places, robot, (period, beside))?;
+    if !context.stopped() {
+        context.keep(&name, &cell)?;
+    }
+    Ok(cell)
+}
+
+fn measure(
+    experiment: &Interference,
+    context: &Context,
+    places: &Places,
+    robot: &Path,
+    (period, beside): (Duration, &Beside),
+) -> Result<Cell, Error> {
     let samples = experiment.samples(period);
-    let name = format!("interference-{}us-{}", period.as_nanos() as f64 / 1e3, beside.name);
+    let name = name(period, beside);
     let children = Children { experiment, context, places, robot, period, samples };
     if samples > experiment.most_rows {
         return children.stream(&name, beside);
     }
-    let path = context.path(&name);
+    let path = context.fresh_path(&name)?;
     let mut observer = children.observe(&path)?;
     await_file(context, &mut observer, &path)?;
     let run = children.run_cycle(&name, beside, &mut observer)?;
@@ -67,7 +88,7 @@ impl Children<'_> {
         let output = Path::new("/dev/stdout");
         let mut observer = self.observe(output)?;
         let stream = observer.take_output().ok_or_else(|| Error::other("the observer has no output"))?;
-        let histogram = self.context.path(&format!("{name}-histogram"));
+        let histogram = self.context.fresh_path(&format!("{name}-histogram"))?;
         let samples = self.samples;
         let judge = thread::spawn(move || {
             let mut saved = Instant::now();
@@ -119,7 +140,7 @@ impl Children<'_> {
             command.args(["--cpu", &cpu.to_string()]);
         }
         if self.samples <= self.experiment.most_rows {
-            let recording = self.context.path(&format!("{name}-cycle"));
+            let recording = self.context.fresh_path(&format!("{name}-cycle"))?;
             command.args(["--signals", "none", "--record"]).arg(recording);
         }
         command.args(&self.experiment.options);
@@ -211,6 +232,9 @@ fn nanoseconds(period: Duration) -> String {
 
 /// Interval at which a long series is saved.
 const SAVE_EVERY: Duration = Duration::from_secs(600);
+
+/// Time that a cell takes beside its cycles: processes start, the bus comes up, they end.
+pub(super) const AROUND: Duration = Duration::from_secs(3);
 
 /// Longest wait for a bring-up, also on a machine under load.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,11 +7,12 @@ use std::path::Path;
 use crate::jitter::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
 use record::recording::{Header, RecordingError};
 use record::{Facts, RecordingReader};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// Evaluation of an observer's recording.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Judgement {
     /// Jitter.
     pub jitter: BusJitter,

@@ -1,10 +1,12 @@
 //! Series of any length for a plot, in constant memory: the extremes of each stretch.
 
+use serde::{Deserialize, Serialize};
+
 /// Largest number of stretches; beyond it, neighbours are merged.
 const STRETCHES: usize = 2_000;
 
 /// The extremes of one stretch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Extremes {
     /// Number of the first cycle in it.
     pub cycle: u64,
@@ -15,7 +17,7 @@ pub struct Extremes {
 }
 
 /// Smallest and largest value of every stretch of a series, of any length.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
     stretches: Vec<Extremes>,
     /// Samples in a whole stretch.

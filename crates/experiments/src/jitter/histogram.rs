@@ -1,10 +1,12 @@
 //! Histogram of deviations of either sign, in constant memory.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// Deviations from a nominal value, ns, each resolved to 0.1 %; the extremes exactly. Deviations of
 /// more than 68.7 s count as 68.7 s. Takes about half a mebibyte.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Entries", from = "Entries")]
 pub struct DeviationHistogram {
     below: Histogram<u64>,
     above: Histogram<u64>,
@@ -19,6 +21,31 @@ impl Default for DeviationHistogram {
                 .expect("1 to 2^36 at three digits are bounds hdrhistogram takes")
         };
         Self { below: new(), above: new(), minimum: i64::MAX, maximum: i64::MIN }
+    }
+}
+
+/// Counts of a histogram, as they are kept in a file.
+#[derive(Serialize, Deserialize)]
+struct Entries {
+    extremes: Option<(i64, i64)>,
+    counts: Vec<(i64, u64)>,
+}
+
+impl From<DeviationHistogram> for Entries {
+    fn from(histogram: DeviationHistogram) -> Self {
+        Self { extremes: histogram.extremes(), counts: histogram.entries().collect() }
+    }
+}
+
+impl From<Entries> for DeviationHistogram {
+    fn from(entries: Entries) -> Self {
+        let mut histogram = Self::default();
+        for (deviation_ns, count) in entries.counts {
+            let side = if deviation_ns < 0 { &mut histogram.below } else { &mut histogram.above };
+            side.saturating_record_n(deviation_ns.unsigned_abs(), count);
+        }
+        (histogram.minimum, histogram.maximum) = entries.extremes.unwrap_or((i64::MAX, i64::MIN));
+        histogram
     }
 }
 

@@ -1,9 +1,9 @@
 //! Straight line through points, in one pass.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// `y = intercept + slope * x`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// y at x = 0.
     pub intercept: f64,

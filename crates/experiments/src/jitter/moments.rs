@@ -1,9 +1,9 @@
 //! Mean, deviation and extremes of signed numbers, single and in pairs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Count, mean, standard deviation and extremes, in constant memory (Welford's recurrence).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,
     mean: f64,

@@ -1,6 +1,6 @@
 //! Communication load: groups of senders and receivers over socket pairs, with the defaults of hackbench
 //! (rt-tests): ten groups of 20 senders and 20 receivers, messages of 100 bytes from every sender to every
-//! receiver of its group.
+//! receiver of its group; or 20 groups, started anew every 5 s, as the humanoid paper's `hackbench 20` is.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -8,25 +8,40 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{Done, LoadError};
+use super::{Done, LoadError, Weight};
 
-/// Makes 400 threads send and receive until `stop` is set.
+/// Makes 400 threads send and receive until `stop` is set; of the paper's weight 800, which are ended and started anew every 5 s.
 ///
 /// # Errors
 /// The machine lacks resources for so many threads or sockets.
-pub fn run(stop: &AtomicBool) -> Result<Done, LoadError> {
-    let mut groups = Vec::new();
-    for _ in 0..GROUPS {
-        let group = Group::start(PAIRS);
-        groups.push(group.map_err(|error| LoadError(format!("400 threads over sockets: {error}")))?);
-    }
+pub fn run(weight: Weight, stop: &AtomicBool) -> Result<Done, LoadError> {
+    let mut count = 0;
     // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
+        count += round(weight, stop)?;
+    }
+    Ok(Done { count, what: "messages" })
+}
+
+/// Starts the groups, waits until they are to end, and returns the number of their messages.
+fn round(weight: Weight, stop: &AtomicBool) -> Result<u64, LoadError> {
+    let (number, longest) = match weight {
+        Weight::Paper => (2 * GROUPS, ANEW),
+        Weight::Light => (GROUPS, Duration::MAX),
+    };
+    let begin = Instant::now();
+    let mut groups = Vec::new();
+    for _ in 0..number {
+        let threads = 2 * number * PAIRS;
+        let group = Group::start(PAIRS);
+        groups.push(group.map_err(|error| LoadError(format!("{threads} threads over sockets: {error}")))?);
+    }
+    while !stop.load(Ordering::Relaxed) && begin.elapsed() < longest {
         thread::sleep(Duration::from_millis(20));
     }
-    Ok(Done { count: groups.into_iter().map(Group::finish).sum(), what: "messages" })
+    Ok(groups.into_iter().map(Group::finish).sum())
 }
 
 /// Threads of one group; they send and receive until it is dropped.
@@ -94,6 +109,9 @@ const GROUPS: usize = 10;
 const PAIRS: usize = 20;
 const MESSAGE: usize = 100;
 
+/// Time between two `killall hackbench` of the humanoid paper.
+const ANEW: Duration = Duration::from_secs(5);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +120,7 @@ mod tests {
     fn every_sender_reaches_every_receiver_and_all_end() {
         let group = Group::start(3).unwrap();
         assert_eq!((group.ends.len(), group.threads.len()), (3, 6));
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         while group.received.load(Ordering::Relaxed) < 1000 {
             assert!(begin.elapsed().as_secs() < 30, "{:?}", group.received);
             thread::yield_now();

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
 use crate::child::ChildProcess;
-use crate::load::{Load, Loads};
+use crate::load::{Load, Loads, Weight};
 use crate::{Context, Error};
 
 /// Running load, until it is ended or dropped.
@@ -70,7 +70,7 @@ fn arguments() -> Vec<String> {
 fn ours() -> Vec<Load> {
     let cpus = available_parallelism().map_or(1, usize::from);
     let mut loads = vec![Load::Cpu; 2 * cpus];
-    loads.extend([Load::KernelLock, Load::Memory, Load::Dd, Load::Hackbench]);
+    loads.extend([Load::KernelLock, Load::Memory, Load::Dd(Weight::Light), Load::Hackbench(Weight::Light)]);
     loads
 }
 

@@ -9,6 +9,7 @@ use machine::usage::{Busy, Usage};
 use record::lowest::{Lowest, Share};
 use record::{CycleRecord, RunSummary, cycles};
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use types::time::nanoseconds;
 
@@ -47,7 +48,33 @@ pub(super) struct Measured {
     pub(super) recording: PathBuf,
 }
 
+/// Facts of a run beside its recording.
+#[derive(Debug, Serialize, Deserialize)]
+struct Facts {
+    /// Releases of the cycles that count, from and to, by the monotonic clock.
+    counted_ns: (u64, u64),
+    /// Conditions that the run tells.
+    conditions: Value,
+    refused: Vec<String>,
+    ended_loads: Vec<String>,
+    busy: Option<Busy>,
+}
+
 impl Cell {
+    /// Name of its recording.
+    fn name(&self) -> String {
+        format!("{}-{}", self.column.profile(), self.load.name())
+    }
+
+    /// The cell as it was measured by the run that this one goes on with.
+    ///
+    /// # Errors
+    /// Its facts or its recording cannot be read.
+    pub(super) fn measured_before(&self, context: &Context) -> Result<Option<Measured>, Error> {
+        let facts = context.kept::<Facts>(&self.name())?;
+        facts.map_or(Ok(None), |facts| self.measured(context, context.path(&self.name()), facts))
+    }
+
     /// Brings the bus up on the unloaded machine, starts the load, and takes the cycles from then on: the
     /// load is to disturb the cycle, not its start. `None` if the user stopped it before the first one.
     pub(super) fn measure(
@@ -57,7 +84,7 @@ impl Cell {
         cpu: Option<usize>,
         options: &[OsString],
     ) -> Result<Option<Measured>, Error> {
-        let path = context.path(&format!("{}-{}", self.column.profile(), self.load.name()));
+        let path = context.fresh_path(&self.name())?;
         let run = OnbeatRun {
             robot: Some(robot.to_owned()),
             period: Some(self.period),
@@ -82,6 +109,22 @@ impl Cell {
         let ended_loads = loads.ended();
         drop(loads);
         let outcome = running.finish()?;
+        let facts = Facts {
+            counted_ns: (begin, end),
+            conditions: outcome["conditions"].clone(),
+            refused: refusals(&outcome),
+            ended_loads,
+            busy,
+        };
+        if !context.stopped() {
+            context.keep(&self.name(), &facts)?;
+        }
+        self.measured(context, path, facts)
+    }
+
+    /// Results from the recording; `None` if the user stopped it before the first cycle that counts.
+    fn measured(&self, context: &Context, path: PathBuf, facts: Facts) -> Result<Option<Measured>, Error> {
+        let (begin, end) = facts.counted_ns;
         let recording = runner::read(&path)?;
         let (period, all) = cycles::cycles(&recording)
             .map_err(|why| Error::other(format_args!("{}: {why}", path.display())))?;
@@ -96,11 +139,11 @@ impl Cell {
         }
         let mut measured = Measured::new(self, period, cycles, path);
         measured.granted =
-            outcome["conditions"]["profile"]["granted"].as_str().unwrap_or("not known").to_owned();
-        measured.refused = refusals(&outcome);
-        measured.ended_loads = ended_loads;
-        measured.conditions = outcome["conditions"].clone();
-        measured.busy = busy;
+            facts.conditions["profile"]["granted"].as_str().unwrap_or("not known").to_owned();
+        measured.refused = facts.refused;
+        measured.ended_loads = facts.ended_loads;
+        measured.conditions = facts.conditions;
+        measured.busy = facts.busy;
         Ok(Some(measured))
     }
 
@@ -162,6 +205,9 @@ fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
+
+/// Time that a cell takes beside its measurement: the bus comes up, the load starts and ends.
+pub(super) const AROUND: Duration = Duration::from_secs(3);
 
 /// Time between the load's start and the first cycle that counts.
 const SETTLE: Duration = Duration::from_millis(300);

@@ -2,6 +2,7 @@
 
 use record::CycleRecord;
 use record::lowest::{Lowest, Share};
+use report::boxes::Boxes;
 use report::numbers::microseconds;
 use report::plots::{self, Samples};
 use report::{Plot, Report, Row, Section, Table};
@@ -72,11 +73,14 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
     let letters =
         "P SCHED_FIFO, M memory locked and pre-faulted, C a CPU of its own, S spins for the last stretch";
     report.condition("letters", letters);
-    if settings.loads.contains(&Background::Paper) {
-        report.condition(
-            "load",
-            "the paper's kinds (dd, hackbench, flood ping on loopback, du), by processes of our own",
-        );
+    for (load, of) in [
+        (Background::Paper, "the paper's, by processes of our own"),
+        (Background::Light, "of the paper's kinds, and lighter, by processes of our own"),
+    ] {
+        if settings.loads.contains(&load) {
+            let kinds: Vec<&str> = load.loads().iter().map(|it| it.describe()).collect();
+            report.condition(format!("load {}", load.name()), format!("{of}: {}", kinds.join("; ")));
+        }
     }
     report.sections.push(Section::Text(
         "A dash stands where too few cycles were measured for the row, or where the column was not measured; (got ...) over a \
@@ -90,6 +94,7 @@ fn described(load: Background) -> &'static str {
     match load {
         Background::None => "unloaded",
         Background::Paper => "under the paper's load",
+        Background::Light => "under a lighter load of the paper's kinds",
     }
 }
 
@@ -159,7 +164,18 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     let samples: Vec<Samples> =
         in_order.iter().map(|(name, values)| Samples { name, values: values.as_slice() }).collect();
     let about = |what: &str| format!("Wakeup latency, load {load}: {what}");
+    let periods: Vec<(String, Vec<f64>)> = cells
+        .iter()
+        .map(|cell| (cell.column.title(), cell.period.iter().map(|&ns| ns as f64 / 1e3).collect()))
+        .collect();
+    let periods: Vec<Samples> =
+        periods.iter().map(|(name, values)| Samples { name, values: values.as_slice() }).collect();
     vec![
+        Section::Boxes(Boxes::of(
+            &format!("T_period, load {load}: a narrow box at the period is good"),
+            "us",
+            &periods,
+        )),
         Section::Tail(plots::tail(
             &about("share of cycles above each value; a steep fall far left is good"),
             "us",

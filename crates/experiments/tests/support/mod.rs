@@ -49,6 +49,8 @@ pub fn conduct(folder: &Folder, run: impl FnOnce(&Context) -> Result<Report, Err
         },
         stop: &stop,
         say: &|_| (),
+        progress: onbeat_experiments::Progress::default(),
+        continues: false,
     };
     let report = run(&context).unwrap();
     for line in [&report.measured, &report.good, &report.title] {

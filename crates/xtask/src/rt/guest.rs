@@ -68,7 +68,7 @@ impl Results {
         serde_json::from_str(text).map_err(|error| format!("the guest's `{name}`: {error}: {text}"))
     }
 
-    fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let mut sections: BTreeMap<String, String> = BTreeMap::new();
         let mut current = String::new();
         for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Debian's real-time kernel package: fetched and unpacked below `target/`, never installed.
+//! Debian's kernel packages: fetched and unpacked below `target/`, never installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,22 @@ use std::process::Command;
 use super::apt::Apt;
 use crate::command;
 
-/// Package that depends on the newest real-time kernel, whatever its version.
-const META_PACKAGE: &str = "linux-image-rt-amd64";
+/// Kind of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    RealTime,
+    Ordinary,
+}
+
+impl Flavour {
+    /// Package that depends on the newest kernel of this kind, whatever its version.
+    const fn meta_package(self) -> &'static str {
+        match self {
+            Self::RealTime => "linux-image-rt-amd64",
+            Self::Ordinary => "linux-image-amd64",
+        }
+    }
+}
 
 /// Modules every guest loads; others only if one of these depends on them.
 const MODULES: &[&str] = &["veth", "virtio_pci", "virtio_console"];
@@ -52,9 +66,9 @@ impl Kernel {
 ///
 /// # Errors
 /// The kernel cannot be fetched.
-pub(super) fn fetch(apt: &Apt, folder: &Path) -> Result<Kernel, String> {
+pub(super) fn fetch(apt: &Apt, folder: &Path, flavour: Flavour) -> Result<Kernel, String> {
     let (package, unpacked) = apt.fetch(|apt| {
-        let package = resolve(apt)?;
+        let package = resolve(apt, flavour.meta_package())?;
         let unpacked = folder.join(&package);
         unpack(apt, &package, &unpacked).map(|()| (package, unpacked))
     })?;
@@ -89,11 +103,11 @@ fn modules_of(names: &[&str], libraries: &[PathBuf]) -> Result<Vec<PathBuf>, Str
 }
 
 /// Package that the meta-package depends on.
-fn resolve(apt: &Apt) -> Result<String, String> {
-    let depends = command::output(apt.command("apt-cache").args(["depends", META_PACKAGE]))?;
+fn resolve(apt: &Apt, meta_package: &str) -> Result<String, String> {
+    let depends = command::output(apt.command("apt-cache").args(["depends", meta_package]))?;
     let mut lines = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     let name = lines.find(|name| name.starts_with("linux-image-")).map(str::to_owned);
-    name.ok_or_else(|| format!("apt knows no kernel behind {META_PACKAGE}"))
+    name.ok_or_else(|| format!("apt knows no kernel behind {meta_package}"))
 }
 
 /// Puts a module's dependencies before it. The package has no `modules.dep`, which is made at installation,

@@ -14,11 +14,13 @@
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
 //! | [`two_cpus`] | robot on a cable between two CPUs |
 //! | [`culprit`] | check of explanations against the culprit's record |
+//! | [`compare`] | the papers' experiments on several kernels, side by side |
 //! | [`mod@virtual_time`] | latencies on one CPU whose clock counts instructions |
 
 mod apt;
 mod archive;
 mod cards;
+mod compare;
 mod culprit;
 mod guest;
 mod interfaces;
@@ -34,6 +36,7 @@ use crate::command;
 use crate::report::{Outcome, Report, timed};
 use apt::Apt;
 use guest::Image;
+use kernel::Flavour;
 use qemu::{QEMU, Qemu};
 use std::path::Path;
 
@@ -109,6 +112,23 @@ pub(crate) fn fetch_ahead(root: &Path) {
     }
 }
 
+/// Sets kernels side by side whose names hold `wanted`.
+pub(crate) fn compare(root: &Path, wanted: &str, report: &mut Report) {
+    let mut image = None;
+    report.step("rt prepare", || {
+        prepare(root).map_or_else(
+            |lack| lack,
+            |prepared| {
+                image = Some(prepared);
+                Outcome::Passed
+            },
+        )
+    });
+    if let Some(image) = image {
+        compare::all(root, &image, wanted, report);
+    }
+}
+
 /// Folder of kernels, logs and results.
 const FOLDER: &str = "target/rt";
 
@@ -138,7 +158,7 @@ pub(crate) fn virtual_time(root: &Path) -> Outcome {
 fn prepare(root: &Path) -> Result<Image, Outcome> {
     possible().map_err(Outcome::Skipped)?;
     let folder = root.join(FOLDER);
-    let kernel = kernel::fetch(&Apt::default(), &folder).map_err(Outcome::Skipped)?;
+    let kernel = kernel::fetch(&Apt::default(), &folder, Flavour::RealTime).map_err(Outcome::Skipped)?;
     let onbeat = program::build(root, &folder).map_err(Outcome::Failed)?;
     Ok(Image { folder, qemu: Qemu::Installed, kernel, onbeat })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::apt::Apt;
-use super::kernel::{self, Kernel};
+use super::kernel::{self, Flavour, Kernel};
 use super::qemu::Qemu;
 use crate::command;
 
@@ -24,7 +24,16 @@ pub(super) fn fetch(folder: &Path) -> Result<(Qemu, Kernel), String> {
     let apt = Apt::of_release(RELEASE, &folder)?;
     let qemu = fetch_qemu(&apt, &folder)?;
     println!("{}, of Debian 13", qemu.version()?);
-    Ok((qemu, kernel::fetch(&apt, &folder)?))
+    Ok((qemu, kernel::fetch(&apt, &folder, Flavour::RealTime)?))
+}
+
+/// Fetches one of its kernels alone below `folder`, unless it is there.
+///
+/// # Errors
+/// It cannot be fetched.
+pub(super) fn kernel(folder: &Path, flavour: Flavour) -> Result<Kernel, String> {
+    let folder = folder.join(RELEASE);
+    kernel::fetch(&Apt::of_release(RELEASE, &folder)?, &folder, flavour)
 }
 
 fn fetch_qemu(apt: &Apt, folder: &Path) -> Result<Qemu, String> {

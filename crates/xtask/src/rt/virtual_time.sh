@@ -1,9 +1,9 @@
-# One CPU in virtual time: what each tuning is worth under the humanoid paper's load.
+# One CPU in virtual time: what each tuning is worth under a light load of the humanoid paper's kinds.
 ip link set lo up
 result kernel
 uname -srv >&3
 mkdir /tmp/tuning
-onbeat measure tuning /robot.toml --columns none,PM,PMS --load paper --duration 300ms --out /tmp/tuning --json \
+onbeat measure tuning /robot.toml --columns none,PM,PMS --load light --duration 300ms --out /tmp/tuning --json \
     >/tmp/report.json 2>/tmp/said
 status=$?
 result exit
