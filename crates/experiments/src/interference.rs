@@ -101,7 +101,7 @@ impl Interference {
         let surroundings = Surroundings::begin(context);
         let mut report = self.heading(&places);
         let besides = self.besides(context, &mut report);
-        let mut cells: Vec<Cell> = Vec::new();
+        let (mut cells, mut failures): (Vec<Cell>, Vec<Error>) = (Vec::new(), Vec::new());
         let times = self.periods.iter().flat_map(|&period| {
             let time = Duration::try_from_secs_f64(period.as_secs_f64() * self.samples(period) as f64);
             vec![time.unwrap_or(Duration::MAX).saturating_add(cell::AROUND); besides.len()]
@@ -120,13 +120,28 @@ impl Interference {
                     continue;
                 }
                 context.begin_cell(name);
-                let cell = cell::run(self, context, &places, &robot, (period, beside))?;
-                context.say(format_args!("  {}", tables::line(&cell)));
-                cells.push(cell);
+                match cell::run(self, context, &places, &robot, (period, beside)) {
+                    Ok(cell) => {
+                        context.say(format_args!("  {}", tables::line(&cell)));
+                        cells.push(cell);
+                    }
+                    Err(error) => {
+                        context.say(format_args!("  {error}"));
+                        failures.push(error);
+                    }
+                }
             }
+        }
+        // Those that were measured are not lost with one that could not be.
+        if cells.is_empty() {
+            return Err(failures
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Error::other("stopped before the first cell")));
         }
         doubts(&cells, &mut report);
         surroundings.end(&mut report);
+        failures.iter().for_each(|failure| report.warn(failure.to_string()));
         tables::fill(&cells, &mut report);
         Ok(report)
     }

@@ -173,8 +173,9 @@ impl Together<'_> {
                     _ => format!("{column}: {name}"),
                 };
                 let numbers: Vec<Option<f64>> = cells.iter().map(|it| leading_number(it)).collect();
-                let ratios: Vec<Option<f64>> =
-                    numbers[1..].iter().map(|it| ratio(*it, numbers[0])).collect();
+                // The number of a cycle is no quantity.
+                let first = numbers[0].filter(|_| !column.ends_with("cycle"));
+                let ratios: Vec<Option<f64>> = numbers[1..].iter().map(|it| ratio(*it, first)).collect();
                 compared.push(json!({
                     "table": table.caption, "column": column, "row": name, "values": numbers, "ratios": ratios,
                 }));

@@ -95,7 +95,9 @@ fn measure(root: &Path, image: &Image, name: &str, folder: &Path) -> Result<(), 
     let made = fs::File::create(&disk).and_then(|file| file.set_len(DISK));
     made.map_err(|error| format!("{}: {error}", disk.display()))?;
     let mut files = vec![("robot.toml".to_owned(), super::robot(root, "1ms")?.into_bytes())];
-    for (number, module) in image.kernel.modules_of(&["virtio_blk", "ext4"])?.iter().enumerate() {
+    for (number, module) in
+        image.kernel.modules_of(&["virtio_blk", "crc32c_generic", "ext4"])?.iter().enumerate()
+    {
         let content = fs::read(module).map_err(|error| format!("{}: {error}", module.display()))?;
         files.push((format!("root/disk-{number:02}.ko"), content));
     }
