@@ -73,8 +73,12 @@ impl Ecci {
         let mut raws = cells.iter().map(|cell| self.begin(context, cell)).collect::<Result<Vec<_>, _>>()?;
         let rounds = self.rounds.max(1);
         let mut chance = fastrand::Rng::with_seed(SEED);
+        let turn = self.turn(&cells[0], context);
+        let requests =
+            u32::try_from((turn.samples + turn.warm_up) * cells.len() * PASSES).unwrap_or(u32::MAX);
+        context.progress.plan("ecci", (0..rounds).map(|_| self.interval * requests).collect());
         for round in 0..rounds {
-            context.say(format_args!("ecci: round {} of {rounds}", round + 1));
+            context.begin_cell("a turn of every cell");
             // The order changes each round, so that no cell always follows the same one.
             let mut order: Vec<(usize, usize)> =
                 (0..cells.len()).flat_map(|cell| (0..PASSES).map(move |pass| (cell, pass))).collect();

@@ -80,6 +80,7 @@ impl Navigation {
         let robot = robot_file(context, self.robot.as_deref(), "m4k.toml", EXAMPLE)?;
         let surroundings = Surroundings::begin(context);
         let mut cells = Vec::new();
+        context.progress.plan("navigation", vec![self.duration; 4]);
         for loaded in [false, true] {
             for place in [Place::OneProcess, Place::Ipc] {
                 if !context.stopped() {

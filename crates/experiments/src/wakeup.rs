@@ -5,6 +5,7 @@ use std::time::Duration;
 use control::probe::{ProbeConfiguration, wakeup_latencies};
 use control::profile::RealTimeProfile;
 use report::{Report, Row, Section, Table};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::distribution::{self, Durations};
@@ -59,12 +60,34 @@ impl Wakeup {
         let surroundings = Surroundings::begin(context);
         let mut found = Found::default();
         let mut raws = self.begin(context)?;
+        let turn = self.period * u32::try_from(self.share()).unwrap_or(u32::MAX);
+        context.progress.plan("wakeup", (0..self.rounds.max(1)).map(|_| turn * 3).collect());
         for round in 1..=self.rounds.max(1) {
-            if context.stopped() {
-                break;
-            }
-            context.say(format_args!("wakeup: round {round} of {}", self.rounds.max(1)));
-            let turns = self.round(context, &mut found)?;
+            let name = format!("round-{round}");
+            let turns = match context.kept::<Kept>(&name)? {
+                Some(kept) => {
+                    context.pass_over_cell(&name);
+                    found.priority_refused |= kept.priority_refused;
+                    found.overruns += kept.overruns;
+                    kept.doubts.into_iter().for_each(|doubt| found.doubt(doubt));
+                    kept.turns
+                }
+                None if context.stopped() => break,
+                None => {
+                    context.begin_cell(&name);
+                    let before = found.overruns;
+                    let turns = self.round(context, &mut found)?;
+                    if context.stopped() {
+                        turns
+                    } else {
+                        let overruns = found.overruns - before;
+                        let (priority_refused, doubts) = (found.priority_refused, found.doubts.clone());
+                        let kept = Kept { turns, overruns, priority_refused, doubts };
+                        context.keep(&name, &kept)?;
+                        kept.turns
+                    }
+                }
+            };
             for (raw, latencies) in raws.iter_mut().zip(&turns) {
                 raw.append(&[&vec![round; latencies.len()], latencies])?;
             }
@@ -184,6 +207,15 @@ struct Found {
     rounds: Vec<[Vec<u64>; 3]>,
     priority_refused: bool,
     overruns: u64,
+    doubts: Vec<String>,
+}
+
+/// One round, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    turns: [Vec<u64>; 3],
+    overruns: u64,
+    priority_refused: bool,
     doubts: Vec<String>,
 }
 

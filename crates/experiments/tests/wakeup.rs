@@ -3,10 +3,11 @@
 
 mod support;
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use onbeat_experiments::wakeup::Wakeup;
-use support::{Folder, assert_in_order, conduct, table};
+use support::{Folder, assert_in_order, conduct, conduct_as, table};
 
 // feature(measure): `measure wakeup`, beside cyclictest
 #[test]
@@ -37,4 +38,21 @@ fn ours_and_cyclictest_take_turns_and_every_cycle_is_recorded() {
         assert!(recording.column("wakeup_latency_ns").unwrap().all(|latency| latency >= 0));
     }
     assert_eq!(folder.recording("cyclictest").rows().len(), if ran { 300 } else { 0 });
+
+    // It goes on with the round that is missing.
+    let rounds = |name: &str, round| -> Vec<i64> {
+        let recording = folder.recording(name);
+        let rows = recording.column("round").unwrap().zip(recording.column("wakeup_latency_ns").unwrap());
+        rows.filter(|it| it.0 == round).map(|it| it.1).collect()
+    };
+    let (first, second) = (rounds("ours", 1), rounds("ours", 2));
+    std::fs::remove_file(folder.0.join("round-2.cell.json")).unwrap();
+    let said = Mutex::new(Vec::new());
+    let say = |line: &str| said.lock().unwrap().push(line.to_owned());
+    conduct_as(&folder, true, &say, |context| experiment.run(context));
+    let said = said.into_inner().unwrap();
+    assert_eq!(said.iter().filter(|line| line.ends_with("measured before")).count(), 2, "{said:?}");
+    assert!(said.iter().any(|line| line.starts_with("wakeup: 2 of 3, round-2; ")), "{said:?}");
+    assert_eq!(rounds("ours", 1), first);
+    assert!(rounds("ours", 2).len() == 100 && rounds("ours", 2) != second);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Common, Thread, time};
+use super::{Cells, Thread, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Wakeup {
     spin_margin: Duration,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 impl Wakeup {
@@ -42,6 +42,6 @@ impl Wakeup {
             cpu: self.thread.cpu.number(),
             spin_margin: self.spin_margin,
         };
-        self.common.conduct("wakeup", |context| experiment.run(context))
+        self.cells.conduct("wakeup", |context| experiment.run(context))
     }
 }

@@ -47,7 +47,7 @@ impl Navigation {
         loaded: bool,
     ) -> Result<Cell, Error> {
         let (name, key) = names(place, loaded);
-        context.say(format_args!("navigation: {name}, {} s", self.duration.as_secs_f64()));
+        context.begin_cell(format_args!("{name}, {} s", self.duration.as_secs_f64()));
         let stress = if loaded { Some(Stress::start(context)?) } else { None };
         let recording = context.path(&format!("{key}-cycles"));
         let mut doubts = match place {

@@ -40,6 +40,16 @@ impl Drop for Folder {
 
 /// Runs an experiment in `folder`.
 pub fn conduct(folder: &Folder, run: impl FnOnce(&Context) -> Result<Report, Error>) -> Report {
+    conduct_as(folder, false, &|_| (), run)
+}
+
+/// The same; one that `continues` goes on with the cells kept there. What it says goes to `say`.
+pub fn conduct_as(
+    folder: &Folder,
+    continues: bool,
+    say: &(dyn Fn(&str) + Sync),
+    run: impl FnOnce(&Context) -> Result<Report, Error>,
+) -> Report {
     let stop = AtomicBool::new(false);
     let context = Context {
         directory: folder.0.clone(),
@@ -48,9 +58,9 @@ pub fn conduct(folder: &Folder, run: impl FnOnce(&Context) -> Result<Report, Err
             measure: env!("CARGO_BIN_EXE_onbeat-measure").into(),
         },
         stop: &stop,
-        say: &|_| (),
+        say,
         progress: onbeat_experiments::Progress::default(),
-        continues: false,
+        continues,
     };
     let report = run(&context).unwrap();
     for line in [&report.measured, &report.good, &report.title] {
