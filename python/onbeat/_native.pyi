@@ -153,7 +153,7 @@ class Control:
 
     @property
     def active(self) -> int:
-        """Index of the active controller in the description."""
+        """Index of the active controller in the description; 65535 for none."""
     @property
     def enabled(self) -> bool: ...
     @property

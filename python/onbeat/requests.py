@@ -47,6 +47,10 @@ class Requests:
         """The axes brought to rest, and what they were doing dropped; drives stay enabled."""
         self._port.request("stop", timeout=timeout)
 
+    def deactivate(self, *, timeout: float | None = None) -> None:
+        """The axes brought to rest and held with no controller, whatever is commanded, until one is switched to."""
+        self._port.request("deactivate", timeout=timeout)
+
     def close(self) -> None:
         """Closes the port for the next program."""
         self._port.close()

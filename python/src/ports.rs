@@ -182,6 +182,7 @@ impl ControlPort {
             "switch_controller" => Action::SwitchController(number),
             "home" => Action::Home(number),
             "stop" => Action::Stop,
+            "deactivate" => Action::Deactivate,
             _ => return Err(PyValueError::new_err(format!("there is no request `{action}`"))),
         };
         let id = {

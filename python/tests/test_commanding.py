@@ -131,6 +131,10 @@ def test_requests_disable_and_enable_drives_and_say_why_not(start: Start) -> Non
         requests.enable(timeout=TIMEOUT)
         run.until_enabled()
         requests.stop(timeout=TIMEOUT)
+        requests.deactivate(timeout=TIMEOUT)
+        run.until(lambda state: state.control.active >= len(run.cycle.description.controllers))
+        requests.switch_controller("base", timeout=TIMEOUT)
+        run.until(lambda state: state.control.active == 0)
         with pytest.raises(onbeat.RequestRefusedError, match="no controller of that index"):
             requests.switch_controller(99, timeout=TIMEOUT)
         with pytest.raises(KeyError, match="there are: base, wheels"):

@@ -22,8 +22,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time may ask; *stop* and
-/// *disable* are taken besides.
+/// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time may ask; *stop*,
+/// *disable* and *deactivate* are taken besides.
 #[derive(Args, Debug)]
 pub(crate) struct Control {
     #[command(subcommand)]
@@ -48,6 +48,8 @@ enum Wanted {
     Reset,
     /// Bring the axes to rest and drop their motion; drives stay enabled
     Stop,
+    /// Bring the axes to rest and leave no controller active: they are held, whatever is commanded, until `switch`
+    Deactivate,
     /// Home an axis: find its absolute position as the robot file says
     Home {
         /// Name of the axis
@@ -75,6 +77,7 @@ impl Control {
             Wanted::Disable => Action::Disable,
             Wanted::Reset => Action::ResetFaults,
             Wanted::Stop => Action::Stop,
+            Wanted::Deactivate => Action::Deactivate,
             Wanted::Home { axis } => {
                 let names = cycle.description().axes.iter().map(|it| it.name.as_str());
                 Action::Home(place("axis", &axis, names)?)

@@ -126,7 +126,7 @@ fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
     robot.interrupt();
 }
 
-// feature(program): `onbeat control stop` and `disable` are heard whoever has the port of requests
+// feature(program): `onbeat control stop`, `deactivate` and `disable` are heard whoever has the port of requests
 #[test]
 fn a_stop_is_heard_whoever_asks_for_something_else() {
     let _shared = shared();
@@ -147,11 +147,17 @@ fn a_stop_is_heard_whoever_asks_for_something_else() {
     let state = robot.until("at rest", |state| state.axes[0].target_velocity == 0.0);
     assert!(state.axes[0].position < 1.0, "{state:?}");
     assert_eq!(moving.finish().code, Some(1), "its motion was taken away");
+    assert_eq!(asked(&robot, &["deactivate"]).code, Some(0));
+    let ran = asked(&robot, &["move", "--by", "wrist_pitch", "0.01"]);
+    assert!(ran.sentence().contains("no controller is active"), "{}", ran.stderr);
     assert_eq!(asked(&robot, &["disable"]).code, Some(0));
     drop(other);
-    let (enabled, moved) =
-        (asked(&robot, &["enable"]), asked(&robot, &["move", "--by", "wrist_pitch", "0.01"]));
-    assert_eq!((enabled.code, moved.code), (Some(0), Some(0)), "{}{}", enabled.stderr, moved.stderr);
+    for arguments in
+        [&["enable"][..], &["switch", "trajectories"], &["move", "--by", "wrist_pitch", "0.01"]]
+    {
+        let ran = asked(&robot, arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+    }
     robot.interrupt();
 }
 
