@@ -9,8 +9,8 @@
 //! | open | | [`crate::client::Client::port`] |
 //! | read, write, poll | | [`Channel`]: a file descriptor like any other |
 //!
-//! The real-time end is two rings in its own process: it makes no system call and never waits. The server
-//! copies between the rings and the socket whose other end the client has.
+//! The real-time end is two rings in its own process: it makes no system call and never waits, unless it is asked to
+//! ([`Wake::Event`], [`Port::wait`]). The server copies between the rings and the socket whose other end the client has.
 //!
 //! * To the client: bytes sent while no client has the port open wait in the ring for the next one. When
 //!   the ring is full, because there is no client or it does not read, `send` refuses and counts.
@@ -20,17 +20,24 @@
 //!   had written arrive; bytes it had not read yet are lost if they were in the socket, and wait if they were
 //!   in the ring.
 
+mod bell;
 mod client;
 mod counters;
 pub(crate) mod far;
+mod helper;
 mod port;
 mod record;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use types::PortKind;
 
+pub(crate) use bell::Bell;
 pub use client::Channel;
 pub(crate) use counters::Counters;
 pub use counters::PortCounters;
+pub(crate) use helper::Helper;
 pub use port::{Full, Port};
 
 /// Kind of data a port carries.
@@ -47,6 +54,22 @@ pub enum Kind {
     Stream {
         /// Bytes each ring holds, 1 to 1 048 576.
         size: usize,
+    },
+}
+
+/// Way in which the server learns that the real-time side has sent something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wake {
+    /// It looks, every [`crate::server::Builder::look`]. The real-time side makes no system call.
+    #[default]
+    Look,
+    /// [`Port::send`] wakes it: one system call, none while it is awake or no client has the port open.
+    Event,
+    /// A thread of ordinary priority looks at the ring while a client has the port open, and wakes it. The real-time side makes no
+    /// system call.
+    Helper {
+        /// Pause between two looks, the shortest of all ports; zero for none, which takes a CPU.
+        every: Duration,
     },
 }
 
@@ -69,14 +92,15 @@ impl Kind {
 }
 
 /// Creates both sides of a port.
-pub(crate) fn pair(name: &str, kind: Kind) -> (Port, far::Far) {
+pub(crate) fn pair(name: &str, kind: Kind, wake: Wake, bell: &Arc<Bell>) -> (Port, far::Far) {
     let (mut out, out_end) = rtrb::RingBuffer::new(kind.room());
     let (mut back, back_end) = rtrb::RingBuffer::new(kind.room());
     for ring in [&mut out, &mut back] {
         // Written once without committing, so that every page is present before the first cycle.
         drop(ring.write_chunk(kind.room()));
     }
-    let counters = std::sync::Arc::default();
-    let port = Port::new(name, kind, out, back_end, std::sync::Arc::clone(&counters));
-    (port, far::Far::new(name, kind, out_end, back, counters))
+    let counters = Arc::default();
+    let rings = (wake == Wake::Event).then(|| Arc::clone(bell));
+    let port = Port::new(name, kind, (out, back_end), rings, Arc::clone(&counters));
+    (port, far::Far::new(name, kind, wake, (out_end, back), counters))
 }

@@ -22,12 +22,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::channel::far::Far;
-use crate::channel::{self, Kind, Port};
+use crate::channel::{self, Bell, Kind, Port, Wake};
 use crate::command::Regions;
 use crate::description::Description;
 use crate::service::protocol::LONGEST_NAME;
@@ -47,6 +48,7 @@ pub struct Builder {
     group: Option<u32>,
     look: Duration,
     ports: Vec<Far>,
+    bell: Arc<Bell>,
     forced: Option<Vec<types::Signal>>,
     bus: Option<bus::Admission>,
     controller: Option<controller::Role>,
@@ -76,6 +78,7 @@ impl Builder {
             group: None,
             look: Duration::from_millis(1),
             ports: Vec::new(),
+            bell: Arc::default(),
             forced: None,
             bus: None,
             controller: None,
@@ -106,6 +109,14 @@ impl Builder {
     /// # Errors
     /// The name is taken, empty or longer than 64 bytes, or no port of this kind is possible.
     pub fn port(&mut self, name: &str, kind: Kind) -> Result<Port, CreateError> {
+        self.port_waking(name, kind, Wake::Look)
+    }
+
+    /// The same with another way in which the server learns of what the real-time end sends.
+    ///
+    /// # Errors
+    /// As for [`Builder::port`].
+    pub fn port_waking(&mut self, name: &str, kind: Kind, wake: Wake) -> Result<Port, CreateError> {
         let complaint = if !(1..=LONGEST_NAME).contains(&name.len()) {
             Some("a name of 1 to 64 bytes")
         } else if self.ports.iter().any(|port| port.name() == name) {
@@ -116,7 +127,7 @@ impl Builder {
         if let Some(expected) = complaint {
             return Err(CreateError { name: name.to_owned(), kind, expected });
         }
-        let (port, far) = channel::pair(name, kind);
+        let (port, far) = channel::pair(name, kind, wake, &self.bell);
         self.ports.push(far);
         Ok(port)
     }
@@ -150,7 +161,7 @@ impl Builder {
         self
     }
 
-    /// Sets the interval at which the server checks for data of the real-time side while a port is open, by
+    /// Sets the interval at which the server checks for data of the real-time side while a port of [`Wake::Look`] is open, by
     /// default 1 ms. Data in the other direction is passed on at once.
     pub fn look(&mut self, every: Duration) -> &mut Self {
         self.look = every.max(Duration::from_micros(50));
@@ -163,7 +174,7 @@ impl Builder {
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
     pub fn open(self) -> Result<(Endpoints, Server), OpenError> {
-        let Self { name, mut description, folder, mode, group, look, ports, forced, bus, controller } =
+        let Self { name, mut description, folder, mode, group, look, ports, bell, forced, bus, controller } =
             self;
         if name.is_empty()
             || name.len() > LONGEST_NAME
@@ -182,7 +193,7 @@ impl Builder {
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
         let (path, listener) = place::listen_at(&folder, &name, place::CYCLE, mode, group)?;
-        let handed = Handed { name, files, commands, forces, controller, ports, bus, group, look };
+        let handed = Handed { name, files, commands, forces, controller, ports, bell, bus, group, look };
         let serve = Serve::new(listener, handed)?;
         let server = Server::open(path, serve, diagnostics)?;
         Ok((Endpoints { state, command, forces: forced }, server))

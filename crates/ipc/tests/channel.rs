@@ -4,12 +4,14 @@
 mod support;
 
 use std::io::{ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use onbeat_ipc::channel::{Channel, Full, Kind, Port, PortCounters};
+use onbeat_ipc::channel::{Channel, Full, Kind, Port, PortCounters, Wake};
 use onbeat_ipc::client::Client;
 use onbeat_ipc::server::{Endpoints, Server};
 use support::{Folder, eventually};
+use testkit::strace::{self, Trace};
 
 struct Open {
     port: Port,
@@ -20,9 +22,14 @@ struct Open {
 }
 
 fn open(kind: Kind) -> Open {
+    open_waking(kind, Wake::Look, Duration::from_millis(1))
+}
+
+fn open_waking(kind: Kind, wake: Wake, look: Duration) -> Open {
     let folder = Folder::new();
     let mut builder = folder.builder("robot");
-    let mut port = builder.port("port", kind).unwrap();
+    builder.look(look);
+    let mut port = builder.port_waking("port", kind, wake).unwrap();
     port.bind();
     let (ends, server) = builder.open().unwrap();
     let ipc = Client::open(&folder.socket("robot")).unwrap();
@@ -84,6 +91,136 @@ fn a_stream_passes_every_byte_both_ways() {
             }
         }
         assert_eq!(back.join().unwrap(), bytes);
+    });
+}
+
+/// No look within the time of a test.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+const WAKING: [Wake; 3] = [
+    Wake::Event,
+    Wake::Helper { every: Duration::from_micros(50) },
+    Wake::Helper { every: Duration::ZERO },
+];
+
+// feature(ipc): datagram channels: the far end woken by an event or a helper thread, at choice
+#[test]
+fn a_port_that_wakes_needs_no_look() {
+    for wake in WAKING {
+        let mut open = open_waking(MESSAGES, wake, NEVER);
+        let Open { port, ipc, server, .. } = &mut open;
+        // What was sent before anybody opened it is there at once, too.
+        port.send(b"before").unwrap();
+        let mut channel = ipc.port("port").unwrap();
+        let mut buffer = [0; 8];
+        assert_eq!(channel.read(&mut buffer).unwrap(), 6, "{wake:?}");
+        for number in 0..500_u32 {
+            let message = number.to_le_bytes();
+            port.send(&message).unwrap();
+            let length = channel.recv_timeout(&mut buffer, Duration::from_secs(30)).unwrap();
+            assert_eq!(&buffer[..length.unwrap_or(0)], message, "{wake:?}");
+            channel.write_all(&message).unwrap();
+            assert!(port.wait(Duration::from_secs(30)), "{wake:?}");
+            assert_eq!(port.receive(&mut buffer), Some(4));
+            assert_eq!(buffer[..4], message, "{wake:?}");
+        }
+        assert!(!port.wait(Duration::from_millis(1)), "nothing is there");
+        let woken = server.counters()[0].woken;
+        assert_eq!(woken > 0, wake == Wake::Event, "{wake:?}: {woken}");
+        assert!(woken <= 500, "{woken}: nobody had it open at first");
+    }
+}
+
+#[test]
+fn a_client_that_reads_again_gets_what_waited_without_a_look() {
+    for wake in WAKING {
+        let mut open = open_waking(MESSAGES, wake, NEVER);
+        let Open { port, ipc, .. } = &mut open;
+        let channel = ipc.port("port").unwrap();
+        let mut sent = 0_u32;
+        let mut refused = 0;
+        eventually("the socket and the ring are full", || {
+            let before = sent;
+            while port.send(&sent.to_le_bytes()).is_ok() {
+                sent += 1;
+            }
+            refused = if sent == before { refused + 1 } else { 0 };
+            (refused > 100).then_some(())
+        });
+        let mut buffer = [0; 8];
+        for number in 0..sent {
+            let length = channel.recv_timeout(&mut buffer, Duration::from_secs(30)).unwrap();
+            assert_eq!(&buffer[..length.unwrap_or(0)], number.to_le_bytes(), "{wake:?}");
+        }
+    }
+}
+
+/// Messages between the two marks.
+const MARKED: u64 = 200;
+
+// feature(ipc): datagram channels: the far end woken by an event or a helper thread, at choice
+#[test]
+fn a_send_makes_no_system_call_or_wakes_by_one_at_choice() {
+    let trace = match Trace::of_test("ports_under_strace", |strace| strace) {
+        Ok(trace) => trace,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let tids: Vec<i32> =
+        trace.stdout.lines().filter_map(|line| line.split("tid ").nth(1)?.parse().ok()).collect();
+    let [look, helper, event] = tids[..] else { panic!("three threads, found {}", trace.stdout) };
+    let own = |tid| {
+        let mut calls = trace.calls_of(tid);
+        // The thread's own pauses.
+        let jobs = calls.remove("clock_nanosleep").unwrap_or(0);
+        assert!(jobs >= MARKED, "{jobs} pauses, {calls:?}");
+        (jobs, calls)
+    };
+    for tid in [look, helper] {
+        assert!(own(tid).1.is_empty(), "{:?}", own(tid));
+    }
+    let (jobs, calls) = own(event);
+    // A mark may cut off a pause.
+    assert!(calls.keys().eq(["write"]) && calls["write"] <= jobs + 2, "{jobs} jobs, {calls:?}");
+}
+
+#[test]
+#[ignore = "a part of the test above, which starts it under strace"]
+fn ports_under_strace() {
+    let helper = Wake::Helper { every: Duration::from_millis(1) };
+    let stop = AtomicBool::new(false);
+    let jobs: [AtomicU64; 3] = Default::default();
+    std::thread::scope(|scope| {
+        let (stop, jobs) = (&stop, &jobs);
+        for (wake, jobs) in [Wake::Look, helper, Wake::Event].into_iter().zip(jobs) {
+            let Open { mut port, ipc, server, _ends, _folder } =
+                open_waking(MESSAGES, wake, Duration::from_millis(1));
+            let channel = ipc.port("port").unwrap();
+            let (tell, told) = std::sync::mpsc::channel();
+            scope.spawn(move || {
+                tell.send(rustix::thread::gettid().as_raw_nonzero()).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(2));
+                    // Full: strace makes the readers slow.
+                    let _ = port.send(b"message");
+                    let _ = port.receive(&mut [0; 8]);
+                    jobs.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = channel.recv_timeout(&mut [0; 8], Duration::from_millis(10)).unwrap();
+                }
+                drop((server, ipc, _ends, _folder));
+            });
+            println!("tid {}", told.recv().unwrap());
+        }
+        let done = || jobs.iter().map(|jobs| jobs.load(Ordering::Relaxed)).min();
+        eventually("the threads run", || done().filter(|&jobs| jobs > 3));
+        strace::mark();
+        let from = done().unwrap();
+        eventually("the messages are sent", || done().filter(|&jobs| jobs >= from + MARKED));
+        strace::mark();
+        stop.store(true, Ordering::Relaxed);
     });
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 
 use super::counters::{Counters, add};
-use super::{Kind, record};
+use super::{Kind, Wake, record};
 use types::PortKind;
 
 use crate::description::PortDescription;
@@ -21,6 +21,7 @@ use crate::description::PortDescription;
 pub(crate) struct Far {
     name: Box<str>,
     kind: Kind,
+    wake: Wake,
     out: Consumer<u8>,
     back: Producer<u8>,
     counters: Arc<Counters>,
@@ -33,6 +34,8 @@ pub(crate) struct Far {
 struct Client {
     socket: OwnedFd,
     process: u32,
+    /// It reads nothing more: room in its socket is not waited for.
+    deaf: bool,
 }
 
 /// Reason for a port that was not opened.
@@ -50,15 +53,15 @@ impl Far {
     pub(super) fn new(
         name: &str,
         kind: Kind,
-        out: Consumer<u8>,
-        back: Producer<u8>,
+        wake: Wake,
+        (out, back): (Consumer<u8>, Producer<u8>),
         counters: Arc<Counters>,
     ) -> Self {
         let buffer = match kind {
             Kind::Message { size, .. } => vec![0; size],
             Kind::Stream { size } => vec![0; size.min(16 << 10)],
         };
-        Self { name: name.into(), kind, out, back, counters, client: None, buffer: buffer.into() }
+        Self { name: name.into(), kind, wake, out, back, counters, client: None, buffer: buffer.into() }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -69,12 +72,18 @@ impl Far {
         self.kind
     }
 
+    pub(crate) fn wake(&self) -> Wake {
+        self.wake
+    }
+
     pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.client.is_some()
+    /// True if it has to be looked at from time to time: the real-time side tells nothing, or it may make room, of which it
+    /// tells nothing either.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.client.is_some() && (self.wake == Wake::Look || !self.has_room())
     }
 
     /// Opens the port for a process; returns its end of the socket.
@@ -94,17 +103,19 @@ impl Far {
         };
         let ends = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = ends.map_err(|error| NotOpened::System(error.into()))?;
-        self.client = Some(Client { socket, process });
+        self.client = Some(Client { socket, process, deaf: false });
         self.counters.open.store(true, Ordering::Relaxed);
         add(&self.counters.opened, 1);
         Ok(theirs)
     }
 
-    /// Event the server polls for at this port; none while its ring is full, because a client that has hung
-    /// up would then wake it continually.
+    /// Events the server polls for at this port; none while its ring is full, because a client that has hung
+    /// up would then wake it continually. Room in the client's socket is one where nobody looks and something waits for it.
     pub(crate) fn wait(&self) -> Option<PollFd<'_>> {
         let client = self.client.as_ref().filter(|_| self.has_room())?;
-        Some(PollFd::new(&client.socket, PollFlags::IN))
+        let waits = self.wake != Wake::Look && !self.out.is_empty() && !client.deaf;
+        let room = if waits { PollFlags::OUT } else { PollFlags::empty() };
+        Some(PollFd::new(&client.socket, PollFlags::IN | room))
     }
 
     /// Moves all data that can be moved without waiting, in both directions.
@@ -143,7 +154,11 @@ impl Far {
                 (None, Some(Errno::INTR)) => {}
                 // Data without room in the socket stays in the ring. A client that takes no more may still
                 // have written something: `pump_back` finds out.
-                (None, _) => return true,
+                (None, failed) => {
+                    let deaf = failed.is_some_and(|error| error != Errno::AGAIN);
+                    self.client.iter_mut().for_each(|client| client.deaf |= deaf);
+                    return true;
+                }
             }
         }
     }
@@ -166,7 +181,7 @@ impl Far {
                         Kind::Message { size, .. } => usize::from(record::put(&mut self.back, size, bytes)),
                         Kind::Stream { .. } => self.back.push_entire_slice(bytes).map_or(0, |()| length),
                     };
-                    add(&self.counters.written, count);
+                    self.counters.written(count);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return true,

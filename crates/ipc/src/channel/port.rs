@@ -2,19 +2,25 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rtrb::{Consumer, Producer};
 
+use super::bell::Bell;
 use super::counters::{Counters, add};
 use super::{Kind, record};
+use crate::command::now_ns;
 
-/// Real-time end of a port: two rings. No method waits, makes a system call or allocates.
+/// Real-time end of a port: two rings. No method allocates, waits but [`Port::wait`], or makes a system call but that one and, of
+/// a port made with [`super::Wake::Event`], [`Port::send`].
 #[derive(Debug)]
 pub struct Port {
     name: Box<str>,
     kind: Kind,
     out: Producer<u8>,
     back: Consumer<u8>,
+    /// Bell that a send rings.
+    bell: Option<Arc<Bell>>,
     counters: Arc<Counters>,
 }
 
@@ -32,11 +38,11 @@ impl Port {
     pub(super) fn new(
         name: &str,
         kind: Kind,
-        out: Producer<u8>,
-        back: Consumer<u8>,
+        (out, back): (Producer<u8>, Consumer<u8>),
+        bell: Option<Arc<Bell>>,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { name: name.into(), kind, out, back, counters }
+        Self { name: name.into(), kind, out, back, bell, counters }
     }
 
     /// Marks the real-time thread as present: from now on clients may open the port.
@@ -59,6 +65,12 @@ impl Port {
         };
         if done {
             add(&self.counters.sent, count);
+            if let Some(bell) = &self.bell {
+                // A port that is being opened at this moment is looked at before the server sleeps.
+                if self.is_open() && bell.ring() {
+                    add(&self.counters.woken, 1);
+                }
+            }
             Ok(())
         } else {
             add(&self.counters.refused, count);
@@ -79,6 +91,14 @@ impl Port {
         };
         add(&self.counters.received, count);
         (length > 0).then_some(length)
+    }
+
+    /// Sleeps until there is something to receive, for `longest` at most; true if there is. One system call or, with something there
+    /// already, none. For a task that waits for its answer within its job: a cycle never does.
+    pub fn wait(&self, longest: Duration) -> bool {
+        let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        self.counters.wait(now_ns().saturating_add(longest), || !self.back.is_empty());
+        !self.back.is_empty()
     }
 
     /// True if a client has the port open now, as far as the server knows.

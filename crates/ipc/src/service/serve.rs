@@ -17,7 +17,7 @@ use rustix::time::Timespec;
 use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSION};
 use super::visitors::{Holder, Standing, Visitor};
 use crate::bus;
-use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
+use crate::channel::{Bell, Counters, Helper, Kind, Wake, far::Far, far::NotOpened};
 use crate::command::Regions;
 use crate::controller;
 use crate::force::{Client, Force, Forces, Refused};
@@ -34,6 +34,8 @@ pub(crate) struct Handed {
     /// Role of a controller process, if the cycle has one.
     pub(crate) controller: Option<controller::Role>,
     pub(crate) ports: Vec<Far>,
+    /// Bell of the ports that wake the server.
+    pub(crate) bell: Arc<Bell>,
     /// Entrance to the server of the bus, if there is one.
     pub(crate) bus: Option<bus::Admission>,
     /// Group whose members may command.
@@ -48,6 +50,7 @@ pub(crate) struct Serve {
     listener: OwnedFd,
     wake: Arc<OwnedFd>,
     handed: Handed,
+    helper: Option<Helper>,
     visitors: Vec<Visitor>,
     /// Current holder of the command lease.
     holder: Option<Holder>,
@@ -60,10 +63,15 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn new(listener: OwnedFd, handed: Handed) -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        if handed.ports.iter().any(|port| port.wake() != Wake::Look) {
+            handed.bell.hang()?;
+        }
+        let helper = helper(&handed)?;
         Ok(Self {
             listener,
             wake,
             handed,
+            helper,
             visitors: Vec::new(),
             holder: None,
             controller: None,
@@ -114,14 +122,22 @@ impl Serve {
         waiting.extend(self.controller.iter().flat_map(Holder::wait));
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
+        let bell = &self.handed.bell;
+        // Before the ports are looked at.
+        bell.sleep();
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
-        let longest = if self.handed.ports.iter().any(Far::is_open) {
+        let at_bell = bell.descriptor().map(|bell| PollFd::from_borrowed_fd(bell, PollFlags::IN));
+        let bell_place = at_bell.as_ref().map(|_| waiting.len());
+        waiting.extend(at_bell);
+        let longest = if self.handed.ports.iter().any(Far::is_looked_at) {
             Some(self.handed.look)
         } else {
             self.exhausted.then_some(PAUSE)
         };
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
-        match poll(&mut waiting, longest.as_ref()) {
+        let polled = poll(&mut waiting, longest.as_ref());
+        bell.awake(polled.is_ok() && bell_place.is_some_and(|place| !waiting[place].revents().is_empty()));
+        match polled {
             Ok(_) => {}
             Err(Errno::INTR) => return Some(Ready::default()),
             // Out of memory: the cycle goes on, and so does the server.
@@ -400,6 +416,7 @@ impl Serve {
                     Kind::Stream { size } => [1, size as u32, 0],
                 };
                 let reply = Reply { status: Status::Done, numbers, text: String::new() };
+                self.helper.iter().for_each(Helper::opened);
                 // A client that did not get the descriptor counts as hung up once `file` is dropped.
                 return answer(socket, &reply, &[file.as_fd()]).is_ok();
             }
@@ -413,6 +430,17 @@ impl Serve {
         };
         answer(socket, &refusal, &[]).is_ok()
     }
+}
+
+/// Helper of the ports that ask for one.
+fn helper(handed: &Handed) -> io::Result<Option<Helper>> {
+    let asked = |port: &Far| match port.wake() {
+        Wake::Helper { every } => Some((every, port.counters())),
+        Wake::Look | Wake::Event => None,
+    };
+    let (every, ports): (Vec<Duration>, Vec<_>) = handed.ports.iter().filter_map(asked).unzip();
+    let start = |every| Helper::start(ports, Arc::clone(&handed.bell), every);
+    every.into_iter().min().map(start).transpose()
 }
 
 /// Work found ready by a wait.
