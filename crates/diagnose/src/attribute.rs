@@ -1,7 +1,6 @@
 //! Attribution of a cycle's lateness to causes: a pure function of events.
 
-use crate::cause::{Cause, Causes, Kind};
-use crate::late::{CycleTimes, Late, phase_name};
+use crate::late::{Cause, Causes, CycleTimes, Kind, Late, phase_name};
 use crate::steal::{Charges, STEAL_AT_LEAST, TICK_NS};
 use crate::timeline::{Doing, Slice, Timeline};
 use crate::trace::{Symbols, TraceEvent, What};

@@ -9,8 +9,7 @@ use std::fs;
 
 use machine::task;
 
-use crate::cause::{Cause, Causes, Kind};
-use crate::late::CycleTimes;
+use crate::late::{Cause, Causes, CycleTimes, Kind};
 
 /// Counters of the cycle's thread and CPU, sampled at each look.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
-//! Explanation of a run: its late cycles with their causes, the worst of them with all events around.
+//! Explanation of a run while it goes on: which of its cycles are late, and the evidence of each.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::thread;
 
 use machine::cpus::Cpus;
@@ -9,13 +8,12 @@ use record::CycleRecord;
 use rt::clock::now_ns;
 
 use crate::attribute::{Evidence, attribute};
-use crate::cause::Kind;
 use crate::counters::Counters;
-use crate::explanation::{CauseTotal, Explained, Explanation};
-use crate::late::{CycleTimes, LateCycle};
+use crate::explanation::{Explained, Explanation, MOST_LATE, Tally};
+use crate::late::{CycleTimes, Kind, LateCycle};
 use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;
-use crate::trace::{Recorder, Symbols, TraceEvent, What};
+use crate::trace::{Recorder, Symbols, What};
 
 /// Settings of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +41,9 @@ pub struct Explainer {
     previous: Option<CycleRecord>,
     /// Late cycles of the last look: by the next one, the events after their end have been recorded, too.
     pending: Vec<CycleTimes>,
-    late: BinaryHeap<Reverse<LateCycle>>,
-    newest: VecDeque<LateCycle>,
-    late_cycles: u64,
+    tally: Tally,
     overwritten_cycles: u64,
     throttled_cycles: u64,
-    by_cause: BTreeMap<(Kind, String), CauseTotal>,
-    worst: Vec<Explained>,
     failure: Option<String>,
 }
 
@@ -58,21 +52,6 @@ enum Source {
     Trace(Box<Recorder>),
     Counters { why: String, counters: Option<Counters> },
 }
-
-/// Most late cycles kept.
-pub const MOST_LATE: usize = 10_000;
-
-/// Number of worst cycles kept with their events.
-pub const WORST: usize = 10;
-
-/// Number of newest late cycles kept for those who watch the run.
-pub const NEWEST: usize = 24;
-
-/// Most events kept with one of them.
-const MOST_EVENTS: usize = 20_000;
-
-/// Most different causes summed up; later ones count as "others".
-const MOST_CAUSES: usize = 1_000;
 
 impl Explainer {
     /// Starts recording. Call it before the cycle begins: switching events on and off disturbs all CPUs.
@@ -103,13 +82,9 @@ impl Explainer {
             functions: Symbols::default(),
             previous: None,
             pending: Vec::new(),
-            late: BinaryHeap::new(),
-            newest: VecDeque::with_capacity(NEWEST),
-            late_cycles: 0,
+            tally: Tally::default(),
             overwritten_cycles: 0,
             throttled_cycles: 0,
-            by_cause: BTreeMap::new(),
-            worst: Vec::new(),
             failure: None,
         }
     }
@@ -134,7 +109,7 @@ impl Explainer {
     /// Takes the cycles since the last look, in order. Call it some tens of times a second: the events of a
     /// late cycle are fetched at the next look. Returns the worst cycle so far if this look explained it.
     pub fn look(&mut self, records: &[CycleRecord]) -> Option<&LateCycle> {
-        let worst = self.worst.first().map(|it| it.late.late_ns);
+        let worst = self.tally.worst().map(|it| it.late_ns);
         self.sample();
         self.explain_pending();
         let thread = self.thread.unwrap_or_default();
@@ -151,18 +126,18 @@ impl Explainer {
                 self.pending.push(cycle);
             }
         }
-        self.worst.first().map(|it| &it.late).filter(|it| Some(it.late_ns) > worst)
+        self.tally.worst().filter(|it| Some(it.late_ns) > worst)
     }
 
-    /// The newest late cycles that are explained, oldest first; [`NEWEST`] at most.
+    /// The newest late cycles that are explained, oldest first; [`NEWEST`](crate::explanation::NEWEST) at most.
     pub fn newest(&self) -> impl Iterator<Item = &LateCycle> {
-        self.newest.iter()
+        self.tally.newest.iter()
     }
 
     /// Late cycles so far.
     #[must_use]
     pub fn late_cycles(&self) -> u64 {
-        self.late_cycles
+        self.tally.late_cycles
     }
 
     /// Lateness above which a cycle is late, ns.
@@ -176,18 +151,19 @@ impl Explainer {
     pub fn finish(mut self) -> Explanation {
         self.look(&[]);
         self.explain_pending();
-        let notes = self.notes();
+        let (notes, has_trace) = (self.notes(), self.trace_is_missing().is_none());
         let cpus: Vec<usize> = self.settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
+        let Tally { late, late_cycles, by_cause, worst, .. } = self.tally;
         let mut explanation = Explanation {
-            source: if self.trace_is_missing().is_none() { "trace" } else { "counters" },
+            source: if has_trace { "trace" } else { "counters" },
             late_above_ns: self.settings.late_above_ns,
-            late_cycles: self.late_cycles,
+            late_cycles,
             overwritten_cycles: self.overwritten_cycles,
             steal_ns: self.steal.whole(&cpus),
-            late: self.late.into_iter().map(|Reverse(late)| late).collect(),
-            by_cause: self.by_cause.into_values().collect(),
+            late: late.into_iter().map(|Reverse(late)| late).collect(),
+            by_cause: by_cause.into_values().collect(),
             notes,
-            worst: self.worst,
+            worst,
         };
         explanation.late.sort_by_key(|late| late.cycle);
         explanation.by_cause.sort_by_key(|total| Reverse(total.ns));
@@ -259,48 +235,8 @@ impl Explainer {
         };
         let (late, late_ns) = info.lateness();
         let late = LateCycle { cycle, late_ns, late, release_ns, start_ns, end_ns, causes };
-        self.keep(late, info, events);
-    }
-
-    fn keep(&mut self, late: LateCycle, cycle: &CycleTimes, mut events: Vec<TraceEvent>) {
-        self.late_cycles += 1;
-        for cause in &late.causes {
-            // The counts differ for each cycle and are named with it; here they are summed up under one
-            // name.
-            let name = if cause.kind == Kind::Unknown && self.trace_is_missing().is_some() {
-                "no trace"
-            } else {
-                cause.name.as_str()
-            };
-            let mut key = (cause.kind, name.to_owned());
-            if self.by_cause.len() >= MOST_CAUSES && !self.by_cause.contains_key(&key) {
-                key.1 = "others".to_owned();
-            }
-            let total = self.by_cause.entry(key.clone()).or_insert_with(|| CauseTotal {
-                kind: key.0,
-                name: key.1,
-                cycles: 0,
-                ns: 0,
-                largest_ns: 0,
-            });
-            total.cycles += 1;
-            total.ns = total.ns.saturating_add(cause.ns);
-            total.largest_ns = total.largest_ns.max(cause.ns);
-        }
-        if self.worst.len() < WORST || self.worst.last().is_some_and(|last| last.late < late) {
-            events.truncate(MOST_EVENTS);
-            self.worst.push(Explained { late: late.clone(), cycle: *cycle, events });
-            self.worst.sort_by(|a, b| b.late.cmp(&a.late));
-            self.worst.truncate(WORST);
-        }
-        if self.newest.len() == NEWEST {
-            self.newest.pop_front();
-        }
-        self.newest.push_back(late.clone());
-        self.late.push(Reverse(late));
-        if self.late.len() > MOST_LATE {
-            self.late.pop();
-        }
+        let has_trace = self.trace_is_missing().is_none();
+        self.tally.take(Explained { late, cycle: *info, events }, has_trace);
     }
 
     fn notes(&self) -> Vec<String> {
@@ -328,10 +264,11 @@ impl Explainer {
                 self.throttled_cycles
             ));
         }
-        if self.late_cycles > MOST_LATE as u64 {
-            notes.push(format!("{} cycles were late; the worst {MOST_LATE} are listed", self.late_cycles));
+        let Tally { late_cycles, by_cause, .. } = &self.tally;
+        if *late_cycles > MOST_LATE as u64 {
+            notes.push(format!("{late_cycles} cycles were late; the worst {MOST_LATE} are listed"));
         }
-        if self.by_cause.keys().any(|(kind, _)| *kind == Kind::Steal) {
+        if by_cause.keys().any(|(kind, _)| *kind == Kind::Steal) {
             notes.push(
                 "steal is inferred: time in which a thread had the CPU and was not charged for it, an idle CPU that \
                  slept past its timer in a virtual machine, or the kernel's steal counter rising around the cycle"

@@ -1,17 +1,18 @@
-//! Result of explaining a run, for people and programs.
+//! Result of explaining a run, for people and programs: late cycles summed up by cause, the worst of them with all events around.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::cause::{Kind, Time};
-use crate::late::{CycleTimes, LateCycle, grouped};
+use crate::late::{CycleTimes, Kind, LateCycle, Time, grouped};
 use crate::trace::TraceEvent;
 
 /// Explanation of a run's late cycles.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
-    /// Late cycles in order; if there are very many, the worst [`MOST_LATE`](crate::explain::MOST_LATE).
+    /// Late cycles in order; if there are very many, the worst [`MOST_LATE`].
     #[serde(skip)]
     pub late: Vec<LateCycle>,
     /// Source of the causes: `trace`, or `counters` without a trace.
@@ -57,6 +58,78 @@ pub struct CauseTotal {
     pub ns: u64,
     /// Largest share, ns.
     pub largest_ns: u64,
+}
+
+/// Most late cycles kept.
+pub const MOST_LATE: usize = 10_000;
+
+/// Number of worst cycles kept with their events.
+pub const WORST: usize = 10;
+
+/// Number of newest late cycles kept for those who watch the run.
+pub const NEWEST: usize = 24;
+
+/// Most events kept with one of them.
+const MOST_EVENTS: usize = 20_000;
+
+/// Most different causes summed up; later ones count as "others".
+const MOST_CAUSES: usize = 1_000;
+
+/// Late cycles of a run so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) late: BinaryHeap<Reverse<LateCycle>>,
+    pub(crate) newest: VecDeque<LateCycle>,
+    pub(crate) late_cycles: u64,
+    pub(crate) by_cause: BTreeMap<(Kind, String), CauseTotal>,
+    pub(crate) worst: Vec<Explained>,
+}
+
+impl Tally {
+    /// The worst one.
+    pub(crate) fn worst(&self) -> Option<&LateCycle> {
+        self.worst.first().map(|it| &it.late)
+    }
+
+    /// Takes a further one.
+    pub(crate) fn take(&mut self, mut explained: Explained, has_trace: bool) {
+        let late = explained.late.clone();
+        self.late_cycles += 1;
+        for cause in &late.causes {
+            // Counts, which stand for a trace, differ for each cycle and are named with it; here they are summed up under one
+            // name.
+            let name =
+                if cause.kind == Kind::Unknown && !has_trace { "no trace" } else { cause.name.as_str() };
+            let mut key = (cause.kind, name.to_owned());
+            if self.by_cause.len() >= MOST_CAUSES && !self.by_cause.contains_key(&key) {
+                key.1 = "others".to_owned();
+            }
+            let total = self.by_cause.entry(key.clone()).or_insert_with(|| CauseTotal {
+                kind: key.0,
+                name: key.1,
+                cycles: 0,
+                ns: 0,
+                largest_ns: 0,
+            });
+            total.cycles += 1;
+            total.ns = total.ns.saturating_add(cause.ns);
+            total.largest_ns = total.largest_ns.max(cause.ns);
+        }
+        if self.worst.len() < WORST || self.worst.last().is_some_and(|last| last.late < late) {
+            explained.events.truncate(MOST_EVENTS);
+            self.worst.push(explained);
+            self.worst.sort_by(|a, b| b.late.cmp(&a.late));
+            self.worst.truncate(WORST);
+        }
+        if self.newest.len() == NEWEST {
+            self.newest.pop_front();
+        }
+        self.newest.push_back(late.clone());
+        self.late.push(Reverse(late));
+        if self.late.len() > MOST_LATE {
+            self.late.pop();
+        }
+    }
 }
 
 /// Lines of the summary by cause.

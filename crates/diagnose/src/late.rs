@@ -1,11 +1,10 @@
-//! Late cycles: their records as attribution needs them, and their causes once they are known.
+//! Late cycles: their records as attribution needs them, their causes once they are known, and the sentence of both.
 
 use std::fmt;
 
 use record::{CycleRecord, Phase};
 use serde::Serialize;
-
-use crate::cause::{Cause, Time};
+pub use types::cause::Kind;
 
 /// Cycle with the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +143,8 @@ impl fmt::Display for LateCycle {
 const NAMED: usize = 5;
 
 /// Number with grouped digits: 48213 as "48 213".
-pub(crate) fn grouped(number: u64) -> String {
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -156,53 +156,100 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cause::Kind;
+/// Share of a cycle's lateness.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Kind of the cause.
+    pub kind: Kind,
+    /// Name: of the thread, number and name of the interrupt, or phase of the cycle.
+    pub name: String,
+    /// Share, ns.
+    pub ns: u64,
+}
 
-    #[test]
-    fn a_cycle_is_late_by_its_start_or_by_its_end() {
-        let cycle = |start, end| CycleTimes {
-            record: CycleRecord { end_ns: end, ..CycleRecord::begin(1, 1_000, start) },
-            previous: None,
-            period_ns: 1_000,
-            thread: 7,
-            waits_for_reply: false,
+impl fmt::Display for Cause {
+    /// Writes for example "kworker/1:2 ran 120 us".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, time) = (&self.name, Time(self.ns));
+        match self.kind {
+            Kind::Task => write!(f, "{name} ran {time}"),
+            Kind::Irq => write!(f, "irq {name} {time}"),
+            Kind::Softirq => write!(f, "softirq {name} {time}"),
+            Kind::Timer => write!(f, "timer {name} {time}"),
+            Kind::Steal => write!(f, "asleep in the hypervisor {time}: steal"),
+            Kind::Own => write!(f, "our own {name} took {time}"),
+            Kind::Unknown => write!(f, "{name} {time}: unknown"),
+            other => write!(f, "{other} {name} {time}"),
+        }
+    }
+}
+
+/// Duration for people: "183 us", "3.4 ms", "0.4 us".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time(pub u64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0 as f64;
+        let text = match self.0 {
+            0..=9_949 => format!("{:.1} us", ns / 1e3),
+            9_950..=999_499 => format!("{:.0} us", ns / 1e3),
+            999_500..=999_949_999 => format!("{:.1} ms", ns / 1e6),
+            _ => format!("{:.1} s", ns / 1e9),
         };
-        assert_eq!(cycle(1_050, 1_900).lateness(), (Late::Start, 50));
-        assert_eq!(cycle(1_050, 2_040).lateness(), (Late::Start, 50));
-        assert_eq!(cycle(1_050, 2_300).lateness(), (Late::End, 300));
-        assert_eq!(cycle(1_000, 1_000).lateness(), (Late::Start, 0));
+        f.pad(&text)
     }
+}
 
-    fn cause(kind: Kind, name: &str, ns: u64) -> Cause {
-        Cause { kind, name: name.to_owned(), ns }
-    }
+/// Sum of causes; shares of equal causes are added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Causes(Vec<Cause>);
 
-    fn late_by(causes: Vec<Cause>) -> LateCycle {
-        let late_ns = causes.iter().map(|cause| cause.ns).sum();
-        LateCycle {
-            cycle: 48_213,
-            late_ns,
-            late: Late::Start,
-            release_ns: 0,
-            start_ns: late_ns,
-            end_ns: late_ns,
-            causes,
+impl Causes {
+    pub(crate) fn add(&mut self, kind: Kind, name: &str, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        match self.0.iter_mut().find(|cause| cause.kind == kind && cause.name == name) {
+            Some(cause) => cause.ns = cause.ns.saturating_add(ns),
+            None => self.0.push(Cause { kind, name: name.to_owned(), ns }),
         }
     }
 
-    #[test]
-    fn a_late_cycle_is_one_line() {
-        let cycle = late_by(vec![
-            cause(Kind::Task, "kworker/1:2", 120_000),
-            cause(Kind::Irq, "24 eth0", 61_000),
-            cause(Kind::Unknown, "waking up", 1_700),
-        ]);
-        assert_eq!(
-            cycle.to_string(),
-            "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us, others 1.7 us"
-        );
+    pub(crate) fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, cause| sum.saturating_add(cause.ns))
+    }
+
+    /// Causes, the largest first, adding up to exactly `total_ns`: a shortfall is added as unknown, an
+    /// excess is taken from all in proportion.
+    pub(crate) fn adding_up_to(mut self, total_ns: u64) -> Vec<Cause> {
+        let sum = self.total();
+        if sum > total_ns {
+            for cause in &mut self.0 {
+                let share = u128::from(cause.ns) * u128::from(total_ns) / u128::from(sum);
+                // Rounded down, it is at most `total_ns`.
+                cause.ns = share as u64;
+            }
+            self.0.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+            let rounding = total_ns - self.total();
+            if let Some(largest) = self.0.first_mut() {
+                largest.ns += rounding;
+            }
+        } else {
+            self.add(Kind::Unknown, NOT_RECORDED, total_ns - sum);
+        }
+        self.0.retain(|cause| cause.ns > 0);
+        self.0.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
+        self.0
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Cause> {
+        self.0.iter()
     }
 }
+
+/// Name of an unknown cause without events.
+pub(crate) const NOT_RECORDED: &str = "nothing recorded";
+
+#[cfg(test)]
+mod tests;

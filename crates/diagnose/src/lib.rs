@@ -5,17 +5,15 @@
 //! | [`explain`] | explanation of a run while it goes on |
 //! | [`explanation`] | its result: causes of all late cycles together, and the worst cycles |
 //! | [`trace`] | the kernel's trace: a flight recorder and its decoder |
-//! | [`late`] | a late cycle, its lateness and its causes |
+//! | [`late`] | a late cycle: its lateness, its causes, for people and programs |
 //! | [`timeline`] | activity of a CPU over time |
 //! | [`mod@attribute`] | causes from the events around a cycle: pure |
-//! | [`cause`] | causes, for people and programs |
 //! | [`disturbance`] | watch of threads from outside: all but their work and their wait |
 //! | [`perfetto`] | a late cycle as a trace for viewers |
 //! | `steal`, `counters` | counters of the kernel: stolen time, and the fallback without a trace |
 #![deny(unsafe_code)]
 
 pub mod attribute;
-pub mod cause;
 mod counters;
 pub mod disturbance;
 pub mod explain;
@@ -28,7 +26,6 @@ pub mod timeline;
 pub mod trace;
 
 pub use attribute::{Evidence, attribute};
-pub use cause::{Cause, Kind};
 pub use explain::{Explainer, Settings};
 pub use explanation::Explanation;
-pub use late::{CycleTimes, Late, LateCycle};
+pub use late::{Cause, CycleTimes, Kind, Late, LateCycle};

@@ -1,7 +1,7 @@
 //! Explanation of a run, cycle by cycle.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use onbeat_diagnose::explain::{MOST_LATE, WORST};
+use onbeat_diagnose::explanation::{MOST_LATE, WORST};
 use onbeat_diagnose::{Explainer, Kind, Settings};
 use record::{CycleRecord, Phase};
 use rt::clock::now_ns;

@@ -1,4 +1,4 @@
-//! Events of the trace, independent of the kernel's formats, and the names in them.
+//! Events that are recorded: their meaning, the reading of their records whatever the kernel's formats, and the names in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use serde::Serialize;
+
+use super::format::{EventFormat, Field};
 
 /// Event of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +85,129 @@ pub enum What {
     },
     /// `cpu_idle`: the CPU wakes up.
     IdleExit,
+}
+
+/// Event that is recorded: its group and name, true if attribution is impossible without it, the fields that are read, and the
+/// meaning of a record with these.
+type Recorded =
+    (&'static str, &'static str, bool, &'static [&'static str], fn(&Record<'_>) -> Option<What>);
+
+/// Events that are recorded.
+pub(super) const RECORDED: &[Recorded] = &[
+    (
+        "sched",
+        "sched_switch",
+        true,
+        &["prev_pid", "prev_comm", "prev_prio", "next_pid", "next_comm", "next_prio", "prev_state"],
+        |it| {
+            let (previous, next) = (it.task(0)?, it.task(3)?);
+            // The low byte is the sleep state; 0x100 and above mark preemption (TASK_REPORT_MAX).
+            Some(What::Switch { previous, preempted: it.number(6)? & 0xFF == 0, next })
+        },
+    ),
+    ("sched", "sched_waking", true, &["pid"], |it| Some(What::Waking { thread: it.number(0)? as i32 })),
+    ("sched", "sched_stat_runtime", false, &["pid", "runtime"], |it| {
+        Some(What::Charged { thread: it.number(0)? as i32, ran_ns: it.number(1)? as u64 })
+    }),
+    ("irq", "irq_handler_entry", true, &["irq", "name"], |it| {
+        Some(What::IrqEntry { number: it.number(0)? as u32, name: it.name(1)? })
+    }),
+    ("irq", "irq_handler_exit", true, &[], |_| Some(What::IrqExit)),
+    ("irq", "softirq_entry", true, &["vec"], |it| {
+        let vector = usize::try_from(it.number(0)?).ok()?;
+        Some(What::SoftirqEntry { name: SOFTIRQS.get(vector).copied().unwrap_or("?") })
+    }),
+    ("irq", "softirq_exit", true, &[], |_| Some(What::SoftirqExit)),
+    ("timer", "hrtimer_expire_entry", false, &["function"], |it| {
+        Some(What::TimerEntry { function: it.number(0)? as u64 })
+    }),
+    ("timer", "hrtimer_expire_exit", false, &[], |_| Some(What::TimerExit)),
+    ("power", "cpu_idle", false, &["state"], |it| match it.number(0)? as u32 {
+        // PWR_EVENT_EXIT
+        u32::MAX => Some(What::IdleExit),
+        state => Some(What::IdleEntry { state }),
+    }),
+    vector("local_timer_entry", entry),
+    vector("local_timer_exit", exit),
+    vector("reschedule_entry", entry),
+    vector("reschedule_exit", exit),
+    vector("call_function_entry", entry),
+    vector("call_function_exit", exit),
+    vector("call_function_single_entry", entry),
+    vector("call_function_single_exit", exit),
+    vector("irq_work_entry", entry),
+    vector("irq_work_exit", exit),
+];
+
+/// Event of an interrupt of the CPU itself.
+const fn vector(name: &'static str, read: fn(&Record<'_>) -> Option<What>) -> Recorded {
+    ("irq_vectors", name, false, &[], read)
+}
+
+fn entry(it: &Record<'_>) -> Option<What> {
+    Some(What::VectorEntry { name: it.event.trim_end_matches("_entry") })
+}
+
+fn exit(_: &Record<'_>) -> Option<What> {
+    Some(What::VectorExit)
+}
+
+/// Softirqs by number, by their names in `/proc/softirqs`.
+const SOFTIRQS: &[&str] =
+    &["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// Reading of one event by the places of its fields in a kernel's records.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    event: &'static str,
+    fields: Vec<Field>,
+    read: fn(&Record<'_>) -> Option<What>,
+}
+
+impl Reader {
+    /// Finds the fields of an event in its format.
+    ///
+    /// # Errors
+    /// It is none of those recorded, or lacks a field: a sentence.
+    pub(super) fn new(format: &EventFormat) -> Result<Self, String> {
+        let name = &format.name;
+        let &(_, event, _, fields, read) = RECORDED
+            .iter()
+            .find(|(_, event, ..)| event == name)
+            .ok_or_else(|| format!("{name} is none of the events that are recorded"))?;
+        let field = |field: &&str| {
+            format.field(field).ok_or_else(|| format!("the format of {name} lacks the field {field}"))
+        };
+        Ok(Self { event, fields: fields.iter().map(field).collect::<Result<_, _>>()?, read })
+    }
+
+    /// Meaning of a record; `None` if it is too short.
+    pub(super) fn read(&self, bytes: &[u8]) -> Option<What> {
+        (self.read)(&Record { event: self.event, fields: &self.fields, bytes })
+    }
+}
+
+/// Record of an event, with the places of its fields.
+pub(super) struct Record<'a> {
+    event: &'static str,
+    fields: &'a [Field],
+    bytes: &'a [u8],
+}
+
+impl Record<'_> {
+    fn number(&self, place: usize) -> Option<i64> {
+        self.fields.get(place)?.number(self.bytes)
+    }
+
+    fn name(&self, place: usize) -> Option<Name> {
+        self.fields.get(place)?.text(self.bytes).map(Name::new)
+    }
+
+    /// Thread whose id, name and priority are the fields from `place` on.
+    fn task(&self, place: usize) -> Option<Task> {
+        let (thread, priority) = (self.number(place)? as i32, self.number(place + 2)? as i32);
+        Some(Task { thread, name: self.name(place + 1)?, priority })
+    }
 }
 
 /// Thread, as in the scheduler's events.

@@ -1,14 +1,16 @@
-//! Flight recorder: the kernel keeps the newest events in its rings; they are read only on request.
+//! Flight recorder: the kernel keeps the newest events in its rings; they are read only on request, and decoded by the
+//! kernel's own description of them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
 use machine::cpus::Cpus;
 
-use super::decoder::{Decoder, EVENTS};
-use super::event::TraceEvent;
+use super::event::{RECORDED, Reader, TraceEvent};
+use super::format::{EventFormat, Field};
+use super::page::{Page, PageLayout};
 use super::tracefs::{Instance, Unavailable};
 
 /// Records the events of some CPUs during its lifetime.
@@ -174,7 +176,7 @@ impl Pipe {
 fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
     let mut formats = Vec::new();
     let mut missing = Vec::new();
-    for &(group, event, needed) in EVENTS {
+    for &(group, event, needed, ..) in RECORDED {
         let folder = format!("events/{group}/{event}");
         if !instance.has(&folder) {
             if needed {
@@ -195,4 +197,61 @@ fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
         .map_err(|error| Unavailable::Setting { what: "events/header_page".to_owned(), error })?;
     let decoder = Decoder::new(&header, formats.iter().map(String::as_str)).map_err(Unavailable::Format)?;
     Ok((decoder, missing))
+}
+
+/// Decoder of pages of one kernel.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    layout: PageLayout,
+    id: Field,
+    current: Field,
+    /// By `common_type`.
+    events: HashMap<u16, Reader>,
+}
+
+impl Decoder {
+    /// Creates a decoder for the events with these `format` files, and the page layout in `header_page`.
+    ///
+    /// # Errors
+    /// The missing field or event, in words.
+    pub fn new<'a>(header_page: &str, formats: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let layout = PageLayout::parse(header_page).ok_or_else(|| {
+            format!("expected commit and data fields in events/header_page, found {header_page:?}")
+        })?;
+        let mut common = None;
+        let mut events = HashMap::new();
+        for text in formats {
+            let first_line = text.lines().next().unwrap_or_default();
+            let format = EventFormat::parse(text).ok_or_else(|| {
+                format!("expected an event's format with name and ID, found {first_line:?}")
+            })?;
+            events.insert(format.id, Reader::new(&format)?);
+            let fields = format.field("common_type").zip(format.field("common_pid"));
+            common =
+                Some(fields.ok_or_else(|| format!("{} has no common_type and common_pid", format.name))?);
+        }
+        let (id, current) = common.ok_or("no event at all")?;
+        Ok(Self { layout, id, current, events })
+    }
+
+    /// Size of a page, bytes.
+    #[must_use]
+    pub fn page_size(&self) -> usize {
+        self.layout.page_size()
+    }
+
+    /// Parses a page's header; `None` if the bytes are too short for one.
+    #[must_use]
+    pub fn page<'a>(&self, bytes: &'a [u8]) -> Option<Page<'a>> {
+        Page::new(&self.layout, bytes)
+    }
+
+    /// Events of a page recorded on `cpu`, the oldest first. Records of unknown kinds are skipped.
+    pub fn events<'a>(&'a self, cpu: usize, page: Page<'a>) -> impl Iterator<Item = TraceEvent> + 'a {
+        page.records().filter_map(move |(time_ns, record)| {
+            let id = u16::try_from(self.id.number(record)?).ok()?;
+            let what = self.events.get(&id)?.read(record)?;
+            Some(TraceEvent { time_ns, cpu, current: self.current.number(record)? as i32, what })
+        })
+    }
 }

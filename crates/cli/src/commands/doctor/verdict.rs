@@ -1,5 +1,6 @@
 //! Verdict on a machine and a period, said with what is known.
 
+use diagnose::late::grouped;
 use machine::check::{Finding, Severity};
 
 use super::probe::Probed;
@@ -151,20 +152,6 @@ fn seconds(seconds: f64) -> String {
         seconds if seconds < 7200.0 => format!("{:.0} minutes", seconds / 60.0),
         seconds => format!("{:.1} hours", seconds / 3600.0),
     }
-}
-
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = digits[..first].to_owned();
-    for (index, digit) in digits[first..].chars().enumerate() {
-        if index % 3 == 0 && !text.is_empty() {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
