@@ -14,7 +14,7 @@ mod working_counters;
 mod write_protection;
 
 pub use backend::{BusBackend, latch_inputs, sub_device_status};
-pub use events::{cable_end, error_code, event, is_alike, other_main_device, place, sentence, stop_reason};
+pub use events::{error_code, event, is_alike, other_main_device, place, sentence, stop_reason};
 pub use names::{MOST_NAMED, PartNames, sub_device};
 pub use poll::BusPoll;
 pub use queue::BusRequests;

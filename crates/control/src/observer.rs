@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ethercat::main_device::{Event, FindingEnd};
+use ethercat::main_device::{CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
@@ -29,7 +29,7 @@ pub struct CycleEvent {
     pub at: Instant,
     /// Both ends of the cable by which frames come to the SubDevice that it is about, where that is known and worth a word
     /// ([`ethercat::main_device::SubDevice::cable`]).
-    pub cable: Option<[FindingEnd; 2]>,
+    pub cable: Option<[CableEnd; 2]>,
     /// Event.
     pub what: Happening,
 }
@@ -71,7 +71,7 @@ pub enum Happening {
     /// The ring of SubDevices is open; all that are reached from either end go on.
     RingOpen {
         /// Both ends of the cable; [`ethercat::main_device::ring_break`].
-        between: [FindingEnd; 2],
+        between: [CableEnd; 2],
     },
     /// It is closed again.
     RingClosed {

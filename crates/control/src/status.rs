@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, CycleReport, FindingEnd, ReceptionCounters};
+use ethercat::main_device::{BringUpPhase, CableEnd, CycleReport, ReceptionCounters};
 
 use crate::cell::{Reader, Writer, newest};
 use crate::clock_lock::{LockReport, ReferenceReport};
@@ -43,7 +43,7 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingStatus {
     /// Both ends of the cable at which it is open; `None` where it is closed.
-    pub open: Option<[FindingEnd; 2]>,
+    pub open: Option<[CableEnd; 2]>,
     /// Cycle since which it is so.
     pub since: u64,
 }

@@ -380,7 +380,7 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
         "{outcomes:?}"
     );
     assert_eq!(*of_ticket(3), Outcome::Done(true));
-    assert!(errors(4).iter().all(|it| *it == ipc::bus::SubDeviceErrorCounters::default()), "{outcomes:?}");
+    assert!(errors(4).iter().all(|it| *it == ipc::bus::ErrorCounters::default()), "{outcomes:?}");
 }
 
 // feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::link::End;
-use ethercat::main_device::{Configuration, FindingEnd, MainDevice};
+use ethercat::main_device::{CableEnd, Configuration, MainDevice};
 use ethercat::redundancy::Ring;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
@@ -224,7 +224,7 @@ struct Ran {
     /// Frames with process data that handed no time on.
     untimed: u32,
     /// Breaks that were told, and how often that the ring is closed.
-    breaks: Vec<[FindingEnd; 2]>,
+    breaks: Vec<[CableEnd; 2]>,
     healed: usize,
 }
 
@@ -295,8 +295,8 @@ fn break_of(cable: usize, cycle: u64, after: u32) -> [Step; 2] {
 }
 
 /// Both ends of a cable.
-fn ends(cable: usize) -> [FindingEnd; 2] {
-    let end = |position: Option<usize>, port: u8| FindingEnd {
+fn ends(cable: usize) -> [CableEnd; 2] {
+    let end = |position: Option<usize>, port: u8| CableEnd {
         position: position.map(|position| position as u16),
         port: Some(port),
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ethercat::link::Segment;
-use ethercat::main_device::{Configuration, FindingEnd, MainDevice, Output, SubDevice, ring_break};
+use ethercat::main_device::{CableEnd, Configuration, MainDevice, Output, SubDevice, ring_break};
 use ethercat::pdo::{Pdo, ProcessValue};
 use ethercat::redundancy::Ring;
 use ethercat::sii::Identity;
@@ -109,7 +109,7 @@ impl Bus {
 
     /// Both ends of the cable at which its ring is open; `None` where that is closed, or the bus is no ring or not up.
     #[must_use]
-    pub fn ring_break(&self) -> Option<[FindingEnd; 2]> {
+    pub fn ring_break(&self) -> Option<[CableEnd; 2]> {
         match self.link.ring()? {
             Ring::Open { before } if !self.sub_devices().is_empty() => {
                 Some(ring_break(self.sub_devices(), before))

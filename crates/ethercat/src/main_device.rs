@@ -96,18 +96,16 @@ pub use configuration::{
     Oversampling, Presence, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Sync1,
     Watchdog,
 };
-pub use diagnosis::{Examined, Fault, Finding, FindingEnd, judge, ring_break};
+pub use diagnosis::{Examined, Fault, Finding, judge, ring_break};
 pub use error::{BusError, SubDeviceError};
-pub use error_counters::{ErrorCounters, PortErrors};
 pub use latches::{LatchEdge, LatchInput, Latches};
 pub use process_data::{Input, Output};
-pub use report::{
-    BringUpPhase, ClockReport, CycleReport, Event, Reception, ReceptionCounters, WorkingCounter,
-};
+pub use report::{BringUpPhase, ClockReport, CycleReport, Event, Reception, ReceptionCounters};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
 pub use sync0::SyncMiss;
 pub use topology::{Place, Shown, Upstream, places};
+pub use types::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter};
 
 /// Events kept until they are polled; further ones are dropped and counted.
 const EVENTS: usize = 256;

@@ -27,12 +27,12 @@ pub use bytes::Bytes;
 pub use client::{BusClient, BusError, Events};
 pub use history::EVENTS_KEPT;
 pub use message::{
-    BusStatus, CableEnd, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortErrorCounters,
-    PortLink, Reply, Request, RingStatus, Service, Severity, SubDeviceErrorCounters, SubDeviceStatus,
-    WorkingCounter, WorkingCounterChange, WorkingCounterHistory,
+    BusStatus, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortLink, Reply, Request,
+    RingStatus, Service, Severity, SubDeviceStatus, WorkingCounterHistory,
 };
 pub use server::{Backend, Counters, Guests, Publisher, Server, Ticket};
 pub use session::{LONGEST_LINE, MOST_UNDER_WAY};
+pub use types::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
 
 /// Longest object that is read or written, bytes.
 pub const LONGEST_OBJECT: usize = 65_536;

@@ -4,7 +4,7 @@ use crate::rig;
 
 use std::time::Duration;
 
-use ethercat::main_device::{BringUpPhase, Configuration, Examined, Fault, Finding, FindingEnd, judge};
+use ethercat::main_device::{BringUpPhase, CableEnd, Configuration, Examined, Fault, Finding, judge};
 use onbeat_simulator::Segment;
 use onbeat_simulator::segment::Attachment;
 use proptest::prelude::*;
@@ -42,8 +42,8 @@ fn found_without_forwarded(rig: &Rig) -> Vec<Finding> {
     judge(&all)
 }
 
-fn end(place: (usize, usize)) -> FindingEnd {
-    FindingEnd { position: Some(place.0 as u16), port: Some(place.1 as u8) }
+fn end(place: (usize, usize)) -> CableEnd {
+    CableEnd { position: Some(place.0 as u16), port: Some(place.1 as u8) }
 }
 
 /// Attachments of a tree whose SubDevices hang where `choices` say, some entered at port 1.
@@ -92,7 +92,7 @@ proptest! {
         (0..frames).for_each(|_| rig.segment.disturb(device, seen.1));
         let findings = found(&mut rig);
         prop_assert_eq!(findings.len(), 1, "{:?} {:?}", attachments, findings);
-        let expected = [upstream.map_or(FindingEnd { position: None, port: None }, end), end(own)];
+        let expected = [upstream.map_or(CableEnd { position: None, port: None }, end), end(own)];
         prop_assert_eq!((findings[0].fault, &findings[0].ends[..]), (Fault::DamagedFrames, &expected[..]));
         prop_assert_eq!(findings[0].count, frames.min(255));
         prop_assert_eq!(found_without_forwarded(&rig), findings);

@@ -3,6 +3,7 @@
 //! | module | part |
 //! |---|---|
 //! | [`axis`] | modes, interlocks and reactions of axes |
+//! | [`bus`] | error counters, working counters, ends of cables |
 //! | [`cause`] | causes of lateness and of disturbances |
 //! | [`command`] | [`Twist`], [`AxisTarget`]: targets of commands, [`ExternalCommand`], and their [`Freshness`] |
 //! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
@@ -20,6 +21,7 @@
 extern crate alloc;
 
 pub mod axis;
+pub mod bus;
 pub mod cause;
 mod codes;
 pub mod command;
@@ -36,6 +38,7 @@ pub mod time;
 pub mod units;
 
 pub use axis::{AxisMode, CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
+pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
 pub use command::{AxisTarget, ExternalCommand, Freshness, ToolPose, Twist};
 pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};
 pub use kind::{

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use control::bus::sub_device;
-use ipc::bus::{BusStatus, SubDeviceErrorCounters, WorkingCounter};
+use ipc::bus::{BusStatus, ErrorCounters, WorkingCounter};
 
 use onbeat::sub_devices::Described;
 
@@ -49,7 +49,7 @@ fn shortened(counters: &[String]) -> String {
 }
 
 /// The counters that are not zero.
-fn errors(counters: &SubDeviceErrorCounters) -> Option<String> {
+fn errors(counters: &ErrorCounters) -> Option<String> {
     let ports = counters.ports.iter().enumerate().flat_map(|(port, it)| {
         let of_port = [
             (it.invalid_frames, "invalid frames"),

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use control::bus::sub_device;
-use ethercat::main_device::{self, ErrorCounters, Examined, PortErrors, Upstream, judge};
+use ethercat::main_device::{self, Examined, Upstream, judge};
 use ethercat::register::DlStatus;
-use ipc::bus::{BusStatus, PortLink, RingStatus, SubDeviceErrorCounters, SubDeviceStatus};
+use ipc::bus::{
+    BusStatus, CableEnd, ErrorCounters, PortErrorCounters, PortLink, RingStatus, SubDeviceStatus,
+};
 use onbeat::sub_devices::Described;
 use serde_json::{Value, json};
 
@@ -23,8 +25,7 @@ pub(crate) struct Diagnosis<'a> {
 /// A fault for people and programs.
 pub(crate) struct Finding {
     fault: &'static str,
-    /// Position and port, each none for the MainDevice, or where it is about no port.
-    ends: Vec<(Option<u16>, Option<u8>)>,
+    ends: Vec<CableEnd>,
     /// Errors counted; 0 where it is about no count.
     count: u32,
     sentence: String,
@@ -177,11 +178,9 @@ impl<'a> Diagnosis<'a> {
                 "receive_times_ns": now.receive_times_ns.or(it.object.receive_times_ns), "now": now,
             })
         });
-        let findings = self.findings.iter().map(|it| {
-            let end = |&(position, port): &(Option<u16>, Option<u8>)| json!({ "position": position, "port": port });
-            let ends: Vec<Value> = it.ends.iter().map(end).collect();
-            json!({ "fault": it.fault, "sentence": it.sentence, "ends": ends, "count": it.count })
-        });
+        let findings = self.findings.iter().map(
+            |it| json!({ "fault": it.fault, "sentence": it.sentence, "ends": it.ends, "count": it.count }),
+        );
         json!({
             "cycle": self.is_running.then_some(self.status.cycle),
             "phase": self.status.phase,
@@ -211,15 +210,14 @@ fn ring_break(found: &[Described], status: &BusStatus) -> Option<Finding> {
     let sentence = format!(
         "the ring is open between {words} since cycle {since}: check this cable; all go on from both ends"
     );
-    let ends = between.map(|end| (end.position.map(|position| position as u16), end.port));
-    Some(Finding { fault: "ring_open", ends: ends.to_vec(), count: 0, sentence })
+    Some(Finding { fault: "ring_open", ends: between.to_vec(), count: 0, sentence })
 }
 
 /// True if a port has a link, or has counted something.
 fn is_worth_it(now: &SubDeviceStatus, port: usize) -> bool {
     let linked = now.links.is_some_and(|links| links[port].link);
     let errors = now.errors.map(|errors| errors.ports[port]).unwrap_or_default();
-    linked || errors != ipc::bus::PortErrorCounters::default()
+    linked || errors != PortErrorCounters::default()
 }
 
 fn port_cells(now: &SubDeviceStatus, port: usize) -> String {
@@ -247,7 +245,7 @@ fn states(found: &[Described], status: &BusStatus, is_running: bool) -> Vec<Find
     for (position, (it, now)) in found.iter().zip(&status.sub_devices).enumerate() {
         let who = sub_device(position, &it.object.name);
         let mut find = |fault, sentence| {
-            let ends = vec![(Some(it.object.position), None)];
+            let ends = vec![CableEnd { position: Some(it.object.position), port: None }];
             findings.push(Finding { fault, ends, count: 0, sentence });
         };
         if now.al_status_code != 0 {
@@ -269,18 +267,14 @@ fn judged(found: &[Described], status: &BusStatus, before: Option<&BusStatus>) -
     });
     let finding = |it: main_device::Finding| Finding {
         fault: it.fault.name(),
-        ends: it.ends.iter().map(|end| (end.position, end.port)).collect(),
+        ends: it.ends,
         count: it.count,
         sentence: it.sentence,
     };
     judge(&all.collect::<Vec<_>>()).into_iter().map(finding).collect()
 }
 
-fn examined<'a>(
-    it: &'a Described,
-    now: &SubDeviceStatus,
-    before: Option<SubDeviceErrorCounters>,
-) -> Examined<'a> {
+fn examined<'a>(it: &'a Described, now: &SubDeviceStatus, before: Option<ErrorCounters>) -> Examined<'a> {
     let upstream = it.object.upstream.as_ref();
     Examined {
         name: &it.object.name,
@@ -288,22 +282,8 @@ fn examined<'a>(
         upstream: upstream.map(|it| Upstream { position: it.position, port: it.port }),
         is_absent: now.is_absent(),
         links: now.links.map(dl_status),
-        counters: now.errors.map(counters),
-        before: before.map(counters),
-    }
-}
-
-fn counters(found: SubDeviceErrorCounters) -> ErrorCounters {
-    let port = |it: ipc::bus::PortErrorCounters| PortErrors {
-        invalid_frames: it.invalid_frames,
-        rx_errors: it.rx_errors,
-        forwarded_rx_errors: it.forwarded_rx_errors,
-        lost_links: it.lost_links,
-    };
-    ErrorCounters {
-        ports: found.ports.map(port),
-        processing_unit_errors: found.processing_unit_errors,
-        pdi_errors: found.pdi_errors,
+        counters: now.errors,
+        before,
     }
 }
 

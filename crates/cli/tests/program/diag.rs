@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use onbeat::ipc::bus::{
-    self, Backend, BusStatus, Outcome, PortLink, Service, SubDeviceErrorCounters, SubDeviceStatus, Ticket,
+    self, Backend, BusStatus, ErrorCounters, Outcome, PortLink, Service, SubDeviceStatus, Ticket,
 };
 use onbeat::ipc::description::Description;
 use onbeat::ipc::server::{Builder, Endpoints, Server};
@@ -61,7 +61,7 @@ impl BadCable {
     fn status(&self) -> Outcome {
         let open = |link: bool| PortLink { link, loop_closed: !link, communication: link };
         let sub_device = |number: usize| {
-            let mut errors = SubDeviceErrorCounters::default();
+            let mut errors = ErrorCounters::default();
             match number {
                 1 => errors.ports[1].forwarded_rx_errors = self.damaged,
                 2 => errors.ports[0].invalid_frames = self.damaged,

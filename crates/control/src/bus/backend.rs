@@ -5,22 +5,19 @@ use std::collections::VecDeque;
 
 use ethercat::cia402::State;
 use ethercat::main_device::{
-    ErrorCounters, LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService,
-    SubDevice,
+    LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, SubDevice,
 };
 use ethercat::register::DlStatus;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ipc::bus::{
-    Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortErrorCounters,
-    PortLink, RingStatus, Service, SubDeviceErrorCounters, SubDeviceStatus, Ticket, WorkingCounter,
-    WorkingCounterChange, WorkingCounterHistory,
+    Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortLink, RingStatus,
+    Service, SubDeviceStatus, Ticket, WorkingCounterHistory,
 };
 use rtrb::{Consumer, Producer};
 use serde_json::Value;
 use types::LockState;
 
 use super::SLOTS;
-use super::events::cable_end;
 use super::picture::{Picture, Pictured, Wanted};
 use super::queue::{Answer, Ask};
 use super::write_protection::WriteProtection;
@@ -332,40 +329,28 @@ fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDev
         exchanges: it.exchanges,
         missed: it.missed,
         clock_difference_ns: pictured.clock_difference,
-        errors: pictured.errors.map(errors),
+        errors: pictured.errors,
         links: pictured.links.map(links),
         receive_times_ns: pictured.receive_times,
     }
 }
 
 pub(super) fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
-    let counters = picture.working_counters.iter();
-    let change = |it: super::working_counters::Change| WorkingCounterChange {
-        cycle: it.cycle,
-        short: it.short,
-        datagram: it.datagram,
-        expected: it.expected,
-        received: it.received,
-    };
     BusStatus {
         cycle: status.cycle,
         phase: status.phase.to_string(),
         frames_sent: status.reception.sent,
         frames_answered: status.reception.accepted,
         frames_lost: status.reception.lost,
-        working_counters: counters
-            .map(|it| WorkingCounter { expected: it.expected, received: it.received })
-            .collect(),
+        working_counters: picture.working_counters.clone(),
         working_counter_history: WorkingCounterHistory {
             short_cycles: picture.history.short_cycles,
             short_since: picture.history.short_since,
-            changes: picture.history.changes().map(change).collect(),
+            changes: picture.history.changes().collect(),
         },
         reference_clock: picture.reference_clock,
         clock: clock(status),
-        ring: status
-            .ring
-            .map(|it| RingStatus { open: it.open.map(|ends| ends.map(cable_end)), since: it.since }),
+        ring: status.ring.map(|it| RingStatus { open: it.open, since: it.since }),
         sub_devices: status
             .sub_devices
             .iter()
@@ -395,20 +380,6 @@ fn links(found: DlStatus) -> [PortLink; 4] {
         loop_closed: found.loop_closed[port],
         communication: found.communication[port],
     })
-}
-
-fn errors(found: ErrorCounters) -> SubDeviceErrorCounters {
-    let ports = found.ports.map(|port| PortErrorCounters {
-        invalid_frames: port.invalid_frames,
-        rx_errors: port.rx_errors,
-        forwarded_rx_errors: port.forwarded_rx_errors,
-        lost_links: port.lost_links,
-    });
-    SubDeviceErrorCounters {
-        ports,
-        processing_unit_errors: found.processing_unit_errors,
-        pdi_errors: found.pdi_errors,
-    }
 }
 
 /// Outcome of requests of a cycle that has ended.

@@ -1,7 +1,7 @@
 //! Events of a cycle for people and other programs: message, severity and sentence, an arm each.
 
 use ethercat::cia402::ErrorCode;
-use ethercat::main_device::{Event as BusEvent, FindingEnd};
+use ethercat::main_device::Event as BusEvent;
 use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
@@ -22,7 +22,6 @@ pub fn event(event: &CycleEvent, names: &PartNames) -> Option<Event> {
         Happening::RingOpen { between } => Some(between),
         _ => event.cable,
     };
-    let between = between.map(|ends| ends.map(cable_end));
     Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), severity, sentence, between, what })
 }
 
@@ -119,7 +118,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             format!("{}: it takes frames again after {}", names.interface(), names.cycles(after)),
         ),
         Happening::RingOpen { between } => {
-            let between = names.cable(between.map(cable_end));
+            let between = names.cable(between);
             let sentence = format!("the ring is open between {between}; it goes on from both ends");
             (Reported::RingOpen, Warning, sentence)
         }
@@ -204,7 +203,7 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
 /// The cable to the SubDevice of an event; of several the one that all of them are behind, if there is one: each of the others hangs on one of
 /// them.
 fn common_cable(event: &CycleEvent, others: &[CycleEvent]) -> Option<[CableEnd; 2]> {
-    let first = event.cable?.map(cable_end);
+    let first = event.cable?;
     let is_one = |position| place(&event.what) == Some(position);
     let is_among = |position| is_one(position) || others.iter().any(|it| place(&it.what) == Some(position));
     let upstream = |it: &CycleEvent| it.cable.and_then(|ends| ends[0].position).map(usize::from);
@@ -373,12 +372,6 @@ fn client(Client { user, process }: Client) -> String {
     format!("process {process} of user {user}")
 }
 
-/// The end of a cable for other programs.
-#[must_use]
-pub fn cable_end(end: FindingEnd) -> CableEnd {
-    CableEnd { position: end.position.map(usize::from), port: end.port }
-}
-
 /// Another MainDevice on the wire, as a sentence.
 #[must_use]
 pub fn other_main_device(source: MacAddress, frames: u64) -> String {
@@ -506,7 +499,7 @@ mod tests {
     // feature(running-bus): losses and returns name the cable to the SubDevice by both its ends, in words and in JSON
     #[test]
     fn losses_and_returns_name_the_cable_by_both_its_ends() {
-        let end = |position: Option<u16>, port| FindingEnd { position, port: Some(port) };
+        let end = |position: Option<u16>, port| CableEnd { position, port: Some(port) };
         let to_third = [end(Some(1), 1), end(Some(2), 0)];
         let told = |cable, what| {
             let event = CycleEvent { cycle: 7, at: Instant::EPOCH, cable: Some(cable), what };

@@ -1,6 +1,6 @@
 //! History of the working counters: a fixed ring of their changes, written by the cycle.
 
-use ethercat::main_device::WorkingCounter;
+use types::{WorkingCounter, WorkingCounterChange};
 
 /// Changes kept.
 const KEPT: usize = 32;
@@ -14,33 +14,26 @@ pub(super) struct History {
     pub(super) short_cycles: u64,
     /// Cycle since which one is short without a break.
     pub(super) short_since: Option<u64>,
-    changes: [Change; KEPT],
+    changes: [WorkingCounterChange; KEPT],
     /// Changes so far.
     written: usize,
-}
-
-/// Working counters from one cycle on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) cycle: u64,
-    /// Datagrams that are short; 0: all are complete.
-    pub(super) short: u16,
-    /// The first of them: its place, and its working counter.
-    pub(super) datagram: u16,
-    pub(super) expected: u16,
-    pub(super) received: Option<u16>,
 }
 
 impl History {
     /// Takes the working counters of a cycle.
     pub(super) fn note(&mut self, cycle: u64, counters: impl Iterator<Item = WorkingCounter>) {
-        let mut now = Change { cycle, ..Change::default() };
+        let mut now = WorkingCounterChange { cycle, ..WorkingCounterChange::default() };
         let mut count = 0;
         for (datagram, it) in (0..).zip(counters) {
             count += 1;
             if !it.is_complete() {
                 if now.short == 0 {
-                    now = Change { datagram, expected: it.expected, received: it.received, ..now };
+                    now = WorkingCounterChange {
+                        datagram,
+                        expected: it.expected,
+                        received: it.received,
+                        ..now
+                    };
                 }
                 now.short += 1;
             }
@@ -56,14 +49,14 @@ impl History {
             self.short_since = None;
         }
         let last = self.changes().last().unwrap_or_default();
-        if (Change { cycle: last.cycle, ..now }) != last {
+        if (WorkingCounterChange { cycle: last.cycle, ..now }) != last {
             self.changes[self.written % KEPT] = now;
             self.written += 1;
         }
     }
 
     /// Those kept, oldest first.
-    pub(super) fn changes(&self) -> impl Iterator<Item = Change> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = WorkingCounterChange> {
         (self.written.saturating_sub(KEPT)..self.written).map(|number| self.changes[number % KEPT])
     }
 }
@@ -94,9 +87,9 @@ mod tests {
         history.note(9, counters(&[Some(3), Some(3)]));
         assert_eq!((history.short_cycles, history.short_since), (4, None));
         let kept: Vec<_> = history.changes().collect();
-        let one = Change { cycle: 4, short: 1, datagram: 1, expected: 3, received: Some(1) };
-        let both = Change { cycle: 7, short: 2, datagram: 0, expected: 3, received: None };
-        assert_eq!(kept, [one, both, Change { cycle: 8, ..Change::default() }]);
+        let one = WorkingCounterChange { cycle: 4, short: 1, datagram: 1, expected: 3, received: Some(1) };
+        let both = WorkingCounterChange { cycle: 7, short: 2, datagram: 0, expected: 3, received: None };
+        assert_eq!(kept, [one, both, WorkingCounterChange { cycle: 8, ..WorkingCounterChange::default() }]);
     }
 
     #[test]

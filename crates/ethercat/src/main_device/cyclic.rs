@@ -4,6 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use types::WorkingCounter;
+
 use crate::al::AlState;
 use crate::register::{self, FmmuDirection, SyncManager, dc, sync_manager};
 use crate::time::Instant;
@@ -12,7 +14,7 @@ use crate::wire::{Address, Command};
 use super::MainDevice;
 use super::exchange::{ChunkPart, Outgoing, Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, CHUNK_CAPACITY, Chunk, Layout};
-use super::report::{BringUpPhase, CycleReport, WorkingCounter};
+use super::report::{BringUpPhase, CycleReport};
 use super::sub_device::FIRST_STATION_ADDRESS;
 
 /// Process data, and where the cycle stands.

@@ -12,11 +12,12 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use types::{CableEnd, ErrorCounters, PortErrorCounters};
+
 use crate::link::End;
 use crate::register::DlStatus;
 use crate::register::dl::PORTS;
 
-use super::error_counters::{ErrorCounters, FULL, PortErrors};
 use super::sub_device::SubDevice;
 use super::topology::{Upstream, port_before, walk};
 
@@ -92,33 +93,24 @@ impl Fault {
     }
 }
 
-/// One end of a cable, or a SubDevice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FindingEnd {
-    /// Position of the SubDevice; `None` is the MainDevice.
-    pub position: Option<u16>,
-    /// Its port; `None` where it is not about one.
-    pub port: Option<u8>,
-}
+/// Count that a counter stays at.
+const FULL: u8 = ErrorCounters::FULL;
 
-impl FindingEnd {
-    /// The end of a ring at one of the MainDevice's interfaces.
-    #[must_use]
-    pub const fn interface(end: End) -> Self {
-        Self { position: None, port: Some(end as u8) }
-    }
+/// The end of a ring at one of the MainDevice's interfaces.
+const fn interface(end: End) -> CableEnd {
+    CableEnd { position: None, port: Some(end as u8) }
 }
 
 impl SubDevice {
     /// Both ends of the cable by which frames come to it, that of the MainDevice's side first; `None` of one whose place in the tree is not
     /// known: it has come since the bus was brought up, and where it hangs was not seen.
     #[must_use]
-    pub fn cable(&self) -> Option<[FindingEnd; 2]> {
-        let end = |position: u16, port: u8| FindingEnd { position: Some(position), port: Some(port) };
+    pub fn cable(&self) -> Option<[CableEnd; 2]> {
+        let end = |position: u16, port: u8| CableEnd { position: Some(position), port: Some(port) };
         let upstream = self.upstream.map(|it| end(it.position, it.port));
         let before = match upstream {
             None if self.is_unplaced => return None,
-            upstream => upstream.unwrap_or(FindingEnd::interface(End::First)),
+            upstream => upstream.unwrap_or(interface(End::First)),
         };
         Some([before, end(self.position, self.entry_port)])
     }
@@ -127,14 +119,11 @@ impl SubDevice {
 /// Both ends of the cable at which a ring is open that is processed by `before` SubDevices in front of the break; the port of a MainDevice's
 /// end is the number of its interface.
 #[must_use]
-pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [FindingEnd; 2] {
-    let end = |position: u16, port: u8| FindingEnd { position: Some(position), port: Some(port) };
+pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [CableEnd; 2] {
+    let end = |position: u16, port: u8| CableEnd { position: Some(position), port: Some(port) };
     if let Some(behind) = sub_devices.iter().find(|it| it.processed == before) {
         let upstream = behind.upstream.map(|it| end(it.position, it.port));
-        return [
-            upstream.unwrap_or(FindingEnd::interface(End::First)),
-            end(behind.position, behind.entry_port),
-        ];
+        return [upstream.unwrap_or(interface(End::First)), end(behind.position, behind.entry_port)];
     }
     // The port with a link that no SubDevice hangs on: there the ring goes on.
     let is_taken = |it: &SubDevice, port: u8| {
@@ -146,7 +135,7 @@ pub fn ring_break(sub_devices: &[SubDevice], before: u16) -> [FindingEnd; 2] {
         free.map(|port| end(it.position, port))
     };
     let last = sub_devices.iter().rev().find_map(ports);
-    [last.unwrap_or(FindingEnd { position: None, port: None }), FindingEnd::interface(End::Second)]
+    [last.unwrap_or(CableEnd { position: None, port: None }), interface(End::Second)]
 }
 
 /// A fault, and where it is.
@@ -155,7 +144,7 @@ pub struct Finding {
     /// Kind.
     pub fault: Fault,
     /// Both ends of a cable, that of the MainDevice's side first; or one port or SubDevice.
-    pub ends: Vec<FindingEnd>,
+    pub ends: Vec<CableEnd>,
     /// Errors counted, if it is about a count; each counter stays at 255.
     pub count: u32,
     /// The same for people, with names.
@@ -323,7 +312,7 @@ impl<'a> Judge<'a> {
     /// Frames that are damaged on a cable: it is the one before the port that sees them first.
     fn damaged_frames(&mut self) {
         // Counts of their own, of the upstream end and the other, by cable.
-        let mut own = vec![[PortErrors::default(); 2]; self.all.len()];
+        let mut own = vec![[PortErrorCounters::default(); 2]; self.all.len()];
         let mut marked = 0;
         for &(number, port) in &self.path {
             let found = self.own_errors(number, port, marked);
@@ -357,17 +346,17 @@ impl<'a> Judge<'a> {
     }
 
     /// Errors of the cable to this port, with so many frames damaged before.
-    fn own_errors(&self, number: usize, port: usize, marked: u32) -> PortErrors {
+    fn own_errors(&self, number: usize, port: usize, marked: u32) -> PortErrorCounters {
         let found = self.errors[number].ports[port];
         let counts_forwarded = self.errors[number].ports.iter().any(|it| it.forwarded_rx_errors > 0);
         if counts_forwarded || found.rx_errors > 0 {
             return found;
         }
         let marked = u8::try_from(marked).unwrap_or(FULL);
-        PortErrors { invalid_frames: found.invalid_frames.saturating_sub(marked), ..found }
+        PortErrorCounters { invalid_frames: found.invalid_frames.saturating_sub(marked), ..found }
     }
 
-    fn counted(&self, (number, port): (usize, usize), seen: PortErrors) -> Option<String> {
+    fn counted(&self, (number, port): (usize, usize), seen: PortErrorCounters) -> Option<String> {
         let invalid = (seen.invalid_frames, "invalid frame");
         let counts = [invalid, (seen.rx_errors, "RX error")];
         let words: Vec<_> = counts
@@ -432,7 +421,7 @@ impl<'a> Judge<'a> {
     }
 
     fn find_cable(&mut self, fault: Fault, cable: usize, count: u32, words: impl FnOnce(&str) -> String) {
-        let end = |end: &Option<(usize, usize)>| FindingEnd {
+        let end = |end: &Option<(usize, usize)>| CableEnd {
             position: end.map(|(number, _)| number as u16),
             port: end.map(|(_, port)| port as u8),
         };
@@ -445,7 +434,7 @@ impl<'a> Judge<'a> {
     }
 
     fn find(&mut self, fault: Fault, (number, port): (usize, Option<usize>), count: u32, sentence: String) {
-        let end = FindingEnd { position: Some(number as u16), port: port.map(|port| port as u8) };
+        let end = CableEnd { position: Some(number as u16), port: port.map(|port| port as u8) };
         self.findings.push(Finding { fault, ends: vec![end], count, sentence });
     }
 }

@@ -4,6 +4,8 @@ mod process_data;
 
 use alloc::vec::Vec;
 
+use types::WorkingCounter;
+
 use crate::al::{AlState, AlStatus};
 use crate::redundancy::Ring;
 use crate::time::Instant;
@@ -17,7 +19,7 @@ use super::limits::{self, Limits};
 use super::open_ring::{self, OpenRing};
 use super::plan::{self, Action};
 use super::presence;
-use super::report::{BringUpPhase, Event, WorkingCounter};
+use super::report::{BringUpPhase, Event};
 use super::sub_device::SubDevice;
 use super::together::Together;
 use super::worker::Worker;

@@ -92,23 +92,6 @@ pub struct CycleReport {
     pub spread: bool,
 }
 
-/// Working counter of one process data datagram in the last cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkingCounter {
-    /// Value when every SubDevice takes part.
-    pub expected: u16,
-    /// Value that came back, or `None` if nothing did.
-    pub received: Option<u16>,
-}
-
-impl WorkingCounter {
-    /// True if every SubDevice took part.
-    #[must_use]
-    pub fn is_complete(self) -> bool {
-        self.received == Some(self.expected)
-    }
-}
-
 pub use types::state::BringUpPhase;
 
 /// An event worth a report.

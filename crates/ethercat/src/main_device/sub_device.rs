@@ -6,6 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use types::ErrorCounters;
+
 use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::PdoMapping;
@@ -17,7 +19,6 @@ use crate::wire::read_u16;
 use super::clock::{ClockSetting, LatchedTimes};
 use super::configuration::Watchdog;
 use super::error::SubDeviceError;
-use super::error_counters::ErrorCounters;
 use super::latches::Latches;
 use super::late::Late;
 use super::presence::Mark;

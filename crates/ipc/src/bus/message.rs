@@ -1,7 +1,7 @@
 //! Messages of a connection to the bus, a line of JSON each.
 
 use serde::{Deserialize, Serialize};
-use types::Value;
+use types::{CableEnd, ErrorCounters, Value, WorkingCounter, WorkingCounterChange};
 
 use super::Bytes;
 
@@ -213,16 +213,6 @@ pub struct RingStatus {
     pub since: u64,
 }
 
-/// Working counter of a process data datagram.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WorkingCounter {
-    /// Value with every SubDevice taking part.
-    pub expected: u16,
-    /// Value that came back; none if the frame was lost.
-    pub received: Option<u16>,
-}
-
 /// Working counters since all first took part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -233,22 +223,6 @@ pub struct WorkingCounterHistory {
     pub short_since: Option<u64>,
     /// Their last changes, oldest first.
     pub changes: Vec<WorkingCounterChange>,
-}
-
-/// Working counters from one cycle on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WorkingCounterChange {
-    /// Number of the cycle.
-    pub cycle: u64,
-    /// Datagrams that are short from then on; 0: all are complete.
-    pub short: u16,
-    /// Place of the first of them among the datagrams of a cycle.
-    pub datagram: u16,
-    /// Value of that one with every SubDevice taking part.
-    pub expected: u16,
-    /// Value that came back; none if the frame was lost.
-    pub received: Option<u16>,
 }
 
 /// State of a SubDevice.
@@ -269,7 +243,7 @@ pub struct SubDeviceStatus {
     pub clock_difference_ns: Option<i32>,
     /// Error counters, if they were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<SubDeviceErrorCounters>,
+    pub errors: Option<ErrorCounters>,
     /// Ports 0 to 3, if the error counters were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<[PortLink; 4]>,
@@ -321,32 +295,6 @@ pub struct PortLink {
     pub loop_closed: bool,
     /// Frames can come in.
     pub communication: bool,
-}
-
-/// Error counters of a SubDevice; each stays at 255.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SubDeviceErrorCounters {
-    /// Of ports 0 to 3.
-    pub ports: [PortErrorCounters; 4],
-    /// ECAT processing unit error counter: frames with an error that the processing unit noticed.
-    pub processing_unit_errors: u8,
-    /// PDI error counter: errors of the interface to the application.
-    pub pdi_errors: u8,
-}
-
-/// Error counters of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PortErrorCounters {
-    /// Invalid frame counter: frames with a wrong check sequence, or cut short.
-    pub invalid_frames: u8,
-    /// RX error counter: symbols with an error.
-    pub rx_errors: u8,
-    /// Forwarded RX error counter: frames that an ESC before had marked as invalid.
-    pub forwarded_rx_errors: u8,
-    /// Lost link counter: times the link was lost.
-    pub lost_links: u8,
 }
 
 /// An event of the running cycle.
@@ -486,26 +434,4 @@ pub enum Happening {
     /// An event of a newer version, which this one does not know.
     #[serde(other)]
     Unknown,
-}
-
-/// One end of a cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CableEnd {
-    /// Position of the SubDevice; none: an interface of the MainDevice.
-    pub position: Option<usize>,
-    /// Its port; of the MainDevice 0 for the first interface, 1 for the second.
-    pub port: Option<u8>,
-}
-
-impl CableEnd {
-    /// The end in words; `sub_device` names a SubDevice.
-    pub fn words(self, sub_device: impl Fn(usize) -> String) -> String {
-        match (self.position, self.port) {
-            (Some(position), Some(port)) => format!("{} port {port}", sub_device(position)),
-            (Some(position), None) => sub_device(position),
-            (None, Some(0)) => "the first interface".to_owned(),
-            (None, Some(_)) => "the second interface".to_owned(),
-            (None, None) => "the last SubDevice".to_owned(),
-        }
-    }
 }

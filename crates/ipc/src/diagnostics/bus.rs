@@ -137,7 +137,7 @@ fn described((position, it): (usize, &SubDeviceStatus), names: &[String]) -> Sub
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::{PortLink, SubDeviceErrorCounters, WorkingCounterChange};
+    use crate::bus::{ErrorCounters, PortLink, WorkingCounterChange};
     use crate::diagnostics::{Diagnostics, LONGEST};
 
     /// A thousand, all of which have counted all there is, and a history as long as it gets: the longest document.
@@ -156,11 +156,7 @@ mod tests {
             al_status_text: "SyncManager watchdog".to_owned(),
             missed: u32::MAX,
             clock_difference_ns: Some(i32::MIN),
-            errors: Some(SubDeviceErrorCounters {
-                ports: [port; 4],
-                processing_unit_errors: 255,
-                pdi_errors: 255,
-            }),
+            errors: Some(ErrorCounters { ports: [port; 4], processing_unit_errors: 255, pdi_errors: 255 }),
             links: Some([link; 4]),
             ..SubDeviceStatus::default()
         };

@@ -11,8 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ipc::bus::{
-    self, Backend, BusStatus, Bytes, Event, Outcome, Service, SubDeviceErrorCounters, SubDeviceStatus,
-    Ticket,
+    self, Backend, BusStatus, Bytes, ErrorCounters, Event, Outcome, Service, SubDeviceStatus, Ticket,
 };
 use ipc::channel::Kind;
 use ipc::command::Read;
@@ -78,7 +77,7 @@ impl Backend for Objects {
                 data("6560 00 00 0700 2000 bf00 57696e646f77")
             }
             Service::Status { errors, .. } => {
-                let counted = SubDeviceErrorCounters { pdi_errors: 3, ..SubDeviceErrorCounters::default() };
+                let counted = ErrorCounters { pdi_errors: 3, ..ErrorCounters::default() };
                 let drive = SubDeviceStatus {
                     state: "Op".into(),
                     errors: errors.then_some(counted),

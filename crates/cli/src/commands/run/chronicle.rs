@@ -8,7 +8,7 @@ use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, Event, FindingEnd};
+use ethercat::main_device::{BringUpPhase, CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::bus::Severity;
 use robot::RobotConfig;
@@ -37,7 +37,7 @@ pub(super) struct Chronicle {
 struct Lost {
     since: Instant,
     cycle: u64,
-    cable: Option<[FindingEnd; 2]>,
+    cable: Option<[CableEnd; 2]>,
     reported: bool,
 }
 
@@ -154,7 +154,7 @@ impl Chronicle {
     fn exchange<'a>(
         &mut self,
         of: impl Iterator<Item = &'a CycleEvent>,
-        lost: impl Fn(Option<[FindingEnd; 2]>) -> Option<Lost>,
+        lost: impl Fn(Option<[CableEnd; 2]>) -> Option<Lost>,
     ) -> bool {
         let mut told = false;
         for (position, event) in of.filter_map(|it| Some((place(&it.what)?, it))) {
@@ -269,7 +269,7 @@ mod tests {
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
         let mut status = Status::initial(6, 6);
         status.sub_devices.iter_mut().for_each(|it| it.al_status = AlStatus::in_state(AlState::Op));
-        let end = |position: usize, port| FindingEnd { position: Some(position as u16), port: Some(port) };
+        let end = |position: usize, port| CableEnd { position: Some(position as u16), port: Some(port) };
         let lost = |position: usize| CycleEvent {
             cable: Some([end(position - 1, 1), end(position, 0)]),
             ..event(500, Happening::SubDeviceLost { position })

@@ -78,14 +78,14 @@ fn sentences(all: &[Examined<'_>]) -> Vec<String> {
     judge(all).into_iter().map(|it| it.sentence).collect()
 }
 
-fn end(position: u16, port: u8) -> FindingEnd {
-    FindingEnd { position: Some(position), port: Some(port) }
+fn end(position: u16, port: u8) -> CableEnd {
+    CableEnd { position: Some(position), port: Some(port) }
 }
 
 // feature(diagnosis): the place of damaged frames: the cable before the port that counts them first; forwarded errors excluded
 #[test]
 fn the_cable_before_the_port_that_sees_damaged_frames_first_is_named() {
-    let cables: [(&[Place], &[Count], [FindingEnd; 2]); 8] = [
+    let cables: [(&[Place], &[Count], [CableEnd; 2]); 8] = [
         // On the way out, and on the way back.
         (
             &LINE,

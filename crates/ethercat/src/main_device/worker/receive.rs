@@ -11,7 +11,7 @@ use crate::wire::{read_u16, read_u32, read_u64};
 use super::{Look, MayHangOn, Outcome, Received, Step, Worker};
 use crate::main_device::clock::{ClockSetting, LatchedTimes, delay_behind};
 use crate::main_device::error::SubDeviceError;
-use crate::main_device::error_counters::ErrorCounters;
+use crate::main_device::error_counters;
 use crate::main_device::mailbox::Progress;
 use crate::main_device::plan::{Action, Latched, Reading};
 use crate::main_device::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
@@ -97,7 +97,7 @@ impl Worker {
     ) {
         match look {
             Look::Clear | Look::Latch => {}
-            Look::Errors => sub_device.error_counters = data.and_then(ErrorCounters::parse),
+            Look::Errors => sub_device.error_counters = data.and_then(error_counters::parse),
             Look::Inputs => {
                 let is_whole = sub_device.information.features.distributed_clocks_64_bit();
                 let about = bus_time.filter(|_| !is_whole);

@@ -9,7 +9,7 @@ use crate::wire::{Address, Command};
 use super::{AL_STATUS_LENGTH, Latches, Look, ReferenceClock, Step, Worker};
 use crate::main_device::coe_mapping::{Comparison, MappingReader};
 use crate::main_device::configuration::StartupSdo;
-use crate::main_device::error_counters::ErrorCounters;
+use crate::main_device::error_counters;
 use crate::main_device::exchange::{Outgoing, Owner};
 use crate::main_device::late::LONGEST_PART;
 use crate::main_device::plan::{Action, Latched, Reading};
@@ -49,9 +49,9 @@ impl Worker {
         }
         let inputs = self.look_at_inputs.then_some(Look::Inputs);
         let Some(look) = inputs.or(self.times).or(self.look) else { return false };
-        let (errors, length) = (register::RX_ERROR_COUNTERS, ErrorCounters::LENGTH);
+        let (errors, length) = (register::RX_ERROR_COUNTERS, error_counters::LENGTH);
         let is_sent = match look {
-            Look::Clear => self.push_write(errors, &[0; ErrorCounters::LENGTH], outgoing),
+            Look::Clear => self.push_write(errors, &[0; error_counters::LENGTH], outgoing),
             Look::Errors => self.push_read(errors, length, outgoing),
             Look::Links => self.push_read(register::DL_STATUS, 2, outgoing),
             Look::Inputs => self.push_read(dc::LATCH_STATUS, latches::LENGTH, outgoing),
