@@ -20,8 +20,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::TypedValueParser;
-use clap::{Args, ValueEnum};
 use control::bring_up::BringUpError;
 use control::verdict::COULD_NOT_RUN;
 use ethercat::main_device::{BusError, SubDeviceError};
@@ -100,9 +100,9 @@ pub(crate) struct Run {
 
     /// Watch what keeps the cycle's thread and the devices' tasks from their work and their wait: preemptions, sleeps,
     /// page faults, system calls; `--watch=backtraces` says where they were
-    #[arg(long, value_enum, value_name = "DETAIL", num_args = 0..=1, require_equals = true,
+    #[arg(long, value_parser = detail(), value_name = "DETAIL", num_args = 0..=1, require_equals = true,
           default_missing_value = "counts")]
-    watch: Option<Watching>,
+    watch: Option<Detail>,
 
     /// Have faults take place on the simulated bus: a script with a line for each, as `1.5s power off drive-3 for 500ms`,
     /// since its start; `onbeat fault list` prints all there are
@@ -143,12 +143,12 @@ fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
     }))
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Watching {
-    /// Count, causes and periods of disturbances
-    Counts,
-    /// Place of the thread at the first of each kind, too
-    Backtraces,
+/// Details of a watch, with their help.
+fn detail() -> impl TypedValueParser<Value = Detail> {
+    named([
+        (Detail::Counts, "counts", "Count, causes and periods of disturbances"),
+        (Detail::Backtraces, "backtraces", "Place of the thread at the first of each kind, too"),
+    ])
 }
 
 impl Run {
@@ -209,8 +209,7 @@ impl Run {
         }
         match self.watch {
             None => run,
-            Some(Watching::Counts) => run.watch(Detail::Counts),
-            Some(Watching::Backtraces) => run.watch(Detail::Backtraces),
+            Some(detail) => run.watch(detail),
         }
     }
 

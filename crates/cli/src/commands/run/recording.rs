@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use onbeat::{FlightRecorder, RecordedSignals, RecordingParts, Trigger};
 
-use crate::arguments::{lasting, time};
+use crate::arguments::{lasting, named, time};
 
 /// Heading the help lists them under.
 const RECORD: &str = "Record: see docs/recordings.md";
@@ -19,8 +20,8 @@ pub(super) struct Recording {
     record: Option<PathBuf>,
 
     /// Signals in the file of --record
-    #[arg(long, help_heading = RECORD, value_enum, value_name = "WHICH", default_value = "named", requires = "record")]
-    signals: Recorded,
+    #[arg(long, help_heading = RECORD, value_parser = recorded_signals(), value_name = "WHICH", default_value = "named", requires = "record")]
+    signals: RecordedSignals,
 
     /// Keep recordings only around this, each in a file named after that of --record, with time and cause: fault, late,
     /// late:TIME, command (`onbeat record`), NAME>VALUE, NAME<VALUE; may come more than once
@@ -80,7 +81,7 @@ impl Recording {
     /// The run with what is recorded of it.
     pub(super) fn of(&self, run: onbeat::Robot) -> onbeat::Robot {
         let Some(path) = &self.record else { return run };
-        let run = run.record(path).recorded_signals(self.signals.into());
+        let run = run.record(path).recorded_signals(self.signals);
         let kept = self.keep.into();
         if let Some(size) = self.record_size {
             return run.recording_parts(RecordingParts { size, kept });
@@ -93,22 +94,11 @@ impl Recording {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Recorded {
-    /// No signals and no axes: timing alone
-    None,
-    /// Those that the robot file names, and all axes
-    Named,
-    /// Those of all process data, and all axes
-    All,
-}
-
-impl From<Recorded> for RecordedSignals {
-    fn from(recorded: Recorded) -> Self {
-        match recorded {
-            Recorded::None => Self::None,
-            Recorded::Named => Self::Named,
-            Recorded::All => Self::All,
-        }
-    }
+/// Signals that may be recorded, with their help.
+fn recorded_signals() -> impl TypedValueParser<Value = RecordedSignals> {
+    named([
+        (RecordedSignals::None, "none", "No signals and no axes: timing alone"),
+        (RecordedSignals::Named, "named", "Those that the robot file names, and all axes"),
+        (RecordedSignals::All, "all", "Those of all process data, and all axes"),
+    ])
 }

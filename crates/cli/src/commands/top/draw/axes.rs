@@ -27,78 +27,89 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     );
     let inner = titled(title, area, buffer);
     let columns = Columns::of(picture, area.width);
-    let heads = ["", "mode", "state", "position", "velocity", "torque", "target", "error", "stopped"];
-    let heads = heads.into_iter().enumerate().map(|(place, head)| {
-        let side = if (3..8).contains(&place) { Alignment::Right } else { Alignment::Left };
-        Cell::from(Text::from(head).alignment(side))
-    });
+    let heads = COLUMNS.map(|(head, side, ..)| Cell::from(Text::from(head).alignment(side)));
     let shown = (from..all).take(room).filter_map(|axis| Some((axis, picture.state.axes.get(axis)?)));
-    let rows = shown
-        .map(|(axis, it)| Row::new(columns.chosen(cells(picture, axis, it, columns))).style(style(it)));
+    let rows =
+        shown.map(|(axis, it)| Row::new(columns.shown(cells(picture, axis, it, columns))).style(style(it)));
     let table = Table::new(rows, columns.widths())
-        .header(Row::new(columns.chosen(heads)).style(faint()))
+        .header(Row::new(columns.shown(heads)).style(faint()))
         .column_spacing(1);
     table.render(inner, buffer);
 }
 
+/// Columns from left to right: head, side, least room in which it is shown, and width; those of the name and of the reason
+/// follow from what they show. [`cells`] has a row's in the same order.
+const COLUMNS: [(&str, Alignment, Room, u16); 9] = [
+    (NAME, Alignment::Left, Room::Small, 0),
+    ("mode", Alignment::Left, Room::Wide, 4),
+    ("state", Alignment::Left, Room::Small, 9),
+    ("position", Alignment::Right, Room::Small, 8),
+    ("velocity", Alignment::Right, Room::Usual, 8),
+    ("torque", Alignment::Right, Room::Usual, 7),
+    ("target", Alignment::Right, Room::Usual, 8),
+    ("error", Alignment::Right, Room::Usual, 7),
+    ("stopped", Alignment::Left, Room::Small, 0),
+];
+
+/// Head of the column of names.
+const NAME: &str = "";
+
 /// Columns that a terminal has room for.
 #[derive(Clone, Copy)]
 struct Columns {
-    kind: Room,
+    room: Room,
     name: u16,
 }
 
 /// Room of a terminal.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Room {
+    /// Of the numbers there is the position.
+    Small,
+    /// All numbers; states are a word.
+    Usual,
     /// Modes, states and reasons are shown in full.
     Wide,
-    /// States are a word.
-    Usual,
-    /// So they are, and of the numbers there is the position.
-    Small,
 }
 
 impl Columns {
     fn of(picture: &Picture, width: u16) -> Self {
         let count = |text: &str| length(text.chars().count());
         let longest = picture.description.axes.iter().map(|axis| count(&axis.name)).max().unwrap_or(0);
-        let kind = match width {
+        let room = match width {
             WIDE.. => Room::Wide,
             USUAL.. => Room::Usual,
             _ => Room::Small,
         };
-        let others: u16 = Self { kind, name: 0 }.lengths().iter().map(|length| length + 1).sum();
+        let others: u16 = Self { room, name: 0 }.lengths().iter().map(|length| length + 1).sum();
         let with = |axis| words::stopped_with(axis, &picture.description);
         let reason = picture.state.axes.iter().map(|axis| count(&stopped(axis, with(axis)))).max();
         // A reason is not cut for a name that is the longer one.
         let reason = reason.unwrap_or(0).max(count("stopped")).min(LONGEST_REASON);
-        let room = (width + 1).saturating_sub(others + reason + 1);
-        Self { kind, name: longest.min(room).max(4) }
+        let rest = (width + 1).saturating_sub(others + reason + 1);
+        Self { room, name: longest.min(rest).max(4) }
     }
 
     /// Width of each column but the last.
     fn lengths(self) -> Vec<u16> {
-        let (name, state) = (self.name, if self.kind == Room::Wide { 22 } else { 9 });
-        match self.kind {
-            Room::Wide => vec![name, 4, state, 8, 8, 7, 8, 7],
-            Room::Usual => vec![name, state, 8, 8, 7, 8, 7],
-            Room::Small => vec![name, state, 8],
-        }
+        let width = |(head, .., width): (&str, Alignment, Room, u16)| match head {
+            NAME => self.name,
+            "state" if self.room == Room::Wide => 22,
+            _ => width,
+        };
+        let mut lengths: Vec<u16> = self.shown(COLUMNS).into_iter().map(width).collect();
+        lengths.pop();
+        lengths
     }
 
     fn widths(self) -> Vec<Constraint> {
         self.lengths().into_iter().map(Constraint::Length).chain([Constraint::Min(0)]).collect()
     }
 
-    /// Those of all cells of a row that are shown.
-    fn chosen<T>(self, all: impl IntoIterator<Item = T>) -> Vec<T> {
-        let shown = |place: usize| match self.kind {
-            Room::Wide => true,
-            Room::Usual => place != 1,
-            Room::Small => [0, 2, 3, 8].contains(&place),
-        };
-        all.into_iter().enumerate().filter(|(place, _)| shown(*place)).map(|(_, cell)| cell).collect()
+    /// Those of a row's cells that are shown.
+    fn shown<T>(self, cells: impl IntoIterator<Item = T>) -> Vec<T> {
+        let all = COLUMNS.into_iter().zip(cells);
+        all.filter(|&((_, _, from, _), _)| from <= self.room).map(|(_, cell)| cell).collect()
     }
 }
 
@@ -112,7 +123,8 @@ fn style(it: &Axis) -> Style {
     }
 }
 
-fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> [Cell<'a>; 9] {
+/// Cells of an axis, one for each of [`COLUMNS`].
+fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> [Cell<'a>; COLUMNS.len()] {
     let configured = || picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
     let mode = words::mode(it.mode).unwrap_or_else(|| configured().into());
     let (target, error) = picture
@@ -121,7 +133,7 @@ fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> 
     let text = |text: String| Cell::from(text);
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
     let state = match DriveState::from_code(it.drive_state) {
-        Some(state) if columns.kind != Room::Wide => in_a_word(state).to_owned(),
+        Some(state) if columns.room != Room::Wide => in_a_word(state).to_owned(),
         _ => words::drive_state(it.drive_state).into_owned(),
     };
     [
