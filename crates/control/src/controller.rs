@@ -1,4 +1,4 @@
-//! The mover of the axes: called once a cycle with their reports, answers with commands for them, in SI units.
+//! The controller of the axes and outputs: called once a cycle with their reports, answers with commands for them, in SI units.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! | module | part |
 //! |---|---|
 //! | [`cycle`] | the cycle itself: from release to release, phase by phase |
-//! | [`controller`] | the mover of the axes, in SI units |
+//! | [`controller`] | the controller of the axes, in SI units |
 //! | [`external`] | a controller in a process of its own |
 //! | [`axis`] | axes bound to the process image |
 //! | [`ipc`] | commands of other processes, and the state they see |

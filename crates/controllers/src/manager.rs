@@ -34,7 +34,7 @@ use crate::hold::hold;
 use crate::port::Port;
 use crate::trajectory::JointTrajectory;
 
-/// Axis settings that a switch needs in advance.
+/// Axis settings that the manager needs in advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManagedAxis {
     /// Mode of the drive.
@@ -87,7 +87,7 @@ pub struct ControllerManager {
 }
 
 impl ControllerManager {
-    /// A switch whose first member is active at the start; `members` must not be empty. With `enable` the
+    /// A manager whose first member is active at the start; `members` must not be empty. With `enable` the
     /// drives are enabled at the start, otherwise on request.
     #[must_use]
     pub fn new(axes: &[ManagedAxis], members: Vec<Member>, enable: bool) -> Self {
@@ -265,7 +265,7 @@ impl Controller for ControllerManager {
 
 impl std::fmt::Debug for ControllerManager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Switch")
+        f.debug_struct("ControllerManager")
             .field("active", &self.active)
             .field("job", &self.job)
             .finish_non_exhaustive()
@@ -289,7 +289,7 @@ pub enum MemberKind {
 }
 
 impl Member {
-    /// A controller of the axes with these indices; the switch holds the others.
+    /// A controller of the axes with these indices; the manager holds the others.
     #[must_use]
     pub fn new(kind: MemberKind, axes: &[usize]) -> Self {
         Self { kind, axes: axes.to_vec() }

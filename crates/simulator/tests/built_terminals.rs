@@ -82,7 +82,7 @@ fn they_are_found_as_they_are_built_and_get_to_op() {
         let sii = found.sii.as_ref().unwrap();
         assert_eq!(
             (sii.header.identity(), sii.name()),
-            (terminal::identity(terminal), terminal::name(terminal).to_owned())
+            (terminal::identity(terminal), terminal::name(terminal))
         );
         assert_eq!(found.mapping, terminal::mapping(terminal));
         assert_eq!(rig.main_device.inputs(position(terminal)).len(), inputs, "{terminal:?}");

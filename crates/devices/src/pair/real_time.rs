@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ipc::channel::Port;
 use ipc::sensor::Head;
+use types::time::nanoseconds;
 
 use super::Datagram;
 
@@ -77,7 +78,7 @@ impl<W: Work> RealTimeTask<W> {
             inbox,
             outbox,
             bound: false,
-            stale_after_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+            stale_after_ns: nanoseconds(timeout),
             stamp_ns: 0,
             sequence: 0,
         }
@@ -90,7 +91,7 @@ impl<W: Work> RealTimeTask<W> {
             self.world.bind();
             self.bound = true;
         }
-        let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let period_ns = nanoseconds(period);
         for _ in 0..MOST_MESSAGES {
             let Some(length) = self.device.receive(&mut self.inbox) else { break };
             if self.sample.decode(&self.inbox[..length]) {

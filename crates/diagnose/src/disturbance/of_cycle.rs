@@ -6,6 +6,7 @@ use std::time::Duration;
 use record::CycleRecord;
 use rt::clock::{Clock, MonotonicClock};
 use types::Instant;
+use types::time::nanoseconds;
 
 use super::{Detail, Disturbances, Subject, Watch, Window};
 
@@ -64,7 +65,7 @@ impl CycleWatch {
         if self.window.is_open() {
             return;
         }
-        let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
+        let period = nanoseconds(self.period);
         let first = record.release_ns.saturating_sub(record.cycle.saturating_mul(period));
         // What was between the cycle and this look is not watched: nobody knew yet that it counts.
         let from = MonotonicClock.now();

@@ -127,11 +127,6 @@ impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
         let shared = Arc::new(Mutex::new(shared));
         End::ALL.map(|end| Self { shared: Arc::clone(&shared), end, clock: clock.clone(), round_trip })
     }
-
-    /// Runs `call` on the segment.
-    pub fn with_segment<R>(&self, call: impl FnOnce(&mut S) -> R) -> R {
-        call(&mut self.shared().segment)
-    }
 }
 
 impl<S, C> DirectEnd<S, C> {

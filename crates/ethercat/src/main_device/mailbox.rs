@@ -56,7 +56,7 @@ pub(super) struct MailboxClient {
     mailbox: Option<Mailbox>,
     state: State,
     request: Option<MailboxRequest>,
-    dialogue: SdoTransfer,
+    transfer: SdoTransfer,
     /// The message being written, all of the mailbox.
     out: Vec<u8>,
     counter_out: u8,
@@ -87,7 +87,7 @@ impl MailboxClient {
             mailbox: None,
             state: State::Idle,
             request: None,
-            dialogue: SdoTransfer::default(),
+            transfer: SdoTransfer::default(),
             out: Vec::new(),
             counter_out: 0,
             counter_in: 0,
@@ -138,7 +138,7 @@ impl MailboxClient {
             return outcome(request, MailboxError::NoCoe);
         }
         let payload = &mut self.out[mailbox::HEADER_LENGTH..];
-        match self.dialogue.start(&mut request, payload) {
+        match self.transfer.start(&mut request, payload) {
             Err(error) => outcome(request, error),
             Ok(length) => {
                 self.request = Some(request);
@@ -305,7 +305,7 @@ impl MailboxClient {
             let emergency = Emergency::parse(payload).ok();
             return emergency.map_or(Progress::Idle, Progress::Emergency);
         };
-        match self.dialogue.receive(request, payload, &mut self.out[mailbox::HEADER_LENGTH..]) {
+        match self.transfer.receive(request, payload, &mut self.out[mailbox::HEADER_LENGTH..]) {
             Reaction::Send(length) => {
                 self.count_answer(now);
                 self.send(now, length);
@@ -365,6 +365,6 @@ impl MailboxClient {
     }
 
     fn transferred(&self) -> usize {
-        self.request.as_ref().map_or(0, |request| self.dialogue.transferred(request))
+        self.request.as_ref().map_or(0, |request| self.transfer.transferred(request))
     }
 }

@@ -1,4 +1,4 @@
-//! One CoE dialogue with one SubDevice, message by message (ETG.1000.6, 5.6.2 and 5.6.3).
+//! One CoE transfer to or from one SubDevice, message by message (ETG.1000.6, 5.6.2 and 5.6.3).
 //!
 //! Pure: a payload in, what to do next out. How payloads get through the mailbox is [`super::mailbox`]'s.
 
@@ -23,7 +23,7 @@ pub(super) enum Reaction {
     Ignore,
     /// Not an answer at all, but worth reporting.
     Emergency(Emergency),
-    /// The dialogue is over.
+    /// The transfer is over.
     Done(Result<(), MailboxError>),
 }
 
@@ -177,7 +177,7 @@ fn send(request: &SdoRequest<'_>, out: &mut [u8]) -> Reaction {
     }
 }
 
-/// An abort of a dialogue long past, or of a message that came twice, does not end this one.
+/// An abort of a transfer long past, or of a message that came twice, does not end this one.
 fn aborted(service: MailboxService, (index, sub_index): (u16, u8), code: AbortCode) -> Reaction {
     let ours = match service {
         MailboxService::Upload { index: asked, sub_index: entry, complete_access: false }

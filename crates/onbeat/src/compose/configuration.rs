@@ -18,6 +18,9 @@ use crate::Error;
 
 /// A MainDevice for a bus that others may reach: its frames are distinguished from theirs by generation numbers that start at
 /// random.
+///
+/// # Errors
+/// The system gives no random number, or the configuration contradicts itself.
 pub fn main_device(configuration: Configuration) -> Result<MainDevice, Error> {
     let mut random = [0; 4];
     rustix::rand::getrandom(&mut random, GetRandomFlags::empty()).map_err(std::io::Error::from)?;

@@ -1,4 +1,4 @@
-//! The mover of a robot's axes, from its file.
+//! The controllers of a robot's axes, from its file.
 
 use control::external::{self, External};
 use controllers::{
@@ -19,7 +19,7 @@ use crate::Error;
 use crate::error::ControllerError;
 
 /// The controllers of `robot`, the first one active.
-fn switch(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
+fn manager(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
     let axis = |axis: &robot::Axis| ManagedAxis {
         mode: axis.mode.cyclic(),
         velocity_limit: axis.limits.velocity,
@@ -41,15 +41,15 @@ fn switch(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<Control
 /// The same, answering at the ports `control`, `stop` and `trajectory` where there is an IPC.
 pub(crate) fn controllers(robot: &RobotConfig, ports: Option<Ports>) -> Result<ControllerManager, Error> {
     let mut ports = ports;
-    let switch = switch(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
+    let manager = manager(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
     let taken = ports.and_then(|mut ports| {
         Some((ports.take(PORT)?, ports.take(STOP_PORT)?, ports.take(trajectory::PORT)?))
     });
     Ok(match taken {
         Some((requests, stops, orders)) => {
-            switch.with_ports(Box::new(requests), Box::new(orders)).with_stop_port(Box::new(stops))
+            manager.with_ports(Box::new(requests), Box::new(orders)).with_stop_port(Box::new(stops))
         }
-        None => switch,
+        None => manager,
     })
 }
 

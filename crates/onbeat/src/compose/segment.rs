@@ -118,6 +118,9 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
 }
 
 /// Leads from the last OUT, port 1, of the line that the first SubDevice begins to the MainDevice's second interface.
+///
+/// # Errors
+/// That port is taken, or the segment has no SubDevice.
 pub fn close_ring(segment: &mut Segment, attachments: &[Attachment]) -> Result<(), TopologyError> {
     let behind = |position: usize| {
         let next = attachments.iter().position(|it| (it.parent, it.port) == (position, 1));

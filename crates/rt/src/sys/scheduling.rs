@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::set_current_timer_slack;
 pub use types::Scheduling;
+use types::time::nanoseconds;
 
 /// Gives the calling thread this policy.
 ///
@@ -22,6 +23,9 @@ pub fn schedule(scheduling: Scheduling) -> io::Result<()> {
 
 /// Gives the calling thread the ordinary policy: a thread that serves the real-time side must not
 /// inherit its priority.
+///
+/// # Errors
+/// None that is known: every thread may become ordinary.
 pub fn set_ordinary() -> io::Result<()> {
     // SAFETY: an all-zero sched_param is valid: it holds integers only.
     let parameters: libc::sched_param = unsafe { mem::zeroed() };
@@ -34,6 +38,9 @@ pub fn set_ordinary() -> io::Result<()> {
 pub struct Attributes(libc::sched_attr);
 
 /// Scheduling of the calling thread.
+///
+/// # Errors
+/// ENOSYS on a kernel without sched_getattr(2).
 pub fn attributes() -> io::Result<Attributes> {
     let Attributes(mut attributes) = Attributes::blank();
     let size = attributes.size;
@@ -44,7 +51,6 @@ pub fn attributes() -> io::Result<Attributes> {
 
 impl From<Scheduling> for Attributes {
     fn from(scheduling: Scheduling) -> Self {
-        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let Self(mut attributes) = Self::blank();
         match scheduling {
             Scheduling::Fifo { priority } => {
@@ -71,6 +77,9 @@ impl Attributes {
     }
 
     /// Schedules the calling thread so.
+    ///
+    /// # Errors
+    /// As [`schedule`].
     pub fn apply(&self) -> io::Result<()> {
         let Self(attributes) = self;
         // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it; 0 names the

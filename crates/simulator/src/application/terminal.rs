@@ -47,18 +47,8 @@ const VIRTUAL: u8 = 1 << 2;
 
 /// Order number.
 #[must_use]
-pub const fn name(model: TerminalModel) -> &'static str {
-    match model {
-        TerminalModel::El1008 => "EL1008",
-        TerminalModel::El1252 => "EL1252",
-        TerminalModel::El2004 => "EL2004",
-        TerminalModel::El3104 => "EL3104",
-        TerminalModel::El3702 => "EL3702",
-        TerminalModel::El4034 => "EL4034",
-        TerminalModel::El4732 => "EL4732",
-        TerminalModel::El5101 => "EL5101",
-        TerminalModel::El6022 => "EL6022",
-    }
+pub fn name(model: TerminalModel) -> String {
+    model.name().to_uppercase()
 }
 
 /// Identity: the product code holds the number of the model.
@@ -103,7 +93,7 @@ pub fn mapping(model: TerminalModel) -> PdoMapping {
 /// Image, with checksum.
 #[must_use]
 pub fn image(model: TerminalModel, alias: u16) -> Image {
-    let builder = Builder::new(identity(model), name(model)).alias(alias).physical_ports(TWO_EBUS_PORTS);
+    let builder = Builder::new(identity(model), &name(model)).alias(alias).physical_ports(TWO_EBUS_PORTS);
     let builder = match model {
         TerminalModel::El1008 => builder
             .pdi(DIGITAL_IO, 0, 0, 0)

@@ -5,6 +5,7 @@ use core::time::Duration;
 use ethercat::link::End;
 use ethercat::register::dl::{FORWARDING_ORDER, PORTS};
 use thiserror::Error;
+use types::time::nanoseconds;
 
 use super::stations::Addresses;
 
@@ -167,7 +168,7 @@ impl Topology {
             if let Some(Cable { neighbour: Some(first), .. }) = cables[parent][port] {
                 return Err(TopologyError::Taken { parent, port, first, second: child });
             }
-            let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX).min(LONGEST_DELAY);
+            let delay = nanoseconds(delay).min(LONGEST_DELAY);
             cables[parent][port] =
                 Some(Cable { neighbour: Some(child), port: entry, delay, plugged: true });
             cables[child][entry] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
