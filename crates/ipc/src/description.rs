@@ -193,6 +193,18 @@ pub struct BaseDescription {
     pub odometry_frame: String,
     /// Name of the frame of the base.
     pub base_frame: String,
+    /// Driven wheels.
+    #[serde(default)]
+    pub wheels: Vec<WheelDescription>,
+}
+
+/// Description of a driven wheel of a base.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WheelDescription {
+    /// Index of its axis.
+    pub axis: usize,
+    /// Velocity that the base has of 1 rad/s of this wheel, in its own frame: x, y, m/s; yaw, rad/s.
+    pub twist: [f64; 3],
 }
 
 /// Description of an arm whose tool follows poses.

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     pub(crate) feedback_rate: f64,
     /// Rate of ~/gpio_states and of the sensors made of signals, Hz.
     pub(crate) signals_rate: f64,
-    /// True if the velocity within the limits is published on CONTROLLER/cmd_vel_out.
+    /// True if the velocity that the wheels are sent is published on CONTROLLER/cmd_vel_out.
     pub(crate) publish_limited_velocity: bool,
     /// True if the pose of the base is published on /tf, too.
     pub(crate) publish_tf: bool,
@@ -114,7 +114,7 @@ const ENTRIES: &[Entry] = &[
     number("odom_rate", "Of /odom and /tf, Hz.", 0.1, 1000.0, |s| &mut s.odom_rate),
     Entry {
         name: "publish_limited_velocity",
-        about: "A velocity goes to CONTROLLER/cmd_vel_out, too, as it is within the limits.",
+        about: "The velocity that the wheels are sent goes to CONTROLLER/cmd_vel_out.",
         field: Field::Flag { get: |s| &mut s.publish_limited_velocity, fixed: false },
     },
     Entry {

@@ -7,9 +7,10 @@ use controllers::{
     TrajectorySettings,
 };
 use ipc::controller::CycleEnd;
+use ipc::description::WheelDescription;
 use ipc::message::control::{PORT, STOP_PORT};
 use ipc::message::trajectory;
-use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
+use motion::kinematics::{BaseError, DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
 use motion::{AxisLimits, Metres, Radians, RadiansPerSecond};
 use robot::{Base, BaseKind, ControllerKind, Homing, RobotConfig};
 
@@ -165,18 +166,37 @@ fn line(robot: &RobotConfig, controller: &robot::Controller) -> Result<(Vec<usiz
 fn drive(robot: &RobotConfig, base: &Base) -> Result<BaseController, ControllerError> {
     let limits = base.wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
     let slowest = RadiansPerSecond(limits.fold(f64::INFINITY, f64::min));
+    if base.kind == BaseKind::Differential {
+        let two = DifferentialDrive::new(Metres(base.wheel_radius), Metres(base.track))?;
+        let wheels = base.wheels.as_slice().try_into()?;
+        return Ok(BaseController::differential(two, wheels, slowest, base.limits)?);
+    }
+    Ok(BaseController::omni(four(base)?, base.wheels.as_slice().try_into()?, slowest, base.limits)?)
+}
+
+/// Driven wheels of a base, as a description has them; none of one that cannot be.
+pub(super) fn wheels(base: &Base) -> Vec<WheelDescription> {
+    let row = |index: usize| {
+        let twist = match base.kind {
+            BaseKind::Differential => {
+                let two = DifferentialDrive::new(Metres(base.wheel_radius), Metres(base.track)).ok()?;
+                two.twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index))))
+            }
+            _ => four(base).ok()?.twist(std::array::from_fn(|it| RadiansPerSecond(f64::from(it == index)))),
+        };
+        Some([twist.x.0, twist.y.0, twist.yaw.0])
+    };
+    let rows = base.wheels.iter().enumerate();
+    rows.map_while(|(index, &axis)| Some(WheelDescription { axis, twist: row(index)? })).collect()
+}
+
+fn four(base: &Base) -> Result<OmniBase, BaseError> {
     let (radius, track, wheelbase) =
         (Metres(base.wheel_radius), Metres(base.track), Metres(base.wheelbase));
-    let four = match base.kind {
-        BaseKind::Differential => {
-            let two = DifferentialDrive::new(radius, track)?;
-            let wheels = base.wheels.as_slice().try_into()?;
-            return Ok(BaseController::differential(two, wheels, slowest, base.limits)?);
-        }
-        BaseKind::Mecanum => OmniBase::mecanum(radius, wheelbase, track, Radians(base.roller_angle))?,
-        BaseKind::Omni => OmniBase::new(corners(base))?,
-    };
-    Ok(BaseController::omni(four, base.wheels.as_slice().try_into()?, slowest, base.limits)?)
+    match base.kind {
+        BaseKind::Mecanum => OmniBase::mecanum(radius, wheelbase, track, Radians(base.roller_angle)),
+        BaseKind::Differential | BaseKind::Omni => OmniBase::new(corners(base)),
+    }
 }
 
 /// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along the diagonal of the other
@@ -209,6 +229,7 @@ mod tests {
     use motion::MetresPerSecond;
     use motion::base::Twist;
 
+    use super::wheels as wheels_of;
     use super::*;
 
     /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
@@ -228,6 +249,29 @@ mod tests {
     fn assert_close(found: [f64; 4], wanted: [f64; 4]) {
         let close = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-9);
         assert!(close, "{found:?}, wanted {wanted:?}");
+    }
+
+    #[test]
+    fn the_described_wheels_make_the_twist_that_is_asked_of_them() {
+        let text = include_str!("../../../../examples/omni.toml");
+        let base = RobotConfig::parse(text, "omni.toml").unwrap().base.unwrap();
+        let asked = [0.5, -0.25, 0.75];
+        let [x, y, yaw] = asked;
+        let twist = Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) };
+        let turning = four(&base).unwrap().wheels(twist);
+        let described = wheels_of(&base);
+        for (part, asked) in asked.into_iter().enumerate() {
+            let made: f64 = described.iter().zip(turning).map(|(it, wheel)| it.twist[part] * wheel.0).sum();
+            assert!((made - asked).abs() < 1e-9, "{part}: {made}, asked {asked}");
+        }
+        let axes: Vec<usize> = described.iter().map(|it| it.axis).collect();
+        assert_eq!(axes, base.wheels);
+        let text = include_str!("../../../../examples/m4k.toml");
+        let base = RobotConfig::parse(text, "m4k.toml").unwrap().base.unwrap();
+        let [left, right] = wheels_of(&base).try_into().unwrap();
+        let half = base.wheel_radius / 2.0;
+        assert!((left.twist[0] - half).abs() < 1e-12 && (right.twist[0] - half).abs() < 1e-12);
+        assert!(left.twist[2] < 0.0 && (left.twist[2] + right.twist[2]).abs() < 1e-12);
     }
 
     // feature(axes): `diff_drive`, `omni_drive` (Mecanum): twist, odometry and wheels agree

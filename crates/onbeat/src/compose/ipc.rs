@@ -14,6 +14,7 @@ use robot::{ControllerKind, PortKind, RobotConfig};
 use types::Signal;
 use types::time::nanoseconds;
 
+use super::controller::wheels;
 use super::rules::rules;
 use super::signals;
 use super::urdf::{tool, urdf};
@@ -131,6 +132,7 @@ pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Desc
             yaw_limit: base.limits.yaw_velocity.0,
             odometry_frame: base.odometry_frame.clone(),
             base_frame: base.base_frame.clone(),
+            wheels: wheels(base),
         }),
         arm: tool(robot)?.map(|arm| ArmDescription {
             base: arm.base_link().to_owned(),

@@ -93,6 +93,7 @@ fn description() -> Description {
             yaw_limit: 2.0,
             odometry_frame: "odom".into(),
             base_frame: "base_link".into(),
+            wheels: Vec::new(),
         }),
         ..Description::default()
     }

@@ -10,11 +10,11 @@ use crate::dds::{DdsError, Quality, Writer};
 use crate::messages::basic::{Header, Text, Time};
 use crate::messages::geometry::{
     Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
-    Twist, TwistWithCovariance, Vector3,
+    Twist, TwistStamped, TwistWithCovariance, Vector3,
 };
 use crate::messages::sensor::{DynamicJointState, InterfaceValue, JointState};
 use crate::settings::Settings;
-use types::ControllerKind;
+use types::{ControllerKind, CyclicMode};
 
 /// Publishers of the states.
 pub(crate) struct States {
@@ -31,6 +31,8 @@ pub(crate) struct States {
     /// The same below the names of the controllers that drive the base, as ros2_controllers have it.
     own_odometry: Vec<Writer>,
     own_tf: Vec<Writer>,
+    /// Velocity that the base is commanded, of each controller that drives it.
+    commanded: Vec<(usize, Writer)>,
     /// Kept open: late subscribers get the last sample.
     _robot_description: Option<Writer>,
 }
@@ -48,12 +50,17 @@ impl States {
         if let (Some(writer), Some(urdf)) = (&robot_description, &robot.urdf) {
             writer.send(&Text { data: urdf.clone() });
         }
-        let (mut own_odometry, mut own_tf) = (Vec::new(), Vec::new());
+        let (mut own_odometry, mut own_tf, mut commanded) = (Vec::new(), Vec::new(), Vec::new());
         let drives = |kind: Option<ControllerKind>| kind.is_some_and(ControllerKind::drives_a_base);
-        for controller in robot.controllers.iter().filter(|it| base && drives(it.kind)) {
+        for (index, controller) in
+            robot.controllers.iter().enumerate().filter(|(_, it)| base && drives(it.kind))
+        {
             let (name, topics) = (&controller.name, BaseTopics::of(robot));
             let odometry = format!("{name}/{}", topics.odometry);
             own_odometry.extend(publish(true, &odometry, "nav_msgs/Odometry", reliable)?);
+            let limited =
+                publish(true, &format!("{name}/cmd_vel_out"), "geometry_msgs/TwistStamped", reliable)?;
+            commanded.extend(limited.map(|limited| (index, limited)));
             if let Some(tf) = topics.tf {
                 own_tf.extend(publish(true, &format!("{name}/{tf}"), "tf2_msgs/TFMessage", reliable)?);
             }
@@ -61,6 +68,7 @@ impl States {
         Ok(Self {
             own_odometry,
             own_tf,
+            commanded,
             joints: publish(joints, "joint_states", "sensor_msgs/JointState", reliable)?,
             dynamic_joints: publish(
                 joints,
@@ -115,6 +123,14 @@ impl States {
                 self.tf.iter().chain(&self.own_tf).for_each(|tf| _ = tf.send(&transform));
             }
             self.own_odometry.iter().for_each(|own| _ = own.send(&message));
+            let active = usize::from(state.control.active);
+            let limited = self.commanded.iter().find(|(controller, _)| *controller == active);
+            if let Some((_, limited)) = limited.filter(|_| moment.settings.publish_limited_velocity)
+                && let Some(twist) = commanded_twist(state, description)
+            {
+                let header = Header { stamp, frame_id: message.child_frame_id.clone() };
+                limited.send(&TwistStamped { header, twist });
+            }
             writer.send(&message);
         }
     }
@@ -178,6 +194,23 @@ fn odometry_of(state: &State, description: &Description, settings: &Settings, st
     }
 }
 
+/// Velocity that the wheels of the base are sent; none where their drives are sent no velocities.
+fn commanded_twist(state: &State, description: &Description) -> Option<Twist> {
+    let wheels = &description.base.as_ref()?.wheels;
+    let mut twist = [0.0; 3];
+    for wheel in wheels {
+        let mode = description.axes.get(wheel.axis)?.mode;
+        if mode.cyclic() != CyclicMode::Velocity {
+            return None;
+        }
+        let sent = state.axes.get(wheel.axis)?.target_velocity;
+        twist.iter_mut().zip(wheel.twist).for_each(|(part, of_wheel)| *part += of_wheel * sent);
+    }
+    let [x, y, yaw] = twist;
+    let (linear, angular) = (Vector3 { x, y, z: 0.0 }, Vector3 { x: 0.0, y: 0.0, z: yaw });
+    (!wheels.is_empty()).then_some(Twist { linear, angular })
+}
+
 /// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent: this is a
 /// guess for filters that need one, not a measurement. The pose itself drifts without bound, which no
 /// number here expresses.
@@ -212,8 +245,47 @@ mod tests {
     use types::BaseKind;
 
     use super::*;
-    use ipc::description::BaseDescription;
-    use ipc::state::Base;
+    use ipc::description::{AxisDescription, BaseDescription, WheelDescription};
+    use ipc::state::{Axis, Base};
+
+    // feature(ros2): `CONTROLLER/cmd_vel_out`: the velocity that the wheels are sent, within all limits of the base
+    #[test]
+    fn the_velocity_of_a_base_is_that_of_what_its_wheels_are_sent() {
+        let axis = |name: &str| AxisDescription {
+            name: name.into(),
+            mode: CyclicMode::Velocity.into(),
+            position_limits: None,
+            velocity_limit: 20.0,
+            acceleration_limit: None,
+            jerk_limit: None,
+            effort_limit: 5.0,
+            measures_effort: true,
+        };
+        let wheel = |axis, yaw| WheelDescription { axis, twist: [0.05, 0.0, yaw] };
+        let base = BaseDescription {
+            kind: BaseKind::Differential,
+            velocity_limit: 1.0,
+            yaw_limit: 1.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+            wheels: vec![wheel(1, -0.25), wheel(0, 0.25)],
+        };
+        let mut description = Description {
+            axes: ["right", "left"].map(axis).to_vec(),
+            base: Some(base),
+            ..Description::default()
+        };
+        let sent = |target_velocity| Axis { target_velocity, velocity: 9.0, ..Axis::default() };
+        let state = State { axes: vec![sent(6.0), sent(2.0)], ..State::default() };
+        let Twist { linear, angular } = commanded_twist(&state, &description).unwrap();
+        assert!(
+            (linear.x - 0.4).abs() < 1e-12 && (angular.z - 1.0).abs() < 1e-12,
+            "{linear:?} {angular:?}"
+        );
+        description.axes[0].mode = CyclicMode::Position.into();
+        assert_eq!(commanded_twist(&state, &description), None, "it is sent positions");
+        assert_eq!(commanded_twist(&state, &Description::default()), None);
+    }
 
     #[test]
     fn the_base_looks_the_same_in_odometry_and_tf() {
@@ -223,6 +295,7 @@ mod tests {
             yaw_limit: 1.0,
             odometry_frame: "odom".into(),
             base_frame: "base_link".into(),
+            wheels: Vec::new(),
         };
         let description = Description { base: Some(base), ..Description::default() };
         let half_turn = std::f64::consts::PI;

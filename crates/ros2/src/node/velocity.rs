@@ -17,9 +17,9 @@ use super::{Endpoints, Moment};
 use crate::check::finite;
 use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::sample::Sample;
-use crate::dds::{DdsError, Quality, Reader, Writer};
+use crate::dds::{DdsError, Quality, Reader};
 use crate::messages::basic::Time;
-use crate::messages::geometry::{Twist, TwistStamped, Vector3};
+use crate::messages::geometry::{Twist, TwistStamped};
 use types::{BaseKind, ControllerKind};
 
 /// Readers of /cmd_vel.
@@ -30,11 +30,10 @@ pub(crate) struct Velocity {
     own: Vec<Own>,
 }
 
-/// Topics of one controller: a velocity as ros2_controllers take it, and the same within its limits.
+/// Velocity for one controller, as ros2_controllers take it.
 struct Own {
     controller: usize,
     reader: Reader,
-    limited: Writer,
 }
 
 impl Velocity {
@@ -48,16 +47,10 @@ impl Velocity {
         let drives = drives.filter(|(_, it)| it.kind.is_some_and(ControllerKind::drives_a_base));
         let mut own = Vec::new();
         for (controller, about) in drives {
-            let name = &about.name;
-            let (topic, limited) =
-                (format!("{name}/{}", BaseTopics::of(robot).command), format!("{name}/cmd_vel_out"));
+            let topic = format!("{}/{}", about.name, BaseTopics::of(robot).command);
             let kind = "geometry_msgs/TwistStamped";
             let reader = endpoints.subscribe(&topic, kind, Quality::BestEffort)?;
-            own.push(Own {
-                controller,
-                reader,
-                limited: endpoints.publish(&limited, kind, Quality::Reliable)?,
-            });
+            own.push(Own { controller, reader });
         }
         Ok(Self { readers, newest: Newest::default(), own })
     }
@@ -77,13 +70,7 @@ impl Velocity {
         }
         for own in &self.own {
             if let Some(sample) = std::iter::from_fn(|| own.reader.take()).last() {
-                report("cmd_vel", moment, |moment| {
-                    let limited = drive_as(own.controller, &sample, moment)?;
-                    if moment.settings.publish_limited_velocity {
-                        own.limited.send(&limited);
-                    }
-                    Ok(())
-                });
+                report("cmd_vel", moment, |moment| drive_as(own.controller, &sample, moment));
             }
         }
     }
@@ -110,12 +97,12 @@ pub(super) fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), Stri
 }
 
 /// Passes a velocity on to the cycle as diff_drive_controller does: for this controller alone, each part of it clamped by itself,
-/// and no longer than the time-out after its stamp. Returns the velocity within the limits.
+/// and no longer than the time-out after its stamp.
 ///
 /// # Errors
 /// The controller is not active, the stamp is too old, or a part is not possible.
-fn drive_as(controller: usize, sample: &Sample, moment: &mut Moment<'_>) -> Result<TwistStamped, String> {
-    let mut stamped: TwistStamped = sample.decode()?;
+fn drive_as(controller: usize, sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
+    let stamped: TwistStamped = sample.decode()?;
     let robot = attached(&mut moment.robot)?;
     let description = robot.description();
     let about = description.controllers.get(controller).ok_or("the robot has no such controller")?;
@@ -131,10 +118,7 @@ fn drive_as(controller: usize, sample: &Sample, moment: &mut Moment<'_>) -> Resu
         let why = format_args!("cmd_vel: clamped to the limits of the base, {speed} m/s and {yaw} rad/s");
         moment.voice.warn("cmd_vel clamped", why);
     }
-    robot.drive(within, seconds)?;
-    stamped.twist.linear = Vector3 { x: within.x.0, y: within.y.0, z: 0.0 };
-    stamped.twist.angular = Vector3 { z: within.yaw.0, ..Vector3::default() };
-    Ok(stamped)
+    robot.drive(within, seconds)
 }
 
 /// Time that a velocity of this stamp holds; one without a stamp is of now.

@@ -49,6 +49,7 @@ fn base() -> Picture {
             yaw_limit: 2.0,
             odometry_frame: "odom".into(),
             base_frame: "base_link".into(),
+            wheels: Vec::new(),
         }),
         ..Description::default()
     };
