@@ -95,6 +95,18 @@ class PortLink:
 
 
 @dataclass(frozen=True)
+class SyncStatus:
+    """SYNC0 or SYNC1 of a SubDevice, and the cycle's frame against it."""
+
+    cycle_ns: int
+    """Time between two pulses."""
+    shift_ns: int
+    """Time from a multiple of that, in the time of the reference clock, to a pulse."""
+    frame_phase_ns: int
+    """Time from the last pulse to the passage of the newest frame at the SubDevice."""
+
+
+@dataclass(frozen=True)
 class SubDeviceStatus:
     """State of a SubDevice."""
 
@@ -113,6 +125,10 @@ class SubDeviceStatus:
     """Of ports 0 to 3; the same."""
     receive_times_ns: tuple[int, ...] | None = None
     """Receive times of ports 0 to 3 by one frame, local, wrapping at 32 bits; asked for by ``receive_times=True``."""
+    sync0: SyncStatus | None = None
+    """Its SYNC0; None without, and while no frame has had the reference clock's time."""
+    sync1: SyncStatus | None = None
+    """The same of SYNC1."""
 
 
 @dataclass(frozen=True)
@@ -466,6 +482,8 @@ def _status(it: dict[str, Any]) -> SubDeviceStatus:
         ),
         links=None if links is None else tuple(PortLink(**link) for link in links),
         receive_times_ns=None if times is None else tuple(times),
+        sync0=None if (sync0 := it.get("sync0")) is None else SyncStatus(**sync0),
+        sync1=None if (sync1 := it.get("sync1")) is None else SyncStatus(**sync1),
     )
 
 

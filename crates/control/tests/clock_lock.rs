@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{Configuration, MainDevice};
+use ethercat::main_device::{Configuration, MainDevice, SubDeviceConfiguration, Sync0, Sync1};
 use ethercat::time::Instant;
 use onbeat_control::bring_up::Pump;
 use onbeat_control::clock::{Clock, VirtualClock};
@@ -75,7 +75,17 @@ fn run(ppm: f64, clock: CycleClock, stalls_at: Option<u64>) -> Ran {
     run_behind(EscKind::Et1100, (ppm, 0), clock, stalls_at)
 }
 
-fn run_behind(kind: EscKind, (ppm, jitter): (f64, u32), clock: CycleClock, stalls_at: Option<u64>) -> Ran {
+fn run_behind(kind: EscKind, clocks: (f64, u32), clock: CycleClock, stalls_at: Option<u64>) -> Ran {
+    run_with(None, kind, clocks, clock, stalls_at)
+}
+
+fn run_with(
+    sub_devices: Option<Vec<SubDeviceConfiguration>>,
+    kind: EscKind,
+    (ppm, jitter): (f64, u32),
+    clock: CycleClock,
+    stalls_at: Option<u64>,
+) -> Ran {
     let time = VirtualClock::default();
     time.advance(Duration::from_secs(1000));
     let (seen, heard) = channel();
@@ -86,6 +96,7 @@ fn run_behind(kind: EscKind, (ppm, jitter): (f64, u32), clock: CycleClock, stall
     let configuration = Configuration {
         target: AlState::Op,
         period: PERIOD,
+        sub_devices,
         steers_reference: clock == CycleClock::Host,
         ..Configuration::default()
     };
@@ -214,4 +225,30 @@ fn a_reference_clock_of_32_bits_is_followed_over_its_wraps() {
         assert!(fresh && difference_ns.abs_diff(real) < 10_000, "{difference_ns} ns, {real} in truth");
         assert!(frame_phase_ns.abs_diff(500_000) < 5_000, "{frame_phase_ns} ns behind SYNC0");
     }
+}
+
+/// Releases come half a period behind the grid that shifts count from.
+// feature(main-device): phase of the cycle's frame against SYNC0 and SYNC1 of each SubDevice, by its shift
+#[test]
+fn the_phase_of_the_frame_against_each_sync_signal_is_told_by_its_shift() {
+    let micros = Duration::from_micros;
+    let with = |shift, sync1| SubDeviceConfiguration {
+        sync0: Some(Sync0 { cycle: PERIOD, shift: micros(shift) }),
+        sync1,
+        ..SubDeviceConfiguration::default()
+    };
+    let sync1 = Sync1 { cycle: PERIOD, delay: micros(125) };
+    let configured = vec![with(200, None), with(700, Some(sync1))];
+    let ran = run_with(Some(configured), EscKind::Et1100, (50.0, 0), CycleClock::Reference, None);
+    assert_eq!(ran.ended.status.lock.state, LockState::Locked);
+    let phases: Vec<_> = (0..3).map(|position| ran.ended.main_device.sync_phases(position)).collect();
+    let near = |(position, signal): (usize, usize), shift, expected| {
+        let Some(it) = phases[position][signal] else { panic!("{phases:?}") };
+        assert_eq!((it.cycle, it.shift), (PERIOD, micros(shift)));
+        assert!(it.frame.abs_diff(micros(expected)) < micros(10), "{it:?}, expected {expected} us");
+    };
+    near((0, 0), 200, 300);
+    near((1, 0), 700, 800);
+    near((1, 1), 825, 675);
+    assert_eq!((phases[0][1], phases[2]), (None, [None; 2]));
 }

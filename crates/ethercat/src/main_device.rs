@@ -103,7 +103,7 @@ pub use process_data::{Input, Output};
 pub use report::{BringUpPhase, ClockReport, CycleReport, Event, Reception, ReceptionCounters};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
-pub use sync0::SyncMiss;
+pub use sync0::{SyncMiss, SyncPhase};
 pub use topology::{Place, Shown, Upstream, places};
 pub use types::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter};
 

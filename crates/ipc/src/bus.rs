@@ -28,7 +28,7 @@ pub use client::{BusClient, BusError, Events};
 pub use history::EVENTS_KEPT;
 pub use message::{
     BusStatus, ClockStatus, Event, Happening, LatchEdge, LatchInput, Outcome, PortLink, Reply, Request,
-    RingStatus, Service, Severity, SubDeviceStatus, WorkingCounterHistory,
+    RingStatus, Service, Severity, SubDeviceStatus, SyncStatus, WorkingCounterHistory,
 };
 pub use server::{Backend, Counters, Guests, Publisher, Server, Ticket};
 pub use session::{LONGEST_LINE, MOST_UNDER_WAY};

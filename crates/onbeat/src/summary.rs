@@ -9,7 +9,7 @@ use control::signal::{Counters, SignalState};
 use control::status::Status;
 use control::stop::StopHandle;
 use control::verdict::{Circumstances, Finding};
-use ethercat::main_device::BusError;
+use ethercat::main_device::{BusError, SyncPhase};
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use record::{RunConditions, RunSummary};
@@ -35,6 +35,8 @@ pub struct Summary {
     pub axis_names: Vec<String>,
     /// Axes, SubDevices and bus in the last cycle before the stop.
     pub status: Status,
+    /// SYNC0 and SYNC1 of the SubDevices, in the order of positions, against the last frame that had the reference clock's time.
+    pub sync_phases: Vec<[Option<SyncPhase>; 2]>,
     /// Signals in the last cycle before the stop.
     pub signals: Vec<(Signal, SignalState)>,
     /// Outputs set to what they could not be, since the start.
@@ -72,6 +74,9 @@ impl Summary {
             granted,
             findings,
             axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
+            sync_phases: (0..ended.before_stop.sub_devices.len())
+                .map(|position| ended.main_device.sync_phases(position))
+                .collect(),
             status: ended.before_stop,
             signals: ended.signals,
             signal_counters: ended.signal_counters,

@@ -138,19 +138,27 @@ impl<'a> Diagnosis<'a> {
     fn table(&self) -> String {
         let names = self.found.iter().map(|it| it.object.name.chars().count()).max().unwrap_or(0).max(4);
         let states = self.status.sub_devices.iter().map(|it| it.state.len()).max().unwrap_or(0).max(5);
+        let has_sync0 = self.status.sub_devices.iter().any(|it| it.sync0.is_some());
+        let sync0 = |cell: &str| if has_sync0 { format!("  {cell:>8}") } else { String::new() };
         let mut text = format!(
-            "     {:names$}  {:states$}  clock ns  delay ns  proc  PDI  port  link  frames  invalid       RX  forwarded  lost\n",
-            "name", "state"
+            "     {:names$}  {:states$}  clock ns  delay ns{}  proc  PDI  port  link  frames  invalid       RX  forwarded  lost\n",
+            "name",
+            "state",
+            sync0("SYNC0 us"),
         );
         let entry = |it: &Described| it.object.entry_port;
         for (position, (it, now)) in self.found.iter().zip(&self.status.sub_devices).enumerate() {
             let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
             let head = format!(
-                "{position:>4} {:names$}  {:states$}  {:>8}  {:>8}  {:>4}  {:>3}",
+                "{position:>4} {:names$}  {:states$}  {:>8}  {:>8}{}  {:>4}  {:>3}",
                 it.object.name,
                 now.state,
                 number(now.clock_difference_ns.map(i64::from)),
                 number(it.object.delay_ns.map(i64::from)),
+                sync0(
+                    &now.sync0
+                        .map_or("-".to_owned(), |it| format!("{:.1}", it.frame_phase_ns as f64 / 1e3))
+                ),
                 number(now.errors.map(|errors| errors.processing_unit_errors.into())),
                 number(now.errors.map(|errors| errors.pdi_errors.into())),
             );

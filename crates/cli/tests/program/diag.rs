@@ -73,6 +73,11 @@ impl BadCable {
                 errors: Some(errors),
                 links: Some([open(true), open(number < 2), open(false), open(false)]),
                 clock_difference_ns: Some(10 * number as i32 - 5),
+                sync0: (number == 1).then_some(bus::SyncStatus {
+                    cycle_ns: 1_000_000,
+                    shift_ns: 250_000,
+                    frame_phase_ns: 262_340,
+                }),
                 ..SubDeviceStatus::default()
             }
         };
@@ -160,9 +165,16 @@ fn the_place_of_a_fault_is_told_and_the_counters_are_cleared() {
     ] {
         assert!(ran.stdout.contains(line), "{line} in {}", ran.stdout);
     }
-    let row: Vec<_> =
-        ran.stdout.lines().find(|line| line.contains("drive-2")).unwrap().split_whitespace().collect();
-    assert_eq!(row, ["2", "drive-2", "Op", "15", "200", "0", "0", "0", "yes", "pass", "10", "0", "0", "0"]);
+    let row = |name: &str| -> Vec<String> {
+        let line = ran.stdout.lines().find(|line| line.contains(name)).unwrap();
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(row("drive-1")[3..6], ["5", "100", "262.3"], "behind its SYNC0: {}", ran.stdout);
+    let last = row("drive-2");
+    assert_eq!(
+        last,
+        ["2", "drive-2", "Op", "15", "200", "-", "0", "0", "0", "yes", "pass", "10", "0", "0", "0"]
+    );
     let cleared = cycle.ask(&["clear"]);
     assert_eq!(
         (cleared.code, cleared.stdout.trim()),

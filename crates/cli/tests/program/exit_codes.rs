@@ -55,6 +55,9 @@ fn an_axis_that_supervision_stopped_is_3_and_says_why() {
     let said = format!("onbeat: {}", first["sentence"].as_str().expect("a sentence"));
     assert!(first["code"] == 3 && ran.stderr.contains(&said), "{end}{}", ran.stderr);
     assert_eq!(end["sub_devices"][5]["state"], "Op", "{end}");
+    let sync0 = &end["sub_devices"][5]["sync0"];
+    assert_eq!((&sync0["cycle_ns"], &sync0["shift_ns"]), (&1_000_000.into(), &100_000.into()), "{end}");
+    assert!(sync0["frame_phase_ns"].as_u64().is_some_and(|phase| phase < 1_000_000), "{end}");
 }
 
 // feature(program): exit codes, from one verdict for program and fault matrix

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use ethercat::cia402::State;
 use ethercat::main_device::{
-    LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, SubDevice,
+    LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, SubDevice, SyncPhase,
 };
 use ethercat::register::DlStatus;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ipc::bus::{
     Backend, BusStatus, Bytes, ClockStatus, LONGEST_OBJECT, LatchInput, Outcome, PortLink, RingStatus,
-    Service, SubDeviceStatus, Ticket, WorkingCounterHistory,
+    Service, SubDeviceStatus, SyncStatus, Ticket, WorkingCounterHistory,
 };
 use rtrb::{Consumer, Producer};
 use serde_json::Value;
@@ -310,6 +310,7 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
     };
     let pictured = Pictured {
         clock_difference: it.clock_difference,
+        sync: [None; 2],
         errors: it.error_counters,
         links: it.links,
         receive_times: it.receive_times,
@@ -329,6 +330,8 @@ fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDev
         exchanges: it.exchanges,
         missed: it.missed,
         clock_difference_ns: pictured.clock_difference,
+        sync0: pictured.sync[0].map(sync_status),
+        sync1: pictured.sync[1].map(sync_status),
         errors: pictured.errors,
         links: pictured.links.map(links),
         receive_times_ns: pictured.receive_times,
@@ -372,6 +375,13 @@ fn clock(status: &Status) -> Option<ClockStatus> {
         outliers: lock.outliers,
         losses: lock.losses,
     })
+}
+
+/// SYNC0 or SYNC1 of a SubDevice, for other programs.
+#[must_use]
+pub fn sync_status(it: SyncPhase) -> SyncStatus {
+    let [cycle_ns, shift_ns, frame_phase_ns] = [it.cycle, it.shift, it.frame].map(types::time::nanoseconds);
+    SyncStatus { cycle_ns, shift_ns, frame_phase_ns }
 }
 
 fn links(found: DlStatus) -> [PortLink; 4] {

@@ -1,6 +1,6 @@
 //! The bus in one cycle, beside its status.
 
-use ethercat::main_device::{ErrorCounters, MainDevice, WorkingCounter};
+use ethercat::main_device::{ErrorCounters, MainDevice, SyncPhase, WorkingCounter};
 use ethercat::register::DlStatus;
 use ethercat::register::dl::PORTS;
 
@@ -19,6 +19,8 @@ pub(super) struct Picture {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pictured {
     pub(super) clock_difference: Option<i32>,
+    /// SYNC0 and SYNC1.
+    pub(super) sync: [Option<SyncPhase>; 2],
     pub(super) errors: Option<ErrorCounters>,
     pub(super) links: Option<DlStatus>,
     pub(super) receive_times: Option<[u32; PORTS]>,
@@ -50,9 +52,11 @@ impl Picture {
         let room = self.working_counters.capacity();
         self.working_counters.clear();
         self.working_counters.extend(main_device.working_counters().take(room));
-        for (pictured, it) in self.sub_devices.iter_mut().zip(main_device.sub_devices()) {
+        let sub_devices = main_device.sub_devices().iter().enumerate();
+        for (pictured, (position, it)) in self.sub_devices.iter_mut().zip(sub_devices) {
             *pictured = Pictured {
                 clock_difference: it.clock_difference,
+                sync: main_device.sync_phases(position),
                 errors: it.error_counters.filter(|_| wanted.errors),
                 links: it.links.filter(|_| wanted.errors),
                 receive_times: it.receive_times.filter(|_| wanted.receive_times),

@@ -8,6 +8,7 @@ use super::clock;
 use super::limits;
 use super::phase::Phase;
 use super::sub_device::SubDevice;
+use super::sync0::{Sync, SyncPhase};
 use super::worker::ReferenceClock;
 
 impl MainDevice {
@@ -34,6 +35,21 @@ impl MainDevice {
     /// The reference clock's system time when a frame passed it, in ns, and when that frame was sent; of the newest one, once.
     pub fn take_reference_sample(&mut self) -> Option<(u64, Instant)> {
         self.reference_sample.take()
+    }
+
+    /// SYNC0 and SYNC1 of the SubDevice at `position` against the newest frame that had the reference clock's time; `None` for one that it does not
+    /// have.
+    #[must_use]
+    pub fn sync_phases(&self, position: usize) -> [Option<SyncPhase>; 2] {
+        let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
+        let sync = configured.and_then(Sync::of);
+        let there = self.sub_devices.get(position).filter(|it| !it.is_absent).and_then(|it| it.clock);
+        let (Some(sync), Some(there), Some((passage, _))) = (sync, there, self.reference_time) else {
+            return [None; 2];
+        };
+        let reference = self.reference.and_then(|it| self.sub_devices[usize::from(it)].clock);
+        let before = reference.map_or(0, |it| it.delay);
+        sync.phases(passage.wrapping_add(there.delay.into()).wrapping_sub(before.into()))
     }
 
     /// About the time of the bus, from its last reading or from the setting of the clocks.

@@ -70,6 +70,13 @@ impl Sync {
         point.wrapping_add(behind).wrapping_add(nanoseconds(self.sync0.shift))
     }
 
+    /// SYNC0 and SYNC1 against a frame that passed at this time of the reference clock.
+    pub(super) fn phases(&self, passage: u64) -> [Option<SyncPhase>; 2] {
+        let Self { sync0, sync1 } = self;
+        let sync1 = sync1.map(|it| SyncPhase::of(it.cycle, sync0.shift + it.delay, passage));
+        [Some(SyncPhase::of(sync0.cycle, sync0.shift, passage)), sync1]
+    }
+
     /// True if a start time can be so far ahead that 32 bits do not distinguish it from one that has passed.
     fn is_far(&self, lead: Duration) -> bool {
         let slowest = self.sync1.map_or(self.sync0.cycle, |it| it.cycle);
@@ -109,6 +116,24 @@ impl Sync {
         }
         let (next, now) = (read_u32(registers, next)?, read_u32(registers, 0)?);
         (!self.is_far(lead)).then(|| i64::from(next.wrapping_sub(now) as i32))
+    }
+}
+
+/// SYNC0 or SYNC1 of a SubDevice, and the passage of a frame against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncPhase {
+    /// Time between two pulses.
+    pub cycle: Duration,
+    /// Time from a multiple of the cycle, in the time of the reference clock, to a pulse.
+    pub shift: Duration,
+    /// Time from the last pulse to the frame's passage at the SubDevice.
+    pub frame: Duration,
+}
+
+impl SyncPhase {
+    fn of(cycle: Duration, shift: Duration, passage: u64) -> Self {
+        let frame = passage.wrapping_sub(nanoseconds(shift)) % nanoseconds(cycle).max(1);
+        Self { cycle, shift, frame: Duration::from_nanos(frame) }
     }
 }
 
@@ -177,6 +202,30 @@ mod tests {
             }
         }
         assert_eq!((sync(None).cycle_times(), sync(None).activation()), ([1_000_000, 0], 0x03));
+    }
+
+    /// SYNC0 comes at 250 us of each millisecond, SYNC1 with every third at 375 us.
+    #[test]
+    fn a_frame_passes_so_long_behind_the_last_pulse_of_each() {
+        let sync = sync(Some(Sync1 { cycle: 3 * MS, delay: Duration::from_micros(125) }));
+        let micros = Duration::from_micros;
+        for (passage, behind_sync0, behind_sync1) in [
+            (9_250_000, 0, 2_875),
+            (9_375_000, 125, 0),
+            (9_374_000, 124, 2_999),
+            (10_249_000, 999, 874),
+            (12_000_000, 750, 2_625),
+        ] {
+            let [sync0, sync1] = sync.phases(passage).map(Option::unwrap);
+            assert_eq!(
+                (sync0.frame, sync1.frame),
+                (micros(behind_sync0), micros(behind_sync1)),
+                "{passage}"
+            );
+            assert_eq!((sync0.cycle, sync0.shift), (MS, micros(250)));
+            assert_eq!((sync1.cycle, sync1.shift), (3 * MS, micros(375)));
+        }
+        assert_eq!(Sync { sync1: None, ..sync }.phases(0)[1], None);
     }
 
     fn registers(time: u64, next: u64, activation: u8) -> [u8; STATE_LENGTH] {

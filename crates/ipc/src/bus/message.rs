@@ -241,6 +241,12 @@ pub struct SubDeviceStatus {
     pub missed: u32,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,
+    /// Its SYNC0; none without, and while no frame has had the reference clock's time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync0: Option<SyncStatus>,
+    /// The same of SYNC1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync1: Option<SyncStatus>,
     /// Error counters, if they were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<ErrorCounters>,
@@ -261,6 +267,18 @@ impl SubDeviceStatus {
     pub fn is_absent(&self) -> bool {
         self.state == Self::ABSENT
     }
+}
+
+/// SYNC0 or SYNC1 of a SubDevice, and the cycle's frame against it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SyncStatus {
+    /// Time between two pulses.
+    pub cycle_ns: u64,
+    /// Time from a multiple of that, in the time of the reference clock, to a pulse.
+    pub shift_ns: u64,
+    /// Time from the last pulse to the passage of the newest frame at the SubDevice.
+    pub frame_phase_ns: u64,
 }
 
 /// Latch input of a SubDevice.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bus::{BusStatus, PortErrorCounters, SubDeviceStatus, WorkingCounterHistory};
+use crate::bus::{BusStatus, PortErrorCounters, SubDeviceStatus, SyncStatus, WorkingCounterHistory};
 
 /// SubDevices named in the document at most: those with something to tell first.
 pub const MOST_TOLD: usize = 64;
@@ -44,6 +44,12 @@ pub struct SubDeviceDiagnosis {
     pub missed: u32,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,
+    /// Its SYNC0, if it has one, and the cycle's frame against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync0: Option<SyncStatus>,
+    /// The same of SYNC1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync1: Option<SyncStatus>,
     /// Ports with a link; none where it was not read yet, or does not answer.
     pub links: Option<Vec<u8>>,
     /// Ports that have counted errors.
@@ -127,6 +133,8 @@ fn described((position, it): (usize, &SubDeviceStatus), names: &[String]) -> Sub
         al_status_text: it.al_status_text.clone(),
         missed: it.missed,
         clock_difference_ns: it.clock_difference_ns,
+        sync0: it.sync0,
+        sync1: it.sync1,
         links: it.links.map(|links| (0..).zip(links).filter_map(has_link).collect()),
         ports: ports.filter(|it| it.errors != PortErrorCounters::default()).collect(),
         processing_unit_errors: errors.processing_unit_errors,
@@ -150,12 +158,16 @@ mod tests {
             lost_links: 255,
         };
         let link = PortLink { link: true, loop_closed: false, communication: true };
+        let longest =
+            SyncStatus { cycle_ns: 4_000_000_000, shift_ns: 3_999_999_999, frame_phase_ns: 3_999_999_999 };
         let worst = SubDeviceStatus {
             state: "SafeOp + error".to_owned(),
             al_status_code: 0x001B,
             al_status_text: "SyncManager watchdog".to_owned(),
             missed: u32::MAX,
             clock_difference_ns: Some(i32::MIN),
+            sync0: Some(longest),
+            sync1: Some(longest),
             errors: Some(ErrorCounters { ports: [port; 4], processing_unit_errors: 255, pdi_errors: 255 }),
             links: Some([link; 4]),
             ..SubDeviceStatus::default()

@@ -10,7 +10,7 @@ use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::ReceptionCounters;
-use ipc::bus::SubDeviceStatus;
+use ipc::bus::{SubDeviceStatus, SyncStatus};
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use onbeat::{SIMULATED, Summary};
@@ -146,6 +146,12 @@ struct SubDeviceOutcome<'a> {
     state: String,
     /// AL status code (ETG.1000.6, Table 11), read with it.
     al_status_code: u16,
+    /// Its SYNC0, if it has one, and the cycle's frame against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync0: Option<SyncStatus>,
+    /// The same of SYNC1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync1: Option<SyncStatus>,
 }
 
 /// One thing that went wrong.
@@ -203,11 +209,21 @@ impl<'a> Outcome<'a> {
             }
         });
         let sub_devices = robot.bus.sub_devices.iter().zip(&status.sub_devices).enumerate();
-        let sub_devices = sub_devices.map(|(position, (described, it))| SubDeviceOutcome {
-            name: &described.name,
-            answers: standing.answers(position) && !it.absent,
-            state: if it.absent { SubDeviceStatus::ABSENT.to_owned() } else { it.al_status.to_string() },
-            al_status_code: it.al_status_code.0,
+        let sub_devices = sub_devices.map(|(position, (described, it))| {
+            let phases = summary.sync_phases.get(position).copied().unwrap_or_default();
+            let [sync0, sync1] = phases.map(|it| it.map(control::bus::sync_status));
+            SubDeviceOutcome {
+                name: &described.name,
+                answers: standing.answers(position) && !it.absent,
+                state: if it.absent {
+                    SubDeviceStatus::ABSENT.to_owned()
+                } else {
+                    it.al_status.to_string()
+                },
+                al_status_code: it.al_status_code.0,
+                sync0,
+                sync1,
+            }
         });
         let findings = summary
             .findings

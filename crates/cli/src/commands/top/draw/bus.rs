@@ -72,5 +72,7 @@ fn cells(it: &SubDeviceDiagnosis) -> Vec<(String, String)> {
         ("proc", it.processing_unit_errors.to_string()),
         ("PDI", it.pdi_errors.to_string()),
     ];
-    cells.map(|(head, cell)| (head.to_owned(), cell)).into()
+    // Behind the rest, and only where somebody has it: a narrow terminal shows the counters.
+    let sync0 = it.sync0.map(|it| ("SYNC0 us", format!("{:.1}", it.frame_phase_ns as f64 / 1e3)));
+    cells.into_iter().chain(sync0).map(|(head, cell)| (head.to_owned(), cell)).collect()
 }

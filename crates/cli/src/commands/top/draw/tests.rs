@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ipc::bus::PortErrorCounters;
+use ipc::bus::SyncStatus;
 use ipc::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
 use ipc::diagnostics::{BusDiagnosis, PortDiagnosis, SubDeviceDiagnosis};
 use ipc::state::{
@@ -370,6 +371,7 @@ fn the_page_of_the_bus_has_each_sub_device_with_its_counters() {
         name: format!("drive-{position}"),
         state: state.into(),
         clock_difference_ns: Some(-12),
+        sync0: (position == 1).then_some(SyncStatus { frame_phase_ns: 262_340, ..SyncStatus::default() }),
         links: Some(vec![0, 1]),
         ports,
         ..SubDeviceDiagnosis::default()
@@ -395,6 +397,8 @@ fn the_page_of_the_bus_has_each_sub_device_with_its_counters() {
     );
     assert!(found.contains("3 more") && found.contains("spread over 42 ns"), "{found}");
     let all = Screen { picture: &picture, view: View::default(), keys: false }.text(100);
+    let wide = shown(&picture, View { page: Page::Bus, ..View::default() }, 120, 24);
+    assert!(wide.contains("SYNC0 us") && wide.contains("262.3"), "{wide}");
     assert!(all.contains("drive-1") && all.contains("PREEMPT_RT"), "{all}");
 }
 
