@@ -50,6 +50,9 @@ pub struct AxisConfiguration {
     pub drive_axis: u8,
     /// The mode its drive works in.
     pub mode: AxisMode,
+    /// Further modes that it may be brought to while the cycle runs ([`AxisCommand::mode`]): its drive has their objects in the process data, and
+    /// knows speed and ramps of profile modes from its start-up or by process data. Cyclic modes need not be among them.
+    pub modes: Vec<AxisMode>,
     /// From the drive's numbers to SI units and back.
     pub scale: AxisScale,
     /// Largest change of the target position from one cycle to the next; a larger one is refused.
@@ -80,6 +83,7 @@ impl AxisConfiguration {
             sub_device,
             drive_axis: 0,
             mode: mode.into(),
+            modes: Vec::new(),
             scale,
             maximum_step: step,
             supervision: None,

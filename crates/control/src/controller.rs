@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::{CyclicMode, ModeOfOperation, Request, State, Statusword};
+use ethercat::cia402::{AxisMode, ModeOfOperation, Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
@@ -169,8 +169,9 @@ pub struct AxisCommand {
     /// [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its home by itself, it begins to, if it is
     /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
     pub home: bool,
-    /// Another cyclic mode, from this cycle on: its set-point is one of that mode already, a position within a step of where the axis is. Taken
-    /// once, also while the axis moves, where its drive maps 0x6060, 0x6061 and the targets of all three, and supervision has
-    /// not stopped it; [`AxisReport::mode`] shows it. A drive that does not show it within 0.1 s is asked for the mode before.
-    pub mode: Option<CyclicMode>,
+    /// Another mode, from this cycle on: its set-point is one of that mode already, a position within a step of where the axis is. Taken
+    /// once, where its drive maps 0x6060, 0x6061 and the target of that mode: of modes that are no profile modes also while the axis moves
+    /// and supervision has not stopped it, else at rest, and profile modes of [`AxisConfiguration::modes`](crate::axis::AxisConfiguration::modes)
+    /// only. [`AxisReport::mode`] shows it. A drive that does not show it within 0.1 s is asked for the mode before.
+    pub mode: Option<AxisMode>,
 }

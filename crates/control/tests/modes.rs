@@ -298,10 +298,10 @@ fn a_controller_changes_the_cyclic_mode_of_an_axis_that_moves() {
         run(axis(AxisMode::CyclicPosition), 2_200, &Loss::default(), move |cycle, report, command| {
             let feedback = report.feedback;
             match cycle {
-                300 => command.mode = Some(CyclicMode::Velocity),
-                600 => command.mode = Some(CyclicMode::Torque),
-                620 => command.mode = Some(CyclicMode::Velocity),
-                1_000 => command.mode = Some(CyclicMode::Position),
+                300 => command.mode = Some(CyclicMode::Velocity.into()),
+                600 => command.mode = Some(CyclicMode::Torque.into()),
+                620 => command.mode = Some(CyclicMode::Velocity.into()),
+                1_000 => command.mode = Some(CyclicMode::Position.into()),
                 _ => {}
             }
             command.setpoint.torque = feedback.torque;
@@ -329,6 +329,48 @@ fn a_controller_changes_the_cyclic_mode_of_an_axis_that_moves() {
         let velocity = at(cycle).feedback.velocity.0;
         assert!((velocity - speed).abs() < 0.3, "{velocity} rad/s in cycle {cycle}");
     }
+}
+
+// feature(axes): a profile mode is entered and left at rest only, and one that nothing was prepared for not at all
+#[test]
+fn a_profile_mode_is_entered_and_left_at_rest_only() {
+    let step = 1.0 * PERIOD.as_secs_f64();
+    let both =
+        AxisConfiguration { modes: vec![AxisMode::ProfilePosition], ..axis(AxisMode::CyclicPosition) };
+    let played = run(both, 3_400, &Loss::default(), move |cycle, report, command| {
+        command.mode = match cycle {
+            // On the way; prepared for no velocities; at rest.
+            200 | 600 => Some(AxisMode::ProfilePosition),
+            500 => Some(AxisMode::ProfileVelocity),
+            // On its way; and there.
+            900 | 2_600 => Some(AxisMode::CyclicPosition),
+            _ => None,
+        };
+        let follows = report.feedback.phase == AxisPhase::Following;
+        match cycle {
+            50..400 => command.setpoint.position += Radians(step),
+            650..2_600 if follows => command.setpoint.position = Radians(1.5),
+            2_700..3_000 if follows => command.setpoint.position += Radians(-step),
+            _ => {}
+        }
+    });
+    check_limits(&played, AxisMode::ProfilePosition, "changes");
+    let at = |cycle: u64| played.seen.iter().find(|(it, ..)| *it == cycle).unwrap().1;
+    let csp = ModeOfOperation::CyclicSynchronousPosition;
+    for (cycle, mode, position) in [
+        (390, csp, 0.34),
+        (590, csp, 0.35),
+        (640, ModeOfOperation::ProfilePosition, 0.35),
+        (2_500, ModeOfOperation::ProfilePosition, 1.5),
+        (2_690, csp, 1.5),
+        (3_300, csp, 1.2),
+    ] {
+        let it = at(cycle);
+        assert_eq!((it.mode, it.stop), (Some(mode), None), "cycle {cycle}");
+        assert!((it.feedback.position.0 - position).abs() < 0.02, "cycle {cycle}: {it:?}");
+    }
+    assert!(at(950).feedback.velocity.0 > 0.5, "still on its way: {:?}", at(950));
+    assert!(played.seen.iter().all(|(_, it, _)| it.state == Some(State::OperationEnabled)));
 }
 
 #[test]

@@ -5,13 +5,16 @@
 //!
 //! * Controllers are switched only while all axes are at rest. The new one is shown
 //!   [`AxisPhase::HoldingAt`] in its first cycle, as after enabling, and so starts at the present
-//!   positions. Axes it does not move are held.
+//!   positions. Axes it does not move are held, in their own modes.
+//! * A controller may have its axes in another mode of operation than their own ([`Member::in_mode`]). They are held until their drives show
+//!   it; if one does not take it, all go back to the modes of the controller before.
 //! * One request is processed at a time; *stop*, *disable* and *deactivate* replace the one in progress.
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
 //! * After *stop* the active controller ignores the command valid then, until another is given or it goes
 //!   stale: a joystick that still says "ahead" moves nothing.
 //! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
 
+mod modes;
 mod orders;
 mod requests;
 
@@ -19,7 +22,7 @@ use control::controller::{
     AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand,
 };
 use control::signal::{Io, SignalError, Signals};
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{AxisMode, CyclicMode, Request, State};
 use ipc::message::MOST_AXES;
 use ipc::message::control::Refusal;
 use ipc::message::trajectory;
@@ -27,6 +30,7 @@ use ipc::state::NO_CONTROLLER;
 use motion::supervision::STANDS;
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
+use self::modes::changes_modes;
 use self::requests::{Doing, Job};
 use crate::axis::elapsed;
 use crate::base::BaseController;
@@ -37,8 +41,8 @@ use crate::trajectory::JointTrajectory;
 /// Axis settings that the manager needs in advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManagedAxis {
-    /// Mode of the drive.
-    pub mode: CyclicMode,
+    /// Its own mode of operation.
+    pub mode: AxisMode,
     /// Highest speed; an axis is at rest below a hundredth of it.
     pub velocity_limit: RadiansPerSecond,
     /// Homing by request.
@@ -64,6 +68,8 @@ pub struct ControllerManager {
     active: usize,
     /// True until the first cycle of the active controller.
     entering: bool,
+    /// It is that cycle: axes that follow are shown as held.
+    shows_held: bool,
     enabled: bool,
     /// The active controller wants no axis enabled.
     unwanted: bool,
@@ -78,6 +84,8 @@ pub struct ControllerManager {
     last: Vec<AxisSetpoint>,
     /// Cycles for which all axes have been at rest.
     standing: u32,
+    /// Members have axes in different modes.
+    changes_modes: bool,
     /// Command that the active controller ignores.
     deaf: ExternalCommand,
     is_deaf: bool,
@@ -94,9 +102,11 @@ impl ControllerManager {
         let nothing = ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() };
         Self {
             axes: axes.to_vec(),
+            changes_modes: changes_modes(axes, &members),
             members,
             active: 0,
             entering: false,
+            shows_held: false,
             enabled: enable,
             unwanted: false,
             job: None,
@@ -133,19 +143,21 @@ impl ControllerManager {
 
     /// Prepares the reports for the active controller.
     fn show(&mut self, reports: &[AxisReport]) {
-        for ((shown, report), (axis, last)) in
-            self.shown.iter_mut().zip(reports).zip(self.axes.iter().zip(&self.last))
-        {
+        for (axis, report) in reports.iter().enumerate() {
+            let mode = self.mode_with(self.active, axis);
+            let (Some(shown), Some(last)) = (self.shown.get_mut(axis), self.last.get(axis)) else {
+                continue;
+            };
             *shown = *report;
             if self.entering && shown.feedback.phase == AxisPhase::Following {
-                let place = match axis.mode {
+                let place = match mode.cyclic() {
                     CyclicMode::Position => last.position,
                     CyclicMode::Velocity | CyclicMode::Torque => report.feedback.position,
                 };
                 shown.feedback.phase = AxisPhase::HoldingAt(place);
             }
         }
-        self.entering = false;
+        self.shows_held = std::mem::take(&mut self.entering);
     }
 
     /// Sets the requests to the drives, which override those of the controller.
@@ -172,11 +184,13 @@ impl ControllerManager {
     /// Counts the cycles for which all axes are at rest.
     fn watch_standing(&mut self, commands: &[AxisCommand]) {
         let mut stand = true;
-        for (((axis, last), command), report) in
-            self.axes.iter().zip(&mut self.last).zip(commands).zip(&self.shown)
-        {
+        for (number, (command, report)) in commands.iter().zip(&self.shown).enumerate() {
+            let mode = self.mode_with(self.active, number);
+            let (Some(axis), Some(last)) = (self.axes.get(number), self.last.get_mut(number)) else {
+                continue;
+            };
             let setpoint = command.setpoint;
-            let still = match axis.mode {
+            let still = match mode.cyclic() {
                 CyclicMode::Position => (setpoint.position - last.position).abs() <= SAME_PLACE,
                 CyclicMode::Velocity => setpoint.velocity == RadiansPerSecond::ZERO,
                 CyclicMode::Torque => true,
@@ -245,6 +259,7 @@ impl Controller for ControllerManager {
         } else {
             shown.iter().zip(io.commands().iter_mut()).for_each(|(report, command)| hold(report, command));
         }
+        self.change_modes(io.commands());
         self.request(io.commands());
         self.watch_standing(io.commands());
         self.pursue(elapsed(&info), io.axes());
@@ -276,6 +291,8 @@ impl std::fmt::Debug for ControllerManager {
 pub struct Member {
     kind: MemberKind,
     axes: Vec<usize>,
+    /// Mode it moves them in, unless their own.
+    mode: Option<AxisMode>,
 }
 
 /// Kinds of controllers.
@@ -292,7 +309,13 @@ impl Member {
     /// A controller of the axes with these indices; the manager holds the others.
     #[must_use]
     pub fn new(kind: MemberKind, axes: &[usize]) -> Self {
-        Self { kind, axes: axes.to_vec() }
+        Self { kind, axes: axes.to_vec(), mode: None }
+    }
+
+    /// The same, moving its axes in this mode of operation, to which they are brought when it becomes active.
+    #[must_use]
+    pub fn in_mode(self, mode: AxisMode) -> Self {
+        Self { mode: Some(mode), ..self }
     }
 
     fn moves(&self, axis: usize) -> bool {

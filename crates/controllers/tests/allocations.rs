@@ -197,7 +197,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
     let port =
         |messages| Planned { messages, next: 0, cycle: Arc::clone(&cycle_now), sent: Arc::clone(&sent) };
     let axis = |axis: usize| ManagedAxis {
-        mode: if axis < 2 { CyclicMode::Position } else { CyclicMode::Velocity },
+        mode: if axis < 2 { CyclicMode::Position.into() } else { CyclicMode::Velocity.into() },
         velocity_limit: RadiansPerSecond(4.0),
         homing: HomedBy::Hand,
     };
@@ -226,7 +226,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
             let feedback = &mut reports[axis].feedback;
             let setpoint = commands[axis].setpoint;
             let before = feedback.position;
-            match (axes[axis].mode, feedback.phase) {
+            match (axes[axis].mode.cyclic(), feedback.phase) {
                 (CyclicMode::Position, AxisPhase::Following) => feedback.position = setpoint.position,
                 (_, AxisPhase::Following) => feedback.position += setpoint.velocity * Seconds(1e-3),
                 _ => {}

@@ -4,7 +4,7 @@ use crate::rig;
 
 use control::controller::{AxisTarget, Controller, CycleInfo, Freshness};
 use control::signal::Io;
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State};
 use ipc::message::control::{Action, Refusal};
 use motion::kinematics::DifferentialDrive;
 use motion::supervision::StopReason;
@@ -266,4 +266,42 @@ fn drives_that_their_controller_wants_disabled_are_not_shown_as_asked_to_be_enab
     assert_eq!(bench.manager.output().control.active, 1);
     assert!(!bench.manager.output().control.enabled);
     assert_eq!(bench.reports[0].state, Some(State::SwitchOnDisabled));
+}
+
+/// One of two drives does not take the mode: both are in those of the controller before, which goes on, and moves nothing meanwhile.
+// feature(axes): a controller whose mode of operation a drive does not take is not switched to; its axes go back to the modes of the one before
+#[test]
+fn a_mode_that_a_drive_does_not_take_ends_the_switch() {
+    let own = Some(ModeOfOperation::CyclicSynchronousPosition);
+    let other = Some(ModeOfOperation::ProfilePosition);
+    let members = vec![positions(&[0, 1]), positions(&[0, 1]).in_mode(AxisMode::ProfilePosition)];
+    let mut bench = Bench::new(&[CyclicMode::Position; 2], members);
+    bench.reports.iter_mut().for_each(|report| report.mode = own);
+    bench.run(50);
+    let switch = bench.request(Action::SwitchController(1));
+    bench.run(5);
+    assert_eq!(bench.commands[0].mode, Some(AxisMode::ProfilePosition));
+    assert_eq!(bench.commands[1].mode, Some(AxisMode::ProfilePosition));
+    bench.reports[1].mode = other;
+    target(&mut bench, 0, 1.0);
+    let busy = bench.request(Action::ResetFaults);
+    bench.run(400);
+    assert_eq!((bench.reply(switch), bench.reply(busy)), (None, Some(Err(Refusal::Busy))));
+    assert_eq!(bench.reports[0].feedback.position, Radians::ZERO, "held meanwhile");
+    bench.run(200);
+    assert_eq!(bench.reply(switch), Some(Err(Refusal::Mode)));
+    assert_eq!(bench.manager.output().control.active, 0);
+    assert_eq!((bench.commands[0].mode, bench.commands[1].mode), (None, Some(AxisMode::CyclicPosition)));
+    assert_eq!(bench.reports[0].feedback.position, Radians::ZERO, "until all are back");
+    bench.reports[1].mode = own;
+    let from = bench.positions.len();
+    bench.run(2_000);
+    assert!((bench.reports[0].feedback.position.0 - 1.0).abs() < 1e-9);
+    assert!(bench.hardest(0, from - 2) <= rig::ACCELERATION * 1.01);
+    // A stop takes the place of a switch.
+    let switch = bench.request(Action::SwitchController(1));
+    bench.run(5);
+    let stop = bench.request(Action::Stop);
+    bench.run(50);
+    assert_eq!((bench.reply(switch), bench.reply(stop)), (Some(Err(Refusal::Replaced)), Some(Ok(()))));
 }

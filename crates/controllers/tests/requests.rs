@@ -2,7 +2,7 @@
 use crate::rig;
 
 use control::controller::{AxisTarget, Clamped, Freshness};
-use ethercat::cia402::{CyclicMode, State};
+use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, State};
 use ipc::message::control::{Action, Refusal};
 use ipc::state::{Limit, NO_CONTROLLER};
 use motion::homing::Homing;
@@ -399,3 +399,80 @@ fn one_thing_is_done_at_a_time_and_a_stop_comes_first() {
         Flow::On
     });
 }
+
+// feature(axes): `mode` of a controller: its axes are brought to that mode of operation when it is switched to, profile modes among them, enabled and at rest
+#[test]
+fn a_controller_that_is_switched_to_has_its_axes_in_its_mode_without_a_jump() {
+    use AxisMode::{
+        CyclicPosition, CyclicTorque, CyclicVelocity, ProfilePosition, ProfileTorque, ProfileVelocity,
+    };
+    let velocities = |mode| {
+        let axes = [0, 1].map(|axis| (settings(axis), CyclicMode::Velocity));
+        let controller = JointVelocity::new(&axes).unwrap();
+        Member::new(MemberKind::Plain(Box::new(controller)), &[0, 1]).in_mode(mode)
+    };
+    let efforts = |mode| {
+        let axes = [0, 1].map(|axis| (settings(axis), NewtonMetres(1.0)));
+        Member::new(MemberKind::Plain(Box::new(JointEffort::new(&axes))), &[0, 1]).in_mode(mode)
+    };
+    let profile = [0, 1].map(|axis| AxisSettings { profile: true, ..settings(axis) });
+    let profile = MemberKind::Plain(Box::new(JointPosition::new(&profile).unwrap()));
+    let members = vec![
+        positions(&[0, 1]),
+        velocities(CyclicVelocity),
+        Member::new(profile, &[0]).in_mode(ProfilePosition),
+        velocities(ProfileVelocity),
+        efforts(ProfileTorque),
+        efforts(CyclicTorque),
+    ];
+    let modes =
+        [CyclicPosition, CyclicVelocity, ProfilePosition, ProfileVelocity, ProfileTorque, CyclicTorque];
+    let ways: Vec<u32> = vec![1, 2, 3, 4, 5, 0, 2, 1, 3, 2, 4, 0, 3, 5, 1, 4, 2, 0, 5, 3, 1, 0];
+    let last = ways.len() as u64 * EACH;
+    let (mut id, mut asked) = (0, ways[0]);
+    let log = Rig { timeout: 60_000, ..Rig::new(2, CyclicMode::Position) }.run(members, move |world| {
+        let step = world.cycles % EACH;
+        if world.cycles <= last && step == 100 {
+            asked = ways[(world.cycles / EACH) as usize];
+            id = world.request(Action::SwitchController(asked));
+        }
+        if world.cycles <= last && step == 400 {
+            assert_eq!(world.reply(id), Some(Ok(())), "to {:?}", modes[asked as usize]);
+            let mode = modes[asked as usize];
+            // The second axis is not moved by all, and then in its own mode.
+            let others = if mode == ProfilePosition { CyclicPosition } else { mode };
+            let found = [0, 1].map(|axis| world.reports[axis].mode);
+            assert_eq!(found, [mode, others].map(|mode| Some(ModeOfOperation::from(mode))));
+            let here = world.reports[0].feedback.position.0;
+            match mode.cyclic() {
+                CyclicMode::Position => {
+                    world.target(0, AxisTarget::Position(Radians(if here > 0.0 { -0.3 } else { 0.3 })));
+                }
+                CyclicMode::Velocity => {
+                    let velocity = if here > 0.0 { -0.5 } else { 0.5 };
+                    world.target(0, AxisTarget::Velocity(RadiansPerSecond(velocity)));
+                }
+                CyclicMode::Torque => {}
+            }
+        }
+        if step == 700 {
+            let moves = world.reports[0].feedback.velocity.0.abs() > 0.2;
+            assert_eq!(moves, modes[asked as usize].cyclic() == CyclicMode::Velocity, "{asked}");
+            if moves {
+                world.command.axes[0] = None;
+            }
+        }
+        if world.cycles > last { Flow::Over } else { Flow::On }
+    });
+    for axis in 0..2 {
+        let places: Vec<f64> = log.cycles.iter().map(|it| it.reports[axis].feedback.position.0).collect();
+        let fastest = places.windows(2).map(|it| (it[1] - it[0]).abs() / rig::CYCLE).fold(0.0, f64::max);
+        assert!(fastest < VELOCITY * 1.1, "{fastest} rad/s");
+    }
+    assert!(log.cycles.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
+    let enabled = Some(State::OperationEnabled);
+    assert!(log.cycles.iter().all(|seen| seen.reports.iter().all(|report| report.state == enabled)));
+}
+
+/// Cycles for each mode.
+const EACH: u64 = 1_000;

@@ -46,6 +46,7 @@ pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     robot.arm.iter_mut().try_for_each(|arm| body::arm(arm, axes, file.key("arm")))?;
     let parts = controller::Parts { axes, base: robot.base.as_ref(), arm: robot.arm.as_ref(), cycle };
     controller::controllers(&mut robot.controllers, parts, file.key("controller"))?;
+    controller::modes_of_axes(axes, &robot.controllers, bus, file.key("controller"))?;
     ipc::ipc(&mut robot.ipc, &robot.name, file.key("ipc"))?;
     let entries = file.key("peripheral");
     peripheral::peripherals(&mut robot.peripherals, axes, &robot.controllers, &robot.ipc, entries)?;

@@ -36,6 +36,7 @@ pub(crate) use interlock::InterlockKeys;
 pub(crate) use ipc::made_of;
 pub use ipc::{Ipc, IpcPort};
 pub(crate) use mapping::MOST_BYTES;
+pub(crate) use mode::CHANGE_OBJECTS;
 pub use mode::{ModeObject, mode_objects, profile_objects};
 pub use motion::homing::Homing;
 pub use peripheral::Peripheral;

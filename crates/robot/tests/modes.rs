@@ -82,3 +82,64 @@ fn the_profile_of_a_drive_is_the_axiss_to_write() {
     let error = flow(&format!("{mapped}\n{signal}")).unwrap_err();
     assert!(error.contains("which axis \"table\" writes"), "{error}");
 }
+
+/// The table with 0x60FF, too, and a second controller with these keys.
+fn with_second(keys: &str) -> String {
+    let target = "{ index = 0x607A, bits = 32, name = \"target position\" },";
+    let text = TABLE.replacen(target, &format!("{target}\n{{ index = 0x60FF, bits = 32 }},"), 1);
+    text.replacen("[controller]", "[[controller]]", 1) + &format!("\n[[controller]]\n{keys}\n")
+}
+
+// feature(axes): `mode` of a controller, other than that of its axes: the drive has to map its objects
+#[test]
+fn a_controller_may_move_its_axes_in_another_mode() {
+    let jog = "kind = \"joint_velocity\"\nname = \"jog\"\nmode = \"pv\"";
+    let robot = RobotConfig::parse(&with_second(jog), "r.toml").unwrap();
+    assert_eq!(
+        (robot.axes[0].mode, &robot.axes[0].modes[..]),
+        (AxisMode::ProfilePosition, &[AxisMode::ProfileVelocity][..])
+    );
+    assert_eq!(
+        (robot.controllers[1].mode, &robot.controllers[1].axes[..]),
+        (Some(AxisMode::ProfileVelocity), &[0][..])
+    );
+    assert_eq!(robot.controllers[0].mode_of(&robot.axes[0]), AxisMode::ProfilePosition);
+    // Its own mode is none besides.
+    let own = jog.replace("joint_velocity", "joint_position").replace("\"pv\"", "\"pp\"");
+    assert!(RobotConfig::parse(&with_second(&own), "r.toml").unwrap().axes[0].modes.is_empty());
+    for (text, parts) in [
+        (
+            with_second(&jog.replace("\"pv\"", "\"cst\"")),
+            ["mode cst for joint_velocity", "csp, ip, csv or pv"],
+        ),
+        (with_second(&jog.replace("joint_velocity", "hold")), ["mode for hold", "joint_position"]),
+        (
+            with_second(&jog.replace("\"pv\"", "\"ip\"")),
+            ["in mode ip without object 0x60c1:1", "interpolation"],
+        ),
+        (
+            with_second(jog).replacen(
+                "{ index = 0x6060, bits = 8, name = \"modes of operation\" },",
+                "",
+                1,
+            ),
+            ["in mode pv without object 0x6060", "modes of operation among the outputs"],
+        ),
+        (
+            with_second(jog).replacen(
+                "{ index = 0x6061, bits = 8, name = \"modes of operation display\" },",
+                "",
+                1,
+            ),
+            ["in mode pv without object 0x6061", "modes of operation display among the inputs"],
+        ),
+    ] {
+        let error = refused(&text);
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+    let startup =
+        "[[bus.sub_device.startup]]\nindex = 0x6083\ntype = \"uint32\"\nvalue = 7\n\n[bus.sub_device.pdos]";
+    let csp = with_second(jog).replacen("\"pp\"", "\"csp\"", 1);
+    let error = refused(&csp.replacen("[bus.sub_device.pdos]", startup, 1));
+    assert!(error.contains("in mode pv and a start-up SDO to 0x6083"), "{error}");
+}

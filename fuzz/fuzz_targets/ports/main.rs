@@ -65,7 +65,11 @@ struct Robot {
 
 impl Robot {
     fn new(mode: CyclicMode, enable: bool) -> Self {
-        let axis = ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
+        let axis = ManagedAxis {
+            mode: mode.into(),
+            velocity_limit: RadiansPerSecond(VELOCITY),
+            homing: HomedBy::Hand,
+        };
         let client = Client::default();
         let (control, trajectory) = client.ports();
         let switch =

@@ -63,6 +63,33 @@ fn a_shell_moves_axes_slowly_to_positions_and_by_distances() {
     robot.interrupt();
 }
 
+/// From profile position to profile velocity and back, with the drive enabled, by the requests of a shell.
+// feature(program): `onbeat control switch` changes the mode of operation of axes to that of the controller
+#[test]
+fn a_shell_switches_an_axis_to_the_mode_of_another_controller() {
+    let _shared = shared();
+    let table = include_str!("../../../../examples/indexing-table.toml");
+    let target = "{ index = 0x607A, bits = 32, name = \"target position\" },";
+    let text = table.replacen(target, &format!("{target}\n{{ index = 0x60FF, bits = 32 }},"), 1);
+    let jog = "[[controller]]\nname = \"jog\"\nkind = \"joint_velocity\"\nmode = \"pv\"\n";
+    let text = text.replacen("[controller]", "[[controller]]", 1) + "\n" + jog;
+    let file = std::env::temp_dir().join(format!("onbeat-modes-{}.toml", std::process::id()));
+    std::fs::write(&file, text).expect("room");
+    let robot = Robot::run("modes", file.to_str().expect("UTF-8"), &SLOW);
+    let _ = std::fs::remove_file(&file);
+    let before = robot.until("enabled", |state| state.control.enabled && state.axes[0].mode == 1);
+    for (controller, mode) in [("jog", 3), ("joint_position", 1)] {
+        let ran = asked(&robot, &["switch", controller]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+        let state = robot.until(controller, |state| state.axes[0].mode == mode);
+        assert!(near(state.axes[0].position, before.axes[0].position), "{state:?}");
+        assert_eq!(state.axes[0].stop, 0, "{state:?}");
+    }
+    let ran = asked(&robot, &["switch", "jo"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("no such controller"), "{}", ran.stderr);
+    robot.interrupt();
+}
+
 /// The commands of docs/first-drive.md, on the file written by hand.
 // feature(program): `onbeat control move`, `jog`
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ethercat::cia402::object::{ERROR_CODE, of_axis};
 use ethercat::cia402::{
-    CyclicMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
+    AxisMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
     Statusword,
 };
 use ethercat::main_device::{MainDevice, SubDevice};
@@ -100,12 +100,13 @@ impl Axis {
                 return Err(AxisError::UnsupervisedHoming { axis: name.clone() });
             }
         }
+        configuration.modes.iter().try_for_each(|&it| fields.takes(it)).map_err(missing)?;
         let profile = drive_profile(configuration)?;
         Ok(Self {
             sub_device: *position,
             drive_axis: *drive_axis,
             scale: *scale,
-            mode: ModeChange::of(*mode, &fields, period),
+            mode: ModeChange::of(configuration, &fields, period),
             inputs: fields.inputs,
             outputs: fields.outputs,
             drive: Drive::in_mode(*mode, step_in_counts(scale, *maximum_step)),
@@ -296,19 +297,29 @@ impl Axis {
     }
 
     /// Asks its drive for another mode, and gives up one that it does not take.
-    fn change_mode(&mut self, asked: Option<CyclicMode>) {
+    fn change_mode(&mut self, asked: Option<AxisMode>) {
         let enabled = self.exchanged && self.feedback.phase != AxisPhase::NotEnabled;
-        let wanted = match asked {
-            Some(mode) if self.safety.is_free() && self.mode.may_change() => Some(mode),
+        let wanted = match asked.filter(|&mode| mode != self.mode.now()) {
+            Some(mode) if self.may_become(mode) => Some(mode),
             _ => self.mode.gives_up(self.drive.is_changing_mode() && enabled),
         };
-        let before = self.drive.mode();
+        let before = self.mode.now();
         if let Some(mode) = wanted.filter(|&mode| self.drive.change_mode(mode)) {
-            self.mode.begin(before);
+            self.mode.begin(mode);
             self.safety.change_mode(mode, &self.feedback);
+            if enabled && (mode.is_profile() || before.is_profile()) {
+                // What it was asked is of the mode before.
+                self.safety.anchor();
+            }
         } else if !self.drive.is_changing_mode() {
             self.safety.settle_mode();
         }
+    }
+
+    fn may_become(&self, mode: AxisMode) -> bool {
+        let is_held = self.stands && !self.safety.is_fast(self.feedback.velocity);
+        let rests = self.input.is_some() && (is_held || self.feedback.phase == AxisPhase::NotEnabled);
+        (rests || self.safety.is_free()) && self.mode.may_become(mode, rests)
     }
 
     /// Its drive may have been without power: what it counts from is unknown, unless its encoder is absolute.
@@ -378,7 +389,7 @@ impl Axis {
                 .map_or(last.target_torque, |units| units.value),
         };
         let output = self.drive.update(self.input, command);
-        let makes_its_way = self.profile.is_some() && self.safety.is_fast(self.feedback.velocity);
+        let makes_its_way = self.mode.now().is_profile() && self.safety.is_fast(self.feedback.velocity);
         self.stands = !makes_its_way
             && output.target_position == last.target_position
             && output.target_velocity == 0

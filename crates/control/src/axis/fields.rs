@@ -73,20 +73,10 @@ impl Fields {
     ) -> Result<Self, Lacking> {
         let output = |index| output_at(index, 0);
         let interpolation = output_at(INTERPOLATION_DATA_RECORD, 1);
-        let target = match mode.cyclic() {
-            _ if mode == AxisMode::InterpolatedPosition => {
-                (INTERPOLATION_DATA_RECORD, "interpolation data record, sub-index 1")
-            }
-            CyclicMode::Position => (TARGET_POSITION, "target position"),
-            CyclicMode::Velocity => (TARGET_VELOCITY, "target velocity"),
-            CyclicMode::Torque => (TARGET_TORQUE, "target torque"),
-        };
+        let (object, sub_index) = target(mode);
+        output_at(object.0, sub_index).ok_or_else(|| lacking_output(object))?;
         let needed_output = |object: (u16, _)| output(object.0).ok_or_else(|| lacking_output(object));
         let needed_input = |object: (u16, _)| input(object.0).ok_or_else(|| lacking_input(object));
-        match target.0 {
-            INTERPOLATION_DATA_RECORD => interpolation.ok_or_else(|| lacking_output(target))?,
-            _ => needed_output(target)?,
-        };
         Ok(Self {
             inputs: InputFields {
                 statusword: needed_input((STATUSWORD, "statusword"))?,
@@ -112,6 +102,25 @@ impl Fields {
         })
     }
 
+    /// Checks that set-points of this mode can be sent.
+    fn has_target(&self, mode: AxisMode) -> Result<(), Lacking> {
+        let (object, _) = target(mode);
+        let OutputFields { position, velocity, torque, interpolation, .. } = &self.outputs;
+        let field = match object.0 {
+            INTERPOLATION_DATA_RECORD => interpolation,
+            TARGET_POSITION => position,
+            TARGET_VELOCITY => velocity,
+            _ => torque,
+        };
+        if field.is_some() { Ok(()) } else { Err(lacking_output(object)) }
+    }
+
+    /// Checks that the drive can be brought to this mode by process data.
+    pub(super) fn takes(&self, mode: AxisMode) -> Result<(), Lacking> {
+        self.changes_mode()?;
+        self.has_target(mode)
+    }
+
     /// Checks that the mode of operation can be changed by process data.
     pub(super) fn changes_mode(&self) -> Result<(), Lacking> {
         let (asked, shown) = (self.outputs.mode, self.inputs.mode);
@@ -121,11 +130,15 @@ impl Fields {
     }
 }
 
-impl Fields {
-    /// True if the drive can be brought from each cyclic mode to each by process data.
-    pub(super) fn change_between_cyclic_modes(&self) -> bool {
-        let OutputFields { position, velocity, torque, .. } = &self.outputs;
-        self.changes_mode().is_ok() && position.is_some() && velocity.is_some() && torque.is_some()
+/// Set-point of a mode, and its sub-index.
+const fn target(mode: AxisMode) -> ((u16, &'static str), u8) {
+    match mode.cyclic() {
+        _ if matches!(mode, AxisMode::InterpolatedPosition) => {
+            ((INTERPOLATION_DATA_RECORD, "interpolation data record, sub-index 1"), 1)
+        }
+        CyclicMode::Position => ((TARGET_POSITION, "target position"), 0),
+        CyclicMode::Velocity => ((TARGET_VELOCITY, "target velocity"), 0),
+        CyclicMode::Torque => ((TARGET_TORQUE, "target torque"), 0),
     }
 }
 

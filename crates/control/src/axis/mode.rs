@@ -1,18 +1,20 @@
-//! Mode of an axis: changes between the cyclic ones, and the profile of a drive that makes its own way.
+//! Mode of an axis: its changes, and the profile of a drive that makes its own way.
 
-use ethercat::cia402::{AxisMode, CyclicMode};
+use ethercat::cia402::AxisMode;
 use motion::Seconds;
 use motion::supervision::DriveProfile;
 
 use super::fields::Fields;
 use super::{AxisConfiguration, AxisError};
 
-/// Changes of the cyclic mode, as far as its drive has them.
+/// Changes of the mode, as far as its drive has them.
 #[derive(Debug)]
 pub(super) struct ModeChange {
-    may_change: bool,
+    now: AxisMode,
+    /// Modes that its drive takes, and their set-points, by process data.
+    takes: Vec<AxisMode>,
     /// Mode before the last change.
-    before: Option<CyclicMode>,
+    before: Option<AxisMode>,
     /// Cycles in a row, enabled, in which the drive has not shown the mode asked for, and how many are borne.
     cycles: u64,
     longest: u64,
@@ -22,34 +24,51 @@ pub(super) struct ModeChange {
 const LONGEST: Seconds = Seconds(0.1);
 
 impl ModeChange {
-    pub(super) fn of(mode: AxisMode, fields: &Fields, period: Seconds) -> Self {
-        let may_change = !mode.is_profile() && fields.change_between_cyclic_modes();
-        Self { may_change, before: None, cycles: 0, longest: (LONGEST / period).ceil() as u64 }
+    pub(super) fn of(configuration: &AxisConfiguration, fields: &Fields, period: Seconds) -> Self {
+        let AxisConfiguration { mode: now, modes, .. } = configuration;
+        let is_prepared = |mode: AxisMode| !mode.is_profile() || mode == *now || modes.contains(&mode);
+        let takes = |&mode: &AxisMode| is_prepared(mode) && fields.takes(mode).is_ok();
+        Self {
+            now: *now,
+            takes: AxisMode::ALL.into_iter().filter(takes).collect(),
+            before: None,
+            cycles: 0,
+            longest: (LONGEST / period).ceil() as u64,
+        }
     }
 
-    /// True if its drive takes another cyclic mode, and set-points of each, by process data.
-    pub(super) const fn may_change(&self) -> bool {
-        self.may_change
+    /// Mode that the drive was asked for last.
+    pub(super) const fn now(&self) -> AxisMode {
+        self.now
+    }
+
+    /// True if its drive takes that mode: of an axis that moves only between modes that are no profile modes.
+    pub(super) fn may_become(&self, mode: AxisMode, rests: bool) -> bool {
+        self.takes.contains(&mode) && (rests || !self.now.is_profile() && !mode.is_profile())
     }
 
     /// The drive was asked for another mode.
-    pub(super) fn begin(&mut self, before: CyclicMode) {
-        (self.before, self.cycles) = (Some(before), 0);
+    pub(super) fn begin(&mut self, mode: AxisMode) {
+        (self.before, self.cycles) = (Some(self.now), 0);
+        self.now = mode;
     }
 
     /// The mode to go back to, where a drive does not take the one it was asked for.
-    pub(super) fn gives_up(&mut self, waits: bool) -> Option<CyclicMode> {
+    pub(super) fn gives_up(&mut self, waits: bool) -> Option<AxisMode> {
         self.cycles = if waits { self.cycles + 1 } else { 0 };
         if self.cycles > self.longest { self.before.take() } else { None }
     }
 }
 
-/// Speed and ramps of a drive that makes its own way; `None` for an axis whose set-points are the motion.
+/// Speed and ramps of a drive that makes its own way in one of its modes; `None` for an axis whose set-points are always the motion.
 pub(super) fn drive_profile(configuration: &AxisConfiguration) -> Result<Option<DriveProfile>, AxisError> {
-    let AxisConfiguration { name, mode, scale, supervision, .. } = configuration;
-    let unsupervised = || AxisError::UnsupervisedProfile { axis: name.clone(), mode: *mode };
-    match mode.is_profile() {
-        false => Ok(None),
-        true => Ok(Some(DriveProfile::within(&supervision.ok_or_else(unsupervised)?.limits, scale))),
+    let AxisConfiguration { name, mode, modes, scale, supervision, .. } = configuration;
+    let profile = std::iter::once(mode).chain(modes).copied().find(|mode| mode.is_profile());
+    let unsupervised = |mode| AxisError::UnsupervisedProfile { axis: name.clone(), mode };
+    match profile {
+        None => Ok(None),
+        Some(mode) => {
+            Ok(Some(DriveProfile::within(&supervision.ok_or_else(|| unsupervised(mode))?.limits, scale)))
+        }
     }
 }

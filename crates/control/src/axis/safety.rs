@@ -1,6 +1,6 @@
 //! Between what the controller asks of an axis and what its drive gets: supervision and brake.
 
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
@@ -205,8 +205,8 @@ impl AxisSafety {
         self.supervisor.as_ref().is_none_or(|it| it.stopped().is_none())
     }
 
-    /// Set-points are of another cyclic mode from now on.
-    pub(super) fn change_mode(&mut self, mode: CyclicMode, feedback: &AxisFeedback) {
+    /// Set-points are of another mode from now on.
+    pub(super) fn change_mode(&mut self, mode: AxisMode, feedback: &AxisFeedback) {
         if let Some(supervisor) = &mut self.supervisor {
             supervisor.change_mode(mode, feedback);
         }

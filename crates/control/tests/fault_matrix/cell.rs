@@ -1,5 +1,7 @@
 //! The cells of the matrix: which fault, from when on.
 
+use ethercat::cia402::AxisMode;
+
 /// One cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
@@ -23,7 +25,7 @@ impl Cell {
 
     /// True if the bus is in Op when the fault begins: then all are there again by themselves, whatever it was.
     pub(crate) fn is_in_op(self) -> bool {
-        matches!(self.phase, Phase::Op | Phase::Homing)
+        matches!(self.phase, Phase::Op | Phase::Homing | Phase::Profile)
     }
 
     /// Faults of what a SubDevice in Op does not need; each comes with a fall out of Op.
@@ -61,20 +63,36 @@ pub(crate) enum Phase {
     Op,
     /// In Op, while a drive looks for its home.
     Homing,
+    /// In Op, with axes on the way that drives make by themselves: profile position, velocity, torque.
+    Profile,
     /// Once the cycle was asked to stop.
     Shutdown,
 }
 
 impl Phase {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Scan,
         Self::MailboxTransfer,
         Self::DcStart,
         Self::BringUp,
         Self::Op,
         Self::Homing,
+        Self::Profile,
         Self::Shutdown,
     ];
+
+    /// Modes of operation of the three axes.
+    pub(crate) const fn modes(self) -> [AxisMode; 3] {
+        use AxisMode::{
+            CyclicPosition, CyclicVelocity, InterpolatedPosition, ProfilePosition, ProfileTorque,
+            ProfileVelocity,
+        };
+        match self {
+            Self::Profile => [ProfilePosition, ProfileVelocity, ProfileTorque],
+            Self::Homing => [CyclicPosition, InterpolatedPosition, CyclicVelocity],
+            _ => [CyclicPosition, CyclicPosition, CyclicVelocity],
+        }
+    }
 }
 
 /// A fault from a phase on: for a while, or for good.

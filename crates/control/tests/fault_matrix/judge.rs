@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
-use ethercat::cia402::{ModeOfOperation, State};
+use ethercat::cia402::{AxisMode, ModeOfOperation, State};
 use ethercat::main_device::{BringUpPhase, ReceptionCounters};
 use ethercat::time::Instant;
 use onbeat_control::bring_up::BringUpError;
@@ -81,6 +81,7 @@ impl Outcome {
         check_that_it_was_counted(cell, &ended.status.reception);
         let taken: Vec<_> = records.iter().map(ServoRecord::taken).collect();
         check_set_points(cell, &taken, reports);
+        check_rest(cell, run, &taken);
         exchange::check(cell, reports);
         check_the_others(cell, &taken[0]);
         check_that_others_are_told(cell, *reported);
@@ -137,7 +138,7 @@ fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
         Fault::Altered => lost + foreign + truncated + mismatched,
         _ => return,
     };
-    let in_the_cycle = matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown);
+    let in_the_cycle = cell.is_in_op() || cell.phase == Phase::Shutdown;
     assert!(counted > 0 || !in_the_cycle, "{reception:?} {cell:?}");
 }
 
@@ -176,7 +177,7 @@ fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire)
 /// Judges that, with the others gone, the first drive is brought to rest and disabled while it is still in Op.
 fn check_the_others(cell: Cell, taken: &[Taken]) {
     let gone = matches!(cell.fault, Fault::CableBreak | Fault::PowerLoss);
-    if !gone || !matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown) {
+    if !gone || !(cell.is_in_op() || cell.phase == Phase::Shutdown) {
         return;
     }
     let last = taken.iter().rev().find(|it| it.operational).unwrap();
@@ -195,12 +196,16 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
         let cyclic = taken.iter().filter(|it| it.follows() && it.controlword.enables_operation());
         let cyclic: Vec<_> = cyclic.collect();
         let mut changed = cyclic.first().map(|it| it.now);
+        let mode = cell.phase.modes()[drive];
         for pair in cyclic.windows(2) {
             let step = f64::from(pair[1].target_position.wrapping_sub(pair[0].target_position)).abs();
             let step = step / COUNTS_PER_RADIAN;
             let homes = pair.iter().any(|it| it.mode == ModeOfOperation::Homing);
             // Outside cyclic position the target position only follows the axis.
-            if drive < 2 && !homes && !misled(pair[1].now) {
+            if matches!(mode, AxisMode::CyclicPosition | AxisMode::InterpolatedPosition)
+                && !homes
+                && !misled(pair[1].now)
+            {
                 // A set-point that stood is the last one before an outage, or during it.
                 let stood = changed.is_none_or(|changed| pair[1].now.since(changed) > PERIOD * 5 / 2);
                 let within = if stood { 3.0 * STEP } else { VELOCITY * 1e-3 };
@@ -209,9 +214,23 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
             if step != 0.0 {
                 changed = Some(pair[1].now);
             }
+            // What the drive makes of a destination, or of a velocity that has jumped.
+            let own = pair[1].velocity.abs() / COUNTS_PER_RADIAN;
+            assert!(!mode.is_profile() || own <= VELOCITY * 1.1, "drive {drive}: {own} rad/s {cell:?}");
             let speed = f64::from(pair[1].target_velocity).abs() / COUNTS_PER_RADIAN;
             assert!(speed <= VELOCITY * 1.001, "drive {drive}: {speed} rad/s {cell:?}");
         }
+    }
+}
+
+/// Judges that drives that make their own way rest in the end, if they have power: no old destination, velocity or torque goes on.
+fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
+    let segment = run.ended.link.segment();
+    let judged = |drive: usize| cell.phase == Phase::Profile && segment.is_powered(drive);
+    for (drive, taken) in taken.iter().enumerate().filter(|(drive, _)| judged(*drive)) {
+        let Some(last) = taken.last() else { panic!("drive {drive} never ran {cell:?}") };
+        let speed = last.velocity.abs() / COUNTS_PER_RADIAN;
+        assert!(speed < 0.1, "drive {drive}: {speed} rad/s {last:?} {cell:?}");
     }
 }
 
@@ -220,6 +239,7 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
 pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     let taken: Vec<_> = run.records.iter().map(ServoRecord::taken).collect();
     check_set_points(cell, &taken, &run.reports);
+    check_rest(cell, run, &taken);
     if cell.is_in_op() {
         let lost = run.ended.before_stop.sub_devices.iter().filter(|it| !it.exchanges).count();
         assert_eq!(lost, 0, "SubDevices without process data when the run ends: {cell:?}");

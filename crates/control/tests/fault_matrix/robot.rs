@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::cia402::object::{
-    HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY,
+    HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, INTERPOLATION_DATA_RECORD, MODES_OF_OPERATION,
+    MODES_OF_OPERATION_DISPLAY, PROFILE_ACCELERATION, PROFILE_DECELERATION, PROFILE_VELOCITY, TORQUE_SLOPE,
 };
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::{
     Configuration, Event, ExpectedIdentity, MainDevice, StartupSdo, SubDeviceConfiguration, Sync0,
 };
@@ -15,8 +16,8 @@ use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::homing::Homing;
-use motion::supervision::{AfterOutage, Outage};
-use motion::{AxisPhase, RadiansPerSecond, Seconds};
+use motion::supervision::{AfterOutage, DriveProfile, Outage};
+use motion::{AxisPhase, NewtonMetres, RadiansPerSecond, Seconds};
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::bring_up::Pump;
 use onbeat_control::clock::{Clock, VirtualClock};
@@ -35,9 +36,6 @@ use super::exchange::{Counting, Exchange, Newest, Shown};
 use super::judge::{self, Outcome, Run};
 use super::wire::{Back, Progress, Wire};
 use crate::support::{PERIOD, supervised};
-
-/// The last one follows velocities; the first one homes.
-const MODES: [CyclicMode; 3] = [CyclicMode::Position, CyclicMode::Position, CyclicMode::Velocity];
 
 pub(crate) const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
 /// N m, of the drives and of the axes.
@@ -72,7 +70,7 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     let (progress, newest) = (Progress::default(), Newest::default());
     let (segment, records, shown) = segment(cell);
     let mut wire = Wire::new(cell, segment, shown, clock.clone(), progress.clone(), newest.clone());
-    let mut main_device = MainDevice::new(configuration()).unwrap();
+    let mut main_device = MainDevice::new(configuration(cell.phase)).unwrap();
     let stop = StopHandle::new();
     let begin = clock.now();
     let mut pump =
@@ -88,7 +86,8 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     }
     let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
     let homes = cell.phase == Phase::Homing;
-    let controller = Sway { homes, progress, newest, see, cycles: 0, times: [None; 3] };
+    let modes = cell.phase.modes();
+    let controller = Sway { homes, modes, progress, newest, see, cycles: 0, times: [None; 3] };
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
         cycles: Some(match (cell.heals, cell.fault) {
@@ -96,11 +95,22 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
             (true, Fault::SecondMaster) => 6_000,
             (true, _) => 4_000,
         }),
-        loss: Some(Duration::from_secs(1)),
+        // While another MainDevice has all SubDevices the bus is lost to this one: on the way back that is waited for.
+        loss: Some(Duration::from_secs(match (cell.heals, cell.fault) {
+            (true, Fault::SecondMaster) => 3,
+            _ => 1,
+        })),
         ..CycleConfiguration::every(PERIOD)
     };
-    let (cycle, mut observer) =
-        Cycle::new(main_device, wire, clock.clone(), &axes(), Box::new(controller), configuration).unwrap();
+    let (cycle, mut observer) = Cycle::new(
+        main_device,
+        wire,
+        clock.clone(),
+        &axes(cell.phase),
+        Box::new(controller),
+        configuration,
+    )
+    .unwrap();
     let ended = cycle.run(&stop);
     let took = clock.now().since(begin);
     let other = |event: CycleEvent| matches!(event.what, Happening::Bus(Event::OtherMainDevice { .. }));
@@ -124,7 +134,7 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
             mapping: mapping(),
             initial_position: 3.0,
             rated_torque: RATED_TORQUE,
-            mode: MODES[number],
+            mode: cell.phase.modes()[number].cyclic(),
             ..ServoDescription::new(DeviceDescription::new(identity(number as u32), "Servo"))
         };
         let mut drive = ServoDrive::new(&description).unwrap();
@@ -150,23 +160,20 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
 fn mapping() -> PdoMapping {
     let mut mapping = default_mapping();
     let mode = |index: u16| PdoEntry::from_mapping_value(u32::from(index) << 16 | 8);
-    mapping.outputs[0].entries.push(mode(MODES_OF_OPERATION));
+    let set_point = u32::from(INTERPOLATION_DATA_RECORD) << 16 | 1 << 8 | 32;
+    mapping.outputs[0].entries.extend([mode(MODES_OF_OPERATION), PdoEntry::from_mapping_value(set_point)]);
     mapping.inputs[0].entries.push(mode(MODES_OF_OPERATION_DISPLAY));
     mapping
 }
 
-pub(crate) fn configuration() -> Configuration {
+pub(crate) fn configuration(phase: Phase) -> Configuration {
+    let axes = axes(phase);
     let sub_device = |number: u32| {
         let Identity { vendor_id, product_code, revision, .. } = identity(number);
         SubDeviceConfiguration {
             name: format!("drive-{number}"),
             identity: Some(ExpectedIdentity { vendor_id, product_code, revision: Some(revision) }),
-            startup: vec![StartupSdo {
-                index: 0x6065,
-                sub_index: 0,
-                complete_access: false,
-                data: vec![0, 0, 1, 0],
-            }],
+            startup: startup(&axes[number as usize]),
             sync0: Some(Sync0 { cycle: PERIOD, shift: Duration::from_micros(100) }),
             ..SubDeviceConfiguration::default()
         }
@@ -179,22 +186,48 @@ pub(crate) fn configuration() -> Configuration {
     }
 }
 
-fn axes() -> Vec<AxisConfiguration> {
+/// Objects that are written on the way up; of a drive that makes its own way, speed and ramps by the limits of its axis.
+fn startup(axis: &AxisConfiguration) -> Vec<StartupSdo> {
+    let sdo = |index, value: u32| StartupSdo {
+        index,
+        sub_index: 0,
+        complete_access: false,
+        data: value.to_le_bytes().to_vec(),
+    };
+    let mut startup = vec![sdo(0x6065, 1 << 16)];
+    if axis.mode.is_profile() {
+        let profile = DriveProfile::within(&axis.supervision.unwrap().limits, &axis.scale);
+        startup.extend([
+            sdo(PROFILE_VELOCITY, profile.velocity),
+            sdo(PROFILE_ACCELERATION, profile.acceleration),
+            sdo(PROFILE_DECELERATION, profile.acceleration),
+            sdo(TORQUE_SLOPE, profile.torque_slope),
+        ]);
+    }
+    startup
+}
+
+fn axes(phase: Phase) -> Vec<AxisConfiguration> {
     let mut axes = supervised(3);
-    for (axis, mode) in axes.iter_mut().zip(MODES) {
-        axis.mode = mode.into();
+    for (axis, mode) in axes.iter_mut().zip(phase.modes()) {
+        axis.mode = mode;
         let settings = axis.supervision.as_mut().unwrap();
-        settings.mode = mode.into();
+        settings.mode = mode;
         settings.outage = Outage { time: None, after: AfterOutage::Stay };
         axis.maximum_step = settings.limits.step;
+    }
+    if phase == Phase::Profile {
+        return axes;
     }
     axes[0].homing = Homing::Drive { position: motion::Radians(-0.5), timeout: Seconds(10.0) };
     axes
 }
 
-/// Sways all axes about where they stood; the first one stands and homes instead where `homes` says so.
+/// Sways all axes about where they stood; the first one stands and homes instead where `homes` says so. One in profile position goes to and fro
+/// between two destinations, one in profile torque is turned on.
 struct Sway {
     homes: bool,
+    modes: [AxisMode; 3],
     progress: Progress,
     newest: Newest,
     see: Sender<Report>,
@@ -220,8 +253,13 @@ impl Controller for Sway {
             }
             let Some((origin, elapsed)) = &mut self.times[number] else { continue };
             let still = info.stopping || (self.homes && number == 0);
+            let makes_its_way = self.modes[number] == AxisMode::ProfilePosition;
             if still {
                 command.setpoint.velocity = RadiansPerSecond::ZERO;
+                command.setpoint.torque = NewtonMetres::ZERO;
+                if makes_its_way {
+                    command.request = Request::Halt;
+                }
                 if !info.stopping {
                     command.setpoint.position.0 = *origin;
                 }
@@ -231,6 +269,11 @@ impl Controller for Sway {
                 let (sin, cos) = (std::f64::consts::PI * *elapsed).sin_cos();
                 command.setpoint.position.0 = *origin + ease * sin;
                 command.setpoint.velocity.0 = ease * 3.0 * cos;
+                command.setpoint.torque.0 = ease * 0.025;
+                if makes_its_way {
+                    let begins = *elapsed < 0.01;
+                    command.setpoint.position.0 = *origin + if begins { 0.0 } else { sin.signum() };
+                }
             }
             command.home = self.homes && number == 0 && self.cycles == 600;
         }

@@ -177,7 +177,7 @@ impl Wire {
                 active[0] & 1 != 0
             }),
             Phase::BringUp => states().any(|state| state == AlState::SafeOp.number()),
-            Phase::Op => self.progress.has(Progress::MOVING),
+            Phase::Op | Phase::Profile => self.progress.has(Progress::MOVING),
             Phase::Homing => self.progress.has(Progress::HOMING),
             Phase::Shutdown => self.progress.has(Progress::STOPPING),
         };
@@ -204,7 +204,7 @@ impl Wire {
             Fault::WatchdogExpiry => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
             Fault::ClockJump => assert!(self.segment.jump_clock(1, 5_000_000)),
             Fault::SecondMaster => {
-                self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed));
+                self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed, self.cell.phase));
             }
             Fault::Swapped => {}
             // Those go wrong frame by frame.

@@ -43,6 +43,10 @@ pub(super) enum Doing {
         axis: usize,
         begun: bool,
     },
+    /// The axes are brought to the modes of this controller.
+    Switching {
+        to: usize,
+    },
 }
 
 impl Doing {
@@ -119,7 +123,17 @@ impl ControllerManager {
             Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
-            Action::SwitchController(index) => return Some(self.switch_to(index as usize, commands)),
+            Action::SwitchController(index) if index as usize == self.active => return Some(Ok(())),
+            Action::SwitchController(_) if !self.stands() => return Some(Err(Refusal::Moving)),
+            Action::SwitchController(index) if self.changes_modes => {
+                self.leave(commands);
+                Doing::Switching { to: index as usize }
+            }
+            Action::SwitchController(index) => {
+                self.leave(commands);
+                self.enter(index as usize);
+                return Some(Ok(()));
+            }
             Action::Home(axis) if self.axes[axis as usize].homing == HomedBy::Nobody => {
                 return Some(Err(Refusal::NotPossible));
             }
@@ -139,19 +153,12 @@ impl ControllerManager {
         None
     }
 
-    fn switch_to(&mut self, index: usize, commands: &[AxisCommand]) -> Result<(), Refusal> {
-        if index == self.active {
-            return Ok(());
-        }
-        if !self.stands() {
-            return Err(Refusal::Moving);
-        }
+    /// The active controller drops its motion; set-points go on from its last.
+    fn leave(&mut self, commands: &[AxisCommand]) {
         self.leave_trajectory();
         for (last, command) in self.last.iter_mut().zip(commands) {
             *last = command.setpoint;
         }
-        self.enter(index);
-        Ok(())
     }
 
     fn enter(&mut self, index: usize) {
@@ -171,7 +178,8 @@ impl ControllerManager {
         job.cycles = job.cycles.saturating_add(1);
         job.since += elapsed;
         self.job = Some(job);
-        let late = job.since > TIMEOUT;
+        let is_switching = matches!(job.doing, Doing::Switching { .. });
+        let late = job.since > if is_switching { MODE_TIMEOUT } else { TIMEOUT };
         // Requests to drives take effect some cycles later.
         let settled = job.cycles > ANSWER_CYCLES;
         let outcome = match job.doing {
@@ -225,9 +233,19 @@ impl ControllerManager {
                 let begun = begun || self.axes[axis].homing == HomedBy::Hand;
                 settled.then(|| homed(report, begun))
             }
+            Doing::Switching { to } => {
+                let differs = |(axis, report)| self.shows_another(to, axis, report);
+                (settled && !reports.iter().enumerate().any(differs)).then(|| {
+                    self.enter(to);
+                    Ok(())
+                })
+            }
         };
-        let fault = job.doing == Doing::Resetting && reports.iter().any(is_in_fault);
-        let too_late = if fault { Refusal::Fault } else { Refusal::TimedOut };
+        let too_late = match job.doing {
+            Doing::Resetting if reports.iter().any(is_in_fault) => Refusal::Fault,
+            Doing::Switching { .. } => Refusal::Mode,
+            _ => Refusal::TimedOut,
+        };
         if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
             self.job = None;
             self.reply(job.from, outcome);
@@ -272,6 +290,9 @@ const STOPS: usize = 1;
 
 /// Timeout of a request.
 const TIMEOUT: Seconds = Seconds(10.0);
+
+/// Timeout of a change of modes: an axis gives a drive 0.1 s for it.
+const MODE_TIMEOUT: Seconds = Seconds(0.5);
 
 /// Cycles until drives show the effect of a request.
 const ANSWER_CYCLES: u32 = 8;

@@ -63,8 +63,11 @@ impl DerefMut for Bench {
 impl Bench {
     /// A bench with all axes enabled and at rest for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
-        let axis =
-            |&mode| ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
+        let axis = |&mode: &CyclicMode| ManagedAxis {
+            mode: mode.into(),
+            velocity_limit: RadiansPerSecond(VELOCITY),
+            homing: HomedBy::Hand,
+        };
         let axes: Vec<_> = modes.iter().map(axis).collect();
         let client = Client::default();
         let (requests, orders) = client.ports();
@@ -101,6 +104,7 @@ impl Bench {
                 periods: 1,
                 stopping: self.stopping,
             };
+            self.commands.iter_mut().for_each(|command| command.mode = None);
             self.manager.command(&self.command);
             self.manager
                 .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));

@@ -23,8 +23,13 @@ use control::link::DirectLink;
 use control::signal::Io;
 use control::stop::StopHandle;
 use ethercat::al::AlState;
-use ethercat::cia402::{CyclicMode, State};
+use ethercat::cia402::object::{
+    MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, PROFILE_ACCELERATION, PROFILE_DECELERATION,
+    PROFILE_VELOCITY, TORQUE_SLOPE,
+};
+use ethercat::cia402::{AxisMode, CyclicMode, State};
 use ethercat::main_device::{Configuration, MainDevice};
+use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
 use ipc::message::control::Refusal;
 use ipc::message::trajectory::Report;
@@ -149,6 +154,7 @@ impl Rig {
         AxisConfiguration {
             supervision: Some(settings),
             homing: self.homing,
+            modes: vec![AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::ProfileTorque],
             ..AxisConfiguration::new(&format!("axis-{axis}"), axis, self.modes[axis], scale, step)
         }
     }
@@ -158,14 +164,26 @@ impl Rig {
 fn segment(modes: &[CyclicMode]) -> Segment {
     let drive = |mode: &CyclicMode| {
         let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
-        let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+        let sii = with_coe(identity, "Servo", mapping()).image().emit();
         let description = ServoDescription {
             mode: *mode,
+            mapping: mapping(),
             ..ServoDescription::new(DeviceDescription::new(identity, "Servo"))
         };
         SubDevice::new(EscDescription::default(), sii, Box::new(ServoDrive::new(&description).unwrap()))
     };
     Segment::new(modes.iter().map(drive).collect())
+}
+
+/// With the mode of operation, and speed and ramps of profile modes.
+fn mapping() -> PdoMapping {
+    let mut mapping = default_mapping();
+    let entry = |index: u16, bits: u32| PdoEntry::from_mapping_value(u32::from(index) << 16 | bits);
+    let profile = [PROFILE_VELOCITY, PROFILE_ACCELERATION, PROFILE_DECELERATION, TORQUE_SLOPE];
+    mapping.outputs[0].entries.push(entry(MODES_OF_OPERATION, 8));
+    mapping.outputs[0].entries.extend(profile.map(|index| entry(index, 32)));
+    mapping.inputs[0].entries.push(entry(MODES_OF_OPERATION_DISPLAY, 8));
+    mapping
 }
 
 fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
@@ -174,7 +192,7 @@ fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
         Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
         Homing::Drive { .. } => HomedBy::Drive,
     };
-    ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing }
+    ManagedAxis { mode: mode.into(), velocity_limit: RadiansPerSecond(VELOCITY), homing }
 }
 
 pub fn settings(axis: usize) -> AxisSettings {

@@ -80,7 +80,8 @@ pub struct DriveOutput {
 ///
 /// **Another mode** ([`Drive::change_mode`]) may be asked for while the axis moves. Until 0x6061 shows it it is not known which of the
 /// two the drive works in, so it is sent the controller's targets of both; a position of a mode that was not one of positions
-/// has to lie within the maximum step of the actual one.
+/// has to lie within the maximum step of the actual one. From and to a profile mode it is to be at rest: it is halted until 0x6061 shows the mode, and
+/// set-points begin where it stands then.
 #[derive(Clone, Debug)]
 pub struct Drive {
     mode: CyclicMode,
@@ -91,6 +92,8 @@ pub struct Drive {
     destination: Option<i32>,
     /// Mode of before, until the drive shows another.
     before: Option<CyclicMode>,
+    /// One of the two is a profile mode.
+    rests: bool,
     maximum_step: u32,
     output: DriveOutput,
     last_input: Option<DriveInput>,
@@ -125,6 +128,7 @@ impl Drive {
             set_points: ProfilePosition::default(),
             destination: None,
             before: None,
+            rests: false,
             maximum_step,
             output: DriveOutput::default(),
             last_input: None,
@@ -154,17 +158,22 @@ impl Drive {
         Self { own_mode: mode.into(), ..Self::new(mode.cyclic(), maximum_step) }
     }
 
-    /// Has the drive work in another mode, also while it is enabled and moves. [`Drive::mode_of_operation`] asks for it; it has to
-    /// be sent, and the mode in effect to be among the inputs: where it is not, it is taken to be the one asked for. Nothing
-    /// is changed, and `false` returned, while its drive has the axis to find its home, and of one in a profile mode.
-    pub fn change_mode(&mut self, mode: CyclicMode) -> bool {
-        let is_profile = self.own_mode.cyclic().is_none() && !self.interpolates();
-        if self.homing.is_active() || is_profile {
+    /// Has the drive work in another mode, also while it is enabled and, between modes that are no profile modes, while it moves.
+    /// [`Drive::mode_of_operation`] asks for it; it has to be sent, and the mode in effect to be among the inputs: where it is not, it is taken to
+    /// be the one asked for. Nothing is changed, and `false` returned, while its drive has the axis to find its home.
+    pub fn change_mode(&mut self, mode: impl Into<AxisMode>) -> bool {
+        let mode = mode.into();
+        if self.homing.is_active() {
             return false;
         }
-        if ModeOfOperation::from(mode) != self.own_mode {
-            self.before.get_or_insert(self.mode);
-            (self.mode, self.own_mode) = (mode, mode.into());
+        if ModeOfOperation::from(mode) == self.own_mode {
+            return true;
+        }
+        self.rests |= mode.is_profile() || self.own_mode.axis().is_some_and(AxisMode::is_profile);
+        self.before.get_or_insert(self.mode);
+        (self.mode, self.own_mode) = (mode.cyclic(), mode.into());
+        if let (true, Some(input)) = (self.rests && self.phase != Phase::NotEnabled, self.last_input) {
+            self.stand(Phase::Holding, input.position);
         }
         true
     }
@@ -187,7 +196,7 @@ impl Drive {
         self.standing = if stands { self.standing.saturating_add(1) } else { 0 };
         self.output.controlword = self.controlword(input, command.request);
         if input.mode.is_none_or(|mode| mode == self.own_mode) {
-            self.before = None;
+            (self.before, self.rests) = (None, false);
         }
         if self.state == Some(State::OperationEnabled) {
             if self.homing.is_active() {
@@ -298,6 +307,9 @@ impl Drive {
     }
 
     fn update_enabled(&mut self, input: DriveInput, command: DriveCommand) {
+        if self.rests {
+            return self.rest_to_change(input);
+        }
         if self.makes_its_own_way() {
             return self.update_profile_position(input, command);
         }
@@ -322,6 +334,17 @@ impl Drive {
             self.stand(Phase::Holding, held);
         }
         self.halted |= command.request == Request::Halt;
+    }
+
+    /// Until the drive shows the mode asked for it is halted: it does not go on to a destination of before, nor to one that it was not
+    /// handed.
+    fn rest_to_change(&mut self, input: DriveInput) {
+        self.just_enabled = self.phase == Phase::NotEnabled;
+        self.stand(Phase::Holding, input.position);
+        self.halted = true;
+        if self.output.controlword.enables_operation() {
+            self.output.controlword = self.output.controlword.with_halt();
+        }
     }
 
     /// No input came: what is known to be safe goes on.

@@ -70,6 +70,12 @@ impl ModeOfOperation {
             _ => None,
         }
     }
+
+    /// The mode of an axis that it is, if it is one.
+    #[must_use]
+    pub fn axis(self) -> Option<AxisMode> {
+        AxisMode::ALL.into_iter().find(|&mode| Self::from(mode) == self)
+    }
 }
 
 impl fmt::Display for ModeOfOperation {

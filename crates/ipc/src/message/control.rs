@@ -44,7 +44,7 @@ pub enum Action {
     Disable,
     /// Resets faults of drives and stops by supervision; the axes hold their positions.
     ResetFaults,
-    /// Switches to another controller, by its index in the description.
+    /// Switches to another controller, by its index in the description. Done when its axes are in its modes of operation and it moves them.
     SwitchController(u32),
     /// Homes an axis, by its index in the description. Done when its absolute position is known.
     Home(u32),
@@ -97,6 +97,8 @@ codes! {
         NotEnabled = 11, "the drives are not enabled; enable them first";
         /// Supervision holds an axis, or has stopped it meanwhile.
         Held = 12, "supervision holds an axis; see why in its state, mend that, then reset";
+        /// A drive does not take the mode of operation of the controller that was to be switched to; the axes are in the modes of before.
+        Mode = 13, "a drive did not take the mode of that controller in time; the one before is still active";
     }
 }
 
@@ -185,7 +187,7 @@ impl Reply {
             18 => {
                 let refusal = Refusal::from_code(head.number);
                 let found = Found::Number(head.number.into());
-                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 12", found })?)
+                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 13", found })?)
             }
             _ => return Err(unknown_kind("17 or 18, a reply", head)),
         };
@@ -260,7 +262,7 @@ mod tests {
         buffer[4] = 99;
         assert_eq!(
             Reply::decode(&buffer).unwrap_err().to_string(),
-            "message's refusal: expected 1 to 12, found 99"
+            "message's refusal: expected 1 to 13, found 99"
         );
         let no_room = Request { id: 1, what: Action::Stop }.encode(&mut buffer[..3]).unwrap_err();
         assert_eq!(no_room.to_string(), "message's buffer: expected room for 16 bytes, found 3");

@@ -1,16 +1,24 @@
-//! Another cyclic mode, while the axis moves.
+//! Another mode: of cyclic ones while the axis moves, else at rest.
 
+use super::braking::Braking;
 use super::{Hold, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{Radians, Seconds};
 use types::{AxisMode, CyclicMode};
 
 impl Supervisor {
-    /// Set-points are of another cyclic mode from now on. Until [`Self::settle_mode`] it is not known which of the two the drive works in: what
-    /// it is sent for the mode before goes on as it was.
-    pub fn change_mode(&mut self, mode: CyclicMode, feedback: &AxisFeedback) {
+    /// Set-points are of another mode from now on. Until [`Self::settle_mode`] it is not known which of the two the drive works in: what
+    /// it is sent for the mode before goes on as it was. From and to a profile mode the axis has to rest, as where supervision has it: set-points begin
+    /// where it is.
+    pub fn change_mode(&mut self, mode: impl Into<AxisMode>, feedback: &AxisFeedback) {
+        let mode = mode.into();
+        let is_profile = mode.is_profile() || self.settings.mode.is_profile();
         let before = self.mode();
-        self.settings.mode = AxisMode::from(mode);
+        self.settings.mode = mode;
+        let mode = mode.cyclic();
+        if is_profile || self.hold != Hold::Free {
+            return self.begin_at_rest(feedback);
+        }
         if before == mode {
             return;
         }
@@ -20,6 +28,17 @@ impl Supervisor {
             self.sent.position = feedback.position;
         }
         self.asked = None;
+    }
+
+    fn begin_at_rest(&mut self, feedback: &AxisFeedback) {
+        (self.before, self.asked) = (None, None);
+        self.sent = AxisSetpoint { position: feedback.position, ..AxisSetpoint::default() };
+        if let Hold::Stopped {
+            braking: braking @ (Braking::Ramp { .. } | Braking::Return { .. }), ..
+        } = &mut self.hold
+        {
+            *braking = Braking::Hard;
+        }
     }
 
     /// The drive works in the mode that was asked for last.
@@ -121,5 +140,34 @@ mod tests {
                 assert_eq!((settled.torque, settled.velocity.0), (NewtonMetres::ZERO, 1.0), "{from:?}");
             }
         }
+    }
+
+    /// At rest, by a controller or by supervision, set-points begin where it stands, whatever was followed before.
+    #[test]
+    fn from_and_to_a_profile_mode_set_points_begin_where_the_axis_rests() {
+        let profiles = [AxisMode::ProfilePosition, AxisMode::ProfileVelocity, AxisMode::ProfileTorque];
+        for (profile, cyclic) in
+            profiles.into_iter().flat_map(|it| CyclicMode::ALL.map(|cyclic| (it, cyclic)))
+        {
+            let mut it = supervisor(cyclic);
+            it.change_mode(profile, &seen(0.7).feedback);
+            let mut held = seen(0.7);
+            held.feedback.phase = AxisPhase::HoldingAt(Radians(0.7));
+            held.feedback.velocity = RadiansPerSecond::ZERO;
+            let sent = it.step(PERIOD, AxisSetpoint { position: Radians(0.7), ..setpoint(0.7) }, &held);
+            assert_eq!((sent.reason, it.settings().mode), (None, profile));
+            assert!((sent.setpoint.position.0 - 0.7).abs() < 1e-3, "{cyclic:?} to {profile:?}: {sent:?}");
+            it.change_mode(cyclic, &held.feedback);
+            let back =
+                it.step(PERIOD, AxisSetpoint { position: Radians(0.7), ..AxisSetpoint::default() }, &held);
+            assert_eq!((back.reason, it.settings().mode), (None, cyclic.into()));
+            assert_eq!(back.setpoint.position, Radians(0.7));
+        }
+        // A stop by supervision goes on.
+        let mut it = supervisor(CyclicMode::Velocity);
+        it.stop_for(super::super::StopReason::Step);
+        it.change_mode(AxisMode::CyclicPosition, &seen(0.6).feedback);
+        let sent = it.step(PERIOD, setpoint(0.5), &seen(0.6));
+        assert_eq!((sent.setpoint.position, it.stopped().is_some()), (Radians(0.6), true));
     }
 }

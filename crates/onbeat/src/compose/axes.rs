@@ -12,6 +12,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
         let step = Radians(axis.limits.step.0 + 2.0 / axis.scale.counts_per_radian().abs());
         AxisConfiguration {
             supervision: Some(supervision(axis, &robot.cycle)),
+            modes: axis.modes.clone(),
             homing: axis.homing,
             brake: axis.brake,
             drive_axis: axis.drive_axis,

@@ -118,7 +118,11 @@ fn profile(axis: &Axis) -> Vec<StartupSdo> {
             data: value.to_le_bytes().to_vec(),
         }
     };
-    profile_objects(axis.mode).iter().map(sdo).collect()
+    let mut objects: Vec<_> =
+        std::iter::once(&axis.mode).chain(&axis.modes).flat_map(|&mode| profile_objects(mode)).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    objects.into_iter().map(sdo).collect()
 }
 
 /// A mode in the process data is written there on every cycle, not by SDO.

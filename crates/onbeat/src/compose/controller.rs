@@ -22,7 +22,7 @@ use crate::error::ControllerError;
 /// The controllers of `robot`, the first one active.
 fn manager(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
     let axis = |axis: &robot::Axis| ManagedAxis {
-        mode: axis.mode.cyclic(),
+        mode: axis.mode,
         velocity_limit: axis.limits.velocity,
         homing: match axis.homing {
             Homing::Absolute { .. } => HomedBy::Nobody,
@@ -34,6 +34,7 @@ fn manager(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<Contro
     let member = |controller: &robot::Controller| {
         kind(robot, controller, external.take_if(|_| is_external(controller)))
             .map(|kind| Member::new(kind, &controller.axes))
+            .map(|member| controller.mode.into_iter().fold(member, Member::in_mode))
     };
     let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
     Ok(ControllerManager::new(&axes, members, robot.ipc.enable))
@@ -78,7 +79,11 @@ fn kind(
     controller: &robot::Controller,
     process: Option<CycleEnd>,
 ) -> Result<MemberKind, Error> {
-    let axes: Vec<_> = controller.axes.iter().map(|&axis| settings(robot, axis)).collect();
+    let of_axis = |&axis: &usize| AxisSettings {
+        profile: controller.mode_of(&robot.axes[axis]).is_profile(),
+        ..settings(robot, axis)
+    };
+    let axes: Vec<_> = controller.axes.iter().map(of_axis).collect();
     let plain = |controller| Ok(MemberKind::Plain(controller));
     let failed = |source| Error::Controller { name: controller.name.clone(), source };
     match controller.kind {
@@ -95,7 +100,9 @@ fn kind(
             plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(error.into()))?))
         }
         ControllerKind::JointVelocity => {
-            let mode = |settings: AxisSettings| (settings, robot.axes[settings.axis].mode.cyclic());
+            let mode = |settings: AxisSettings| {
+                (settings, controller.mode_of(&robot.axes[settings.axis]).cyclic())
+            };
             let axes: Vec<_> = axes.into_iter().map(mode).collect();
             plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(error.into()))?))
         }

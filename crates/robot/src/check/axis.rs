@@ -2,18 +2,22 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
+use std::ops::Range;
 
 use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{MODES_OF_OPERATION, MOST_AXES, of_axis};
 use ethercat::pdo::Direction;
 use motion::{AxisScale, Radians};
+use types::AxisMode;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, homing, in_every_cycle, stops, unknown_name};
 use crate::error::Problem;
 use crate::field::Number;
-use crate::model::{Application, Axis, Bus, Cycle, SubDevice, mode_objects, profile_objects};
+use crate::model::{
+    Application, Axis, Bus, CHANGE_OBJECTS, Cycle, ModeObject, SubDevice, mode_objects, profile_objects,
+};
 use crate::place::Place;
 
 /// Completes the axes, and puts each repetition of an entry in its place.
@@ -52,7 +56,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             let axis = Axis { name, to_stop, sub_device, drive_axis, brake, ..entry.clone() };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
-            check_startup_profile(&axis, &bus.sub_devices[sub_device], place)?;
+            check_startup_profile(&axis, axis.mode, &bus.sub_devices[sub_device], place.key("mode"))?;
             if let Some(method) = axis.homing_settings.and_then(|it| it.method) {
                 homing::check_drive(method, &axis, &bus.sub_devices[sub_device], place.key("homing"))?;
             }
@@ -137,8 +141,35 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
 
 /// Checks that the explicit mapping carries the objects of the mode (CiA 402-2).
 fn check_mapping(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
+    let (key, remedy) = match axis.drive_axis {
+        0 => ("mode", "map it, or choose another mode"),
+        _ => ("drive_axis", "map it, or correct drive_axis"),
+    };
+    let place = entry.first_of(&[key, "sub_device"]);
+    check_objects((axis, axis.mode), drive, &mode_objects(axis.mode), (place.into(), remedy))
+}
+
+/// Checks that an axis can be brought to a further mode while the cycle runs.
+pub(super) fn check_further_mode(
+    axis: &Axis,
+    mode: AxisMode,
+    drive: &SubDevice,
+    place: Place<'_>,
+) -> Checked<()> {
+    let remedy = "map it, or choose another mode";
+    let objects = mode_objects(mode).into_iter().chain(CHANGE_OBJECTS).collect::<Vec<_>>();
+    check_objects((axis, mode), drive, &objects, (place.into(), remedy))?;
+    check_startup_profile(axis, mode, drive, place)
+}
+
+fn check_objects(
+    (axis, mode): (&Axis, AxisMode),
+    drive: &SubDevice,
+    objects: &[ModeObject],
+    (place, remedy): (Range<usize>, &'static str),
+) -> Checked<()> {
     let Some(mapping) = drive.explicit_mapping() else { return Ok(()) };
-    let missing = mode_objects(axis.mode).into_iter().find(|object| {
+    let missing = objects.iter().find(|object| {
         let index = of_axis(object.index, axis.drive_axis);
         match object.direction {
             Direction::Output => mapping.output(index, object.sub_index).is_none(),
@@ -146,30 +177,26 @@ fn check_mapping(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()
         }
     });
     missing.map_or(Ok(()), |object| {
-        let (mode, index) = (axis.mode.name(), of_axis(object.index, axis.drive_axis));
+        let (mode, index) = (mode.name(), of_axis(object.index, axis.drive_axis));
         let sub_index = if object.sub_index > 0 { format!(":{}", object.sub_index) } else { String::new() };
         let found = format!("axis \"{}\" in mode {mode} without object {index:#06x}{sub_index}", axis.name);
         let (direction, name) = (object.direction, object.name);
         let expected = format!("{name} among the {direction}s of \"{}\"", drive.name);
-        let (key, remedy) = match axis.drive_axis {
-            0 => ("mode", "map it, or choose another mode"),
-            _ => ("drive_axis", "map it, or correct drive_axis"),
-        };
-        Err(Problem::new(entry.first_of(&[key, "sub_device"]), found, expected, remedy))
+        Err(Problem::new(place, found, expected, remedy))
     })
 }
 
 /// Checks that no start-up SDO says how fast a drive makes its own way: the limits of the axis do.
-fn check_startup_profile(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<()> {
+fn check_startup_profile(axis: &Axis, mode: AxisMode, drive: &SubDevice, place: Place<'_>) -> Checked<()> {
     let written = |&&(index, _): &&(u16, &str)| {
         drive.startup.iter().any(|sdo| sdo.index == of_axis(index, axis.drive_axis))
     };
-    let Some((index, name)) = profile_objects(axis.mode).iter().find(written) else { return Ok(()) };
+    let Some((index, name)) = profile_objects(mode).iter().find(written) else { return Ok(()) };
     let index = of_axis(*index, axis.drive_axis);
     let found =
-        format!("axis \"{}\" in mode {} and a start-up SDO to {index:#06x}", axis.name, axis.mode.name());
+        format!("axis \"{}\" in mode {} and a start-up SDO to {index:#06x}", axis.name, mode.name());
     let expected = format!("the {name} that follows from its limits");
-    Err(Problem::new(entry.key("mode"), found, expected, "remove that start-up SDO, and set the limits"))
+    Err(Problem::new(place, found, expected, "remove that start-up SDO, and set the limits"))
 }
 
 /// Checks that no start-up SDO sets another mode than that of the axis.

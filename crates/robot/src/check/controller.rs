@@ -11,7 +11,7 @@ use self::cartesian::joints;
 use super::cycle::within;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
-use crate::model::{Arm, Axis, Base, BaseKind, Controller, ControllerKind as Kind, Cycle};
+use crate::model::{Arm, Axis, Base, BaseKind, Bus, Controller, ControllerKind as Kind, Cycle};
 use crate::place::Place;
 
 /// Parts of the robot that controllers are about.
@@ -93,8 +93,9 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
         return joints(it, axes, parts.arm, entry);
     }
     let modes = modes(kind);
+    check_mode(it, modes, entry)?;
     let Some(names) = &it.axis_names else {
-        let serves = |axis: &Axis| modes.contains(&axis.mode);
+        let serves = |axis: &Axis| modes.contains(&it.mode_of(axis));
         let all: Vec<usize> = (0..axes.len()).filter(|&index| serves(&axes[index])).collect();
         if all.is_empty() && !matches!(kind, Kind::Hold | Kind::External) {
             let found = format!("{} without an axis to move", kind.name());
@@ -113,7 +114,7 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
     for (number, name) in names.iter().enumerate() {
         let place = place.item(number);
         let index = axis_called(name, axes, "in a controller", place)?;
-        let mode = axes[index].mode;
+        let mode = it.mode_of(&axes[index]);
         if !modes.contains(&mode) {
             let found = format!("axis \"{name}\" in mode {} for {}", mode.name(), kind.name());
             let expected = format!("mode {}", list(modes));
@@ -134,6 +135,48 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
         cartesian::check(names, &indices, axes, &joints(it, axes, parts.arm, entry)?, place)?;
     }
     Ok(indices)
+}
+
+/// Checks that a mode other than that of its axes is one for its kind.
+fn check_mode(it: &Controller, modes: &[AxisMode], entry: Place<'_>) -> Checked<()> {
+    let Some(mode) = it.mode else { return Ok(()) };
+    let (kind, place) = (it.kind.name(), entry.key("mode"));
+    if !CHANGE_MODES.contains(&it.kind) {
+        let names: Vec<_> = CHANGE_MODES.iter().map(|kind| kind.name()).collect();
+        let expected = format!("a kind of {}", names.join(", "));
+        return Err(Problem::new(
+            place,
+            format!("mode for {kind}"),
+            expected,
+            "change kind or remove this",
+        ));
+    }
+    if modes.contains(&mode) {
+        return Ok(());
+    }
+    let (found, expected) = (format!("mode {} for {kind}", mode.name()), format!("mode {}", list(modes)));
+    Err(Problem::new(place, found, expected, "choose another kind or mode"))
+}
+
+/// Gives axes the further modes of their controllers, and checks that their drives have them.
+pub(super) fn modes_of_axes(
+    axes: &mut [Axis],
+    controllers: &[Controller],
+    bus: &Bus,
+    entries: Place<'_>,
+) -> Checked<()> {
+    for (number, it) in controllers.iter().enumerate() {
+        for &index in &it.axes {
+            let axis = &mut axes[index];
+            let mode = it.mode_of(axis);
+            if mode != axis.mode && !axis.modes.contains(&mode) {
+                let drive = &bus.sub_devices[axis.sub_device];
+                super::axis::check_further_mode(axis, mode, drive, entries.item(number).key("mode"))?;
+                axis.modes.push(mode);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn wheels(it: &Controller, base: Option<&Base>, entry: Place<'_>) -> Checked<Vec<usize>> {
@@ -193,6 +236,10 @@ fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
     }
     Ok(())
 }
+
+/// Kinds that move axes in other modes than their own.
+const CHANGE_MODES: [Kind; 5] =
+    [Kind::Sinusoid, Kind::JointTrajectory, Kind::JointPosition, Kind::JointVelocity, Kind::JointEffort];
 
 /// Modes of the axes that a kind can move.
 const fn modes(kind: Kind) -> &'static [AxisMode] {

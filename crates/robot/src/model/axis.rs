@@ -32,6 +32,9 @@ pub struct Axis {
     pub(crate) first_axis: u8,
     /// CiA 402 mode of operation.
     pub mode: AxisMode,
+    /// Further modes, in which controllers move it.
+    #[serde(skip)]
+    pub modes: Vec<AxisMode>,
     #[serde(deserialize_with = "positive")]
     pub(crate) counts_per_revolution: f64,
     #[serde(default = "usual_ratio", deserialize_with = "not_zero")]

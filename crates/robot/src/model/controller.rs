@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use motion::{Hertz, MetresPerSecond, Radians, RadiansPerSecond, Seconds, SinusoidError, SmoothSinusoid};
 use serde::Deserialize;
-use types::ControllerKind;
+use types::{AxisMode, ControllerKind};
 
-use super::usual;
+use super::{Axis, usual};
 use crate::field::{not_negative, positive, readable, time, whole};
 
 /// `[controller]`, or several `[[controller]]`: a controller of axes; a robot may switch between several.
@@ -19,6 +19,8 @@ pub struct Controller {
     pub kind: ControllerKind,
     #[serde(rename = "axes")]
     pub(crate) axis_names: Option<Vec<String>>,
+    /// Mode of operation in which it moves its axes, unless their own.
+    pub mode: Option<AxisMode>,
     #[serde(default, deserialize_with = "not_negative")]
     pub(crate) amplitude: Option<f64>,
     #[serde(default, deserialize_with = "not_negative")]
@@ -82,6 +84,12 @@ usual! {
 }
 
 impl Controller {
+    /// Mode of operation in which it moves this axis.
+    #[must_use]
+    pub fn mode_of(&self, axis: &Axis) -> AxisMode {
+        self.mode.unwrap_or(axis.mode)
+    }
+
     /// One of this kind for these axes, with usual values for cycles of this period.
     #[must_use]
     pub fn of_kind(kind: ControllerKind, axes: Vec<usize>, period: Duration) -> Self {
@@ -89,6 +97,7 @@ impl Controller {
             name: kind.name().to_owned(),
             kind,
             axis_names: None,
+            mode: None,
             amplitude: None,
             frequency: None,
             phase: 0.0,

@@ -37,6 +37,12 @@ pub const fn mode_objects(mode: AxisMode) -> [ModeObject; 4] {
     ]
 }
 
+/// Objects that must be in the process data besides, where the mode is changed while the cycle runs.
+pub(crate) const CHANGE_OBJECTS: [ModeObject; 2] = [
+    entry(object::MODES_OF_OPERATION, "modes of operation", Direction::Output),
+    entry(object::MODES_OF_OPERATION_DISPLAY, "modes of operation display", Direction::Input),
+];
+
 const fn entry(index: u16, name: &'static str, direction: Direction) -> ModeObject {
     ModeObject { index, sub_index: 0, name, direction }
 }

@@ -47,7 +47,8 @@ impl Owners {
                 }
                 let makes_its_way = whose.is_some_and(|whose| {
                     let index = object::of_first_axis(entry.index);
-                    profile_objects(whose.mode).iter().any(|&(object, _)| object == index)
+                    let mut modes = std::iter::once(&whose.mode).chain(&whose.modes);
+                    modes.any(|&mode| profile_objects(mode).iter().any(|&(object, _)| object == index))
                 });
                 if object::moves(entry.index) || makes_its_way {
                     writers.push(of_axis(field));

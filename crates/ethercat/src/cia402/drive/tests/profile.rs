@@ -95,8 +95,35 @@ fn no_set_point_is_handed_over_before_the_mode_is_shown() {
     }
     drive.update(shown(3, false), to(3));
     assert_eq!(word(&drive), (0x3F, 3));
-    assert!(!drive.change_mode(CyclicMode::Position), "not out of a profile mode");
 }
+
+// feature(cia402): modes change from and to profile modes at rest: halted until the drive shows the mode
+#[test]
+fn a_mode_changes_from_and_to_a_profile_mode_under_a_halt() {
+    let csp = |position| shown(position, false).map(|it| DriveInput { mode: Some(CSP), ..it });
+    let mut drive = standing();
+    drive.update(shown(100, false), to(1_000_000));
+    drive.update(shown(200, false), DriveCommand { request: Request::Halt, ..to(1_000_000) });
+    assert!(drive.change_mode(CyclicMode::Position) && drive.is_changing_mode());
+    assert_eq!((drive.phase(), drive.mode_of_operation()), (Phase::Holding, CSP));
+    for position in [300, 310] {
+        drive.update(shown(position, false), to(9_000));
+        assert_eq!(word(&drive), (0x10F, position), "the old destination is not gone on to");
+    }
+    drive.update(None, to(9_000));
+    assert_eq!(word(&drive), (0x10F, 310));
+    drive.update(csp(311), to(311));
+    assert_eq!((word(&drive), drive.phase()), ((0x0F, 311), Phase::Following));
+    assert!(!drive.is_changing_mode());
+    // And back: no set-point is handed over until it works in profile position.
+    assert!(drive.change_mode(AxisMode::ProfilePosition));
+    drive.update(csp(311), to(5_000));
+    assert_eq!(word(&drive), (0x10F, 311));
+    drive.update(shown(311, false), to(5_000));
+    assert_eq!(word(&drive), (0x3F, 5_000));
+}
+
+const CSP: ModeOfOperation = ModeOfOperation::CyclicSynchronousPosition;
 
 #[test]
 fn the_other_profile_modes_are_velocities_and_torques_under_another_number() {
