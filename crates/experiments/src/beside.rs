@@ -156,7 +156,15 @@ fn statistic_key(name: &str) -> &'static str {
 }
 
 fn fixed(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| NONE.to_owned(), |it| format!("{it:.digits$}"))
+    let text = value.map_or_else(|| NONE.to_owned(), |it| format!("{it:.digits$}"));
+    // A mean within the rounding error is 0, without a sign.
+    match text
+        .strip_prefix('-')
+        .filter(|it| !it.is_empty() && it.chars().all(|letter| "0.".contains(letter)))
+    {
+        Some(zero) => zero.to_owned(),
+        None => text,
+    }
 }
 
 const NONE: &str = "-";
@@ -211,6 +219,11 @@ mod tests {
         let [table] = tables(&runs("tuning", json!({ "cells": [cell] }))).try_into().unwrap();
         assert_eq!(row(&table, "6.1: 100 %: max")[..2], ["1100.0", "-"]);
         assert_eq!(row(&table, "100 %: max")[0], "346148");
+    }
+
+    #[test]
+    fn a_zero_has_no_sign() {
+        assert_eq!([Some(-1e-9), Some(-0.5), None].map(|it| fixed(it, 3)), ["0.000", "-0.500", "-"]);
     }
 
     #[test]
