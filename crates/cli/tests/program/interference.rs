@@ -177,7 +177,8 @@ fn ctrl_c_reports_what_there_is_and_leaves_nothing_behind() {
     let Some((child, children)) = going_on(&folder("interference-stopped")) else { return };
     send(i32::try_from(child.id()).expect("a process number"), Signal::INT);
     let ran = ended(child);
-    let report = ran.json();
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let cell = &report["values"]["cells"][0];
     assert!(cell["cycles"].as_u64().is_some_and(|cycles| (100..1_000_000).contains(&cycles)), "{cell}");
     assert!(report["warnings"].to_string().contains("stopped before its end"), "{}", report["warnings"]);
