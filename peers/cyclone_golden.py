@@ -18,6 +18,7 @@ TWIST = ros.Twist(ros.Vector3(0.5, 0.0, 0.0), ros.Vector3(0.0, 0.0, -1.5))
 GOAL_ID = ros.UUID(bytes(range(16)))
 VALUE = ros.ParameterValue(3, True, -7, 0.5, "text", [1, 2], [True, False], [-1], [1.5, 2.5], ["x", "yz"])
 ACTIVE = ros.LifecycleState(3, "active")
+FIELD = ros.Field("header", ros.FieldType(1, 0, 0, "std_msgs/msg/Header"), "")
 NUMBERS = [float(i) for i in range(36)]
 
 MESSAGES = {
@@ -106,6 +107,18 @@ MESSAGES = {
         [ros.HardwareInterface("a/velocity", True, False)],
     ),
     "SetHardwareComponentStateRequest": ros.SetHardwareComponentStateRequest("cell", ACTIVE),
+    "TransitionDescription": ros.TransitionDescription(
+        ros.Transition(4, "deactivate"), ros.LifecycleState(3, "active"), ros.LifecycleState(14, "deactivating")
+    ),
+    "TransitionEvent": ros.TransitionEvent(
+        1763722800123456789, ros.Transition(40, "transition_success"), ros.LifecycleState(14, "deactivating"),
+        ros.LifecycleState(2, "inactive"),
+    ),
+    "TypeDescription": ros.TypeDescription(
+        ros.IndividualTypeDescription("a/msg/B", [FIELD, ros.Field("w", ros.FieldType(59, 9, 3, ""), "1")]),
+        [ros.IndividualTypeDescription("std_msgs/msg/Header", [])],
+    ),
+    "TypeSource": ros.TypeSource("a/msg/B", "msg", "float64 w 1\n"),
     "GetSdoRequest": ros.GetSdoRequest(-1, 3, 0x1018, 1, "uint32"),
     "GetSdoResponse": ros.GetSdoResponse(True, "", "4294904577", 4294904577.0),
     "SetSdoRequest": ros.SetSdoRequest(0, 3, 0x2F00, 1, "int32", "-10"),

@@ -7,7 +7,7 @@ import time
 
 import ros_types as ros
 from robot_processes import Robot
-from ros_peer import BEST_EFFORT, RELIABLE, Judged, Node, matched_by, until
+from ros_peer import BEST_EFFORT, LATCHED, RELIABLE, Judged, Node, matched_by, until
 from cyclonedds.core import Policy
 
 # The room that simulated devices are in (docs/devices.md): walls 3 m ahead and behind, 2 m to both sides, a post.
@@ -49,7 +49,7 @@ def seconds(stamp):
 
 
 def are_sensor_data(sensors):
-    """their writers are best effort and volatile, of the types' names; a reliable reader gets nothing"""
+    """their writers are reliable and volatile, of the types' names, and serve readers of both kinds"""
     reliable = {name: sensors.node.reader(name, kind, RELIABLE) for name, kind, _ in TOPICS}
     for name, _, _ in TOPICS:
         reader = sensors.readers[name]
@@ -58,13 +58,13 @@ def are_sensor_data(sensors):
         package, kind = {"/imu": ("sensor_msgs", "Imu"), "/scan": ("sensor_msgs", "LaserScan")}[name]
         if (writer.topic_name, writer.type_name) != (f"rt{name}", f"{package}::msg::dds_::{kind}_"):
             raise Judged(f"{name} is written as {writer.topic_name} of {writer.type_name}")
-        if writer.qos[Policy.Reliability] != Policy.Reliability.BestEffort:
-            raise Judged(f"{name} is offered as {writer.qos[Policy.Reliability]}")
+        reliability = writer.qos[Policy.Reliability]
+        if not isinstance(reliability, Policy.Reliability.Reliable):
+            raise Judged(f"{name} is offered as {reliability}")
         durability = writer.qos[Policy.Durability]
         if durability != Policy.Durability.Volatile:
             raise Judged(f"{name} is offered as {durability}")
-        if matched_by(reliable[name]) or reliable[name].seen or reliable[name].take():
-            raise Judged(f"a reliable reader of {name} was matched with a best-effort writer")
+        reliable[name].next(f"a message of {name} for a reliable reader")
 
 
 def are_stamped(sensors):
@@ -152,15 +152,18 @@ def room(angle):
     return seen
 
 
-def may_be_reliable(sensors):
-    """with --reliable-sensors the same topics serve reliable readers"""
-    reliable = {name: sensors.node.reader(name, kind, RELIABLE) for name, kind, _ in TOPICS}
-    sensors.processes.end("onbeat-ros2")
-    sensors.processes.commands["onbeat-ros2"].append("--reliable-sensors")
-    sensors.processes.start("onbeat-ros2")
-    for name, reader in reliable.items():
-        reader.next(f"a message of {name} for a reliable reader")
-        sensors.readers[name].newest(f"a message of {name} for a best-effort reader")
+def are_on_the_robot(sensors):
+    """a reader that comes late knows where they are: /tf_static leads from their frames to the base's"""
+    static = sensors.node.reader("/tf_static", ros.TFMessage, LATCHED)
+    transforms = static.next("the frames of the robot").transforms
+    parents = {it.child_frame_id: it.header.frame_id for it in transforms}
+    expected = {name: "base_link" for name in ("laser", "imu_link", "left-wheel", "right-wheel")}
+    if parents != expected:
+        raise Judged(f"/tf_static: {parents}, expected {expected}")
+    places = {it.child_frame_id: it.transform.translation for it in transforms}
+    wheels = [(round(places[name].y, 6), round(places[name].z, 6)) for name in ("left-wheel", "right-wheel")]
+    if wheels != [(0.21, 0.1016), (-0.21, 0.1016)] or places["laser"].z != 0.25:
+        raise Judged(f"/tf_static: {places}")
 
 
-CHECKS = [are_sensor_data, are_stamped, feels_gravity, turns_as_it_says, sees_the_room, may_be_reliable]
+CHECKS = [are_on_the_robot, are_sensor_data, are_stamped, feels_gravity, turns_as_it_says, sees_the_room]

@@ -1,7 +1,7 @@
-"""Hashes (RIHS01) of the ROS 2 types that onbeat-ros2 speaks, as ROS 2's own generator makes them.
+"""Hashes (RIHS01) and descriptions of the ROS 2 types that onbeat-ros2 speaks, as ROS 2's own generator makes them.
 
-    ros_hashes.py crates/ros2/src/messages/hashes.txt             compares, and says what differs
-    ros_hashes.py crates/ros2/src/messages/hashes.txt --write     writes the file
+    ros_hashes.py crates/ros2/src/messages/hashes.txt             compares it and descriptions.txt beside it, and says what differs
+    ros_hashes.py crates/ros2/src/messages/hashes.txt --write     writes the files
 
 Types of the packages that PyPI has (peers/ros.txt) come with their hashes; for the others the fields are in
 ros_interfaces.py, and rosidl_generator_type_description of the same packages makes the hash.
@@ -26,7 +26,9 @@ rcl_interfaces/msg/Log rcl_interfaces/msg/ParameterEvent rmw_dds_common/msg/Part
 action_msgs/srv/CancelGoal std_srvs/srv/Trigger std_srvs/srv/SetBool rcl_interfaces/srv/ListParameters
 rcl_interfaces/srv/GetParameters rcl_interfaces/srv/SetParameters rcl_interfaces/srv/SetParametersAtomically
 rcl_interfaces/srv/DescribeParameters rcl_interfaces/srv/GetParameterTypes rcl_interfaces/srv/GetLoggerLevels
-rcl_interfaces/srv/SetLoggerLevels
+rcl_interfaces/srv/SetLoggerLevels type_description_interfaces/srv/GetTypeDescription lifecycle_msgs/msg/TransitionEvent
+lifecycle_msgs/srv/ChangeState lifecycle_msgs/srv/GetState lifecycle_msgs/srv/GetAvailableStates
+lifecycle_msgs/srv/GetAvailableTransitions
 """.split()
 
 # Of an action's parts, those that are sent.
@@ -64,29 +66,47 @@ def described(folder, name):
     raise LookupError(f"{name} is described nowhere")
 
 
+def descriptions(folder):
+    """Lines of every type and its fields: those of the node, and those that they are made of."""
+    found = {}
+    paths = [share() / f"{name}.json" for name in TYPES] + list(folder.glob("*/*/*.json"))
+    for path in paths:
+        told = json.loads(path.read_text(encoding="utf-8")).get("type_description_msg")
+        # The generator was told by files of the same kind.
+        for one in [told["type_description"], *told["referenced_type_descriptions"]] if told else []:
+            found[one["type_name"]] = "\t".join([one["type_name"], *map(field, one["fields"])])
+    return sorted(found.values())
+
+
+def field(it):
+    kind = it["type"]
+    numbers = [kind["type_id"], kind["capacity"], kind["string_capacity"]]
+    return ",".join([it["name"], *map(str, numbers), kind["nested_type_name"], it["default_value"]])
+
+
 def lines():
+    """The lines of both files."""
     with tempfile.TemporaryDirectory(prefix="onbeat-hashes-") as folder:
         folder = Path(folder)
         # The generators say what they read and write.
         with contextlib.redirect_stdout(io.StringIO()):
             for package in dict.fromkeys(name.split("/")[0] for name in DEFINITIONS):
                 generate(package, folder)
-        for name in sorted([*TYPES, *DEFINITIONS]):
-            for part in PARTS[name.split("/")[1]]:
-                part = part.format(name)
-                yield f"{part} {described(folder, part)}"
+        parts = [part.format(name) for name in sorted([*TYPES, *DEFINITIONS]) for part in PARTS[name.split("/")[1]]]
+        return [f"{part} {described(folder, part)}" for part in parts], descriptions(folder)
 
 
 def main():
-    path = Path(sys.argv[1])
-    made = "".join(line + "\n" for line in lines())
-    if "--write" in sys.argv:
-        path.write_text(made, encoding="utf-8")
-    found = path.read_text(encoding="utf-8")
-    if found != made:
-        wrong = sorted(set(found.splitlines()) ^ set(made.splitlines()))
-        sys.exit("\n".join([f"{path} is not what ROS 2's generator makes; lines that differ:", *wrong]))
-    print(f"{made.count(chr(10))} hashes of types are ROS 2's own")
+    hashes = Path(sys.argv[1])
+    for path, made in zip([hashes, hashes.with_name("descriptions.txt")], lines(), strict=True):
+        text = "".join(line + "\n" for line in made)
+        if "--write" in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        found = path.read_text(encoding="utf-8")
+        if found != text:
+            wrong = sorted(set(found.splitlines()) ^ set(text.splitlines()))
+            sys.exit("\n".join([f"{path} is not what ROS 2's generator makes; lines that differ:", *wrong]))
+        print(f"{path.name}: {len(made)} types are ROS 2's own")
 
 
 main()

@@ -7,6 +7,7 @@ Types whose packages PyPI lacks (tf2_msgs, control_msgs, controller_manager_msgs
 has to run before. Times are compared with those of a genuine node in the same run.
 """
 
+import math
 import os
 import random
 import signal
@@ -21,6 +22,8 @@ import ros_control
 from diagnostic_msgs.msg import DiagnosticArray
 from ethercat_msgs.srv import GetSdo
 from geometry_msgs.msg import Twist, TwistStamped
+from lifecycle_msgs.msg import Transition, TransitionEvent
+from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log, Parameter, ParameterEvent, ParameterType, ParameterValue
 from rcl_interfaces.srv import (
@@ -32,13 +35,16 @@ from rcl_interfaces.srv import (
     SetParametersAtomically,
 )
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
 from robot_processes import Process, Robot
 from ros_peer import Judged, until
 from ros_second_computer import second_computer
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, LaserScan
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
+from type_description_interfaces.srv import GetTypeDescription
 
 RELIABLE = QoSProfile(depth=100)
 LATCHED = QoSProfile(depth=1, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
@@ -174,6 +180,135 @@ class Judge:
         if "attached" not in (said := self.peer.next("/rosout", Log, lambda it: it.name == "onbeat", LATCHED).msg):
             raise Judged(f"/rosout: expected that it is attached, found {said}")
 
+    def scans(self):
+        """/scan for readers that ask for best effort and for those that ask for reliability"""
+        for qos in (BEST_EFFORT, RELIABLE):
+            if not (scan := self.peer.next("/scan", LaserScan, qos=qos)).ranges:
+                raise Judged(f"/scan: {scan}")
+
+    def lives(self):
+        """a managed node, as rclpy's is: its graph, and a stop that is heard in every state"""
+        life = LifecycleNode("managed", context=self.peer.context)
+        self.peer.executor.add_node(life)
+        for name, kind in LIFE.items():
+            ours, theirs = (self.peer.call(f"/{node}/{name}", kind) for node in ("onbeat", "managed"))
+            if name in ("get_available_states", "get_transition_graph") and ours != theirs:
+                raise Judged(f"{name}: expected {theirs}, found {ours}")
+        self.peer.executor.remove_node(life)
+        life.destroy_node()
+        for label, state in (("deactivate", "inactive"), ("cleanup", "unconfigured"), ("configure", "inactive")):
+            self.change(label, state)
+            if not (answer := self.peer.call("/onbeat/stop", Trigger)).success:
+                raise Judged(f"stop of a node that is {state}: {answer}")
+        if self.peer.call("/onbeat/change_state", ChangeState, transition=Transition(label="cleanup_")).success:
+            raise Judged("a transition that is not there was made")
+        commands = self.peer.node.create_publisher(Twist, "/cmd_vel", BEST_EFFORT)
+        twist = Twist()
+        twist.linear.x = 0.2
+        got = []
+        subscription = self.peer.node.create_subscription(Odometry, "/odom", got.append, RELIABLE)
+
+        def enough():
+            commands.publish(twist)
+            return len(got) > 50
+
+        self.peer.until("odometry of a node that is inactive", enough)
+        if (moved := max(abs(it.twist.twist.linear.x) for it in got)) > 1e-3:
+            raise Judged(f"a node that is inactive moves its base, {moved} m/s")
+        self.change("activate", "active")
+        self.peer.until("it moves again", lambda: enough() and got[-1].twist.twist.linear.x > 0.1)
+        self.peer.node.destroy_subscription(subscription)
+        self.peer.node.destroy_publisher(commands)
+
+    def change(self, label, state):
+        told = []
+        kinds = (TransitionEvent, "/onbeat/transition_event", told.append, RELIABLE)
+        subscription = self.peer.node.create_subscription(*kinds)
+        self.peer.until("the writer of transitions", lambda: self.peer.node.count_publishers(kinds[1]))
+        if not self.peer.call("/onbeat/change_state", ChangeState, transition=Transition(label=label)).success:
+            raise Judged(f"change_state: {label} was refused")
+        found = self.peer.call("/onbeat/get_state", GetState).current_state
+        if found.label != state:
+            raise Judged(f"after {label}: expected {state}, found {found}")
+        self.peer.until(f"an event of {label}", lambda: any(it.goal_state == found for it in told))
+        self.peer.node.destroy_subscription(subscription)
+
+    def describes(self):
+        """the description of a type, as a genuine node that uses it gives it"""
+        kept = [
+            self.peer.node.create_subscription(kind, f"/described_{number}", print, RELIABLE)
+            for number, kind in enumerate((JointState, Odometry, LaserScan, DiagnosticArray, Log, TransitionEvent))
+        ]
+        names = [f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}" for kind in (it.msg_type for it in kept)]
+        for name in names:
+            asked = {"type_name": name, "type_hash": self.hashes[name], "include_type_sources": False}
+            ours, theirs = (
+                self.peer.call(f"/{node}/get_type_description", GetTypeDescription, **asked)
+                for node in ("onbeat", "judge")
+            )
+            if ours != theirs:
+                raise Judged(f"{name}: expected {theirs}, found {ours}")
+        wrong = {"type_name": names[0], "type_hash": self.hashes[names[1]]}
+        if (answer := self.peer.call("/onbeat/get_type_description", GetTypeDescription, **wrong)).successful:
+            raise Judged(f"{wrong}: {answer}")
+        for subscription in kept:
+            self.peer.node.destroy_subscription(subscription)
+
+    def arguments(self):
+        """names and parameters by --ros-args, as a genuine node with the same arguments has them"""
+        path = os.path.join(self.robot.folder, "arguments.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PARAMETERS)
+        arguments = [*ARGUMENTS, "--params-file", path, "-p", "joint_states_rate:=40"]
+        # Of the root namespace.
+        arguments += ["-p", "wheels:joint_states_rate:=30"]
+        # In a domain of its own: it has the same name.
+        context = rclpy.Context()
+        rclpy.init(args=["--ros-args", *arguments], context=context, domain_id=int(os.environ["ROS_DOMAIN_ID"]) + 1)
+        keys = {"allow_undeclared_parameters": True, "automatically_declare_parameters_from_overrides": True}
+        theirs = rclpy.create_node("onbeat", context=context, **keys)
+        command = self.robot.commands["onbeat-ros2"]
+        ours = Process(self.robot.folder, "arguments", [*command, "--ros-args", *arguments])
+        try:
+            who = self.peer.until("the node by its other name", lambda: self.found(theirs.get_name()))
+            if who[1:] != (theirs.get_namespace(), "/cell"):
+                raise Judged(f"expected {theirs.get_namespace()} in the enclave /cell, found {who}")
+            topics = {theirs.resolve_topic_name(name) for name in ("odom", "joint_states", "/tf", "scan", "~/events")}
+            services = {theirs.resolve_service_name(name) for name in ("~/stop", "~/enable", "~/get_state")}
+
+            def has(expected, found):
+                return expected <= {name for name, _ in found(who[0], who[1])}
+
+            node = self.peer.node
+            self.peer.until(f"{topics}", lambda: has(topics, node.get_publisher_names_and_types_by_node))
+            self.peer.until(f"{services}", lambda: has(services, node.get_service_names_and_types_by_node))
+            names = ["odom_rate", "joint_states_rate", "odom_frame", "publish_tf", "scan_frame", "feedback_rate"]
+            asked = self.peer.call(f"{who[1]}/{who[0]}/get_parameters", GetParameters, names=names).values
+            expected = [theirs.get_parameter(name).value for name in names]
+            found = [parameter_value_to_python(it) for it in asked]
+            if found != expected:
+                raise Judged(f"{names}: expected {expected}, found {found}")
+        finally:
+            ours.end()
+            theirs.destroy_node()
+            context.try_shutdown()
+
+    def plans(self):
+        """a planner that is a node of ROS 2, of another process, drives it to its goal"""
+        place = self.peer.next("/odom", Odometry).pose.pose.position
+        goal = (place.x + 1.0, place.y)
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../python/examples/dynamic_window.py")
+        course = [str(number) for number in (*goal, 1000.0, 1000.0)]
+        planner = Process(self.robot.folder, "planner", [sys.executable, script, *course, "--ros"])
+
+        def there(odometry):
+            planner.check()
+            at = odometry.pose.pose.position
+            return math.hypot(at.x - goal[0], at.y - goal[1]) < 0.12
+
+        self.peer.next("/odom", Odometry, there)
+        planner.end(signal.SIGINT)
+
     def moves(self):
         """a base that follows both kinds of velocity, and stops without them"""
         for kind, message in ((Twist, Twist()), (TwistStamped, TwistStamped())):
@@ -270,6 +405,50 @@ class Genuine:
         self.process = Process(folder, name, [sys.executable, "-c", self.SOURCE, name])
 
 
+# Questions of a managed node, with the types of their answers.
+LIFE = {
+    "get_state": GetState,
+    "get_available_states": GetAvailableStates,
+    "get_available_transitions": GetAvailableTransitions,
+    "get_transition_graph": GetAvailableTransitions,
+}
+
+ARGUMENTS = [
+    *("-r", "__node:=wheels"),
+    *("-r", "onbeat:__ns:=/of_the_old_name"),
+    *("-r", "wheels:__ns:=/cell/left"),
+    *("-r", "other:odom:=/nowhere"),
+    *("-r", "odom:=~/odometry"),
+    *("-r", "odom:=/second"),
+    *("-r", "/tf:=tf"),
+    *("-r", "~/stop:=halt"),
+    *("-r", "rosservice://~/enable:=/power"),
+    *("-r", "rostopic://~/stop:=/nowhere"),
+    *("--log-level", "wheels:=debug"),
+    *("-e", "/cell"),
+]
+
+PARAMETERS = """
+/**:
+  ros__parameters:
+    odom_rate: 5.0
+    feedback_rate: 7.0
+    scan_frame: 'one'
+/cell/*/wheels:
+  ros__parameters:
+    odom_rate: 6.0
+cell:
+  left:
+    wheels:
+      ros__parameters: {odom_frame: map, publish_tf: no, scan_frame: two}
+/cell/**:
+  ros__parameters:
+    odom_frame: floor
+/other:
+  ros__parameters:
+    odom_frame: nowhere
+"""
+
 SERVICES = {
     f"/onbeat/{name}": "std_srvs/srv/Trigger" for name in ("reset_faults", "enable", "stop", "al_states", "bus_status")
 } | {
@@ -305,8 +484,8 @@ def judge(onbeat, bridge, examples, folder, hashes):
         with Robot(onbeat, bridge, base, folder) as processes:
             genuine = Genuine(folder, "genuine")
             peer = Node("judge")
-            checks = [Judge.graph, Judge.type_hashes, Judge.calls, Judge.topics, Judge.services, Judge.moves]
-            checks += [Judge.parameters, ros_control.drives]
+            checks = [Judge.graph, Judge.type_hashes, Judge.calls, Judge.topics, Judge.services, Judge.moves, Judge.plans]
+            checks += [Judge.scans, Judge.parameters, ros_control.drives, Judge.describes, Judge.lives, Judge.arguments]
             if other:
                 checks += [other.defaults, other.closed, other.opened]
             checks.append(Judge.ends)

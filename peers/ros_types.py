@@ -93,13 +93,24 @@ rcl_interfaces/msg/ParameterDescriptor: string name, uint8 type, string descript
 rcl_interfaces/msg/SetParametersResult: bool successful, string reason
 rcl_interfaces/msg/ListParametersResult: string[] names, string[] prefixes
 rcl_interfaces/msg/LoggerLevel: string name, uint32 level
+lifecycle_msgs/msg/State LifecycleState: uint8 id, string label
+lifecycle_msgs/msg/Transition: uint8 id, string label
+lifecycle_msgs/msg/TransitionDescription: Transition transition, LifecycleState start_state, LifecycleState goal_state
+lifecycle_msgs/msg/TransitionEvent: uint64 timestamp, Transition transition, LifecycleState start_state,
+    LifecycleState goal_state
+type_description_interfaces/msg/FieldType: uint8 type_id, uint64 capacity, uint64 string_capacity, string nested_type_name
+type_description_interfaces/msg/Field: string name, FieldType type, string default_value
+type_description_interfaces/msg/IndividualTypeDescription: string type_name, Field[] fields
+type_description_interfaces/msg/TypeDescription: IndividualTypeDescription type_description,
+    IndividualTypeDescription[] referenced_type_descriptions
+type_description_interfaces/msg/TypeSource: string type_name, string encoding, string raw_file_contents
+type_description_interfaces/msg/KeyValue TypeKeyValue: string key, string value
 rcl_interfaces/msg/Log: Time stamp, uint8 level, string name, string msg, string file, string function, uint32 line
 controller_manager_msgs/msg/ChainConnection: string name, string[] reference_interfaces
 controller_manager_msgs/msg/ControllerState: string name, string state, string type, bool is_async,
     uint16 update_rate, string[] claimed_interfaces, string[] required_command_interfaces,
     string[] required_state_interfaces, bool is_chainable, bool is_chained, string[] exported_state_interfaces,
     string[] reference_interfaces, ChainConnection[] chain_connections
-lifecycle_msgs/msg/State LifecycleState: uint8 id, string label
 controller_manager_msgs/msg/NamedLifecycleState: string name, LifecycleState state
 controller_manager_msgs/msg/ControllerManagerActivity: Header header, NamedLifecycleState[] controllers,
     NamedLifecycleState[] hardware_components

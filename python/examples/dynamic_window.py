@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A dynamic-window planner (Fox, Burgard and Thrun, 1997) for a differential-drive robot.
 
-It reads /odom and sends /cmd_vel every 50 ms, as a ROS 2 node would, but needs no ROS: only `pip install cyclonedds`.
+It reads /odom and sends /cmd_vel every 50 ms, as a ROS 2 node would, but needs no ROS: only `pip install cyclonedds`. With --ros it
+is a node of ROS 2 itself (rclpy).
 Beside it run `onbeat run examples/m4k.toml` and `onbeat-ros2`.
 
 The range finder is simulated: the planner is told where the obstacle is, and sees the points of it that a range finder on
@@ -237,6 +238,42 @@ def messages():
     return Vector3, Twist, Odometry
 
 
+def seen(odometry):
+    """Pose and twist of the base, from a message."""
+    turn, place = odometry.pose.pose.orientation, odometry.pose.pose.position
+    yaw = math.atan2(2.0 * (turn.w * turn.z + turn.x * turn.y), 1.0 - 2.0 * (turn.y**2 + turn.z**2))
+    return (place.x, place.y, yaw), (odometry.twist.twist.linear.x, odometry.twist.twist.angular.z)
+
+
+def drive_by_ros(course):
+    """Plans until it is stopped, as a node of ROS 2."""
+    import rclpy
+    from geometry_msgs.msg import Twist
+    from nav_msgs.msg import Odometry
+    from rclpy.executors import ExternalShutdownException
+
+    rclpy.init()
+    node = rclpy.create_node("dynamic_window")
+    commands = node.create_publisher(Twist, "cmd_vel", 1)
+    newest = []
+
+    def hear(odometry):
+        newest[:] = [odometry]
+
+    def ask():
+        if newest:
+            message = Twist()
+            message.linear.x, message.angular.z = decide(course, *seen(newest[0]))
+            commands.publish(message)
+
+    node.create_subscription(Odometry, "odom", hear, 1)
+    node.create_timer(PERIOD, ask)
+    try:
+        rclpy.spin(node)
+    except ExternalShutdownException:
+        pass
+
+
 def drive(course):
     """Plans until it is stopped."""
     from cyclonedds.core import Policy, Qos
@@ -259,11 +296,7 @@ def drive(course):
             if hasattr(sample, "pose"):
                 here = sample
         if here is not None:
-            turn = here.pose.pose.orientation
-            yaw = math.atan2(2.0 * (turn.w * turn.z + turn.x * turn.y), 1.0 - 2.0 * (turn.y**2 + turn.z**2))
-            pose = (here.pose.pose.position.x, here.pose.pose.position.y, yaw)
-            twist = (here.twist.twist.linear.x, here.twist.twist.angular.z)
-            velocity, turning = decide(course, pose, twist)
+            velocity, turning = decide(course, *seen(here))
             commands.write(Twist(Vector3(velocity, 0.0, 0.0), Vector3(0.0, 0.0, turning)))
         release = max(release + PERIOD, time.monotonic() - PERIOD)
         time.sleep(max(release - time.monotonic(), 0.0))
@@ -275,6 +308,7 @@ def main():
     for name, given in zip(names, (3.0, 0.0, 1.5, 0.08, 0.2, 0.25, 0.1)):
         parser.add_argument(name, type=float, nargs="?", default=given)
     parser.add_argument("--decide", action="store_true", help="answer lines of x y yaw velocity yaw_rate, and end")
+    parser.add_argument("--ros", action="store_true", help="as a node of ROS 2 (rclpy), in place of DDS alone")
     given = parser.parse_args()
     course = Course(
         (given.goal_x, given.goal_y),
@@ -289,7 +323,7 @@ def main():
             print(*decide(course, (x, y, yaw), (velocity, turning)))
         return
     try:
-        drive(course)
+        (drive_by_ros if given.ros else drive)(course)
     except KeyboardInterrupt:
         pass
 

@@ -24,6 +24,9 @@ pub struct Description {
     pub controllers: Vec<ControllerDescription>,
     /// Mobile base, if the robot has one.
     pub base: Option<BaseDescription>,
+    /// Frames that are fixed to others: the wheels' axles, and those that the robot file names.
+    #[serde(default)]
+    pub frames: Vec<FrameDescription>,
     /// The arm whose tool follows poses; none without such a controller.
     #[serde(default)]
     pub arm: Option<ArmDescription>,
@@ -205,6 +208,19 @@ pub struct WheelDescription {
     pub axis: usize,
     /// Velocity that the base has of 1 rad/s of this wheel, in its own frame: x, y, m/s; yaw, rad/s.
     pub twist: [f64; 3],
+}
+
+/// Description of a frame that is fixed to another.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FrameDescription {
+    /// Unique name.
+    pub name: String,
+    /// Frame that it is fixed to.
+    pub parent: String,
+    /// Place in the parent, m.
+    pub translation: [f64; 3],
+    /// Orientation in the parent: quaternion x, y, z, w.
+    pub rotation: [f64; 4],
 }
 
 /// Description of an arm whose tool follows poses.

@@ -5,6 +5,7 @@
 pub(crate) mod axes;
 pub mod configuration;
 pub(crate) mod controller;
+mod frames;
 pub(crate) mod ipc;
 pub mod link;
 pub mod names;

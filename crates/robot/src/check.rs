@@ -7,6 +7,7 @@ mod bus;
 mod clock;
 mod controller;
 mod cycle;
+mod frame;
 mod homing;
 mod interlock;
 mod ipc;
@@ -44,6 +45,8 @@ pub(crate) fn robot(robot: &mut RobotConfig, file: Place<'_>) -> Checked<()> {
     sensor::sensors(&mut robot.sensors, &signals.named, file.key("sensor"))?;
     robot.base.iter_mut().try_for_each(|base| body::base(base, axes, file.key("base")))?;
     robot.arm.iter_mut().try_for_each(|arm| body::arm(arm, axes, file.key("arm")))?;
+    let entries = file.key("frame");
+    frame::frames(&mut robot.frames, robot.base.as_ref(), axes, robot.arm.is_some(), entries)?;
     let parts = controller::Parts { axes, base: robot.base.as_ref(), arm: robot.arm.as_ref(), cycle };
     controller::controllers(&mut robot.controllers, parts, file.key("controller"))?;
     controller::modes_of_axes(axes, &robot.controllers, bus, file.key("controller"))?;

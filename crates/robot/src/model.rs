@@ -14,6 +14,7 @@ mod body;
 mod bus;
 mod controller;
 mod cycle;
+mod frame;
 mod interlock;
 mod ipc;
 mod mapping;
@@ -32,6 +33,7 @@ pub(crate) use controller::AxisSwing;
 pub use controller::{Controller, Sinusoid};
 pub(crate) use cycle::HIGHEST_CPU;
 pub use cycle::{Cycle, Overrides};
+pub use frame::Frame;
 pub(crate) use interlock::InterlockKeys;
 pub(crate) use ipc::made_of;
 pub use ipc::{Ipc, IpcPort};
@@ -80,6 +82,9 @@ pub struct RobotConfig {
     pub base: Option<Base>,
     /// Arm, if the file describes one.
     pub arm: Option<Arm>,
+    /// Places on the robot, fixed to each other.
+    #[serde(default, rename = "frame")]
+    pub frames: Vec<Frame>,
     /// Shared-memory interface of the cycle.
     #[serde(default)]
     pub ipc: Ipc,

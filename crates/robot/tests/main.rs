@@ -9,6 +9,7 @@ mod cycle;
 mod drive_axes;
 mod drive_homing;
 mod examples;
+mod frames;
 mod huge_numbers;
 mod interlocks;
 mod modes;

@@ -7,6 +7,7 @@
 //! | [`service`] | requests and replies, in the two mappings of ROS 2 |
 //! | [`graph`] | which readers and writers are a node's |
 //! | [`type_hash`] | hashes of types, which discovery carries |
+//! | [`type_description`] | the types themselves |
 //!
 //! Readers and writers carry bytes; a message is decoded at its use, so that a malformed one causes an
 //! error there and nowhere else.
@@ -15,6 +16,7 @@ mod graph;
 pub(crate) mod name;
 pub(crate) mod sample;
 pub(crate) mod service;
+pub(crate) mod type_description;
 mod type_hash;
 
 use std::net::IpAddr;
@@ -107,9 +109,6 @@ pub(crate) enum Reach<'a> {
 const ANNOUNCEMENT_PERIOD: std::time::Duration = std::time::Duration::from_secs(2);
 const LEASE_DURATION: std::time::Duration = std::time::Duration::from_secs(8);
 
-/// USER_DATA of the participant: the enclave, without security always the root (rmw/design, "security contexts").
-const ENCLAVE: &[u8] = b"enclave=/;\0";
-
 /// One participant and the nodes on it.
 pub(crate) struct Participant {
     participant: DomainParticipant,
@@ -127,10 +126,17 @@ impl Participant {
     ///
     /// # Errors
     /// The domain cannot be joined, most likely for lack of sockets.
-    pub(crate) fn new(domain: u16, reach: Reach<'_>, node: NodeName) -> Result<Self, DdsError> {
+    pub(crate) fn new(
+        domain: u16,
+        reach: Reach<'_>,
+        node: NodeName,
+        enclave: &str,
+    ) -> Result<Self, DdsError> {
+        // As rmw has it: rmw/design, "security contexts".
+        let user_data = format!("enclave={enclave};\0");
         let builder = DomainParticipantBuilder::new(domain)
             .announcements(ANNOUNCEMENT_PERIOD, LEASE_DURATION)
-            .user_data(ENCLAVE.to_vec());
+            .user_data(user_data.into_bytes());
         let builder = match reach {
             Reach::ThisHost => builder.this_host_only(true),
             Reach::Networks(addresses) => builder.with_only_networks(addresses.iter().copied()),

@@ -3,7 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | [`options`] | the command line |
+//! | [`ros_args`] | arguments of ROS 2 on it |
 //! | [`settings`] | parameters |
+//! | [`lifecycle`] | states of a managed node |
 //! | [`messages`] | the supported messages of ROS 2 |
 //! | [`dds`] | topics and services over DDS |
 //! | [`robot`] | the shared-memory interface: state, commands, ports |
@@ -18,10 +20,12 @@ mod check;
 mod clock;
 mod dds;
 mod guard;
+mod lifecycle;
 mod messages;
 mod node;
 mod options;
 mod robot;
+mod ros_args;
 mod settings;
 mod trajectory;
 mod voice;
@@ -30,12 +34,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Parser;
-
 use crate::options::Options;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = match Options::from_line(std::env::args_os()) {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("onbeat-ros2: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
     if options.man {
         return Options::print_manual().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }

@@ -11,11 +11,15 @@
 //! | [`service`] | std_srvs, ethercat_msgs |
 //! | [`controller_manager`] | controller_manager_msgs, lifecycle_msgs |
 //! | [`parameter`] | rcl_interfaces |
+//! | [`lifecycle`] | lifecycle_msgs |
+//! | [`description`] | type_description_interfaces |
 
 pub(crate) mod action;
 pub(crate) mod basic;
 pub(crate) mod controller_manager;
+pub(crate) mod description;
 pub(crate) mod geometry;
+pub(crate) mod lifecycle;
 pub(crate) mod parameter;
 pub(crate) mod sensor;
 pub(crate) mod service;

@@ -11,6 +11,7 @@
 //! | [`control`] | services: enable, disable, stop, reset faults |
 //! | [`manager`] | the node controller_manager |
 //! | [`parameters`] | services of parameters |
+//! | [`lifecycle`] | services of a managed node |
 //! | [`states`] | /joint_states, /odom, /tf, /robot_description |
 //! | [`sensors`] | /imu, /scan |
 //! | [`signals`] | ~/gpio_states, and the signals that are a sensor's |
@@ -26,6 +27,7 @@ pub(crate) mod commands;
 pub(crate) mod control;
 pub(crate) mod diagnostics;
 pub(crate) mod events;
+pub(crate) mod lifecycle;
 pub(crate) mod manager;
 pub(crate) mod parameters;
 pub(crate) mod sensors;
@@ -38,7 +40,9 @@ pub(crate) mod velocity;
 use crate::dds::name::NodeName;
 use crate::dds::service::{Mapping, Service};
 use crate::dds::{DdsError, Participant, Quality, Reader, Writer};
+use crate::lifecycle::Lifecycle;
 use crate::robot::Robot;
+use crate::ros_args::rule::Role;
 use crate::settings::Settings;
 use crate::voice::Voice;
 
@@ -46,7 +50,6 @@ use crate::voice::Voice;
 pub(crate) struct Endpoints<'a> {
     pub(crate) participant: &'a mut Participant,
     pub(crate) mapping: Mapping,
-    pub(crate) reliable_sensors: bool,
 }
 
 impl Endpoints<'_> {
@@ -71,14 +74,20 @@ impl Endpoints<'_> {
     pub(crate) fn serve(&mut self, service: &str, kind: &str) -> Result<Service, DdsError> {
         self.participant.serve(service, kind, self.mapping)
     }
+
+    /// Whole name of an action: a rule may name it, or one of the services and topics that it is made of.
+    pub(crate) fn action(&self, name: &str) -> String {
+        self.participant.node().resolve(name, Role::Service)
+    }
 }
 
 /// Context of a part of the node at one turn.
 pub(crate) struct Moment<'a> {
-    /// Robot; `None` while no cycle runs.
+    /// Robot; `None` while no cycle runs, and for what is published and moved also while the node is not configured.
     pub(crate) robot: Option<&'a mut Robot>,
     pub(crate) settings: &'a mut Settings,
     pub(crate) voice: &'a Voice,
+    pub(crate) lifecycle: &'a mut Lifecycle,
     pub(crate) node: &'a NodeName,
 }
 

@@ -1,5 +1,6 @@
 //! Command line.
 
+use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,10 +9,12 @@ use clap::{CommandFactory, Parser};
 
 use crate::dds::Reach;
 use crate::dds::service::Mapping;
+use crate::ros_args::RosArguments;
+use crate::ros_args::parameters::Assignment;
 
 /// ROS 2 node for a running cycle: topics, services, actions and parameters, without a ROS installation.
 #[derive(Debug, Parser)]
-#[command(name = "onbeat-ros2", version)]
+#[command(name = "onbeat-ros2", version, after_help = AFTER_HELP)]
 pub(crate) struct Options {
     /// Shared-memory interface to attach to: its socket, or the name of the robot. By default the one
     /// running cycle.
@@ -43,10 +46,6 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) service_mapping: Mapping,
 
-    /// Publish /imu, /scan and the sensors made of signals as reliable topics, as rviz2 expects by default.
-    #[arg(long)]
-    pub(crate) reliable_sensors: bool,
-
     /// Initial value of a parameter: NAME:=VALUE; may be given more than once. See docs/ros2.md for their
     /// names.
     #[arg(short = 'p', long = "param", value_name = "NAME:=VALUE")]
@@ -59,9 +58,32 @@ pub(crate) struct Options {
     /// Print the manual page, for packages.
     #[arg(long, hide = true)]
     pub(crate) man: bool,
+
+    /// Arguments of ROS 2.
+    #[arg(skip)]
+    pub(crate) ros: RosArguments,
 }
 
+const AFTER_HELP: &str = "\
+After --ros-args, up to -- or the end, come the arguments that every ROS 2 node takes: -r [NODE:]FROM:=TO, -p [NODE:]NAME:=VALUE, \
+--params-file FILE, --log-level [LOGGER:=]LEVEL, --enable-rosout-logs, --disable-rosout-logs, --disable-stdout-logs, \
+-e ENCLAVE. See docs/ros2.md.";
+
 impl Options {
+    /// Reads a command line, the program's name first.
+    ///
+    /// # Errors
+    /// An argument of ROS that is none. Others end the process, with help.
+    pub(crate) fn from_line(line: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let (own, mut ros) = RosArguments::take(line)?;
+        let mut options = Self::parse_from(own);
+        let own = options.parameters.iter().map(|text| Assignment::parse(text));
+        let own = own.collect::<Result<Vec<_>, _>>()?;
+        ros.assignments.splice(..0, own);
+        options.ros = ros;
+        Ok(options)
+    }
+
     /// Prints the manual page.
     ///
     /// # Errors

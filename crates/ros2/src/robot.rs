@@ -166,6 +166,11 @@ impl Robot {
         Ok(())
     }
 
+    /// Releases the lease: what was commanded goes stale at once.
+    pub(crate) fn release(&mut self) {
+        self.commands.lease = None;
+    }
+
     /// Releases the lease a while after the last command has gone stale.
     pub(crate) fn release_if_idle(&mut self, voice: &Voice) {
         if self.commands.lease.is_some() && monotonic_ns() > self.commands.stale_ns + KEEP_LEASE_NS {

@@ -1,5 +1,5 @@
 //! Parameters: they can be read and changed while the program runs, by `ros2 param`, or at the start by
-//! `-p NAME:=VALUE`.
+//! `-p NAME:=VALUE` and by files ([`crate::ros_args::parameters`]).
 
 use crate::messages::parameter::{
     FloatingPointRange, ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) signals_rate: f64,
     /// True if the velocity that the wheels are sent is published on CONTROLLER/cmd_vel_out.
     pub(crate) publish_limited_velocity: bool,
+    /// True if the node becomes active without being told.
+    pub(crate) autostart: bool,
     /// True if the pose of the base is published on /tf, too.
     pub(crate) publish_tf: bool,
     /// Odometry frame; empty for that of the robot file.
@@ -55,6 +57,7 @@ impl Default for Settings {
             feedback_rate: 20.0,
             signals_rate: 50.0,
             publish_limited_velocity: false,
+            autostart: true,
             publish_tf: true,
             odom_frame: String::new(),
             base_frame: String::new(),
@@ -95,6 +98,11 @@ const fn text(name: &'static str, about: &'static str, get: fn(&mut Settings) ->
 
 /// Parameters in the order of their names, as tools list them.
 const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "autostart",
+        about: "At the start of the program: the node becomes active without being told.",
+        field: Field::Flag { get: |s| &mut s.autostart, fixed: false },
+    },
     text("base_frame", "Frame that moves; empty for the robot file's.", |s| &mut s.base_frame),
     number("cmd_vel_timeout", "How long a velocity holds, s.", 0.02, 5.0, |s| &mut s.cmd_vel_timeout),
     number("controller_state_rate", "Of CONTROLLER/controller_state, Hz.", 0.1, 1000.0, |s| {
@@ -156,7 +164,7 @@ impl Settings {
     /// Reason against the new value.
     pub(crate) fn set(&mut self, parameter: &Parameter) -> Result<(), String> {
         let Parameter { name, value } = parameter;
-        let entry = entry(name).ok_or_else(|| format!("there is no parameter `{name}`"))?;
+        let entry = entry(name).ok_or_else(|| unknown(name))?;
         match (&entry.field, value.kind) {
             (Field::Number { get, low, high }, kind::DOUBLE | kind::INTEGER) => {
                 let number = if value.kind == kind::DOUBLE {
@@ -191,31 +199,16 @@ impl Settings {
         }
         Ok(())
     }
+}
 
-    /// Changes a parameter from the command line: `NAME:=VALUE`.
-    ///
-    /// # Errors
-    /// The mistake in the text.
-    pub(crate) fn set_from_text(&mut self, text: &str) -> Result<(), String> {
-        let (name, value) =
-            text.split_once(":=").ok_or_else(|| format!("`{text}`: expected NAME:=VALUE"))?;
-        let entry = entry(name).ok_or_else(|| {
-            let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
-            format!("there is no parameter `{name}`; there are {}", known.join(", "))
-        })?;
-        let mut parsed = ParameterValue { kind: entry.kind(), ..ParameterValue::default() };
-        let wrong = |expected: &str| format!("`{name}` is `{value}`; expected {expected}");
-        match entry.field {
-            Field::Number { .. } => {
-                parsed.double_value = value.parse().map_err(|_| wrong("a number"))?;
-            }
-            Field::Flag { .. } => {
-                parsed.bool_value = value.parse().map_err(|_| wrong("true or false"))?;
-            }
-            Field::Text { .. } => value.clone_into(&mut parsed.string_value),
-        }
-        self.set(&Parameter { name: name.to_owned(), value: parsed })
-    }
+fn unknown(name: &str) -> String {
+    let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+    format!("there is no parameter `{name}`; there are {}", known.join(", "))
+}
+
+/// True if there is such a parameter.
+pub(crate) fn is_known(name: &str) -> bool {
+    entry(name).is_some()
 }
 
 /// Description of a parameter; only the name for an unknown one.
@@ -298,14 +291,6 @@ mod tests {
         ] {
             assert!(settings.set(&double(name, number)).is_err(), "{name} {number}");
         }
-        assert!(settings.set_from_text("use_sim_time:=true").is_err());
-        assert!(settings.set_from_text("scan_frame:=a b").is_err());
-        assert!(settings.set_from_text("odom_rate=5").is_err());
         assert_eq!(settings, Settings::default());
-        settings.set_from_text("odom_rate:=25").unwrap();
-        settings.set_from_text("publish_tf:=false").unwrap();
-        settings.set_from_text("scan_frame:=front_laser").unwrap();
-        assert_eq!((settings.odom_rate, settings.publish_tf), (25.0, false));
-        assert_eq!(settings.scan_frame, "front_laser");
     }
 }

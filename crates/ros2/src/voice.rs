@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::Writer;
 use crate::messages::parameter::{Log, LoggerLevel};
+use crate::ros_args::RosArguments;
 
 /// Log with a rate limit.
 pub(crate) struct Voice {
-    quiet: bool,
+    /// Lowest severity that standard error gets; `None` for none at all.
+    console: Option<Level>,
     node: String,
     rosout: RefCell<Option<Writer>>,
-    /// Lowest severity that is logged.
+    /// Lowest severity that is logged, and that at the start.
     level: Cell<u32>,
+    default_level: u32,
     said: RefCell<HashMap<&'static str, Said>>,
 }
 
@@ -28,7 +31,7 @@ struct Said {
 }
 
 /// Severity, in the numbers of rcl_interfaces/Log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
 pub(crate) enum Level {
     Info = 20,
@@ -36,22 +39,29 @@ pub(crate) enum Level {
     Error = 40,
 }
 
-/// Level at the start.
+/// Level at the start, unless the command line has another.
 const DEFAULT_LEVEL: u32 = Level::Info as u32;
 
 /// Shortest time between two messages of one kind.
 const PAUSE: Duration = Duration::from_secs(2);
 
 impl Voice {
-    /// A log; `quiet` keeps information off standard error.
-    pub(crate) fn new(quiet: bool, node: String) -> Self {
-        let level = Cell::new(DEFAULT_LEVEL);
-        Self { quiet, node, rosout: RefCell::new(None), level, said: RefCell::new(HashMap::new()) }
+    /// A log of this node; `quiet` keeps information off standard error.
+    pub(crate) fn new(quiet: bool, ros: &RosArguments, node: String) -> Self {
+        let console = if quiet { Level::Warn } else { Level::Info };
+        let default_level = ros.level_of(&logger(&node)).unwrap_or(DEFAULT_LEVEL);
+        Self {
+            console: ros.console.then_some(console),
+            node,
+            rosout: RefCell::new(None),
+            level: Cell::new(default_level),
+            default_level,
+            said: RefCell::new(HashMap::new()),
+        }
     }
 
-    /// Name of the logger: `/cell/onbeat` logs as `cell.onbeat`.
     fn logger(&self) -> String {
-        self.node.trim_start_matches('/').replace('/', ".")
+        logger(&self.node)
     }
 
     /// Level of a logger; 0, not set, of all but this one.
@@ -70,7 +80,7 @@ impl Voice {
             return Err(format!("logger `{}`: there is `{logger}`", asked.name));
         }
         match asked.level {
-            0 => self.level.set(DEFAULT_LEVEL),
+            0 => self.level.set(self.default_level),
             level @ (10 | 20 | 30 | 40 | 50) => self.level.set(level),
             level => return Err(format!("level {level}: expected 0, 10, 20, 30, 40 or 50")),
         }
@@ -109,7 +119,7 @@ impl Voice {
         } else {
             format!("{text} (and {swallowed} of {kind} before, for this or another reason)")
         };
-        if level != Level::Info || !self.quiet {
+        if self.console.is_some_and(|lowest| level >= lowest) {
             eprintln!("onbeat-ros2: {text}");
         }
         if let Some(rosout) = self.rosout.borrow().as_ref() {
@@ -136,14 +146,38 @@ impl Voice {
     }
 }
 
+/// Name of a node's logger: `/cell/onbeat` logs as `cell.onbeat`.
+fn logger(node: &str) -> String {
+    node.trim_start_matches('/').replace('/', ".")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn voice(node: &str) -> Voice {
+        Voice::new(true, &RosArguments::default(), node.into())
+    }
+
+    // feature(ros2): `--ros-args --log-level`: of all loggers, of one, of those below a namespace
+    #[test]
+    fn the_command_line_says_at_which_level_is_logged() {
+        let level = |arguments: &[&str], node: &str| {
+            let line = ["--ros-args"].iter().chain(arguments).map(Into::into);
+            let (_, ros) = RosArguments::take(line).unwrap();
+            Voice::new(true, &ros, node.into()).level.get()
+        };
+        assert_eq!(level(&["--log-level", "WARN"], "/onbeat"), 30);
+        assert_eq!(level(&["--log-level", "onbeat:=error", "--log-level", "debug"], "/onbeat"), 40);
+        assert_eq!(level(&["--log-level", "cell:=fatal"], "/cell/onbeat"), 50);
+        assert_eq!(level(&["--log-level", "cel:=fatal", "--log-level", "rcl:=error"], "/cell/onbeat"), 20);
+        assert_eq!(level(&["--log-level", "warn", "--log-level", "info"], "/onbeat"), 20);
+    }
+
     // feature(ros2): `~/get_logger_levels`, `~/set_logger_levels`
     #[test]
     fn the_level_of_this_logger_is_told_and_set_and_no_others() {
-        let voice = Voice::new(true, "/cell/onbeat".into());
+        let voice = voice("/cell/onbeat");
         let level = |name: &str, level| LoggerLevel { name: name.into(), level };
         assert_eq!(voice.level_of("cell.onbeat".into()), level("cell.onbeat", 20));
         voice.set_level(&level("cell.onbeat", 40)).unwrap();
@@ -157,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_kind_is_one_sentence_and_a_number() {
-        let voice = Voice::new(true, "/onbeat".into());
+        let voice = voice("/onbeat");
         let start = Instant::now();
         assert_eq!(voice.due("twist", start), Some(0));
         for _ in 0..1000 {

@@ -16,8 +16,8 @@ use types::time::nanoseconds;
 
 use super::controller::wheels;
 use super::rules::rules;
-use super::signals;
 use super::urdf::{tool, urdf};
+use super::{frames, signals};
 use crate::{Error, SharedMemoryError};
 
 /// An IPC that is not open yet, and what lives on it.
@@ -134,6 +134,7 @@ pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Desc
             base_frame: base.base_frame.clone(),
             wheels: wheels(base),
         }),
+        frames: frames::described(robot),
         arm: tool(robot)?.map(|arm| ArmDescription {
             base: arm.base_link().to_owned(),
             tool: arm.tip_link().to_owned(),

@@ -70,7 +70,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("[controller]", "[controler]"),
         "r.toml:36:2: unknown key \"controler\", expected one of name, cycle, device, bus, axis, \
-         interlock, signal, sensor, controller, base, arm, ipc, peripheral: did you mean \"controller\"?"
+         interlock, signal, sensor, controller, base, arm, frame, ipc, peripheral: did you mean \"controller\"?"
     );
     assert_eq!(
         sentence("bits = 32", "bit = 32"),

@@ -5,12 +5,17 @@
 
 use std::fmt;
 
+use crate::ros_args::rule::{Change, Role, Rule};
+
 /// Name of a node in its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeName {
     /// Namespace; begins with a slash and does not end with one, except `/` itself.
     namespace: String,
     base: String,
+    /// Names that have become others: their role, or both, and whole names.
+    changes: Vec<(Option<Role>, String, String)>,
+    rules: Vec<Rule>,
 }
 
 impl NodeName {
@@ -26,13 +31,48 @@ impl NodeName {
         if !is_token(base) {
             return Err(format!("node name `{base}`: {TOKENS}"));
         }
-        Ok(Self { namespace: format!("/{inner}"), base: base.to_owned() })
+        Ok(Self {
+            namespace: format!("/{inner}"),
+            base: base.to_owned(),
+            changes: Vec::new(),
+            rules: Vec::new(),
+        })
     }
 
-    /// A node of this base name, which must be a token, in the same namespace.
+    /// Applies rules in the order of ROS: the node's own name, then its namespace, then all other names, which both come after. Of
+    /// each kind the first rule of this node counts.
+    pub(crate) fn remapped(mut self, rules: &[Rule]) -> Self {
+        let own = |rule: &Rule| match &rule.change {
+            Change::Node(name) => Some(name.clone()),
+            _ => None,
+        };
+        let namespace = |rule: &Rule| match &rule.change {
+            Change::Namespace(name) => Some(name.clone()),
+            _ => None,
+        };
+        if let Some(name) = rules.iter().filter(|rule| rule.is_of(&self.base)).find_map(own) {
+            self.base = name;
+        }
+        if let Some(name) = rules.iter().filter(|rule| rule.is_of(&self.base)).find_map(namespace) {
+            self.namespace = format!("/{}", name.trim_matches('/'));
+        }
+        self.rules = rules.to_vec();
+        self.with_changes()
+    }
+
+    fn with_changes(mut self) -> Self {
+        let change = |rule: &Rule| match &rule.change {
+            Change::Name { of, from, to } => Some((*of, self.expand(from), self.expand(to))),
+            _ => None,
+        };
+        self.changes = self.rules.iter().filter(|rule| rule.is_of(&self.base)).filter_map(change).collect();
+        self
+    }
+
+    /// A node of this base name, which must be a token, in the same namespace: the rules for other names are its own, too.
     pub(crate) fn sibling(&self, base: &'static str) -> Self {
         debug_assert!(is_token(base), "{base}");
-        Self { namespace: self.namespace.clone(), base: base.to_owned() }
+        Self { base: base.to_owned(), ..self.clone() }.with_changes()
     }
 
     /// Namespace: `/` or `/a/b`.
@@ -45,9 +85,17 @@ impl NodeName {
         &self.base
     }
 
+    /// Full name of `name` as seen from this node, or what a rule makes of it.
+    pub(crate) fn resolve(&self, name: &str, role: Role) -> String {
+        let whole = self.expand(name);
+        let of = |change: &&(Option<Role>, String, String)| change.0.is_none_or(|it| it == role);
+        let found = self.changes.iter().filter(of).find(|(_, from, _)| *from == whole);
+        found.map_or(whole, |(_, _, to)| to.clone())
+    }
+
     /// Full name of `name` as seen from this node: absolute with a slash before, private with `~/`, else
     /// below the namespace.
-    pub(crate) fn resolve(&self, name: &str) -> String {
+    fn expand(&self, name: &str) -> String {
         if name.starts_with('/') {
             name.to_owned()
         } else if let Some(private) = name.strip_prefix("~/") {
@@ -57,9 +105,10 @@ impl NodeName {
         }
     }
 
-    /// Name of a topic in DDS.
+    /// Name of a topic in DDS: `rt` is the prefix of topics, `rq` and `rr` of services.
     pub(crate) fn dds_name(&self, prefix: &str, name: &str, suffix: &str) -> String {
-        format!("{prefix}{}{suffix}", self.resolve(name))
+        let role = if prefix == "rt" { Role::Topic } else { Role::Service };
+        format!("{prefix}{}{suffix}", self.resolve(name, role))
     }
 }
 
@@ -102,6 +151,43 @@ mod tests {
         assert_eq!(below.dds_name("rt", "odom", ""), "rt/cell/left/odom");
         assert_eq!(below.dds_name("rt", "/tf", ""), "rt/tf");
         assert_eq!(below.to_string(), "/cell/left/onbeat");
+    }
+
+    // feature(ros2): `--ros-args -r`: topics, services, actions, the node and its namespace by other names
+    #[test]
+    fn names_become_others_in_the_order_of_ros() {
+        let rules: Vec<Rule> = [
+            "wheels:cmd_vel:=/first",
+            "cmd_vel:=/second",
+            "onbeat:__node:=wheels",
+            "__node:=late",
+            "onbeat:__ns:=/of_the_old_name",
+            "wheels:__ns:=/cell/left",
+            "other:odom:=/nowhere",
+            "odom:=~/odometry",
+            "rosservice://~/stop:=halt",
+            "/tf:=tf",
+            "follow:=/arm/follow",
+        ]
+        .map(|text| text.parse().unwrap())
+        .into();
+        let node = NodeName::new("/", "onbeat").unwrap().remapped(&rules);
+        assert_eq!(node.to_string(), "/cell/left/wheels");
+        for (prefix, name, expected) in [
+            ("rt", "cmd_vel", "rt/first"),
+            ("rt", "odom", "rt/cell/left/wheels/odometry"),
+            ("rt", "/odom", "rt/odom"),
+            ("rt", "/tf", "rt/cell/left/tf"),
+            ("rq", "~/stop", "rq/cell/left/halt"),
+            ("rt", "~/stop", "rt/cell/left/wheels/stop"),
+            ("rq", "~/enable", "rq/cell/left/wheels/enable"),
+        ] {
+            assert_eq!(node.dds_name(prefix, name, ""), expected, "{name}");
+        }
+        assert_eq!(node.resolve("follow", Role::Service), "/arm/follow", "an action, then its parts");
+        let sibling = node.sibling("manager");
+        assert_eq!(sibling.dds_name("rt", "odom", ""), "rt/cell/left/manager/odometry");
+        assert_eq!(sibling.dds_name("rt", "cmd_vel", ""), "rt/second");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The hashes are those of ROS 2's own generator: `peers/ros_hashes.py` makes the list, and a judge compares it.
 
 /// Lines of a type's name in ROS 2 and its hash.
-const HASHES: &str = include_str!("../messages/hashes.txt");
+pub(super) const HASHES: &str = include_str!("../messages/hashes.txt");
 
 /// USER_DATA of a reader or writer of a type, by its name in DDS.
 pub(super) fn user_data(dds_type: &str) -> Vec<u8> {

@@ -1,8 +1,9 @@
-//! controller_manager_msgs of Jazzy, and lifecycle_msgs/State.
+//! controller_manager_msgs of Jazzy.
 
 use serde::{Deserialize, Serialize};
 
 use super::basic::{Duration, Header};
+pub(crate) use super::lifecycle::State as LifecycleState;
 
 /// Request without a field: the one byte that it has is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -74,13 +75,6 @@ pub(crate) struct ChainConnection {
 pub(crate) struct ListControllerTypesResponse {
     pub(crate) types: Vec<String>,
     pub(crate) base_classes: Vec<String>,
-}
-
-/// lifecycle_msgs/State.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LifecycleState {
-    pub(crate) id: u8,
-    pub(crate) label: String,
 }
 
 /// controller_manager_msgs/NamedLifecycleState.

@@ -19,10 +19,14 @@ use super::controller_manager::{
     LifecycleState, NameRequest, NamedLifecycleState, SetHardwareComponentStateRequest,
     SwitchControllerRequest,
 };
+use super::description::{
+    Field, FieldType, GetTypeDescriptionRequest, IndividualTypeDescription, TypeDescription, TypeSource,
+};
 use super::geometry::{
     Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
     Twist, TwistStamped, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
+use super::lifecycle::{ChangeStateRequest, State, TransitionDescription, TransitionEvent};
 use super::parameter::{
     FloatingPointRange, IntegerRange, ListParametersRequest, ListParametersResult, Log, LoggerLevel,
     NamesRequest, Parameter, ParameterDescriptor, ParameterValue, SetParametersRequest,
@@ -356,6 +360,42 @@ fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
     same("SetHardwareComponentStateRequest", &asked);
 }
 
+#[test]
+fn lives_and_types_are_the_bytes_cyclone_makes() {
+    let state = State::new;
+    let description = TransitionDescription {
+        transition: state(4, "deactivate"),
+        start_state: state(3, "active"),
+        goal_state: state(14, "deactivating"),
+    };
+    same("TransitionDescription", &description);
+    let event = TransitionEvent {
+        timestamp: 1_763_722_800_123_456_789,
+        transition: state(40, "transition_success"),
+        start_state: state(14, "deactivating"),
+        goal_state: state(2, "inactive"),
+    };
+    same("TransitionEvent", &event);
+    let field = |name: &str, type_id, capacity, string_capacity, nested: &str, default: &str| Field {
+        name: name.into(),
+        kind: FieldType { type_id, capacity, string_capacity, nested_type_name: nested.into() },
+        default_value: default.into(),
+    };
+    let individual = |name: &str, fields| IndividualTypeDescription { type_name: name.into(), fields };
+    let fields = vec![field("header", 1, 0, 0, "std_msgs/msg/Header", ""), field("w", 59, 9, 3, "", "1")];
+    let description = TypeDescription {
+        type_description: individual("a/msg/B", fields),
+        referenced_type_descriptions: vec![individual("std_msgs/msg/Header", vec![])],
+    };
+    same("TypeDescription", &description);
+    let source = TypeSource {
+        type_name: "a/msg/B".into(),
+        encoding: "msg".into(),
+        raw_file_contents: "float64 w 1\n".into(),
+    };
+    same("TypeSource", &source);
+}
+
 // feature(ros2): `~/get_sdo`, `~/set_sdo`, `~/al_states` of the running bus
 #[test]
 fn objects_are_the_bytes_cyclone_makes() {
@@ -400,6 +440,8 @@ fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
     let _ = decode::<SetParametersRequest>(bytes, encoding);
     let _ = decode::<GetSdoRequest>(bytes, encoding);
     let _ = decode::<SetSdoRequest>(bytes, encoding);
+    let _ = decode::<ChangeStateRequest>(bytes, encoding);
+    let _ = decode::<GetTypeDescriptionRequest>(bytes, encoding);
 }
 
 proptest! {

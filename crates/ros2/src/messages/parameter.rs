@@ -28,6 +28,8 @@ pub(crate) mod kind {
     pub(crate) const DOUBLE: u8 = 3;
     pub(crate) const STRING: u8 = 4;
     pub(crate) const STRING_ARRAY: u8 = 9;
+    /// From a kind to that of a list of it.
+    pub(crate) const ARRAY: u8 = 5;
 
     /// Name of a kind, as `ros2 param describe` has it.
     pub(crate) const fn name(kind: u8) -> &'static str {

@@ -20,9 +20,11 @@ use serde::Serialize;
 use super::Moment;
 use crate::dds::name::NodeName;
 use crate::dds::sample::{Sample, encode};
+use crate::lifecycle::Lifecycle;
 use crate::messages::geometry::{Twist, Vector3};
 use crate::options::Options;
 use crate::robot::Robot;
+use crate::ros_args::RosArguments;
 use crate::settings::Settings;
 use crate::voice::Voice;
 use types::{BaseKind, ControllerKind, CyclicMode, ValueKind};
@@ -39,6 +41,7 @@ pub(super) struct Bench {
     pub(super) robot: Robot,
     pub(super) settings: Settings,
     pub(super) voice: Voice,
+    pub(super) lifecycle: Lifecycle,
     pub(super) node: NodeName,
 }
 
@@ -124,7 +127,8 @@ impl Bench {
             trajectory: port,
             robot,
             settings: Settings::default(),
-            voice: Voice::new(true, "/onbeat".into()),
+            voice: Voice::new(true, &RosArguments::default(), "/onbeat".into()),
+            lifecycle: active_life(),
             node: NodeName::new("/", "onbeat").unwrap(),
         }
     }
@@ -133,8 +137,8 @@ impl Bench {
         &mut self,
         act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>,
     ) -> Result<Command, String> {
-        let Self { robot, settings, voice, node, .. } = self;
-        act(&mut Moment { robot: Some(robot), settings, voice, node })?;
+        let Self { robot, settings, voice, lifecycle, node, .. } = self;
+        act(&mut Moment { robot: Some(robot), settings, voice, lifecycle, node })?;
         let mut command = self.ends.command.blank();
         // One read passes at most one change of the lease holder; here there were two before.
         let heard = (0..3).any(|_| self.ends.command.newest(&mut command) == Read::New);
@@ -158,6 +162,12 @@ impl Drop for Bench {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+fn active_life() -> Lifecycle {
+    let mut lifecycle = Lifecycle::new(true);
+    lifecycle.rise();
+    lifecycle
 }
 
 /// Sample of these bytes, by its number.

@@ -96,6 +96,7 @@ pub(super) fn report(
 
 fn move_joints(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let message: JointState = sample.decode()?;
+    moment.lifecycle.may_move()?;
     let robot = attached(&mut moment.robot)?;
     let active = robot.active().ok_or("no controller is active")?;
     let quantity = Quantity::of_controller(active.kind).ok_or_else(|| {
@@ -111,6 +112,7 @@ fn move_joints(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
 
 fn move_tool(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let message: PoseStamped = sample.decode()?;
+    moment.lifecycle.may_move()?;
     let robot = attached(&mut moment.robot)?;
     let arm = robot.description().arm.as_ref();
     let arm = arm.ok_or("the robot has no controller of an arm's tool")?;
@@ -128,6 +130,7 @@ fn move_tool(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
 
 fn set_outputs(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let message: DynamicInterfaceGroupValues = sample.decode()?;
+    moment.lifecycle.may_move()?;
     let robot = attached(&mut moment.robot)?;
     let outputs = check::outputs(&message, robot.description())?;
     robot.set_outputs(outputs, moment.settings.gpio_commands_timeout)
@@ -135,6 +138,7 @@ fn set_outputs(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
 
 fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Result<(), String> {
     let message: Float64MultiArray = sample.decode()?;
+    moment.lifecycle.may_move()?;
     let robot = attached(&mut moment.robot)?;
     let asked =
         robot.description().controllers.get(controller).ok_or("the robot has no such controller")?;

@@ -3,6 +3,8 @@
 
 mod requests;
 
+use std::collections::VecDeque;
+
 use ipc::channel::Channel;
 use ipc::description::Description;
 use ipc::message::control::Action;
@@ -20,6 +22,8 @@ pub(crate) struct Control {
     set_enabled: Service,
     manager: Manager,
     requests: Requests<From>,
+    /// Outcomes of what the node's own transitions asked for.
+    for_lifecycle: VecDeque<Result<(), String>>,
 }
 
 /// Service that was called.
@@ -28,6 +32,7 @@ enum From {
     Trigger(usize, Origin),
     SetEnabled(Origin),
     Manager(manager::Call),
+    Lifecycle,
 }
 
 impl Control {
@@ -48,6 +53,7 @@ impl Control {
             set_enabled: endpoints.serve("~/set_enabled", "std_srvs/SetBool")?,
             manager: Manager::new(endpoints, robot)?,
             requests: Requests::default(),
+            for_lifecycle: VecDeque::new(),
         })
     }
 
@@ -92,6 +98,7 @@ impl Control {
         match from {
             From::Trigger(index, origin) => done(&self.triggers[index].0, origin, outcome),
             From::SetEnabled(origin) => done(&self.set_enabled, origin, outcome),
+            From::Lifecycle => self.for_lifecycle.push_back(outcome),
             From::Manager(call) => {
                 let next = self.manager.answered(call, outcome);
                 return next.map(|(call, action)| (From::Manager(call), Ok(action)));
@@ -106,6 +113,16 @@ impl Control {
             // Nothing follows a refusal.
             let _ = self.reply(from, outcome);
         }
+    }
+
+    /// Asks the cycle for what a transition of the node means.
+    pub(crate) fn ask_for_lifecycle(&mut self, action: Action, moment: &mut Moment<'_>) {
+        self.ask(vec![(From::Lifecycle, Ok(action))], moment);
+    }
+
+    /// Outcome of the last one.
+    pub(crate) fn outcome_for_lifecycle(&mut self) -> Option<Result<(), String>> {
+        self.for_lifecycle.pop_front()
     }
 
     /// Ports that are open.

@@ -1,4 +1,5 @@
-//! Parameter services, the topic of parameter changes, and the services of the logger's level.
+//! Parameter services, the topic of parameter changes, and the services that every node has beside them: descriptions of types, and
+//! the logger's level.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,7 +7,9 @@ use serde::de::DeserializeOwned;
 use super::{Endpoints, Moment};
 use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::service::Service;
+use crate::dds::type_description;
 use crate::dds::{DdsError, Quality, Writer};
+use crate::messages::description::{GetTypeDescriptionRequest, GetTypeDescriptionResponse};
 use crate::messages::parameter::{
     ListParametersRequest, ListParametersResult, ListResponse, NamesRequest, Parameter,
     ParameterDescriptor, ParameterEvent, ParameterValue, SetLoggerLevelsRequest, SetParametersRequest,
@@ -39,7 +42,7 @@ pub(crate) struct Parameters {
     set_levels: Service,
 }
 
-/// Services and topic of the parameters of a node.
+/// Services and topic of the parameters of a node, and the service that describes its types.
 pub(crate) struct ParameterServices {
     get: Service,
     types: Service,
@@ -47,6 +50,7 @@ pub(crate) struct ParameterServices {
     set_atomically: Service,
     list: Service,
     describe: Service,
+    describe_type: Service,
     events: Writer,
 }
 
@@ -63,6 +67,8 @@ impl ParameterServices {
             set_atomically: serve("set_parameters_atomically", "SetParametersAtomically")?,
             list: serve("list_parameters", "ListParameters")?,
             describe: serve("describe_parameters", "DescribeParameters")?,
+            describe_type: endpoints
+                .serve("~/get_type_description", "type_description_interfaces/srv/GetTypeDescription")?,
             events: endpoints.publish(
                 "/parameter_events",
                 "rcl_interfaces/ParameterEvent",
@@ -83,6 +89,18 @@ impl ParameterServices {
         });
         answer(&self.list, |request: ListParametersRequest| -> ListParametersResult {
             store.list(&request.prefixes)
+        });
+        answer(&self.describe_type, |request: GetTypeDescriptionRequest| {
+            match type_description::of(&request.type_name, &request.type_hash) {
+                Ok(type_description) => GetTypeDescriptionResponse {
+                    successful: true,
+                    type_description,
+                    ..GetTypeDescriptionResponse::default()
+                },
+                Err(failure_reason) => {
+                    GetTypeDescriptionResponse { failure_reason, ..GetTypeDescriptionResponse::default() }
+                }
+            }
         });
         let mut changed = Vec::new();
         answer(&self.set, |request: SetParametersRequest| {
@@ -113,7 +131,7 @@ impl ParameterServices {
         }
     }
 
-    pub(crate) fn services(&mut self) -> [&mut Service; 6] {
+    pub(crate) fn services(&mut self) -> [&mut Service; 7] {
         [
             &mut self.get,
             &mut self.types,
@@ -121,6 +139,7 @@ impl ParameterServices {
             &mut self.set_atomically,
             &mut self.list,
             &mut self.describe,
+            &mut self.describe_type,
         ]
     }
 }

@@ -30,12 +30,11 @@ struct Sensor {
 
 impl Sensors {
     pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
-        let quality = if endpoints.reliable_sensors { Quality::Reliable } else { Quality::BestEffort };
         let mut sensor = |port: &'static str, kind: &str| -> Result<Option<Sensor>, DdsError> {
             if !robot.ports.iter().any(|there| there.name == port) {
                 return Ok(None);
             }
-            let writer = endpoints.publish(port, kind, quality)?;
+            let writer = endpoints.publish(port, kind, Quality::Reliable)?;
             Ok(Some(Sensor { port, writer, channel: None, retry: Timer::default(), published_ns: 0 }))
         };
         let imu = sensor("imu", "sensor_msgs/Imu")?;

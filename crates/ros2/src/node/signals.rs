@@ -40,11 +40,11 @@ impl Signals {
         let kind = "control_msgs/DynamicInterfaceGroupValues";
         let writer =
             there.then(|| endpoints.publish("~/gpio_states", kind, Quality::Reliable)).transpose()?;
-        let quality = if endpoints.reliable_sensors { Quality::Reliable } else { Quality::BestEffort };
         let mut sensors = Vec::new();
         for sensor in robot.sensors.iter().filter(|sensor| is_whole(sensor)) {
             let (topic, message) = topic(sensor.kind);
-            let writer = endpoints.publish(&format!("{}/{topic}", sensor.name), message, quality)?;
+            let topic = format!("{}/{topic}", sensor.name);
+            let writer = endpoints.publish(&topic, message, Quality::Reliable)?;
             sensors.push((sensor.clone(), writer));
         }
         let seen = vec![false; robot.signals.len()];

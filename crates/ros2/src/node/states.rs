@@ -1,4 +1,4 @@
-//! /joint_states, /dynamic_joint_states, /odom, /tf and /robot_description.
+//! /joint_states, /dynamic_joint_states, /odom, /tf, /tf_static and /robot_description.
 
 use ipc::description::Description;
 use ipc::state::State;
@@ -33,6 +33,9 @@ pub(crate) struct States {
     own_tf: Vec<Writer>,
     /// Velocity that the base is commanded, of each controller that drives it.
     commanded: Vec<(usize, Writer)>,
+    tf_static: Option<Writer>,
+    /// Name of the base's frame that the frames on it were last published with.
+    base_frame: Option<String>,
     /// Kept open: late subscribers get the last sample.
     _robot_description: Option<Writer>,
 }
@@ -82,6 +85,13 @@ impl States {
             joints_cycle: None,
             odometry_cycle: None,
             tf: publish(base, "/tf", "tf2_msgs/TFMessage", reliable)?,
+            tf_static: publish(
+                !robot.frames.is_empty(),
+                "/tf_static",
+                "tf2_msgs/TFMessage",
+                Quality::Latched,
+            )?,
+            base_frame: None,
             _robot_description: robot_description,
         })
     }
@@ -90,6 +100,14 @@ impl States {
         let Some(robot) = moment.robot.as_deref_mut() else {
             return;
         };
+        if let Some(writer) = &self.tf_static {
+            let frame = base_frame(moment.settings, robot.description());
+            if self.base_frame.as_ref() != Some(&frame) {
+                let stamp = WallClock::now().stamp(now_ns);
+                writer.send(&fixed(robot.description(), &frame, stamp));
+                self.base_frame = Some(frame);
+            }
+        }
         let joints = self.joints_timer.due(now_ns, moment.settings.joint_states_rate);
         let odometry = self.odometry_timer.due(now_ns, moment.settings.odom_rate);
         if !(joints || odometry) || !robot.refresh() {
@@ -168,18 +186,12 @@ fn joint_state(state: &State, description: &Description, stamp: Time) -> JointSt
 }
 
 fn odometry_of(state: &State, description: &Description, settings: &Settings, stamp: Time) -> Odometry {
-    let base = description.base.as_ref();
-    let frame = |chosen: &String, own: Option<&String>| {
-        if chosen.is_empty() { own.cloned().unwrap_or_default() } else { chosen.clone() }
-    };
+    let own = description.base.as_ref().map(|base| &base.odometry_frame);
     let [x, y, yaw] = state.base.pose;
     let [forward, left, turn] = state.base.twist;
     Odometry {
-        header: Header {
-            stamp,
-            frame_id: frame(&settings.odom_frame, base.map(|base| &base.odometry_frame)),
-        },
-        child_frame_id: frame(&settings.base_frame, base.map(|base| &base.base_frame)),
+        header: Header { stamp, frame_id: chosen(&settings.odom_frame, own) },
+        child_frame_id: base_frame(settings, description),
         pose: PoseWithCovariance {
             pose: Pose { position: Vector3 { x, y, z: 0.0 }, orientation: Quaternion::from_yaw(yaw) },
             covariance: planar(POSE_VARIANCE),
@@ -209,6 +221,33 @@ fn commanded_twist(state: &State, description: &Description) -> Option<Twist> {
     let [x, y, yaw] = twist;
     let (linear, angular) = (Vector3 { x, y, z: 0.0 }, Vector3 { x: 0.0, y: 0.0, z: yaw });
     (!wheels.is_empty()).then_some(Twist { linear, angular })
+}
+
+fn base_frame(settings: &Settings, description: &Description) -> String {
+    chosen(&settings.base_frame, description.base.as_ref().map(|base| &base.base_frame))
+}
+
+/// A parameter, or where it is empty the robot file's.
+fn chosen(parameter: &str, own: Option<&String>) -> String {
+    if parameter.is_empty() { own.cloned().unwrap_or_default() } else { parameter.to_owned() }
+}
+
+/// Frames that are fixed to others. Those on the base are on the frame that odometry has for it.
+fn fixed(description: &Description, base_frame: &str, stamp: Time) -> TfMessage {
+    let own = description.base.as_ref().map(|base| &base.base_frame);
+    let transforms = description.frames.iter().map(|frame| {
+        let parent = if Some(&frame.parent) == own { base_frame } else { &frame.parent };
+        let ([x, y, z], [qx, qy, qz, qw]) = (frame.translation, frame.rotation);
+        TransformStamped {
+            header: Header { stamp, frame_id: parent.to_owned() },
+            child_frame_id: frame.name.clone(),
+            transform: Transform {
+                translation: Vector3 { x, y, z },
+                rotation: Quaternion { x: qx, y: qy, z: qz, w: qw },
+            },
+        }
+    });
+    TfMessage { transforms: transforms.collect() }
 }
 
 /// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent: this is a
@@ -245,7 +284,7 @@ mod tests {
     use types::BaseKind;
 
     use super::*;
-    use ipc::description::{AxisDescription, BaseDescription, WheelDescription};
+    use ipc::description::{AxisDescription, BaseDescription, FrameDescription, WheelDescription};
     use ipc::state::{Axis, Base};
 
     // feature(ros2): `CONTROLLER/cmd_vel_out`: the velocity that the wheels are sent, within all limits of the base
@@ -317,6 +356,20 @@ mod tests {
         let tf = transform(&odometry);
         assert_eq!(tf.transforms[0].transform.translation, odometry.pose.pose.position);
         assert_eq!(tf.transforms[0].header, odometry.header);
+        let frame = |name: &str, parent: &str| FrameDescription {
+            name: name.into(),
+            parent: parent.into(),
+            translation: [0.1, 0.2, 0.3],
+            rotation: [0.0, 0.0, 1.0, 0.0],
+        };
+        let frames = vec![frame("laser", "base_link"), frame("lens", "laser")];
+        let fixed =
+            fixed(&Description { frames, ..description.clone() }, "base_footprint", Time::default());
+        let names = |it: &TransformStamped| (it.header.frame_id.clone(), it.child_frame_id.clone());
+        assert_eq!(names(&fixed.transforms[0]), ("base_footprint".into(), "laser".into()));
+        assert_eq!(names(&fixed.transforms[1]), ("laser".into(), "lens".into()));
+        assert_eq!(fixed.transforms[0].transform.translation, Vector3 { x: 0.1, y: 0.2, z: 0.3 });
+        assert_eq!(fixed.transforms[0].transform.rotation.z, 1.0);
         settings.odom_frame = "map".into();
         assert_eq!(odometry_of(&state, &description, &settings, Time::default()).header.frame_id, "map");
     }

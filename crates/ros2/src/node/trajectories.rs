@@ -178,6 +178,7 @@ fn give(
     moment: &mut Moment<'_>,
 ) -> Result<(u64, Vec<usize>), Invalid> {
     let invalid = |why: String| Invalid { code: error_code::INVALID_GOAL, why };
+    moment.lifecycle.may_move().map_err(invalid)?;
     let robot = attached(&mut moment.robot).map_err(invalid)?;
     robot.refresh();
     let start_ns = start(goal.trajectory.header.stamp)?;

@@ -16,6 +16,7 @@ use super::commands::Commands;
 use super::control::Control;
 use super::diagnostics::Diagnostics;
 use super::events::Events;
+use super::lifecycle::Managed;
 use super::parameters::Parameters;
 use super::sensors::Sensors;
 use super::signals::Signals;
@@ -26,6 +27,7 @@ use super::{Endpoints, Moment, Timer};
 use crate::clock::monotonic_ns;
 use crate::dds::name::NodeName;
 use crate::dds::{DdsError, Participant, Quality, Reader};
+use crate::lifecycle::Lifecycle;
 use crate::options::Options;
 use crate::robot::Robot;
 use crate::settings::Settings;
@@ -51,11 +53,14 @@ pub(crate) enum Error {
 /// An error that waiting does not cure: an invalid option, no socket.
 pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
     let name = NodeName::new(&options.namespace, &options.node_name).map_err(Error::Options)?;
+    let name = name.remapped(&options.ros.rules);
+    let voice = Voice::new(options.quiet, &options.ros, name.to_string());
     let mut settings = Settings::default();
-    for parameter in &options.parameters {
-        settings.set_from_text(parameter).map_err(Error::Options)?;
+    for assignment in &options.ros.assignments {
+        let warning = assignment.apply(&name, &mut settings).map_err(Error::Options)?;
+        warning.iter().for_each(|warning| eprintln!("onbeat-ros2: {warning}"));
     }
-    let voice = Voice::new(options.quiet, name.to_string());
+    let mut lifecycle = Lifecycle::new(settings.autostart);
     let mut node: Option<Node> = None;
     let mut robot = attach(options, &voice, &mut String::new());
     while !stop.load(Ordering::Relaxed) {
@@ -77,9 +82,18 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
         if let Some(robot) = &robot {
             tell_attached(robot, options, &voice);
         }
-        robot = node.insert(current).turn(robot, options, &mut settings, &voice, stop)?;
+        let own = Own { options, settings: &mut settings, voice: &voice, lifecycle: &mut lifecycle };
+        robot = node.insert(current).turn(robot, own, stop)?;
     }
     Ok(())
+}
+
+/// The node's own state, which outlives its readers and writers.
+struct Own<'a> {
+    options: &'a Options,
+    settings: &'a mut Settings,
+    voice: &'a Voice,
+    lifecycle: &'a mut Lifecycle,
 }
 
 fn tell_attached(robot: &Robot, options: &Options, voice: &Voice) {
@@ -132,6 +146,7 @@ struct Node {
     signals: Signals,
     diagnostics: Diagnostics,
     events: Events,
+    managed: Managed,
     poll: Poll,
     participant: Participant,
 }
@@ -143,14 +158,13 @@ impl Node {
         description: Description,
         voice: &Voice,
     ) -> Result<Self, Error> {
-        let mut participant = Participant::new(options.domain, options.reach(), name.clone())?;
-        let mut endpoints = Endpoints {
-            participant: &mut participant,
-            mapping: options.service_mapping,
-            reliable_sensors: options.reliable_sensors,
-        };
+        let mut participant =
+            Participant::new(options.domain, options.reach(), name.clone(), &options.ros.enclave)?;
+        let mut endpoints = Endpoints { participant: &mut participant, mapping: options.service_mapping };
         let endpoints = &mut endpoints;
-        voice.on_rosout(Some(endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Log)?));
+        let rosout = options.ros.rosout;
+        let rosout = rosout.then(|| endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Log));
+        voice.on_rosout(rosout.transpose()?);
         let mut node = Self {
             velocity: Velocity::new(endpoints, &description)?,
             commands: Commands::new(endpoints, &description)?,
@@ -163,6 +177,7 @@ impl Node {
             signals: Signals::new(endpoints, &description)?,
             diagnostics: Diagnostics::new(endpoints)?,
             events: Events::new(endpoints)?,
+            managed: Managed::new(endpoints)?,
             poll: Poll::new()?,
             description,
             participant,
@@ -178,7 +193,7 @@ impl Node {
         readers.extend(self.commands.readers());
         readers.extend(self.trajectories.readers());
         let services = self.control.services().into_iter().chain(self.bus.services());
-        let services = services.chain(self.parameters.services());
+        let services = services.chain(self.parameters.services()).chain(self.managed.services());
         readers.extend(services.map(crate::dds::service::Service::requests));
         let registry = self.poll.registry();
         readers
@@ -191,11 +206,10 @@ impl Node {
     fn turn(
         &mut self,
         mut robot: Option<Robot>,
-        options: &Options,
-        settings: &mut Settings,
-        voice: &Voice,
+        own: Own<'_>,
         stop: &AtomicBool,
     ) -> Result<Option<Robot>, Error> {
+        let Own { options, settings, voice, lifecycle } = own;
         let name = self.participant.node().clone();
         let mut ready = Ready::with_capacity(64);
         let (mut look, mut reason) = (Timer::default(), String::new());
@@ -215,22 +229,28 @@ impl Node {
                     tell_attached(robot, options, voice);
                 }
             }
-            let moment = &mut Moment { robot: robot.as_mut(), settings, voice, node: &name };
+            let moment = &mut Moment { robot: robot.as_mut(), settings, voice, lifecycle, node: &name };
+            self.control.poll(moment);
+            if self.managed.poll(moment, &mut self.control) {
+                self.trajectories.lost();
+                self.sensors.lost();
+            }
+            self.bus.poll(moment);
+            self.parameters.poll(moment);
+            self.diagnostics.poll(moment, now);
+            self.events.poll(moment);
+            let is_configured = moment.lifecycle.is_configured();
+            moment.robot.take_if(|_| !is_configured);
             self.velocity.poll(moment);
             self.commands.poll(moment);
             self.trajectories.poll(moment, now);
-            self.control.poll(moment);
-            self.bus.poll(moment);
-            self.parameters.poll(moment);
             self.states.poll(moment, now);
             self.sensors.poll(moment, now);
             self.signals.poll(moment, now);
-            self.diagnostics.poll(moment, now);
-            self.events.poll(moment);
             if let Some(robot) = &mut robot {
                 robot.release_if_idle(voice);
             }
-            self.wait(&mut ready, robot.is_some())?;
+            self.wait(&mut ready, robot.is_some() && is_configured)?;
         }
         // The cycle first: DDS may take its time.
         drop(robot);

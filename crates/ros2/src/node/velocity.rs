@@ -83,6 +83,7 @@ impl Velocity {
 /// Passes a velocity on to the cycle.
 pub(super) fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let twist = decode_velocity(sample)?;
+    moment.lifecycle.may_move()?;
     let robot = attached(&mut moment.robot)?;
     let base = robot.description().base.as_ref();
     let base = base.ok_or("the robot has no base that drives about (no [base] in its file)")?;
@@ -103,6 +104,7 @@ pub(super) fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), Stri
 /// The controller is not active, the stamp is too old, or a part is not possible.
 fn drive_as(controller: usize, sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     let stamped: TwistStamped = sample.decode()?;
+    moment.lifecycle.may_move()?;
     let robot = attached(&mut moment.robot)?;
     let description = robot.description();
     let about = description.controllers.get(controller).ok_or("the robot has no such controller")?;

@@ -16,8 +16,8 @@ use ipc::bus::{
 use ipc::channel::Kind;
 use ipc::command::Read;
 use ipc::description::{
-    AxisDescription, BaseDescription, ControllerDescription, Description, OUTSIDE, SensorDescription,
-    SignalDescription,
+    AxisDescription, BaseDescription, ControllerDescription, Description, FrameDescription, OUTSIDE,
+    SensorDescription, SignalDescription,
 };
 use ipc::message::control;
 use ipc::server::{Builder, Server};
@@ -234,6 +234,12 @@ fn description() -> Description {
             kind: Some(ControllerKind::DiffDrive),
             axes: vec![0, 1],
         }],
+        frames: vec![FrameDescription {
+            name: "laser".into(),
+            parent: "base_link".into(),
+            translation: [0.25, 0.0, 0.5],
+            rotation: [0.0, 0.0, 1.0, 0.0],
+        }],
         base: Some(BaseDescription {
             kind: BaseKind::Differential,
             velocity_limit: 1.0,
@@ -254,10 +260,15 @@ pub struct Node {
 
 impl Node {
     pub fn start(folder: &Path, ipc: &Path, domain: u16) -> Self {
+        Self::with(folder, ipc, domain, &[])
+    }
+
+    /// Starts it with further arguments.
+    pub fn with(folder: &Path, ipc: &Path, domain: u16, more: &[&str]) -> Self {
         let log = folder.join("onbeat-ros2.log");
         let file = std::fs::File::create(&log).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat-ros2"));
-        command.arg("--ipc").arg(ipc).args(["--domain", &domain.to_string(), "--reliable-sensors"]);
+        command.arg("--ipc").arg(ipc).args(["--domain", &domain.to_string()]).args(more);
         let process = command.stdin(Stdio::null()).stderr(file).spawn().unwrap();
         Self { process, log }
     }

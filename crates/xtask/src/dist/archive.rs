@@ -38,6 +38,7 @@ pub(super) fn make(
         &prefix.join("lib/systemd/system/onbeat@.service"),
         unit.replace("/usr/bin/", "/usr/local/bin/"),
     )?;
+    copy(&root.join(LAUNCH), &share.join(LAUNCH_PLACE))?;
     let documentation = share.join("doc/onbeat");
     for file in DOCUMENTATION.iter().chain(LICENCES) {
         copy(&root.join(file), &documentation.join(file))?;
@@ -70,5 +71,8 @@ pub(super) fn time_of_commit(root: &Path) -> String {
 }
 
 pub(super) const UNIT: &str = "packaging/onbeat@.service";
+pub(super) const LAUNCH: &str = "packaging/launch/onbeat.launch.py";
+/// Place of the launch file below `share`.
+pub(super) const LAUNCH_PLACE: &str = "onbeat/launch/onbeat.launch.py";
 pub(super) const DOCUMENTATION: &[&str] = &["README.md", "CHANGELOG.md", "FEATURES.md"];
 const LICENCES: &[&str] = &["LICENSE-MIT", "LICENSE-APACHE"];

@@ -43,6 +43,7 @@ pub(super) fn make(
         share.join("fish/vendor_completions.d/onbeat.fish"),
     ])?;
     copy(&root.join(archive::UNIT), &usr.join("lib/systemd/system/onbeat@.service"))?;
+    copy(&root.join(archive::LAUNCH), &share.join(archive::LAUNCH_PLACE))?;
     let documentation = share.join("doc/onbeat");
     for file in archive::DOCUMENTATION {
         copy(&root.join(file), &documentation.join(file))?;

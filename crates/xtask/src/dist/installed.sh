@@ -45,6 +45,7 @@ bash -n /usr/share/bash-completion/completions/onbeat
 grep -q '#compdef onbeat' /usr/share/zsh/vendor-completions/_onbeat
 grep -q 'complete -c onbeat' /usr/share/fish/vendor_completions.d/onbeat.fish
 grep -q 'Apache-2.0' /usr/share/doc/onbeat/copyright
+grep -q 'def generate_launch_description' /usr/share/onbeat/launch/onbeat.launch.py
 
 # As at an upgrade; whoever chose a mode keeps it.
 dpkg -i /onbeat.deb >/dev/null

@@ -177,3 +177,25 @@ fn the_lease_is_given_back_a_while_after_the_last_command_went_stale() {
     // A writer that returns takes over again.
     assert!(bench.act(|moment| drive(&velocity(0.25), moment)).is_ok());
 }
+
+// feature(ros2): a managed node: commands and goals are passed on while it is active
+#[test]
+fn nothing_moves_from_here_while_the_node_is_not_active() {
+    let mut bench = Bench::new(DRIVE);
+    bench.lifecycle.begin(0, "deactivate").unwrap();
+    let outputs = message(&DynamicInterfaceGroupValues {
+        interface_groups: vec!["terminals".into()],
+        interface_values: vec![InterfaceValue { interface_names: vec!["lamp".into()], values: vec![1.0] }],
+        ..DynamicInterfaceGroupValues::default()
+    });
+    let why = "the node is deactivating, expected active: `ros2 lifecycle set` its transitions";
+    assert_eq!(bench.act(|moment| drive(&velocity(0.5), moment)), Err(why.into()));
+    let asked = joints(&["right"], &[0.25], &[0.0]);
+    assert_eq!(bench.act(|moment| move_joints(&asked, moment)), Err(why.into()));
+    assert_eq!(bench.act(|moment| move_array(&numbers(&[1.5]), 2, moment)), Err(why.into()));
+    assert_eq!(bench.act(|moment| move_tool(&message(&PoseStamped::default()), moment)), Err(why.into()));
+    assert_eq!(bench.act(|moment| set_outputs(&outputs, moment)), Err(why.into()));
+    assert!(bench.is_calm());
+    bench.lifecycle.end(false);
+    assert!(bench.act(|moment| drive(&velocity(0.5), moment)).is_ok());
+}

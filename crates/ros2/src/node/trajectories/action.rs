@@ -32,6 +32,7 @@ impl Action {
         addressee: Addressee,
         name: &str,
     ) -> Result<Self, DdsError> {
+        let name = endpoints.action(name);
         let of = |part: &str| format!("{name}/_action/{part}");
         let kind = |part: &str| format!("control_msgs/action/FollowJointTrajectory_{part}");
         Ok(Self {

@@ -16,8 +16,8 @@ fn goal() -> FollowGoal {
 /// Result of a goal for `addressee` while controller `active` is active.
 fn given(active: u16, addressee: Addressee) -> Result<Vec<usize>, String> {
     let mut bench = Bench::new(active);
-    let Bench { robot, settings, voice, node, .. } = &mut bench;
-    let moment = &mut Moment { robot: Some(robot), settings, voice, node };
+    let Bench { robot, settings, voice, lifecycle, node, .. } = &mut bench;
+    let moment = &mut Moment { robot: Some(robot), settings, voice, lifecycle, node };
     let given = give(&mut Orders::default(), &goal(), addressee, None, moment);
     given.map(|(_, axes)| axes).map_err(|invalid| invalid.why)
 }

@@ -55,8 +55,13 @@ fn a_velocity_is_for_a_controller_that_drives() {
     let error = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap_err();
     assert_eq!(error, "controller `place` is active, and does not drive the base");
     assert!(bench.is_calm());
-    let mut moment =
-        Moment { robot: None, settings: &mut bench.settings, voice: &bench.voice, node: &bench.node };
+    let mut moment = Moment {
+        robot: None,
+        settings: &mut bench.settings,
+        voice: &bench.voice,
+        lifecycle: &mut bench.lifecycle,
+        node: &bench.node,
+    };
     assert_eq!(drive(&velocity(0.5), &mut moment), Err("no cycle is running".into()));
 }
 

@@ -39,8 +39,8 @@ fn read(bench: &mut Bench, orders: &mut Orders, count: usize) -> Vec<Order> {
 }
 
 fn heard(bench: &mut Bench, orders: &mut Orders) -> Option<(Option<usize>, Report)> {
-    let Bench { robot, settings, voice, node, .. } = bench;
-    orders.next(&Moment { robot: Some(robot), settings, voice, node })
+    let Bench { robot, settings, voice, lifecycle, node, .. } = bench;
+    orders.next(&Moment { robot: Some(robot), settings, voice, lifecycle, node })
 }
 
 /// Next report.
