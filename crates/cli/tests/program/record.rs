@@ -109,7 +109,7 @@ fn a_recording_is_shown_as_text_markdown_json_and_html() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let page = std::fs::read_to_string(page).expect("the page");
     // Timing, and position, velocity and torque of six axes, four of them in a plot.
-    assert_eq!(page.matches("<svg").count(), 4 + 3 * 2);
+    assert_eq!(page.matches("<svg").count(), 5 + 3 * 2);
 }
 
 // feature(measure): `report` of signals and axes: a table, plots over time by unit, cycles without
