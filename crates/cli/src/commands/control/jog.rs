@@ -24,7 +24,8 @@ use crate::output;
 use crate::stop::Stop;
 
 /// Moves the base, or an axis by its velocity, while a key is held: arrows, + and - for the speed, q to end. A key that does not come
-/// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone.
+/// for 0.3 s is let go of, and what moves comes to rest; so it does when this program or its terminal is gone. Keys that waited while
+/// the program, or its terminal, stood still move nothing.
 #[derive(Args, Debug)]
 pub(super) struct Jog {
     /// Axis (CSP or CSV) of the active `joint_velocity` controller; without it the base
@@ -64,7 +65,8 @@ impl Jog {
         output::say(moved.keys());
         // Undone when it is dropped: after an error and a panic, too.
         let mut screen = io::stdout().into_raw_mode().map_err(no_terminal)?;
-        let mut held = Held { wanted: [0.0; 3], last_key: Instant::now(), speed: self.speed };
+        let mut held = Held::at(self.speed);
+        let mut looked = Instant::now();
         let lasts = match description.longest_time_to_live_ns {
             0 => HELD,
             nanoseconds => Duration::from_nanos(nanoseconds).min(HELD),
@@ -72,7 +74,8 @@ impl Jog {
         let mut held_since: Option<Instant> = None;
         let ended = loop {
             let Ok(Some(keys)) = keyboard.keys(lasts / 5) else { break Ok(()) };
-            if stop.is_requested() || keys.iter().any(|&key| !held.press(key)) {
+            let since = std::mem::replace(&mut looked, Instant::now()).elapsed();
+            if stop.is_requested() || !held.look(&keys, since) {
                 break Ok(());
             }
             if held.last_key.elapsed() > HELD {
@@ -128,13 +131,30 @@ struct Held {
     wanted: Wanted,
     last_key: Instant,
     speed: f64,
+    /// Keys come that may have waited: none counts until they have ended.
+    late: bool,
 }
 
 impl Held {
+    fn at(speed: f64) -> Self {
+        Self { wanted: [0.0; 3], last_key: Instant::now(), speed, late: false }
+    }
+
+    /// Keys of a look, so long behind the one before; false if one ends it. Behind a standstill of this program, or of its terminal, they are
+    /// of before, and may have been let go of since.
+    fn look(&mut self, keys: &[Key], since: Duration) -> bool {
+        self.late = since > HELD || (self.late && !keys.is_empty());
+        if self.late {
+            self.wanted = [0.0; 3];
+            return !keys.iter().any(ends);
+        }
+        keys.iter().all(|&key| self.press(key))
+    }
+
     /// False for a key that ends it.
     fn press(&mut self, key: Key) -> bool {
         let wanted = match key {
-            Key::Ctrl('c') | Key::Char('q') | Key::Esc => return false,
+            _ if ends(&key) => return false,
             Key::Char('+') => {
                 self.speed = (self.speed * 1.25).min(1.0);
                 return true;
@@ -155,6 +175,11 @@ impl Held {
         (self.wanted, self.last_key) = (wanted, Instant::now());
         true
     }
+}
+
+/// True of a key that ends it.
+fn ends(key: &Key) -> bool {
+    matches!(key, Key::Ctrl('c') | Key::Char('q') | Key::Esc)
 }
 
 impl Moved<'_> {
@@ -189,6 +214,9 @@ impl Moved<'_> {
 
     fn line(&self, held: &Held, state: &State) -> String {
         let share = 100.0 * held.speed;
+        if held.late {
+            return "keys came late: let go of them first".to_owned();
+        }
         match *self {
             Self::Base { .. } => {
                 let ([x, y, yaw], [ahead, _, turn]) = (state.base.pose, state.base.twist);
@@ -285,7 +313,7 @@ mod tests {
     // feature(program): `onbeat control move`, `jog`
     #[test]
     fn keys_say_where_to_and_any_other_key_lets_go() {
-        let mut held = Held { wanted: [0.0; 3], last_key: Instant::now(), speed: 0.1 };
+        let mut held = Held::at(0.1);
         let base = Moved::Base { velocity: 2.0, yaw: 4.0, sideways: false };
         let mut twist = |key| {
             assert!(held.press(key));
@@ -305,5 +333,20 @@ mod tests {
         (0..99).for_each(|_| assert!(held.press(Key::Char('+'))));
         assert_eq!(held.speed, 1.0, "never beyond the limit");
         assert!(!held.press(Key::Char('q')) && !held.press(Key::Ctrl('c')));
+    }
+    // feature(program): `onbeat control jog`: keys that waited while the program or its terminal stood still move nothing
+    #[test]
+    fn keys_behind_a_standstill_move_nothing_until_they_have_been_let_go_of() {
+        let soon = HELD / 5;
+        let mut held = Held::at(0.1);
+        assert!(held.look(&[Key::Up], soon));
+        assert_eq!(held.wanted, [1.0, 0.0, 0.0]);
+        assert!(held.look(&[Key::Up; 99], HELD * 20));
+        assert_eq!(held.wanted, [0.0; 3], "they waited");
+        assert!(held.look(&[Key::Up, Key::Char('+')], soon));
+        assert_eq!((held.wanted, held.speed), ([0.0; 3], 0.1), "so did these, or nobody let go");
+        assert!(held.look(&[], soon) && held.look(&[Key::Up], soon));
+        assert_eq!(held.wanted, [1.0, 0.0, 0.0], "pressed anew");
+        assert!(!held.look(&[Key::Up, Key::Char('q')], HELD * 20), "the end is heard");
     }
 }
