@@ -108,18 +108,26 @@ impl Client {
         }
     }
 
-    /// Attachments to the cycles that answer, and the errors of those that exist but cannot be attached to.
+    /// Attachments to the cycles that answer, and the errors of those that exist but cannot be attached to. Sockets of other users,
+    /// of which each may have many that never answer, are waited for no longer than one of them, all together.
     fn answering(folders: &[PathBuf], name: Option<&str>) -> (Vec<Self>, Vec<AttachError>) {
         let (mut found, mut failed) = (Vec::new(), Vec::new());
+        let mut waited_for_others = Duration::ZERO;
         for path in folders.iter().flat_map(|folder| place::sockets(folder, place::CYCLE)) {
             if name.is_some_and(|name| path.file_stem().is_none_or(|stem| stem != name)) {
                 continue;
             }
+            let is_own = place::is_own(&path);
+            if !is_own && waited_for_others >= place::TIMEOUT {
+                break;
+            }
+            let begin = Instant::now();
             match Self::open(&path) {
                 Ok(ipc) => found.push(ipc),
                 Err(AttachError::NoServer { .. }) => {}
                 Err(error) => failed.push(error),
             }
+            waited_for_others += if is_own { Duration::ZERO } else { begin.elapsed() };
         }
         (found, failed)
     }

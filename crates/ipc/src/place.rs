@@ -12,9 +12,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
@@ -233,6 +235,9 @@ pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Lock of a folder, held while sockets in it are made and removed.
+///
+/// Any user who may read the folder can take it, too, and hold it for ever: so it is waited for no longer than programs of Onbeat
+/// hold it, and then done without. Two that open a socket of one name in the same instant may then get in each other's way.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _folder: File,
@@ -241,8 +246,15 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn of(folder: &Path) -> io::Result<Self> {
         let file = File::open(folder)?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Self { _folder: file })
+        let until = Instant::now() + LOCKED_FOR;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(LOCK_LOOK),
+                Ok(()) | Err(Errno::WOULDBLOCK) => return Ok(Self { _folder: file }),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
 
@@ -336,6 +348,11 @@ fn is_trusted(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| is_safe(&found) && is_ours(&found))
 }
 
+/// True of the socket of a cycle of root or this user.
+pub(crate) fn is_own(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| is_ours(&found))
+}
+
 /// True if it belongs to root or this user.
 fn is_ours(found: &fs::Metadata) -> bool {
     found.uid() == 0 || found.uid() == geteuid().as_raw()
@@ -395,4 +412,10 @@ const MOST_OTHERS: usize = 64;
 pub(crate) const CYCLE: &str = "sock";
 
 /// Longest wait for a peer that does not answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest time that programs of Onbeat lock a folder for.
+const LOCKED_FOR: Duration = Duration::from_secs(1);
+
+/// Interval at which a locked folder is looked at again.
+const LOCK_LOOK: Duration = Duration::from_millis(2);

@@ -5,14 +5,14 @@ mod support;
 
 use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use onbeat_ipc::client::{AttachError, Client, FindError};
 use onbeat_ipc::server::{Builder, Endpoints, OpenError, Server};
-use rustix::fs::{CWD, FileType, Gid, Mode, Uid, mknodat};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+use rustix::fs::{CWD, FileType, FlockOperation, Gid, Mode, Uid, flock, mknodat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use support::{Folder, description};
 
@@ -83,6 +83,26 @@ fn opening_an_ipc_removes_nothing_but_its_own_stale_socket() {
         assert!(Client::open(&folder.socket(&name)).is_ok());
         drop(ipc);
     }
+}
+
+// feature(ipc): who may only read the folder of the sockets keeps no cycle from its start or its end
+#[test]
+fn a_lock_that_another_user_holds_on_the_folder_keeps_no_ipc_from_opening_and_closing() {
+    let folder = Folder::new();
+    let held = fs::File::open(&folder.0).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let builder = folder.builder("robot");
+    let path = folder.socket("robot");
+    thread::spawn(move || {
+        let opened = builder.open().unwrap();
+        let found = Client::open(&path).is_ok();
+        drop(opened);
+        tell.send((found, path.exists())).unwrap();
+    });
+    let limit = std::time::Duration::from_secs(60);
+    assert_eq!(told.recv_timeout(limit), Ok((true, false)), "it answers, and goes with its socket");
+    drop(held);
 }
 
 /// Numbers of users and groups unique to a test, so that tests do not interfere.
@@ -269,4 +289,30 @@ fn a_cycle_of_ones_own_is_found_though_others_let_one_in() {
         assert_eq!(found, who);
     }
     drop((ipcs, folders));
+}
+
+// feature(ipc): sockets of other users that never answer are waited for no longer than one of them
+#[test]
+fn many_sockets_of_another_user_that_never_answer_are_waited_for_as_one() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, seeker] = [14, 15].map(number);
+    let folder = Gone(format!("/tmp/onbeat-{user}").into());
+    let silent: Vec<OwnedFd> = as_user(user, &[], || {
+        fs::DirBuilder::new().mode(0o755).create(&folder.0).unwrap();
+        let path = |index| folder.0.join(format!("silent-{user}-{index}.sock"));
+        (0..3).map(|index| bound_for_all(&path(index))).collect()
+    });
+    as_user(seeker, &[], || drop(Client::all()));
+    let asked = silent.iter().filter(|socket| accept(socket).is_ok()).count();
+    assert_eq!(asked, 1);
+}
+
+/// A socket that every user may connect to.
+fn bound_for_all(path: &Path) -> OwnedFd {
+    let socket = bound(path, SocketType::SEQPACKET);
+    fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+    rustix::io::ioctl_fionbio(&socket, true).unwrap();
+    socket
 }
