@@ -113,14 +113,19 @@ mod tests {
         for index in [0x1600, 0x17FF, 0x1A03, 0x1BFF, 0x1C10, 0x1C12, 0x1C13] {
             assert_eq!(check(1, index, 0, false), Err(Protected::Mapping), "{index:#06x}");
         }
-        for index in [0x6040, 0x6060, 0x6071, 0x607A, 0x60B2, 0x60FE, 0x60FF, 0x6840, 0x707A, 0x6091] {
+        for index in [
+            0x6040, 0x6060, 0x6071, 0x607A, 0x60B2, 0x60FE, 0x60FF, 0x6840, 0x707A, 0x6091, 0x6076, 0x6096,
+            0x60A8,
+        ] {
             assert_eq!(check(0, index, 0, false), Err(Protected::Axis), "{index:#06x}");
             assert_eq!(check(0, index, 0, true), Ok(()), "{index:#06x}");
             let powered = protection.check(0, (index, Some(0)), true, |axis| axis == 0);
             assert_eq!(powered, Err(Protected::Powered), "{index:#06x}");
         }
         // What bounds an axis, as long as it has power.
-        for index in [0x6065, 0x6067, 0x6072, 0x6085, 0x605A, 0x60E0, 0x6872] {
+        for index in
+            [0x6065, 0x6067, 0x6072, 0x6085, 0x605A, 0x60E0, 0x6872, 0x60C2, 0x68C0, 0x607B, 0x60F2, 0x60A4]
+        {
             let powered = |force| protection.check(0, (index, Some(0)), force, |axis| axis == 0);
             assert_eq!((powered(false), powered(true)), (Err(Protected::Limit), Ok(())), "{index:#06x}");
             assert_eq!(check(0, index, 0, false), Ok(()), "{index:#06x}");

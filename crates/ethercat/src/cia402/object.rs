@@ -60,6 +60,8 @@ pub const TORQUE_ACTUAL_VALUE: u16 = 0x6077;
 pub const TARGET_POSITION: u16 = 0x607A;
 /// Home offset, INTEGER32, counts.
 pub const HOME_OFFSET: u16 = 0x607C;
+/// Position range limit, INTEGER32, counts: where positions wrap; sub-index 1 minimum, 2 maximum.
+pub const POSITION_RANGE_LIMIT: u16 = 0x607B;
 /// Software position limit, INTEGER32, counts; sub-index 1 minimum, 2 maximum.
 pub const SOFTWARE_POSITION_LIMIT: u16 = 0x607D;
 /// Polarity, UNSIGNED8: bit 7 turns positions, bit 6 velocities.
@@ -90,6 +92,8 @@ pub const HOMING_METHOD: u16 = 0x6098;
 pub const HOMING_SPEEDS: u16 = 0x6099;
 /// Homing acceleration, UNSIGNED32, acceleration units.
 pub const HOMING_ACCELERATION: u16 = 0x609A;
+/// SI unit of positions, UNSIGNED32; those of velocities, accelerations and jerks follow, up to 0x60AB.
+pub const SI_UNIT_POSITION: u16 = 0x60A8;
 /// Position offset added to the target position in CSP, INTEGER32, counts.
 pub const POSITION_OFFSET: u16 = 0x60B0;
 /// Velocity offset (feed-forward), INTEGER32, velocity units.
@@ -108,6 +112,8 @@ pub const INTERPOLATION_SUB_MODE: u16 = 0x60C0;
 pub const INTERPOLATION_DATA_RECORD: u16 = 0x60C1;
 /// Interpolation time period; sub-index 1 UNSIGNED8 value, 2 INTEGER8 power of ten in seconds.
 pub const INTERPOLATION_TIME_PERIOD: u16 = 0x60C2;
+/// Positioning option code, UNSIGNED16: from where and which way round profile position goes.
+pub const POSITIONING_OPTION_CODE: u16 = 0x60F2;
 /// Following error actual value, INTEGER32, counts.
 pub const FOLLOWING_ERROR_ACTUAL_VALUE: u16 = 0x60F4;
 /// Digital inputs, UNSIGNED32.
@@ -120,7 +126,8 @@ pub const TARGET_VELOCITY: u16 = 0x60FF;
 pub const SUPPORTED_DRIVE_MODES: u16 = 0x6502;
 
 /// True of an object that moves the axis or changes how its numbers are read: controlword, mode, targets and offsets, home
-/// offset, polarity, scales, and the digital outputs, whose first bit is the drive's own brake. Of any axis of a device.
+/// offset, polarity, scales and units, those of torque and current too, and the digital outputs, whose first bit is the drive's own
+/// brake. Of any axis of a device.
 #[must_use]
 pub const fn moves(index: u16) -> bool {
     matches!(
@@ -131,7 +138,11 @@ pub const fn moves(index: u16) -> bool {
             | TARGET_POSITION
             | HOME_OFFSET
             | POLARITY
-            | POSITION_ENCODER_RESOLUTION..=FEED_CONSTANT
+            | MOTOR_RATED_CURRENT
+            | MOTOR_RATED_TORQUE
+            // Notations and dimensions, resolutions, gear, feed, and the factors of older profiles.
+            | 0x6089..=0x6097
+            | SI_UNIT_POSITION..=0x60AB
             | POSITION_OFFSET..=TORQUE_OFFSET
             | INTERPOLATION_DATA_RECORD
             | DIGITAL_OUTPUTS
@@ -140,7 +151,8 @@ pub const fn moves(index: u16) -> bool {
 }
 
 /// True of an object that bounds how the axis moves and stops: option codes, windows of the following error and the position,
-/// greatest torque, current, speed and acceleration, position limits, profiles, homing. Of any axis of a device.
+/// greatest torque, current, speed and acceleration, position limits, profiles and their jerk, homing, interpolation, positioning
+/// options. Of any axis of a device.
 #[must_use]
 pub const fn limits(index: u16) -> bool {
     matches!(
@@ -149,13 +161,19 @@ pub const fn limits(index: u16) -> bool {
             | FOLLOWING_ERROR_WINDOW..=POSITION_WINDOW_TIME
             | MAXIMUM_TORQUE
             | MAXIMUM_CURRENT
+            | POSITION_RANGE_LIMIT
             | SOFTWARE_POSITION_LIMIT
             | MAXIMUM_PROFILE_VELOCITY..=TORQUE_SLOPE
             | HOMING_METHOD..=HOMING_ACCELERATION
+            | 0x60A3
+            | 0x60A4
+            | INTERPOLATION_SUB_MODE
+            | INTERPOLATION_TIME_PERIOD
             | 0x60C5
             | 0x60C6
             | 0x60E0
             | 0x60E1
+            | POSITIONING_OPTION_CODE
     )
 }
 
