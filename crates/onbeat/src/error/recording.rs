@@ -21,6 +21,11 @@ pub enum RecordingError {
         /// Those that were kept.
         kept: u64,
     },
+    /// File that others have moved, removed, replaced or cut.
+    #[error(
+        "{0} while it was written, and the recording is lost: record to a file that nobody else touches"
+    )]
+    Disturbed(&'static str),
     /// Threshold of a flight recorder whose value is not recorded.
     #[error("{0}")]
     Trigger(String),

@@ -10,6 +10,7 @@ mod trigger;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -64,6 +65,8 @@ struct Wrote {
     files: u64,
     /// Those that failed.
     failed: u64,
+    /// Fate of the file, where others have laid hands on it.
+    disturbed: Option<&'static str>,
 }
 
 /// Facts known once the bus is in PreOp.
@@ -189,6 +192,9 @@ impl Recorder {
         let missing = self.measured.saturating_sub(written);
         let mut without = 0;
         let source = match outcome {
+            Ok(Ok(Wrote { disturbed: Some(what), .. })) => {
+                return Err(Error::Recording { path: self.path, source: RecordingError::Disturbed(what) });
+            }
             Ok(Ok(wrote)) if self.keeps && wrote.failed > 0 => {
                 let source = RecordingError::NotKept { failed: wrote.failed, kept: wrote.files };
                 return Err(Error::Recording { path: self.path, source });
@@ -268,6 +274,7 @@ impl Writing {
         };
         // A run that did not come so far has nothing to write.
         let Ok(Top { header, mut samples }) = top.recv() else { return Ok(Wrote::default()) };
+        let begun = file.as_ref().map(File::try_clone).transpose()?;
         let written =
             self.tape(file, header).and_then(|tape| self.write_rows(tape, rows, samples.as_mut(), taken));
         if let Err(error) = &written {
@@ -297,7 +304,8 @@ impl Writing {
             }
         };
         taken.add(waiting);
-        Ok(Wrote { without, files, failed })
+        let disturbed = begun.and_then(|file| disturbance(&self.path, &file));
+        Ok(Wrote { without, files, failed, disturbed })
     }
 
     /// Opens the file; for several there is none yet, but a folder that takes them.
@@ -392,6 +400,19 @@ fn replace(path: &Path) -> io::Result<File> {
     (&file).seek(io::SeekFrom::Start(0))?;
     file.set_len(0)?;
     Ok(file)
+}
+
+/// Fate of a file that is written whole, where it is not at its path any more, or lacks its beginning.
+fn disturbance(path: &Path, file: &File) -> Option<&'static str> {
+    let identity = |it: &fs::Metadata| (it.dev(), it.ino());
+    let written = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    if !fs::metadata(path).is_ok_and(|there| identity(&there) == identity(&written)) {
+        return Some("it was moved, removed or replaced");
+    }
+    let mut begin = [0; 32];
+    // One that may be written and not read is believed.
+    let length = File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
+    (!is_recording(&begin[..length])).then_some("it was cut by another program")
 }
 
 /// Text written, but for its end.
@@ -502,3 +523,35 @@ const DROPPED_MARKS: &str = "dropped_marks";
 
 /// A look's worth of cycles at 4 kHz.
 const BUFFER: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1
+    #[test]
+    fn a_file_that_others_have_laid_hands_on_is_told() {
+        let folder = std::env::temp_dir().join(format!("onbeat-disturbed-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.onbeat");
+        let begin = || {
+            let mut file = replace(&path).unwrap();
+            let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
+            FormatWriter::begin(Format::Text, &mut file, &header).unwrap().flush().unwrap();
+            file
+        };
+        let gone = Some("it was moved, removed or replaced");
+        assert_eq!(disturbance(&path, &begin()), None);
+        let file = begin();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(disturbance(&path, &file), gone);
+        fs::write(&path, "another").unwrap();
+        assert_eq!(disturbance(&path, &file), gone);
+        fs::remove_file(&path).unwrap();
+        let file = begin();
+        file.set_len(0).unwrap();
+        assert_eq!(disturbance(&path, &file), Some("it was cut by another program"));
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(disturbance(Path::new("/dev/null"), &File::open("/dev/null").unwrap()), None);
+    }
+}

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -114,6 +114,9 @@ impl Written {
             self.write(line + "\n")?;
             taken.add(1);
         }
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(io::Error::other("it was removed while it was written"));
+        }
         Ok(())
     }
 
@@ -167,5 +170,7 @@ mod tests {
         written.write("{7}\n".to_owned()).unwrap();
         assert_eq!(read("events.jsonl").as_deref(), Some("{6}\n{7}\n"), "it goes on behind what is there");
         fs::remove_dir_all(&folder).unwrap();
+        let (_, none) = mpsc::sync_channel(1);
+        assert!(written.write_all(&none, &Taken::default()).is_err(), "what is in it is lost");
     }
 }
