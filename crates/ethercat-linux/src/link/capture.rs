@@ -1,7 +1,7 @@
 //! Every frame of a link, into a pcapng file.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use thiserror::Error;
 
 use super::Link;
-use super::pcapng::{Direction, Statistics, Writer};
+use super::pcapng::{Direction, SECTION_HEADER, Statistics, Writer};
 use rt::clock::realtime_nanos;
 use rt::clock::{Clock, MonotonicClock};
 use rt::output::{OutputThread, Taken, Unfinished};
@@ -75,14 +75,14 @@ pub struct CaptureError {
 }
 
 impl<L: Link> Capture<L> {
-    /// Captures into a new file at `path`; `interface` is the name the file gives the link.
+    /// Captures into a new file at `path`, or in the place of another capture; `interface` is the name the file gives the link.
     ///
     /// # Errors
     /// The operating system's error about the file, if it comes within a second: a FIFO without a reader, or a file
     /// server that is gone, holds up no cycle, and is reported at the end.
     pub fn create(link: L, path: &Path, interface: &str) -> io::Result<Self> {
         let path = path.to_owned();
-        let open = move || Ok(BufWriter::with_capacity(1 << 18, File::create(path)?));
+        let open = move || Ok(BufWriter::with_capacity(1 << 18, replace(&path)?));
         Self::open(link, open, interface, RING)
     }
 
@@ -294,6 +294,23 @@ impl Drain {
     }
 }
 
+/// Opens the file for a capture: a new one, or one that is in the place of a capture.
+fn replace(path: &Path) -> io::Result<File> {
+    // Others are not read: a FIFO is waited for until it has a reader.
+    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
+    let mut file = File::options().read(is_file).write(true).create(true).truncate(false).open(path)?;
+    if is_file {
+        let mut begin = Vec::new();
+        Read::by_ref(&mut file).take(SECTION_HEADER.len() as u64).read_to_end(&mut begin)?;
+        if !begin.is_empty() && begin != SECTION_HEADER {
+            return Err(io::Error::other("there is a file that is no capture"));
+        }
+        file.rewind()?;
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,7 +322,7 @@ mod tests {
     use pcap_file::pcapng::{Block, PcapNgReader};
 
     /// Gives every frame back, reversed.
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Mirror(VecDeque<Vec<u8>>);
 
     impl Link for Mirror {
@@ -469,7 +486,26 @@ mod tests {
         let mut capture = Capture::create(Mirror::default(), &path, "test0").unwrap();
         capture.transmit(&[7; 60]).unwrap();
         let error = capture.finish().unwrap_err();
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
         assert_eq!((error.cause.kind(), error.written, error.missing), (io::ErrorKind::TimedOut, 0, 1));
+    }
+
+    // feature(program): `--capture` replaces captures and no other file
+    #[test]
+    fn a_capture_takes_the_place_of_a_capture_and_of_no_other_file() {
+        let path = std::env::temp_dir().join(format!("onbeat-capture-{}", std::process::id()));
+        fs::write(&path, "precious").unwrap();
+        let refused = Capture::create(Mirror::default(), &path, "eth0").unwrap_err();
+        assert_eq!(refused.to_string(), "there is a file that is no capture");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        let mut longer = SECTION_HEADER.to_vec();
+        longer.resize(8192, 7);
+        for before in [&[], &longer[..]] {
+            fs::write(&path, before).unwrap();
+            Capture::create(Mirror::default(), &path, "eth0").unwrap().finish().unwrap();
+            let bytes = fs::read(&path).unwrap();
+            assert!(bytes.starts_with(&SECTION_HEADER) && bytes.len() < 8192, "{}", bytes.len());
+        }
+        fs::remove_file(&path).unwrap();
     }
 }

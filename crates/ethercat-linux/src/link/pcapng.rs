@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+/// First bytes of a file: type of the section header block, the same in both byte orders.
+pub(super) const SECTION_HEADER: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
+
 /// Which way a frame went, seen from the MainDevice (epb_flags, section 4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -28,7 +31,7 @@ impl<W: Write> Writer<W> {
     pub(super) fn new(output: W, interface: &str) -> io::Result<Self> {
         let mut writer = Self { output, block: Vec::with_capacity(2048) };
 
-        writer.begin(0x0A0D_0D0A);
+        writer.begin(u32::from_le_bytes(SECTION_HEADER));
         writer.put_u32(0x1A2B_3C4D); // byte-order magic
         writer.put_u16(1); // major version
         writer.put_u16(0); // minor version
