@@ -1,14 +1,14 @@
 //! `onbeat new`: a robot file drafted from what is there.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use ethercat::sii::Image;
 
-use onbeat::compose::sii_files::is_xml;
+use onbeat::compose::sii_files::{image_file, is_xml};
 use robot::draft::{Found, Setting, draft, unknown_values};
 
 use crate::arguments::time;
@@ -48,9 +48,6 @@ pub(crate) struct New {
 
 /// Name of a robot without one.
 const UNNAMED: &str = "robot";
-
-/// Bytes of the longest EEPROM that can be: 65536 times 1 Kibit.
-const LONGEST_IMAGE: u64 = 8 << 20;
 
 impl New {
     pub(crate) fn execute(self) -> Result<(), Failure> {
@@ -134,29 +131,15 @@ impl New {
 /// A SubDevice as the SII image at `path` has it.
 fn image(path: &Path) -> Result<Found, Failure> {
     let refused = |why: String| Failure::new(format!("{}: {why}", path.display()));
-    let unreadable = |error: std::io::Error| {
+    let bytes = image_file(path).map_err(|error| {
         refused(format!("cannot be read, expected an SII image (EEPROM contents): {error}"))
-    };
-    // A FIFO would be waited for when it is opened.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(refused(
-            "no regular file, expected an SII image (EEPROM contents): name another".to_owned(),
-        ));
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(LONGEST_IMAGE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    })?;
     if is_xml(&bytes) {
         return Err(refused(
             "an ESI file (XML), which is not read yet, expected an SII image (EEPROM contents), 128 bytes or more: take that, or the \
              device itself with --iface NIC"
                 .to_owned(),
         ));
-    }
-    if bytes.len() as u64 > LONGEST_IMAGE {
-        return Err(refused(format!(
-            "more than {LONGEST_IMAGE} bytes, expected an SII image: name another file"
-        )));
     }
     let image = Image::parse(&bytes).map_err(|error| refused(format!("{error}: read the image again")))?;
     Ok(Found::of_image(&image))

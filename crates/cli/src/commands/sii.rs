@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use ethercat::sii::{Header, Image, crc8};
-use onbeat::compose::sii_files::is_xml;
+use onbeat::compose::sii_files::{image_file, is_xml};
 
 use super::sdo::Place;
 use crate::failure::Failure;
@@ -117,7 +117,9 @@ impl Write {
 /// An image that may be written: whole, and with its right checksum.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let refused = |what: String| Failure::new(format!("{}: {what}", path.display()));
-    let mut bytes = fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let mut bytes = image_file(path).map_err(|error| {
+        refused(format!("cannot be read, expected an SII image (EEPROM contents): {error}"))
+    })?;
     if is_xml(&bytes) {
         return Err(refused("an ESI file (XML), expected an SII image (EEPROM contents)".to_owned()));
     }

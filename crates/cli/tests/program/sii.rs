@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ethercat::sii::{Image, crc8};
 
-use crate::common::{Ran, folder, run};
+use crate::common::{Ran, folder, run, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
 fn identity(path: &Path) -> (u32, u16) {
@@ -66,4 +66,17 @@ fn what_is_no_image_is_refused_before_the_bus() {
     refused(&run(&["sii", "write", "0", esi.to_str().expect("UTF-8"), "--force"]), "an ESI file (XML)");
     let short = crate::common::file("sii-short.bin", "short");
     refused(&run(&["sii", "write", "0", short.to_str().expect("UTF-8"), "--force"]), "cut short");
+    // One without an end.
+    refused(&run(&["sii", "write", "0", "/dev/zero", "--force"]), "no regular file");
+}
+
+// feature(program): a FIFO or a device in the place of an SII image is refused, not waited for
+#[test]
+fn an_image_that_is_no_regular_file_is_refused_by_a_robot_file() {
+    let kind = "kind = \"servo_drive\"";
+    let robot = six_axis_with("sii-device.toml", kind, &format!("{kind}\nsii = \"/dev/zero\""));
+    refused(
+        &run(&["check", robot.to_str().expect("UTF-8")]),
+        "/dev/zero: cannot be read (no regular file)",
+    );
 }

@@ -3,7 +3,6 @@
 use std::array;
 use std::collections::HashMap;
 use std::f64::consts::TAU;
-use std::fs;
 use std::path::Path;
 
 use control::profile::Scheduling;
@@ -28,7 +27,7 @@ use simulator::coe::DeviceDescription;
 use simulator::segment::{Attachment, TopologyError};
 use simulator::{EscDescription, Oscillator, TerminalModel};
 
-use super::sii_files::{SiiFiles, is_xml};
+use super::sii_files::{SiiFiles, image_file, is_xml};
 use crate::{Error, SimulationError};
 
 /// Clocks gain or lose up to this much where nothing else is said, each another amount: 20 ppm, as inexpensive crystals do.
@@ -320,7 +319,7 @@ fn oscillator(position: usize, simulation: &Simulation) -> Oscillator {
 
 fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), SimulationError> {
     let bytes =
-        fs::read(path).map_err(|source| SimulationError::ImageFile { path: path.to_owned(), source })?;
+        image_file(path).map_err(|source| SimulationError::ImageFile { path: path.to_owned(), source })?;
     let image = sii::Image::parse(&bytes).map_err(|source| match is_xml(&bytes) {
         true => SimulationError::EsiFile { path: path.to_owned() },
         false => SimulationError::Image { path: path.to_owned(), source },

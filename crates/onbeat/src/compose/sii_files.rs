@@ -17,6 +17,25 @@ use crate::SimulationError;
 /// Largest SII: 64 Ki words.
 const LARGEST: u64 = 128 * 1024;
 
+/// Bytes of the longest EEPROM that can be: 65536 times 1 Kibit.
+const LONGEST_IMAGE: u64 = 8 << 20;
+
+/// Contents of a file that is to be an SII image.
+///
+/// # Errors
+/// One that is no regular file: a FIFO would be waited for, and a device may have no end. One longer than any EEPROM.
+pub fn image_file(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST_IMAGE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_IMAGE {
+        return Err(io::Error::other(format!("more than {LONGEST_IMAGE} bytes")));
+    }
+    Ok(bytes)
+}
+
 /// True of text in angle brackets, whatever its encoding.
 #[must_use]
 pub fn is_xml(bytes: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! Simulated SubDevices as a robot file says, looked at from inside.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
