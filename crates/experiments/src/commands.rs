@@ -20,6 +20,7 @@ mod servo;
 mod tasks;
 mod tuning;
 mod wakeup;
+mod xddp;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -46,6 +47,8 @@ pub(crate) enum Measure {
     Interrupt(interrupt::Interrupt),
     /// Cost of semaphores, mutexes, queues, pipes, futexes, eventfds and our own shared-memory interface
     Ipc(ipc::Ipc),
+    /// A message through a port: from a real-time task to an ordinary one, and back, with each way to wake it
+    Xddp(xddp::Xddp),
     /// Cost to the cycle of sharing its state with 0, 1, 8 and 64 readers: our shared-memory interface beside mutexes
     Ecci(ecci::Ecci),
     /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
@@ -83,6 +86,7 @@ impl Measure {
             Self::Wakeup(it) => it.execute(),
             Self::Interrupt(it) => it.execute(),
             Self::Ipc(it) => it.execute(),
+            Self::Xddp(it) => it.execute(),
             Self::Ecci(it) => it.execute(),
             Self::Devices(it) => it.execute(),
             Self::Navigation(it) => it.execute(),

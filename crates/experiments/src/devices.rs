@@ -4,10 +4,12 @@
 
 mod bounds;
 mod conduct;
+mod direct;
+mod response;
+mod subject;
+mod waited;
 mod world;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use ::devices::{DeviceStatus, Kind, Peripheral, service_robot};
@@ -17,6 +19,8 @@ use rt::scheduling::Attributes;
 use serde_json::{Value, json};
 
 use self::conduct::Ran;
+use self::direct::Called;
+use self::waited::Waited;
 use crate::distribution::{self, Durations};
 use crate::paper::Paper;
 use crate::raw::{Raw, facts};
@@ -32,6 +36,10 @@ pub struct Devices {
     pub peripherals: Vec<Peripheral>,
     /// Duration of the run.
     pub duration: Duration,
+    /// Duration of the runs in which tasks wait for their devices: of each device alone, and of all together.
+    pub waiting: Duration,
+    /// Duration for which each task calls its driver itself, if it does.
+    pub direct: Option<Duration>,
     /// CPU of all real-time tasks.
     pub cpu: usize,
 }
@@ -41,12 +49,21 @@ impl Default for Devices {
     fn default() -> Self {
         let cpu = default_cpu();
         let profile = real_time(Some(PRIORITY), cpu);
-        Self { peripherals: service_robot(profile, PRIORITY), duration: Duration::from_secs(20), cpu }
+        Self {
+            peripherals: service_robot(profile, PRIORITY),
+            duration: Duration::from_secs(20),
+            waiting: Duration::from_secs(5),
+            direct: None,
+            cpu,
+        }
     }
 }
 
 /// SCHED_FIFO priority of the task with the shortest period.
 const PRIORITY: u8 = 80;
+
+/// Priority of a task whose device is alone, as in the paper.
+const ALONE: u8 = 99;
 
 impl Devices {
     /// Replaces the simulated device of a kind by a real one.
@@ -79,10 +96,20 @@ impl Devices {
         for (peripheral, ran) in self.peripherals.iter().zip(&ran) {
             self.record_ordinary(context, peripheral, ran)?;
         }
-        let mut report = self.report(&ran);
+        let waited = Waited::run(self, context)?;
+        let alone = self.alone();
+        let called = self.direct.map(|duration| direct::conduct(&alone, duration, context)).transpose()?;
+        let mut report = self.report(&ran, &waited, called.as_deref());
         surroundings.end(&mut report);
         warn(&ran, &mut report);
+        waited.warn(&self.peripherals, &mut report);
         Ok(report)
+    }
+
+    /// The same devices, each to be run alone.
+    fn alone(&self) -> Vec<Peripheral> {
+        let profile = real_time(Some(ALONE), self.cpu);
+        self.peripherals.iter().cloned().map(|it| Peripheral { profile, ..it }).collect()
     }
 
     /// Checks the duration: all jobs are kept in memory.
@@ -128,14 +155,14 @@ impl Devices {
         raw.finish(facts([]))
     }
 
-    fn report(&self, ran: &[Ran]) -> Report {
+    fn report(&self, ran: &[Ran], waited: &Waited, called: Option<&[Called]>) -> Report {
         let mut report = Report {
             experiment: "devices".into(),
             title: "Five devices, each a real-time task and an ordinary one joined by a channel".into(),
             source: Some("the service robot paper, Table 1".into()),
-            measured: "for every job of the real-time tasks: the period from its start to the next, and the response time \
-                       from its release to its end; then the bounds on the processor's utilisation, with the times from \
-                       start to end as execution times"
+            measured: "for every job of the real-time tasks: the period from its start to the next, and the response, once as the paper has it, \
+                       with a task that waits for its device's answer, and once without a wait, from its release to its end; then the \
+                       bounds on the processor's utilisation, with both as execution times"
                 .into(),
             good: "periods that stay nominal, responses far below the periods, and a utilisation below the bounds: then \
                    every task meets its deadlines whatever the devices do"
@@ -161,11 +188,20 @@ impl Devices {
         report.condition("CPU of the real-time tasks", self.cpu.to_string());
         let counts: Vec<String> = ran.iter().map(|it| it.jobs.len().to_string()).collect();
         report.condition("samples", format!("{} jobs", counts.join(", ")));
+        report.sections.extend(waited.sections(&self.peripherals));
         report.sections.push(self.table(ran, "Period, ms: start to start", Ran::periods));
         report.sections.push(self.table(ran, "Response, ms: release to end", Ran::responses));
         report.sections.push(Section::Text(RESPONSE.into()));
+        if let Some(called) = called {
+            report.sections.push(direct::table(&self.peripherals, called, ran));
+            report.sections.push(Section::Text(direct::REMARK.into()));
+            report.values.insert("direct".into(), direct::values(&self.peripherals, called, ran));
+            called.iter().flat_map(|it| &it.refusals).for_each(|it| report.warn(it.as_str()));
+        }
         Paper::ServiceRobot.append(&["Table 1", "utilisation", "Figures 5 and 6"], &mut report);
-        report.sections.extend(bounds::sections(&self.peripherals, ran));
+        let [executions, responses] = self.times(ran, waited);
+        report.sections.extend(bounds::sections(&self.peripherals, &executions, EXECUTIONS));
+        report.sections.extend(bounds::sections(&self.peripherals, &responses, RESPONSES));
         report.sections.push(ordinary(&self.peripherals, ran));
         let responses: Vec<Durations> = self
             .peripherals
@@ -174,8 +210,15 @@ impl Devices {
             .map(|(it, ran)| Durations::new(it.name.as_str(), ran.responses()))
             .collect();
         report.sections.extend(distribution::plots("Response time", &responses));
-        report.values.extend(self.values(ran));
+        report.values.extend(self.values(ran, waited));
         report
+    }
+
+    /// Median and longest times of each task: of jobs that wait for nothing, and responses of devices alone.
+    fn times(&self, ran: &[Ran], waited: &Waited) -> [Vec<Option<bounds::Times>>; 2] {
+        let executions = ran.iter().map(|it| bounds::times(&it.executions())).collect();
+        let responses = waited.alone.iter().map(|it| bounds::times(&it.responses())).collect();
+        [executions, responses]
     }
 
     fn table(&self, ran: &[Ran], caption: &str, of: fn(&Ran) -> Vec<u64>) -> Section {
@@ -199,7 +242,7 @@ impl Devices {
         })
     }
 
-    fn values(&self, ran: &[Ran]) -> serde_json::Map<String, Value> {
+    fn values(&self, ran: &[Ran], waited: &Waited) -> serde_json::Map<String, Value> {
         let task = |(it, ran): (&Peripheral, &Ran)| {
             json!({
                 "name": it.name,
@@ -215,7 +258,10 @@ impl Devices {
             })
         };
         let mut values = facts([("tasks", self.peripherals.iter().zip(ran).map(task).collect())]);
-        values.insert("bounds".into(), bounds::values(&self.peripherals, ran));
+        let [executions, responses] = self.times(ran, waited);
+        values.insert("bounds".into(), bounds::values(&self.peripherals, &executions));
+        values.insert("bounds_of_responses".into(), bounds::values(&self.peripherals, &responses));
+        values.extend(waited.values(&self.peripherals));
         values
     }
 }
@@ -223,8 +269,12 @@ impl Devices {
 /// Two days of the fastest task.
 const MOST_JOBS: u128 = 20_000_000;
 
-const RESPONSE: &str = "Response here is from the release of the real-time task to its end, which waits for no driver; the paper's has the crossing to the \
-                        ordinary task, the driver's own work and the way back in it. The ordinary tasks' exchanges are in the table of their own.";
+const EXECUTIONS: &str = "from start to end of a job that waits for nothing, with what interrupted it";
+
+const RESPONSES: &str = "responses of each device alone, as the paper takes them";
+
+const RESPONSE: &str = "This response is from the release of the real-time task to its end, which waits for no driver: the way of `onbeat run`. \
+                        The ordinary tasks' exchanges are in the table of their own.";
 
 /// Table of the ordinary tasks.
 fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {
@@ -274,23 +324,4 @@ fn warn(ran: &[Ran], report: &mut Report) {
 
 fn statistics(ns: &[u64]) -> Statistics {
     Durations::new("", ns.to_vec()).statistics()
-}
-
-/// Folder for a socket, removed on drop. The experiment's own folder may have a path too long for a socket.
-struct SocketFolder(PathBuf);
-
-impl SocketFolder {
-    fn new() -> Result<Self, Error> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(format!("onbeat-measure-devices-{process}-{number}"));
-        std::fs::create_dir_all(&path).map_err(|error| Error::file(&path, error))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for SocketFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -10,6 +10,7 @@
 mod cell;
 mod judge;
 mod tables;
+mod wave;
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use report::Report;
 
 pub use judge::{Judgement, judge_file, judge_stream};
+pub use wave::Wave;
 
 use crate::cable::{Cable, FAR, NEAR};
 use crate::load::{HostMemory, Load};

@@ -1,5 +1,6 @@
 //! Latency from an interrupt to user code: of a timer, a frame, a GPIO line (controllers paper, Figure 6).
 
+mod found;
 mod frames;
 mod gpio;
 mod timer;
@@ -9,16 +10,20 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use control::profile::RealTimeProfile;
 use report::{Report, Section};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde_json::json;
 
+pub use self::found::Condition;
 pub use self::gpio::Line;
 
+use self::found::Found;
 use self::frames::{Exchange, Received};
 use self::timer::Timer;
 use crate::cable::{Cable, FAR, NEAR};
 use crate::distribution::{self, Durations};
+use crate::load::{Load, Loads};
 use crate::paper::Paper;
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
@@ -33,8 +38,10 @@ pub struct Interrupt {
     pub samples: usize,
     /// Time between two interrupts.
     pub interval: Duration,
-    /// `SCHED_FIFO` priority of the thread that waits for them.
+    /// `SCHED_FIFO` priority of the thread that waits for them, where it is a real-time one.
     pub priority: u8,
+    /// Conditions, one after the other.
+    pub conditions: Vec<Condition>,
     /// CPU of that thread.
     pub cpu: usize,
     /// Interface to send frames on, which SubDevices return; `None` for a private cable.
@@ -45,12 +52,16 @@ pub struct Interrupt {
     pub gpio_output: Option<Line>,
 }
 
+/// Loads of a loaded condition, one process of each for each CPU: computing, and calls of the kernel.
+const LOADS: [Load; 2] = [Load::Cpu, Load::KernelLock];
+
 impl Default for Interrupt {
     fn default() -> Self {
         Self {
             samples: 10_000,
             interval: Duration::from_millis(1),
             priority: 80,
+            conditions: Condition::ALL.to_vec(),
             cpu: default_cpu(),
             interface: None,
             gpio_input: None,
@@ -72,49 +83,78 @@ impl Interrupt {
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut found = Found::default();
-        for timer in Timer::ALL {
-            context.say(format_args!("interrupt: {}", timer.name()));
-            let (latencies, refusals) = self
-                .timer(timer, context.stop)
-                .map_err(|error| Error::other(format_args!("interrupt, {}: {error}", timer.name())))?;
-            found.refused(refusals);
-            self.keep(context, &mut found, timer.name(), latencies)?;
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        for &condition in &self.conditions {
+            if context.stopped() {
+                break;
+            }
+            let loads = if condition.loaded { LOADS.repeat(cpus) } else { Vec::new() };
+            let mut loads = Loads::start(context, &loads)?;
+            self.measure(context, condition, &mut found)?;
+            found.doubts.extend(loads.ended());
         }
-        self.frames(context, &mut found)?;
-        self.gpio(context, &mut found)?;
         let mut report = self.report(&found);
         surroundings.end(&mut report);
         report.warnings.extend(found.doubts);
         Ok(report)
     }
 
-    fn timer(&self, timer: Timer, stop: &AtomicBool) -> io::Result<(Vec<u64>, Vec<String>)> {
-        let profile = real_time(Some(self.priority), self.cpu);
+    /// Measures all kinds in one condition.
+    fn measure(&self, context: &Context, condition: Condition, found: &mut Found) -> Result<(), Error> {
+        found.condition = Some(condition);
+        let profile = self.profile(condition);
+        for timer in Timer::ALL {
+            context.say(format_args!("interrupt: {}, {}", timer.name(), condition.name()));
+            let (latencies, refusals) = self
+                .timer(timer, &profile, context.stop)
+                .map_err(|error| Error::other(format_args!("interrupt, {}: {error}", timer.name())))?;
+            found.refused(refusals);
+            self.keep(context, found, timer.name(), latencies)?;
+        }
+        self.frames(context, &profile, found)?;
+        self.gpio(context, &profile, found)
+    }
+
+    /// Profile of the waiting thread.
+    fn profile(&self, condition: Condition) -> RealTimeProfile {
+        if condition.real_time {
+            real_time(Some(self.priority), self.cpu)
+        } else {
+            RealTimeProfile { cpu: Some(self.cpu), ..RealTimeProfile::ORDINARY }
+        }
+    }
+
+    fn timer(
+        &self,
+        timer: Timer,
+        profile: &RealTimeProfile,
+        stop: &AtomicBool,
+    ) -> io::Result<(Vec<u64>, Vec<String>)> {
         // On a thread of its own, so that its real-time settings end with it.
         thread::scope(|scope| {
             let thread = thread::Builder::new()
                 .name("timer".into())
-                .spawn_scoped(scope, || timer.measure(self.samples, self.interval, &profile, stop))?;
+                .spawn_scoped(scope, || timer.measure(self.samples, self.interval, profile, stop))?;
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
-    fn frames(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+    fn frames(&self, context: &Context, profile: &RealTimeProfile, found: &mut Found) -> Result<(), Error> {
         context.say("interrupt: NIC");
         let exchanged = match &self.interface {
-            Some(name) => self.over_interface(name, context.stop),
-            None => self.over_cable(context.stop),
+            Some(name) => self.over_interface(name, profile, context.stop),
+            None => self.over_cable(profile, context.stop),
         };
         let received = match exchanged {
             Ok(received) => received,
             Err(error) => {
-                found.doubts.push(format!("frames are not measured: {error}"));
+                found.doubt(format!("frames are not measured: {error}"));
                 return Ok(());
             }
         };
         if received.latencies.is_empty() && received.sent > 0 {
             let name = self.interface.as_deref().unwrap_or(NEAR);
-            found.doubts.push(format!(
+            found.doubt(format!(
                 "of {} frames sent on {name} none came back: expected SubDevices at its other end, or `onbeat \
                  simulate`",
                 received.sent
@@ -122,11 +162,9 @@ impl Interrupt {
         }
         if received.backwards > 0 {
             let count = received.backwards;
-            found
-                .doubts
-                .push(format!("{count} frames were stamped after they were read: the clock was stepped"));
+            found.doubt(format!("{count} frames were stamped after they were read: the clock was stepped"));
         }
-        found.lost = received.sent.saturating_sub(received.latencies.len() + received.backwards);
+        found.lost += received.sent.saturating_sub(received.latencies.len() + received.backwards);
         found.refused(received.refusals.clone());
         self.keep(context, found, FRAME, received.latencies)?;
         if self.interface.is_none() {
@@ -135,7 +173,7 @@ impl Interrupt {
         Ok(())
     }
 
-    fn over_cable(&self, stop: &AtomicBool) -> Result<Received, Error> {
+    fn over_cable(&self, profile: &RealTimeProfile, stop: &AtomicBool) -> Result<Received, Error> {
         let cable = Cable::lay()?;
         let open = |name: &'static str| {
             StampedSocket::open(name, TIMEOUT)
@@ -143,44 +181,48 @@ impl Interrupt {
         };
         let here = cable.near.within(move || open(NEAR))?;
         let there = cable.far.within(move || open(FAR))?;
-        self.exchange(true).run(here, there, stop).map_err(Error::other)
+        self.exchange(profile, true).run(here, there, stop).map_err(Error::other)
     }
 
-    fn over_interface(&self, name: &str, stop: &AtomicBool) -> Result<Received, Error> {
+    fn over_interface(
+        &self,
+        name: &str,
+        profile: &RealTimeProfile,
+        stop: &AtomicBool,
+    ) -> Result<Received, Error> {
         let open = || {
             StampedSocket::open(name, TIMEOUT).map_err(|error| {
                 Error::other(format_args!("interface {name}: {error} (raw sockets need CAP_NET_RAW)"))
             })
         };
-        self.exchange(false).run(open()?, open()?, stop).map_err(Error::other)
+        self.exchange(profile, false).run(open()?, open()?, stop).map_err(Error::other)
     }
 
-    fn exchange(&self, replies: bool) -> Exchange {
+    fn exchange(&self, profile: &RealTimeProfile, replies: bool) -> Exchange {
         Exchange {
             samples: self.samples,
             interval: self.interval,
-            receiver: real_time(Some(self.priority), self.cpu),
+            receiver: *profile,
             sender: real_time(Some(self.priority.saturating_sub(10).max(1)), another_cpu(self.cpu)),
             replies,
         }
     }
 
-    fn gpio(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+    fn gpio(&self, context: &Context, profile: &RealTimeProfile, found: &mut Found) -> Result<(), Error> {
         let Some(input) = &self.gpio_input else {
             found.gpio = gpio::what_there_is();
             return Ok(());
         };
         context.say("interrupt: GPIO");
-        let profile = real_time(Some(self.priority), self.cpu);
         let output = self.gpio_output.as_ref();
-        match gpio::measure(input, output, self.samples, self.interval, &profile, context.stop) {
+        match gpio::measure(input, output, self.samples, self.interval, profile, context.stop) {
             Ok((latencies, refusals)) => {
                 found.refused(refusals);
                 found.gpio = format!("GPIO: {} edges of {input}.", latencies.len());
                 self.keep(context, found, GPIO, latencies)
             }
             Err(why) => {
-                found.doubts.push(why);
+                found.doubt(why);
                 Ok(())
             }
         }
@@ -195,10 +237,15 @@ impl Interrupt {
         latencies: Vec<u64>,
     ) -> Result<(), Error> {
         let words = name.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        let slug: Vec<String> =
+        let mut slug: Vec<String> =
             words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
+        let condition = found.condition.unwrap_or(Condition::ALL[0]);
+        if condition != Condition::ALL[0] {
+            slug.extend(condition.name().split(", ").map(str::to_owned));
+        }
         let settings = facts([
             ("from", name.into()),
+            ("condition", condition.name().into()),
             ("priority", self.priority.into()),
             ("cpu", self.cpu.into()),
             ("interval_ns", (self.interval.as_nanos() as u64).into()),
@@ -206,7 +253,7 @@ impl Interrupt {
         let mut raw = Raw::begin(context, &slug.join("-"), "interrupt", &["latency_ns"], settings)?;
         raw.append(&[&latencies])?;
         raw.finish(facts([]))?;
-        found.cells.push(Durations::new(name, latencies));
+        found.cells.push((condition, Durations::new(name, latencies)));
         Ok(())
     }
 
@@ -227,7 +274,10 @@ impl Interrupt {
             ),
             ..Report::default()
         };
-        report.condition("priority", format!("SCHED_FIFO {}, memory locked", self.priority));
+        report.condition("real-time", format!("SCHED_FIFO {}, memory locked", self.priority));
+        report.condition("ordinary", "ordinary scheduling, on the same CPU");
+        let loads = LOADS.map(|load| load.describe()).join(", ");
+        report.condition("load", format!("on each CPU: {loads}"));
         report.condition("CPU of the waiting thread", self.cpu.to_string());
         report.condition("interval", format!("{} us", self.interval.as_micros()));
         let wire = self.interface.as_ref().map_or_else(
@@ -239,13 +289,21 @@ impl Interrupt {
         );
         report.condition("frames over", wire);
         report.condition("frames lost", found.lost.to_string());
-        report.condition("samples", format!("{} of each kind", self.samples));
-        report.sections.push(distribution::table("Latency, us", "from", &found.cells));
+        report.condition("samples", format!("{} of each kind in each condition", self.samples));
+        for &condition in &self.conditions {
+            let cells = found.of(condition);
+            let caption = format!("Latency, us, {}", condition.name());
+            report.sections.push(distribution::table(&caption, "from", &cells));
+        }
+        report.sections.push(found.ratios(&self.conditions));
         report.sections.push(Section::Text(found.gpio.clone()));
         report.sections.push(Section::Text(NOTES.into()));
         Paper::Controllers.append(&["Figures 6 and 7"], &mut report);
-        report.sections.extend(distribution::plots("Latency", &found.cells));
-        let cell = |it: &Durations| json!({ "from": it.name, "latency_ns": it.statistics() });
+        for &condition in &self.conditions {
+            let caption = format!("Latency, {}", condition.name());
+            report.sections.extend(distribution::plots(&caption, &found.of(condition)));
+        }
+        let cell = |(condition, it): &(Condition, Durations)| json!({ "from": it.name, "condition": condition.name(), "latency_ns": it.statistics() });
         report.values.extend(facts([
             ("cells", found.cells.iter().map(cell).collect()),
             ("frames_lost", found.lost.into()),
@@ -261,24 +319,6 @@ const NOTES: &str = "A timer's latency holds all of the way: the interrupt, its 
 
 /// Longest wait of a socket for one frame.
 const TIMEOUT: Duration = Duration::from_millis(100);
-
-#[derive(Default)]
-struct Found {
-    cells: Vec<Durations>,
-    doubts: Vec<String>,
-    gpio: String,
-    lost: usize,
-}
-
-impl Found {
-    fn refused(&mut self, refusals: Vec<String>) {
-        for refusal in refusals {
-            if !self.doubts.contains(&refusal) {
-                self.doubts.push(refusal);
-            }
-        }
-    }
-}
 
 /// First CPU other than `cpu` that this process may use; `cpu` itself if it is the only one.
 fn another_cpu(cpu: usize) -> usize {

@@ -2,16 +2,23 @@
 
 mod cell;
 mod mechanism;
+mod port;
 mod round_trip;
+mod sender;
+mod tables;
+mod within;
 
 use std::io;
 use std::time::Duration;
 
 use report::{Report, Row, Section, Table};
-use serde_json::{Map, Value, json};
 
-use self::mechanism::Mechanism;
+use self::mechanism::{Mechanism, Parties};
+use self::port::WakingPort;
 use self::round_trip::{Taken, Turns, call_batches, take_turns};
+use self::sender::{Sending, Sent};
+use self::tables::{calls_table, halved, values};
+use self::within::Within;
 use crate::distribution::{self, Durations};
 use crate::paper::Paper;
 use crate::peers::hand_over::{HandOver, HandedOver};
@@ -34,6 +41,10 @@ pub struct Ipc {
     pub priority: u8,
     /// Higher priority of the answering thread.
     pub higher: u8,
+    /// Time for which the two tasks run with each means that they share.
+    pub within: Duration,
+    /// Messages of the periodic sender by each mechanism.
+    pub messages: usize,
     /// CPU of all threads.
     pub cpu: usize,
 }
@@ -46,10 +57,15 @@ impl Default for Ipc {
             rounds: 3,
             priority: 80,
             higher: 90,
+            within: Duration::from_secs(5),
+            messages: 3_000,
             cpu: default_cpu(),
         }
     }
 }
+
+/// Period of the sender, as in the paper.
+const PERIOD: Duration = Duration::from_millis(1);
 
 /// Calls in one timed batch: reading the clock twice costs more than one call of the cheapest mechanism.
 const BATCH: u32 = 64;
@@ -82,6 +98,10 @@ impl Ipc {
         for raw in raws.into_iter().flatten() {
             raw.finish(facts([]))?;
         }
+        let (shared, doubts) = within::conduct(self.within, self.cpu, context)?;
+        found.within = shared;
+        found.refused(doubts);
+        self.send(&mechanisms, context, &mut found)?;
         let mut report = self.report(&cells, &found);
         surroundings.end(&mut report);
         report.warnings.extend(found.refusals);
@@ -103,6 +123,38 @@ impl Ipc {
             io::Result::Ok(taken)
         };
         Ok(Cell { name: String::new(), calls, same: turns(self.priority)?, higher: turns(self.higher)? })
+    }
+
+    /// Sends messages periodically by each mechanism that a sender need not wait for, and by our port.
+    fn send(&self, mechanisms: &[Named], context: &Context, found: &mut Found) -> Result<(), Error> {
+        let sending = Sending {
+            messages: self.messages,
+            period: PERIOD,
+            sender: real_time(Some(self.higher), self.cpu),
+            receiver: real_time(Some(self.priority), self.cpu),
+        };
+        let port = WakingPort::open()?;
+        let ours: (&str, &dyn Parties) = ("our port, waking by an event", &port);
+        let others = mechanisms.iter().filter(|(name, _)| !name.starts_with(MUTEX));
+        let others = others.map(|(name, it)| (*name, &**it as &dyn Parties));
+        for (name, parties) in others.chain([ours]) {
+            if context.stopped() {
+                break;
+            }
+            context.say(format_args!("ipc: a periodic sender, {name}"));
+            let mut sent = sending
+                .run(name, parties, context.stop)
+                .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
+            let settings =
+                facts([("mechanism", name.into()), ("period_ns", (PERIOD.as_nanos() as u64).into())]);
+            let file = format!("{}-sender", name.replace([' ', ','], "-"));
+            let mut raw = Raw::begin(context, &file, "message", &["message_ns"], settings)?;
+            raw.append(&[&sent.messages])?;
+            raw.finish(facts([]))?;
+            found.refused(std::mem::take(&mut sent.refusals));
+            found.sent.push(sent);
+        }
+        Ok(())
     }
 
     fn ipc(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
@@ -213,6 +265,10 @@ impl Ipc {
         report.sections.push(distribution::table(&caption, "mechanism", &higher));
         report.sections.push(self.peer_table(cells, found));
         report.sections.push(Section::Text(CALLS.into()));
+        report.sections.push(within::table(&found.within));
+        report.sections.push(Section::Text(within::REMARK.into()));
+        let priorities = format!("priorities {} and {}", self.higher, self.priority);
+        report.sections.push(sender::table(&found.sent, &priorities));
         Paper::Controllers.append(&["Table 4", "Table 5"], report);
         report.sections.extend(distribution::plots("Round trip / 2 at the same priority", &same));
         report.sections.extend(distribution::plots("Round trip / 2 with a higher answering", &higher));
@@ -261,8 +317,7 @@ const PEERS: [&str; 2] = ["ptsematest", "pmqtest"];
 const CALLS: &str = "A call is the pair of both halves: post and wait, lock and unlock, send and receive, write and read; for the futex, a \
                      wake-up that finds nobody, and taking the word. The seqlock and the ring are what the cycle tells the rest of the \
                      program by, and the IPC other processes; their other side looks when it likes, so there is no wake-up to measure. The \
-                     paper measures within its two tasks: R is the response of tau1 with the calls in both tasks, and a message goes from \
-                     a sender of high priority to a receiver of low priority.";
+                     paper measures within two tasks: the tables below have that form.";
 
 type Named = (&'static str, Box<dyn Mechanism>);
 
@@ -306,6 +361,8 @@ impl Cell {
 #[derive(Debug, Default)]
 struct Found {
     ipc: Vec<Durations>,
+    within: Vec<Within>,
+    sent: Vec<Sent>,
     peers: Vec<(&'static str, HandedOver)>,
     refusals: Vec<String>,
     no_peers: Vec<String>,
@@ -323,61 +380,4 @@ impl Found {
             self.no_peers.push(why);
         }
     }
-}
-
-fn halved(round_trips: &[u64]) -> Vec<u64> {
-    round_trips.iter().map(|ns| ns / 2).collect()
-}
-
-/// Table of nanoseconds per call, from batches.
-fn calls_table(batches: &[Durations]) -> Section {
-    let row = |it: &Durations| {
-        let summary = it.statistics().summary();
-        let each =
-            |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| format!("{:.1}", ns / f64::from(BATCH)));
-        let whole = |ns: Option<u64>| each(ns.map(|ns| ns as f64));
-        let cells = vec![
-            whole(summary.p50),
-            each(summary.average),
-            each(summary.standard_deviation),
-            whole(summary.p99),
-            whole(summary.maximum),
-            whole(summary.minimum),
-        ];
-        Row { name: it.name.clone(), cells, from_paper: false }
-    };
-    Section::Table(Table {
-        caption: format!("A call that nobody waits for, ns; means of batches of {BATCH} calls"),
-        columns: distribution::heads(
-            "mechanism",
-            &["median", "average", "SD", "99 %", "maximum", "minimum"],
-        ),
-        rows: batches.iter().map(row).collect(),
-    })
-}
-
-fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
-    let mechanism = |cell: &Cell| {
-        json!({
-            "name": cell.name,
-            "batch_of_calls_ns": Durations::new("", cell.calls.clone()).statistics(),
-            "round_trip_same_priority_ns": Durations::new("", cell.same.round_trips.clone()).statistics(),
-            "one_way_same_priority_ns": Durations::new("", cell.same.one_ways.clone()).statistics(),
-            "round_trip_higher_priority_ns": Durations::new("", cell.higher.round_trips.clone()).statistics(),
-            "one_way_higher_priority_ns": Durations::new("", cell.higher.one_ways.clone()).statistics(),
-        })
-    };
-    let ipc = |it: &Durations| json!({ "name": it.name, "batch_of_calls_ns": it.statistics() });
-    let peer = |(program, it): &(&str, HandedOver)| {
-        json!({
-            "name": program, "samples": it.rounds,
-            "minimum_us": it.minimum, "average_us": it.average, "maximum_us": it.maximum,
-        })
-    };
-    facts([
-        ("calls_in_a_batch", BATCH.into()),
-        ("mechanisms", cells.iter().map(mechanism).collect()),
-        ("ipc", found.ipc.iter().map(ipc).collect()),
-        ("peers", found.peers.iter().map(peer).collect()),
-    ])
 }

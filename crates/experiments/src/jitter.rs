@@ -75,6 +75,17 @@ pub struct BusJitter {
     pub trace: Envelope,
     /// Both sides of the covariance identity; `None` without two arrivals of consecutive cycles.
     pub identity: Option<Identity>,
+    /// Covariance of the first part of the series, in which the paper's estimate stands for a short run.
+    pub short: Option<Short>,
+}
+
+/// Covariance of the first part of a series: half of it at most, and about a million cycles at most, as the paper's short runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Short {
+    /// Pairs of consecutive cycles.
+    pub pairs: u64,
+    /// `cov(J_i, J_(i-1))`, ns².
+    pub covariance: f64,
 }
 
 impl BusJitter {
@@ -82,6 +93,21 @@ impl BusJitter {
     #[must_use]
     pub fn mean_period_ns(&self) -> Option<f64> {
         self.line.map(|line| self.period_ns as f64 + line.slope)
+    }
+
+    /// Largest distance from the even grid, as a share of the period: the paper's relative jitter.
+    #[must_use]
+    pub fn relative_jitter(&self) -> Option<f64> {
+        let worst = (self.jitter.count() > 0).then(|| self.jitter.maximum().max(-self.jitter.minimum()));
+        worst.map(|worst| worst / self.period_ns as f64)
+    }
+
+    /// Standard deviation of J over the whole series as the paper estimates that of a long run, ns: from the measured periods of
+    /// the whole, and the covariance of a short run, `sqrt(var(S) / 2 + cov)`.
+    #[must_use]
+    pub fn estimated_deviation(&self) -> Option<f64> {
+        let (identity, short) = self.identity.zip(self.short)?;
+        Some((identity.half_period_variance + short.covariance).max(0.0).sqrt())
     }
 
     /// Relative difference of the mean period from the nominal one on the observer's clock, ppm; above 0 if
@@ -158,8 +184,13 @@ struct Residue {
     pairs: PairMoments,
     /// S of the same pairs.
     pair_periods: Moments,
+    /// Covariances at the last two powers of two pairs.
+    short: [Option<Short>; 2],
     last: Option<Detrended>,
 }
+
+/// Pairs from which the covariance of the first part is no longer renewed: about a million.
+const MOST_SHORT: u64 = 1 << 20;
 
 impl BusObserver {
     /// An observer of a bus with this nominal period, ns, and a moving average over `window` samples
@@ -238,7 +269,7 @@ impl BusObserver {
         }
         let residue = &mut self.residue;
         self.average.finish(|one| residue.record(one));
-        let identity = residue.identity();
+        let (identity, short) = (residue.identity(), residue.short());
         BusJitter {
             period_ns: self.period_ns,
             arrivals: self.fit.count(),
@@ -250,6 +281,7 @@ impl BusObserver {
             jitter: self.residue.jitter,
             jitter_histogram: self.residue.histogram,
             identity,
+            short,
             trace: self.residue.trace,
         }
     }
@@ -285,8 +317,18 @@ impl Residue {
         if let Some(last) = self.last.filter(|last| last.arrival.cycle + 1 == one.arrival.cycle) {
             self.pairs.record(one.jitter_ns, last.jitter_ns);
             self.pair_periods.record(one.arrival.at_ns.saturating_sub(last.arrival.at_ns) as f64);
+            let pairs = self.pairs.count();
+            if pairs.is_power_of_two() && pairs <= MOST_SHORT {
+                self.short = [self.short[1], Some(Short { pairs, covariance: self.pairs.covariance() })];
+            }
         }
         self.last = Some(one);
+    }
+
+    /// The later of the two covariances of at most half of the pairs.
+    fn short(&self) -> Option<Short> {
+        let half = self.pairs.count() / 2;
+        self.short.into_iter().rev().flatten().find(|short| short.pairs <= half)
     }
 
     fn identity(&self) -> Option<Identity> {

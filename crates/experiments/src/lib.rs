@@ -30,11 +30,13 @@
 //! | [`path`], [`convolution`] | its path: lines, arcs and splines on the floor, and the central velocity along one |
 //! | [`omni`] | robot that follows a path of the convolution-based generator |
 //! | [`interrupt`] | latency from an interrupt to user code |
+//! | [`xddp`] | message through a port, to an ordinary task and back |
 #![deny(unsafe_code)]
 
 pub mod beside;
 pub mod cable;
 pub mod child;
+mod clocks;
 pub mod convolution;
 pub mod cost;
 pub mod culprit;
@@ -58,12 +60,14 @@ pub mod progress;
 mod raw;
 pub mod runner;
 pub mod servo;
+mod socket_folder;
 pub mod surroundings;
 mod sys;
 pub mod tasks;
 pub mod thread;
 pub mod tuning;
 pub mod wakeup;
+pub mod xddp;
 
 pub use progress::Progress;
 pub use runner::{Context, Error, Programs};

@@ -11,6 +11,7 @@
 //! | [`network`] | network namespaces |
 //! | [`posix_timer`] | timer that sends a signal to one thread |
 //! | [`stamped`] | Ethernet frames with the kernel's receive time stamps |
+//! | [`usage`] | context switches of the calling thread |
 #![allow(unsafe_code)]
 
 pub(crate) mod cache;
@@ -21,3 +22,4 @@ pub(crate) mod network;
 pub(crate) mod posix_timer;
 pub(crate) mod semaphore;
 pub(crate) mod stamped;
+pub(crate) mod usage;

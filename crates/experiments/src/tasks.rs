@@ -1,146 +1,96 @@
-//! Two periodic tasks on one CPU: measured and computed response times (controllers paper, Tables 2 and 3).
+//! Periodic tasks on one CPU: measured and computed response times (controllers paper, Tables 2, 3 and 6, Figure 3).
 
-mod job;
+pub(crate) mod job;
+pub(crate) mod set;
+pub(crate) mod share;
+mod timeline;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
 use record::Statistics;
 use report::plots::{self, Samples};
 use report::{Report, Row, Section, Table};
-use schedulability::{ResponseTime, Task, TaskSet, fixed_priority};
+use schedulability::{ResponseTime, analyse, fixed_priority};
 use serde_json::{Value, json};
 
-use self::job::{Job, Plan};
+pub use self::set::{Busy, Periodic, read};
+
+use self::job::Job;
+use self::set::{Run, task_set};
+use self::share::Share;
+use self::timeline::Both;
 use crate::distribution::{self, Durations};
 use crate::paper::Paper;
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
-use crate::thread::{default_cpu, real_time};
+use crate::thread::default_cpu;
 use crate::{Context, Error};
 use types::time::nanoseconds;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tasks {
+    /// Name of the task set, or of its file.
+    pub name: String,
     /// Tasks, all released together at the start.
     pub tasks: Vec<Periodic>,
-    /// Duration of the run.
+    /// Ways in which their jobs are busy, one run each.
+    pub busy: Vec<Busy>,
+    /// Duration of a run.
     pub duration: Duration,
     /// CPU of all tasks.
     pub cpu: usize,
 }
 
-/// Periodic task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Periodic {
-    /// Name of the task.
-    pub name: String,
-    /// `SCHED_FIFO` priority; the highest runs first.
-    pub priority: u8,
-    /// Time between two releases.
-    pub period: Duration,
-    /// Processor time of each job.
-    pub execution: Duration,
-}
-
-impl Default for Tasks {
-    /// The paper's two tasks.
-    fn default() -> Self {
-        let task = |name: &str, priority, period, execution| Periodic {
-            name: name.into(),
-            priority,
-            period: Duration::from_micros(period),
-            execution: Duration::from_micros(execution),
-        };
-        Self {
-            tasks: vec![task("tau1", 99, 1_000, 500), task("tau2", 80, 5_000, 1_500)],
+impl Tasks {
+    /// A task set of the paper, by its name, or of a file.
+    ///
+    /// # Errors
+    /// Those of [`read`].
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Ok(Self {
+            name: name.to_owned(),
+            tasks: read(name)?,
+            busy: Busy::ALL.to_vec(),
             duration: Duration::from_secs(20),
             cpu: default_cpu(),
-        }
+        })
     }
-}
 
-impl Tasks {
     /// Runs the experiment.
     ///
     /// # Errors
     /// A thread cannot be started, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
-        self.check()?;
         let surroundings = Surroundings::begin(context);
-        context.say(format_args!("tasks: {} s", self.duration.as_secs_f64()));
-        let (ran, warnings) = self.conduct(context.stop)?;
-        for (task, jobs) in self.tasks.iter().zip(&ran) {
-            self.record(context, task, jobs)?;
+        let (mut all, mut warnings) = (Vec::new(), Vec::new());
+        for &busy in &self.busy {
+            if context.stopped() {
+                break;
+            }
+            let run = Run {
+                tasks: &self.tasks,
+                duration: self.duration,
+                cpu: self.cpu,
+                busy,
+                share: Share::Nothing,
+            };
+            run.check()?;
+            context.say(format_args!("tasks: {} s, {}", self.duration.as_secs_f64(), busy.name()));
+            let (ran, doubts) = run.conduct(context.stop)?;
+            for (task, jobs) in self.tasks.iter().zip(&ran) {
+                self.record(context, busy, task, jobs)?;
+            }
+            warnings.extend(doubts);
+            all.push((busy, ran));
         }
-        let mut report = self.report(&ran);
+        let mut report = self.report(&all)?;
         surroundings.end(&mut report);
         warnings.into_iter().for_each(|warning| report.warn(warning));
         Ok(report)
     }
 
-    /// Checks the settings: all jobs are kept in memory, which is allocated before the first.
-    fn check(&self) -> Result<(), Error> {
-        for task in &self.tasks {
-            let jobs = self.plan(task).jobs;
-            if jobs > MOST_JOBS {
-                return Err(Error::other(format_args!(
-                    "{} s of {} are {jobs} jobs, expected at most {MOST_JOBS}: choose a shorter --duration",
-                    self.duration.as_secs(),
-                    task.name
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs all tasks, released together.
-    fn conduct(&self, stop: &AtomicBool) -> Result<(Vec<Vec<Job>>, Vec<String>), Error> {
-        let create = |task: &Periodic| job::create(&task.name, &self.plan(task));
-        let tasks: Vec<_> =
-            self.tasks.iter().map(create).collect::<Result<_, _>>().map_err(Error::other)?;
-        if let Some(late) = tasks.iter().find(|task| !task.wait_until_ready(TIMEOUT)) {
-            return Err(Error::other(format_args!(
-                "task `{}` is not ready after {TIMEOUT:?}",
-                late.name()
-            )));
-        }
-        let first = MonotonicClock.now() + LEAD;
-        tasks.iter().for_each(|task| task.start_at(first));
-        while !tasks.iter().all(control::task::Task::is_over) && !stop.load(Ordering::Relaxed) {
-            thread::sleep(LOOK_EVERY);
-        }
-        let (mut ran, mut warnings) = (Vec::new(), Vec::new());
-        for task in tasks {
-            warnings.extend(task.grants().refusals());
-            let name = task.name().to_owned();
-            let ended = task.join().map_err(Error::other)?;
-            if ended.overruns.skipped > 0 {
-                let skipped = ended.overruns.skipped;
-                warnings.push(format!(
-                    "{name}: {skipped} releases were passed over, for it was too late for them"
-                ));
-            }
-            ran.push(ended.value);
-        }
-        Ok((ran, warnings))
-    }
-
-    fn plan(&self, task: &Periodic) -> Plan {
-        let period = task.period.max(Duration::from_nanos(1));
-        let jobs = self.duration.as_nanos() / period.as_nanos();
-        Plan {
-            period,
-            execution: task.execution,
-            jobs: usize::try_from(jobs).unwrap_or(usize::MAX).max(1),
-            profile: real_time(Some(task.priority), self.cpu),
-        }
-    }
-
-    fn record(&self, context: &Context, task: &Periodic, jobs: &[Job]) -> Result<(), Error> {
+    fn record(&self, context: &Context, busy: Busy, task: &Periodic, jobs: &[Job]) -> Result<(), Error> {
         let column = |of: fn(&Job) -> u64| jobs.iter().map(of).collect::<Vec<u64>>();
         let (release, start) = (column(|job| job.release), column(|job| job.start));
         let (end, execution) = (column(|job| job.end), column(|job| job.execution));
@@ -149,74 +99,133 @@ impl Tasks {
             ("priority", task.priority.into()),
             ("period_ns", nanoseconds(task.period).into()),
             ("wcet_ns", nanoseconds(task.execution).into()),
+            ("busy", busy.slug().into()),
             ("cpu", self.cpu.into()),
         ]);
         let columns = ["release_ns", "start_ns", "end_ns", "execution_ns"];
-        let mut raw = Raw::begin(context, &task.name, "job", &columns, settings)?;
+        let name = task.name.replace(|letter: char| !letter.is_alphanumeric() && letter != '_', "-");
+        let mut raw = Raw::begin(context, &format!("{name}-{}", busy.slug()), "job", &columns, settings)?;
         raw.append(&[&release, &start, &end, &execution])?;
         raw.finish(facts([]))
     }
 
-    fn report(&self, ran: &[Vec<Job>]) -> Report {
+    fn report(&self, all: &[(Busy, Vec<Vec<Job>>)]) -> Result<Report, Error> {
         let mut report = Report {
             experiment: "tasks".into(),
-            title: "Two periodic tasks on one CPU, beside their computed response times".into(),
-            source: Some("the controllers paper, Tables 2 and 3".into()),
+            title: "Periodic tasks on one CPU, beside their computed response times".into(),
+            source: Some("the controllers paper, Tables 2, 3 and 6, Figure 3".into()),
             measured: "for every job: the period from its start to the next, its jitter |period - nominal|, and the \
                        response time from its release to its end, beside the worst response that the analysis computes"
                 .into(),
             good: "no response above the computed one by more than the wake-up and the switches between tasks, which \
                    the analysis is not told of; a period that stays nominal"
                 .into(),
-            found: Some(
-                "responses as computed on four boards: tau1 0.50 ms, tau2 2.99 to 3.00 ms"
-                    .into(),
-            ),
+            found: self.found().map(str::to_owned),
             ..Report::default()
         };
+        report.condition("task set", self.name.as_str());
         for it in &self.tasks {
             let (period, execution) = (it.period.as_micros(), it.execution.as_micros());
-            let value =
-                format!("SCHED_FIFO {}, every {period} us, {execution} us of processor time", it.priority);
+            let value = format!("SCHED_FIFO {}, every {period} us, busy for {execution} us", it.priority);
             report.condition(it.name.as_str(), value);
         }
         report.condition("CPU of the tasks", self.cpu.to_string());
-        let counts: Vec<String> = ran.iter().map(|jobs| jobs.len().to_string()).collect();
-        report.condition("samples", format!("{} jobs", counts.join(" and ")));
-        let tasks: Vec<Measured> =
-            self.tasks.iter().zip(ran).map(|(task, jobs)| Measured::new(task, jobs)).collect();
-        self.tables(&tasks, &mut report);
-        report.values.extend(self.values(&tasks));
-        report
+        for (busy, ran) in all {
+            let counts: Vec<String> = ran.iter().map(|jobs| jobs.len().to_string()).collect();
+            report.condition(format!("samples, {}", busy.name()), format!("jobs: {}", counts.join(", ")));
+        }
+        report.sections.push(self.analysis(&mut report.values)?);
+        let mut values = Vec::new();
+        for (busy, ran) in all {
+            let tasks: Vec<Measured> =
+                self.tasks.iter().zip(ran).map(|(task, jobs)| Measured::new(task, jobs)).collect();
+            self.tables(*busy, &tasks, &mut report);
+            let timelines = Both::of(&task_set(&self.tasks, |_| None), ran);
+            report.sections.extend(timelines.into_iter().flat_map(|it| it.sections(busy.name())));
+            values.extend(self.values(*busy, &tasks));
+        }
+        report.sections.push(Section::Text(ANALYSIS.into()));
+        Paper::Controllers.append(self.tables_of_the_paper(), &mut report);
+        for (busy, ran) in all {
+            for (task, jobs) in self.tasks.iter().zip(ran) {
+                plot(*busy, &Measured::new(task, jobs), &mut report);
+            }
+        }
+        report.values.insert("tasks".into(), values.into());
+        Ok(report)
     }
 
-    fn tables(&self, tasks: &[Measured], report: &mut Report) {
+    /// Result of the paper for this set.
+    fn found(&self) -> Option<&'static str> {
+        match self.name.as_str() {
+            "controllers" => {
+                Some("responses as computed on four boards: tau1 0.50 ms, tau2 2.99 to 3.00 ms")
+            }
+            "service-robot" => {
+                Some("worst responses of 0.029 to 2.273 ms and a system slack of 914.06 %, computed")
+            }
+            _ => None,
+        }
+    }
+
+    fn tables_of_the_paper(&self) -> &'static [&'static str] {
+        match self.name.as_str() {
+            "service-robot" => &["Table 6"],
+            _ => &["Table 2", "Table 3"],
+        }
+    }
+
+    /// Table of computed responses and slack.
+    fn analysis(&self, values: &mut serde_json::Map<String, Value>) -> Result<Section, Error> {
+        let set = task_set(&self.tasks, |_| None);
+        let found = analyse(&set).map_err(Error::other)?;
+        let row = |(task, verdict): (&Periodic, &schedulability::verdict::TaskVerdict)| {
+            let us = |time: Duration| report::numbers::microseconds(Some(nanoseconds(time) as f64));
+            let cells = vec![
+                us(task.period),
+                us(task.execution),
+                task.priority.to_string(),
+                words(verdict.response),
+                verdict.slack.to_string(),
+                verdict.mast_slack.to_string(),
+            ];
+            Row { name: task.name.clone(), cells, from_paper: false }
+        };
+        let mut rows: Vec<Row> = self.tasks.iter().zip(&found.tasks).map(row).collect();
+        let dash = || "-".to_owned();
+        let system =
+            vec![dash(), dash(), dash(), dash(), found.slack.to_string(), found.mast_slack.to_string()];
+        rows.push(Row { name: "system".into(), cells: system, from_paper: false });
+        values.insert("schedulable".into(), found.schedulable.into());
+        values.insert("mast_slack_percent".into(), found.mast_slack.percent().into());
+        Ok(Section::Table(Table {
+            caption: "Computed: worst response, us, and slack, how much longer execution times may be: exact, and by MAST's way".into(),
+            columns: distribution::heads(
+                "task",
+                &["period, us", "execution, us", "priority", "computed R", "slack", "slack (MAST)"],
+            ),
+            rows,
+        }))
+    }
+
+    fn tables(&self, busy: Busy, tasks: &[Measured], report: &mut Report) {
+        let busy = busy.name();
         let of = |caption: &str, of: fn(&Measured) -> &Durations| {
             let rows = tasks.iter().map(|task| four(&task.name, &of(task).statistics())).collect();
             Section::Table(Table {
-                caption: caption.into(),
+                caption: format!("{caption}, {busy}"),
                 columns: distribution::heads("task", &FOUR),
                 rows,
             })
         };
         report.sections.push(of("Period, us: start to start", |it| &it.period));
         report.sections.push(of("Jitter, us: |period - nominal|", |it| &it.jitter));
-        report.sections.push(self.responses(tasks));
+        report.sections.push(self.responses(busy, tasks));
         report.sections.push(of("Processor time of a job, us", |it| &it.execution));
-        report.sections.push(Section::Text(ANALYSIS.into()));
-        Paper::Controllers.append(&["Table 2", "Table 3"], report);
-        let responses: Vec<Durations> = tasks.iter().map(|task| task.response.clone()).collect();
-        report.sections.extend(distribution::plots("Response time", &responses));
-        for task in tasks {
-            let micros: Vec<f64> = task.response.ns.iter().map(|&ns| ns as f64 / 1e3).collect();
-            let caption = format!("Response time of {} over time", task.name);
-            let samples = [Samples { name: &task.name, values: &micros }];
-            report.sections.push(Section::Trace(plots::trace(&caption, "us", &task.seconds, &samples)));
-        }
     }
 
     /// Table of measured and computed response times.
-    fn responses(&self, tasks: &[Measured]) -> Section {
+    fn responses(&self, busy: &str, tasks: &[Measured]) -> Section {
         let given = self.computed(|_| None);
         let (median, longest) = self.computed_from_measured(tasks);
         let row = |place: usize| {
@@ -232,9 +241,10 @@ impl Tasks {
         let mut columns = distribution::heads("task", &FOUR);
         columns.extend(["computed R", "R of median C", "R of longest C", "maximum / R"].map(str::to_owned));
         Section::Table(Table {
-            caption: "Response time, us: release to end, measured, and the worst that response-time analysis computes \
-                      from the execution times C asked for, and from those measured"
-                .into(),
+            caption: format!(
+                "Response time, us: release to end, measured, {busy}, and the worst that response-time analysis computes \
+                 from the execution times C asked for, and from the processor times measured"
+            ),
             columns,
             rows: (0..tasks.len()).map(row).collect(),
         })
@@ -248,19 +258,16 @@ impl Tasks {
 
     /// Worst-case response times, from `wcet` by a task's index, or else the requested execution times.
     fn computed(&self, wcet: impl Fn(usize) -> Option<u64>) -> Vec<ResponseTime> {
-        let task = |(place, it): (usize, &Periodic)| {
-            let wcet = wcet(place).unwrap_or(nanoseconds(it.execution));
-            Task::new(it.name.as_str(), it.priority.into(), nanoseconds(it.period), wcet)
-        };
-        fixed_priority::response_times(&TaskSet::new(self.tasks.iter().enumerate().map(task).collect()))
+        fixed_priority::response_times(&task_set(&self.tasks, wcet))
     }
 
-    fn values(&self, tasks: &[Measured]) -> serde_json::Map<String, Value> {
+    fn values(&self, busy: Busy, tasks: &[Measured]) -> Vec<Value> {
         let given = self.computed(|_| None);
         let (median, longest) = self.computed_from_measured(tasks);
         let task = |(place, it): (usize, &Measured)| {
             json!({
                 "name": it.name,
+                "busy": busy.slug(),
                 "period_ns": it.period.statistics(),
                 "jitter_ns": it.jitter.statistics(),
                 "response_ns": it.response.statistics(),
@@ -270,26 +277,29 @@ impl Tasks {
                 "computed_response_of_longest_execution_ns": longest[place].ns(),
             })
         };
-        facts([("tasks", tasks.iter().enumerate().map(task).collect())])
+        tasks.iter().enumerate().map(task).collect()
     }
 }
 
-/// Most jobs: five and a half hours of tau1; 640 MB.
-const MOST_JOBS: usize = 20_000_000;
-
-/// Time from all threads being ready to the first release: all are asleep by then.
-const LEAD: Duration = Duration::from_millis(20);
-
-/// Longest wait for all tasks to be ready.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Interval at which the end of the tasks is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Distribution of the responses of a task, and they over time.
+fn plot(busy: Busy, task: &Measured, report: &mut Report) {
+    let caption = format!("Response time of {}, {}", task.name, busy.name());
+    report.sections.extend(distribution::plots(&caption, std::slice::from_ref(&task.response)));
+    let micros: Vec<f64> = task.response.ns.iter().map(|&ns| ns as f64 / 1e3).collect();
+    let samples = [Samples { name: &task.name, values: &micros }];
+    report.sections.push(Section::Trace(plots::trace(
+        &format!("{caption}, over time"),
+        "us",
+        &task.seconds,
+        &samples,
+    )));
+}
 
 const ANALYSIS: &str = "The analysis is W = C + B + the sum over higher priorities of ceil((W + J) / P) C, without blocking and without \
-                        release jitter. The computed R of tau2 ends on the very instant at which tau1 is released again: a task that \
-                        burns its own CPU time, as here, meets that job with whatever the machine adds, as the R of the measured median \
-                        shows.";
+                        release jitter. The computed R of the two tasks' tau2 ends on the very instant at which tau1 is released again: a task that \
+                        burns its own processor time meets that job with whatever the machine adds, as the R of the measured median \
+                        shows. One that spins in blocks of elapsed time, as the paper's most likely does, loses nothing of the block in which it is \
+                        preempted: it ends before that release if wake-ups and switches cost a few us at most.";
 
 /// Headings: average, maximum, minimum, standard deviation.
 const FOUR: [&str; 4] = ["average", "maximum", "minimum", "SD"];

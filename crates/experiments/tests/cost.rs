@@ -4,8 +4,9 @@
 mod support;
 
 use onbeat_experiments::cost::Cost;
-use support::{Folder, conduct, table};
+use support::{Folder, conduct, number, table};
 
+// feature(measure): `measure cost`: T_exec against the number of SubDevices and the bytes of their PDOs, with a fitted plane
 // feature(measure): `measure cost`: a cycle's own work by the number of its SubDevices, axes and signals
 #[test]
 fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
@@ -20,6 +21,16 @@ fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
         let names: Vec<&str> = table(&report, caption).rows.iter().map(|row| &*row.name).collect();
         assert_eq!(names, rows, "{caption}");
     }
+    let sweep = table(&report, "T_exec = C + P + T");
+    assert_eq!(sweep.rows.len(), 2 * 3, "one and ten SubDevices of three sizes");
+    assert_eq!(number(sweep, "10 of 48 + 48 bytes", "bytes"), 960.0);
+    assert!(number(sweep, "10 of 48 + 48 bytes", "T_exec") > 0.0);
+    let fit = &report.values["fit"];
+    let at = |n: f64, bytes: f64| {
+        let of = |name: &str| fit[name].as_f64().unwrap();
+        (of("constant_ns") + n * of("sub_device_ns") + bytes * of("byte_ns")) / 1e3
+    };
+    assert!((at(10.0, 960.0) - number(sweep, "10 of 48 + 48 bytes", "fitted")).abs() < 0.001, "{fit}");
     // Ten drives are one frame, and more work than one.
     assert_eq!(report.values["axes_10_ns"]["frames"].as_f64().map(f64::round), Some(1.0));
     let median = |name: &str| report.values[name]["median"].as_u64().unwrap();

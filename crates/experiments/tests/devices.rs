@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use devices::Kind;
 use onbeat_experiments::devices::Devices;
+use report::Report;
 use support::{Folder, conduct, number, table};
 
-// feature(devices): `measure devices`
+// feature(devices): `measure devices`: responses with their six parts, each device alone and all together
+// feature(devices): `measure devices --direct`: calls of a driver that block its real-time task, beside the channel's none
 #[test]
 fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
     let folder = Folder::new();
-    let experiment = Devices { duration: Duration::from_millis(2_500), ..Devices::default() };
+    let (waiting, direct) = (Duration::from_millis(400), Some(Duration::from_millis(300)));
+    let experiment =
+        Devices { duration: Duration::from_millis(2_500), waiting, direct, ..Devices::default() };
     let report = conduct(&folder, |context| experiment.run(context));
 
     let periods = table(&report, "Period, ms");
@@ -39,6 +43,9 @@ fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
     let first = |task: &str| folder.recording(task).column("release_ns").unwrap().next().unwrap();
     assert!(tasks.iter().all(|(task, _)| first(task) == first("sonar")));
 
+    waited_for(&report, &folder);
+    called_directly(&report);
+
     let bounds = table(&report, "Utilisation bounds");
     assert_eq!(number(bounds, "with the median C", "Liu and Layland"), 0.743492);
     let (low, high) = (number(bounds, "with the median C", "U"), number(bounds, "with the longest C", "U"));
@@ -52,10 +59,50 @@ fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
     assert!(report.warnings.iter().any(|warning| warning.contains("all devices are simulated")));
 }
 
+/// Responses as the paper has them: of six parts, with the device's own time in it.
+fn waited_for(report: &Report, folder: &Folder) {
+    for (caption, what) in [("Each device alone", "alone"), ("All devices together", "together")] {
+        let responses = table(report, caption);
+        // An LED strip of 60 and an IMU take as long as their wires, a sonar as long as the sound to the wall and back, the
+        // actuators no time.
+        for (device, device_us) in
+            [("sonar", 5_000.0), ("led_strip", 480.0), ("imu", 400.0), ("actuators", 0.0)]
+        {
+            let at = |column: &str| number(responses, device, column);
+            let parts: f64 = ["C", "S", "r", "D", "R", "w"].into_iter().map(at).sum();
+            assert!((parts - at("response avg")).abs() < 0.01, "{device}: {parts}");
+            assert!(at("D") >= device_us, "{device}: {}", at("D"));
+            let rows = folder.recording(&format!("{device}-{what}"));
+            assert!(rows.complete && rows.rows().len() > 3);
+            assert!(rows.rows().all(|row| row.windows(2).all(|pair| pair[0] <= pair[1])), "{device}");
+        }
+    }
+    let taken = report.values["bounds_of_responses"]["longest"]["utilisation"].as_f64().unwrap();
+    let own = report.values["bounds"]["longest"]["utilisation"].as_f64().unwrap();
+    assert!(taken > own, "{taken} {own}");
+}
+
+/// Calls of a driver that block its real-time task, beside the channel's none.
+fn called_directly(report: &Report) {
+    let told = report.values["direct"].as_array().unwrap();
+    let of = |name: &str| told.iter().find(|it| it["name"] == name).unwrap();
+    for name in ["sonar", "led_strip", "imu"] {
+        let it = of(name);
+        let (jobs, blocked) = (it["jobs"].as_u64().unwrap(), it["blocked"].as_u64().unwrap());
+        // Its device is waited for in each job.
+        assert!(jobs > 3 && blocked >= jobs && it["failures"] == 0, "{it}");
+        let (jobs, blocked) = (&it["through_channel"]["jobs"], &it["through_channel"]["blocked"]);
+        assert!(jobs.as_u64().unwrap() > 10 && blocked == 0, "{it}");
+    }
+    assert_eq!(of("actuators")["blocked"], 0);
+    assert_eq!(table(report, "called by the real-time task itself").rows.len(), 10);
+}
+
 #[test]
 fn a_device_that_is_not_there_is_a_warning_and_its_task_is_measured_all_the_same() {
     let folder = Folder::new();
-    let mut experiment = Devices { duration: Duration::from_millis(600), ..Devices::default() };
+    let waiting = Duration::from_millis(300);
+    let mut experiment = Devices { duration: Duration::from_millis(600), waiting, ..Devices::default() };
     experiment.replace(Kind::Imu { i2c: Some(("/dev/onbeat-no-such-bus".into(), 0x68)) });
     let report = conduct(&folder, |context| experiment.run(context));
     assert!(

@@ -42,7 +42,8 @@ fn names<'a>(report: &'a Value, list: &str, key: &str) -> Vec<&'a str> {
 #[test]
 fn tasks_are_measured_beside_what_the_analysis_computes() {
     let (report, folder) = measured(&["tasks", "--duration", "300ms"]);
-    assert_eq!(names(&report, "tasks", "name"), ["tau1", "tau2"]);
+    assert_eq!(names(&report, "tasks", "name"), ["tau1", "tau2", "tau1", "tau2"]);
+    assert_eq!(names(&report, "tasks", "busy")[1..3], ["blocks", "processor-time"]);
     let tasks = &report["values"]["tasks"];
     assert_eq!(
         (&tasks[0]["computed_response_ns"], &tasks[1]["computed_response_ns"]),
@@ -52,7 +53,7 @@ fn tasks_are_measured_beside_what_the_analysis_computes() {
         (&tasks[0]["response_ns"]["count"], &tasks[1]["response_ns"]["count"]),
         (&300.into(), &60.into())
     );
-    assert!(folder.join("tau2.onbeat").exists());
+    assert!(folder.join("tau2-blocks.onbeat").exists());
     let mut command = measure();
     command.args(["tasks", "--duration", "1000000s", "--out"]).arg(&folder);
     let ran = Running::start(command).finish_within(Duration::from_secs(60));
@@ -70,7 +71,8 @@ fn wake_ups_of_ours_are_there_with_and_without_the_spinning_sleep() {
 
 #[test]
 fn all_mechanisms_are_called_and_woken_by() {
-    let (report, folder) = measured(&["ipc", "--samples", "40", "--rounds", "1"]);
+    let (report, folder) =
+        measured(&["ipc", "--samples", "40", "--rounds", "1", "--within", "50ms", "--messages", "20"]);
     let mechanisms = names(&report, "mechanisms", "name");
     assert_eq!(
         mechanisms,
@@ -85,6 +87,8 @@ fn all_mechanisms_are_called_and_woken_by() {
         ]
     );
     assert_eq!(names(&report, "ipc", "name").len(), 5);
+    assert_eq!(names(&report, "within_two_tasks", "means").len(), 5);
+    assert_eq!(names(&report, "periodic_sender", "mechanism")[5], "our port, waking by an event");
     assert!(folder.join("pipe-higher-priority.onbeat").exists());
 }
 

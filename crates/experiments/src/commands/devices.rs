@@ -18,6 +18,14 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "20s")]
     duration: Duration,
 
+    /// Time of each run in which tasks wait for their devices: each device alone, then all together
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "5s")]
+    waiting: Duration,
+
+    /// Also call the drivers from the real-time tasks themselves, each for this long: calls that block, time lost
+    #[arg(long, value_name = "TIME", value_parser = lasting, num_args = 0..=1, default_missing_value = "5s", require_equals = true)]
+    direct: Option<Duration>,
+
     /// CPU of the real-time tasks; without it the last one this process may use
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
@@ -46,6 +54,8 @@ impl Devices {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut experiment = onbeat_experiments::devices::Devices {
             duration: self.duration,
+            waiting: self.waiting,
+            direct: self.direct,
             ..onbeat_experiments::devices::Devices::default()
         };
         if let Some(cpu) = self.cpu {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use onbeat_experiments::interrupt::Line;
+use onbeat_experiments::interrupt::{Condition, Line};
 
 use super::{Common, Thread, time};
 use cli::failure::Failure;
@@ -17,6 +17,10 @@ pub(crate) struct Interrupt {
     /// Time from one to the next
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     interval: Duration,
+
+    /// Only the machine as it is, without loads beside it
+    #[arg(long)]
+    idle: bool,
 
     #[command(flatten)]
     thread: Thread,
@@ -43,6 +47,7 @@ impl Interrupt {
             samples: self.samples as usize,
             interval: self.interval,
             priority: self.thread.priority,
+            conditions: Condition::ALL.into_iter().filter(|it| !(self.idle && it.loaded)).collect(),
             cpu: self.thread.cpu.number(),
             interface: self.iface,
             gpio_input: self.gpio_input,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Common, Thread, time};
+use super::{Common, Thread, lasting, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -26,6 +26,14 @@ pub(crate) struct Ipc {
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: u16,
 
+    /// Time for which the two tasks run with each means that they share
+    #[arg(long, value_name = "TIME", value_parser = lasting, default_value = "5s")]
+    within: Duration,
+
+    /// Messages of the periodic sender by each mechanism
+    #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+    messages: u32,
+
     #[command(flatten)]
     thread: Thread,
 
@@ -41,6 +49,8 @@ impl Ipc {
             rounds: self.rounds.into(),
             priority: self.thread.priority,
             higher: (self.thread.priority + 10).min(99),
+            within: self.within,
+            messages: self.messages as usize,
             cpu: self.thread.cpu.number(),
         };
         self.common.conduct("ipc", |context| experiment.run(context))

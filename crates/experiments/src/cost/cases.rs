@@ -14,6 +14,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 use types::signal::{Flow, OutputBehaviour, Signal, ValueType};
 
 use super::bench::Bench;
+use super::exchange;
 use crate::Error;
 
 const IDENTITY: Identity =
@@ -31,6 +32,8 @@ pub(super) enum Case {
     Axes(usize),
     /// 128 digital terminals, and this many of their channels as signals that a controller reads or sets in every cycle.
     Signals(usize),
+    /// This many SubDevices that exchange so many bytes each, in each direction.
+    Exchange(usize, usize),
 }
 
 /// Terminals below [`Case::Signals`].
@@ -40,7 +43,10 @@ impl Case {
     /// Number that its table varies.
     pub(super) const fn number(self) -> usize {
         match self {
-            Self::Terminals(number) | Self::Axes(number) | Self::Signals(number) => number,
+            Self::Terminals(number)
+            | Self::Axes(number)
+            | Self::Signals(number)
+            | Self::Exchange(number, _) => number,
         }
     }
 
@@ -53,10 +59,16 @@ impl Case {
             Self::Terminals(number) => (0, 0, number),
             Self::Axes(number) => (number, 0, 0),
             Self::Signals(number) => (0, number, TERMINALS),
+            Self::Exchange(..) => (0, 0, 0),
         };
+        let exchanging = match self {
+            Self::Exchange(number, bytes) => (number, bytes),
+            _ => (0, 0),
+        };
+        let exchanging = (0..exchanging.0).map(|_| Ok(exchange::sub_device(IDENTITY, exchanging.1)));
         let drives = (0..axes).map(|_| drive());
         let terminals = (0..terminals).map(terminal);
-        let devices = drives.chain(terminals).collect::<Result<Vec<_>, _>>();
+        let devices = drives.chain(terminals).chain(exchanging).collect::<Result<Vec<_>, _>>();
         let devices = devices.map_err(|error| Error::other(format_args!("cost: {error}")))?;
         Ok(Bench {
             segment: Segment::new(devices),

@@ -6,44 +6,38 @@ use schedulability::utilisation::{hyperbolic_product, liu_layland_bound, utilisa
 use schedulability::{ResponseTime, Task, TaskSet, fixed_priority};
 use serde_json::{Value, json};
 
-use super::conduct::Ran;
 use super::{nanoseconds, statistics};
 use crate::distribution::heads;
 
-/// Task set with measured execution times, rate-monotonic: the shorter the period, the higher the priority.
-fn set(peripherals: &[Peripheral], ran: &[Ran], of: Of) -> Option<Vec<Task>> {
+/// Median and longest execution time of a task, ns.
+pub(super) type Times = [u64; 2];
+
+/// Their names.
+const WHICH: [&str; 2] = ["median", "longest"];
+
+/// Median and longest of these, if there are any.
+pub(super) fn times(ns: &[u64]) -> Option<Times> {
+    let statistics = statistics(ns);
+    Some([statistics.percentile(0.5)?, statistics.maximum()?])
+}
+
+/// Task set with these execution times, rate-monotonic: the shorter the period, the higher the priority.
+fn set(peripherals: &[Peripheral], times: &[Times], which: usize) -> Vec<Task> {
     let mut order: Vec<usize> = (0..peripherals.len()).collect();
     order.sort_by_key(|&place| std::cmp::Reverse(peripherals[place].period));
-    peripherals
-        .iter()
-        .zip(ran)
-        .enumerate()
-        .map(|(place, (it, ran))| {
-            let priority = order.iter().position(|&other| other == place).unwrap_or(0) as u32 + 1;
-            Some(Task::new(it.name.as_str(), priority, nanoseconds(it.period), of(ran)?))
-        })
-        .collect()
-}
-
-fn median(ran: &Ran) -> Option<u64> {
-    statistics(&ran.executions()).percentile(0.5)
-}
-
-fn longest(ran: &Ran) -> Option<u64> {
-    statistics(&ran.executions()).maximum()
-}
-
-/// Selector of one of a task's execution times.
-type Of = fn(&Ran) -> Option<u64>;
-
-const WHICH: [(&str, Of); 2] = [("median", median), ("longest", longest)];
-
-/// Tables of the tasks' utilisations and of the bounds.
-pub(super) fn sections(peripherals: &[Peripheral], ran: &[Ran]) -> Vec<Section> {
-    let Some(sets) = WHICH.iter().map(|(_, of)| set(peripherals, ran, *of)).collect::<Option<Vec<_>>>()
-    else {
-        return vec![Section::Text("No bound is tested: a task ran no job.".into())];
+    let task = |(place, (it, times)): (usize, (&Peripheral, &Times))| {
+        let priority = order.iter().position(|&other| other == place).unwrap_or(0) as u32 + 1;
+        Task::new(it.name.as_str(), priority, nanoseconds(it.period), times[which])
     };
+    peripherals.iter().zip(times).enumerate().map(task).collect()
+}
+
+/// Tables of the tasks' utilisations and of the bounds; `what` says what the execution times are.
+pub(super) fn sections(peripherals: &[Peripheral], times: &[Option<Times>], what: &str) -> Vec<Section> {
+    let Some(times) = times.iter().copied().collect::<Option<Vec<Times>>>() else {
+        return vec![Section::Text(format!("No bound is tested, {what}: a task ran no job."))];
+    };
+    let sets = [0, 1].map(|which| set(peripherals, &times, which));
     let responses: Vec<Vec<ResponseTime>> =
         sets.iter().map(|tasks| fixed_priority::response_times(&TaskSet::new(tasks.clone()))).collect();
     let micros = |ns: u64| report::numbers::microseconds(Some(ns as f64));
@@ -56,14 +50,15 @@ pub(super) fn sections(peripherals: &[Peripheral], ran: &[Ran]) -> Vec<Section> 
         Row { name: median.name.clone(), cells, from_paper: false }
     };
     let shares = Section::Table(Table {
-        caption: "Execution times C, us, start to end: what interrupted a job is in the longest; shares of the processor; \
-                  and the worst response R that response-time analysis computes from the longest, us"
-            .into(),
+        caption: format!(
+            "Execution times C, us, {what}; shares of the processor; and the worst response R that response-time analysis computes \
+             from the longest, us"
+        ),
         columns: heads("task", &["median C", "U", "longest C", "U of it", "R of longest"]),
         rows: (0..peripherals.len()).map(row).collect(),
     });
     let bound = liu_layland_bound(peripherals.len());
-    let row = |(&(name, _), tasks): (&(&str, _), &Vec<Task>)| {
+    let row = |(name, tasks): (&str, &Vec<Task>)| {
         let (sum, product) = (utilisation(tasks), hyperbolic_product(tasks));
         let verdict = |holds: bool| if holds { "yes" } else { "not proven" }.to_owned();
         let cells = vec![
@@ -76,20 +71,22 @@ pub(super) fn sections(peripherals: &[Peripheral], ran: &[Ran]) -> Vec<Section> 
         Row { name: format!("with the {name} C"), cells, from_paper: false }
     };
     let bounds = Section::Table(Table {
-        caption: "Utilisation bounds: schedulable by rate-monotonic priorities if U is at most n (2^(1/n) - 1) (Liu and \
-                  Layland), or the product of U + 1 at most 2 (hyperbolic)"
-            .into(),
+        caption: format!(
+            "Utilisation bounds, {what}: schedulable by rate-monotonic priorities if U is at most n (2^(1/n) - 1) (Liu and \
+             Layland), or the product of U + 1 at most 2 (hyperbolic)"
+        ),
         columns: heads("utilisation", &["U", "Liu and Layland", "holds", "product of U + 1", "at most 2"]),
-        rows: WHICH.iter().zip(&sets).map(row).collect(),
+        rows: WHICH.into_iter().zip(&sets).map(row).collect(),
     });
     vec![shares, bounds]
 }
 
 /// The same as values for programs.
-pub(super) fn values(peripherals: &[Peripheral], ran: &[Ran]) -> Value {
+pub(super) fn values(peripherals: &[Peripheral], times: &[Option<Times>]) -> Value {
+    let times = times.iter().copied().collect::<Option<Vec<Times>>>();
     let bound = liu_layland_bound(peripherals.len());
-    let of = |of: Of| {
-        let tasks = set(peripherals, ran, of)?;
+    let of = |which: usize| {
+        let tasks = set(peripherals, times.as_deref()?, which);
         let (sum, product) = (utilisation(&tasks), hyperbolic_product(&tasks));
         Some(json!({
             "utilisation": sum,
@@ -99,5 +96,5 @@ pub(super) fn values(peripherals: &[Peripheral], ran: &[Ran]) -> Value {
             "hyperbolic_holds": product <= 2.0,
         }))
     };
-    json!({ "median": of(median), "longest": of(longest) })
+    json!({ "median": of(0), "longest": of(1) })
 }

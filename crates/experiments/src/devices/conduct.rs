@@ -5,13 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::devices::{DeviceStatus, Prepared};
-use control::task::Live;
+use control::task::{Live, Task};
 use ipc::description::Description;
 use ipc::server::Builder;
 use record::CycleRecord;
 
+use super::Devices;
 use super::world::World;
-use super::{Devices, SocketFolder};
+use crate::socket_folder::SocketFolder;
 use crate::{Context, Error};
 
 /// Results of one device's two tasks.
@@ -22,6 +23,8 @@ pub(super) struct Ran {
     /// Number of lost records.
     pub(super) dropped: u64,
     pub(super) live: Live,
+    /// Voluntary context switches of the real-time task but its sleeps.
+    pub(super) blocked: u64,
     /// Real-time settings the system refused to the real-time task.
     pub(super) refusals: Vec<String>,
     /// Exchanges of the ordinary task with its device: begin and end, ns.
@@ -60,7 +63,7 @@ pub(super) fn conduct(
     mut record: impl FnMut(usize, &[&[u64]]) -> Result<(), Error>,
 ) -> Result<Vec<Ran>, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::other(format_args!("devices: {error}"));
-    let folder = SocketFolder::new()?;
+    let folder = SocketFolder::new("devices")?;
     let description = Description { robot: "devices".into(), ..Description::default() };
     let mut ipc = Builder::new("devices", &description);
     ipc.folder(&folder.0);
@@ -97,12 +100,23 @@ pub(super) fn conduct(
     for (place, ran) in ran.iter_mut().enumerate() {
         let task = &running.tasks()[place];
         ran.live = task.live();
+        ran.blocked = blocked(task);
         ran.refusals = task.grants().refusals().collect();
         ran.exchanges.clone_from(&exchanges[place]);
         ran.status = status[place].clone();
         [ran.messages, ran.stale] = counts[place];
     }
     Ok(ran)
+}
+
+/// Voluntary context switches of a task since its first release, without its sleeps.
+fn blocked(task: &Task) -> u64 {
+    let status =
+        std::fs::read_to_string(format!("/proc/self/task/{}/status", task.tid())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    let now: u64 = line.and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+    let ([before, ..], waits) = task.subject().window.counted().unwrap_or_default();
+    now.saturating_sub(before + waits)
 }
 
 fn job(record: &CycleRecord) -> [u64; 3] {

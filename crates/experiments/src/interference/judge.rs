@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use super::wave::{Wave, Waves};
 use crate::jitter::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
 use record::recording::{Header, RecordingError};
 use record::{Facts, RecordingReader};
@@ -24,6 +25,9 @@ pub struct Judgement {
     pub repeated: u64,
     /// True if cycles were identified by a number in the frames, false if by time.
     pub numbered: bool,
+    /// Square waves of the outputs that carry the number.
+    #[serde(default)]
+    pub waves: Vec<Wave>,
 }
 
 /// Evaluates the first `samples` cycles of the recording of `onbeat simulate --record` at `path`.
@@ -69,6 +73,7 @@ struct Walked {
     facts: Facts,
     end: Facts,
     numbering: Numbering,
+    waves: Vec<Wave>,
 }
 
 impl Walked {
@@ -79,6 +84,7 @@ impl Walked {
             end: self.end,
             repeated: self.numbering.repeated,
             numbered: matches!(self.numbering.by, By::Counter(_)),
+            waves: self.waves,
         }
     }
 }
@@ -98,12 +104,20 @@ fn walk(
             left -= 1;
             give(period_ns, arrival);
         }
+        left > 0
     };
+    let mut waves = Waves::new(period_ns, numbering.bits);
     while let Some(row) = reader.next_row()? {
-        give(numbering.arrival(row));
+        if let Some((counter, at_ns)) = numbering.outputs(row) {
+            waves.see(counter, at_ns);
+        }
+        if !give(numbering.arrival(row)) {
+            waves.end();
+        }
     }
     give(numbering.last());
-    Ok(Walked { facts, end: reader.end().cloned().unwrap_or_default(), numbering })
+    let end = reader.end().cloned().unwrap_or_default();
+    Ok(Walked { facts, end, numbering, waves: waves.finish() })
 }
 
 /// Assignment of frames to cycles.
@@ -114,6 +128,8 @@ struct Numbering {
     /// Logical address of the first frame: each address comes once a cycle, so any will do.
     address: Option<i64>,
     by: By,
+    /// Bits of the number; 0 without one.
+    bits: u32,
     repeated: u64,
 }
 
@@ -151,16 +167,23 @@ impl Numbering {
         let number = |name: &str| header.facts.get(name).and_then(serde_json::Value::as_u64);
         let period_ns = number("period_ns").filter(|&period| period > 0);
         let period_ns = period_ns.ok_or_else(|| wrong("the fact period_ns", "none, or 0"))?;
-        let by = match number("cycle_number_bits") {
-            Some(bits @ 1..=32) => By::Counter(ByCounter::new(period_ns, 1 << bits)),
-            _ => By::Time(ByTime::new(period_ns)),
+        let (by, bits) = match number("cycle_number_bits") {
+            Some(bits @ 1..=32) => (By::Counter(ByCounter::new(period_ns, 1 << bits)), bits as u32),
+            _ => (By::Time(ByTime::new(period_ns)), 0),
         };
         let columns = Columns {
             arrival: place("arrival_ns")?,
             address: place("logical_address")?,
             outputs: place("outputs")?,
         };
-        Ok(Self { period_ns, columns, address: None, by, repeated: 0 })
+        Ok(Self { period_ns, columns, address: None, by, bits, repeated: 0 })
+    }
+
+    /// Outputs of a row of the first address in Op, and its time.
+    fn outputs(&self, row: &[i64]) -> Option<(u64, i64)> {
+        let is_first = self.address.is_none_or(|address| address == row[self.columns.address]);
+        let outputs = u64::try_from(row[self.columns.outputs]).ok().filter(|_| is_first)?;
+        Some((outputs, row[self.columns.arrival]))
     }
 
     /// Arrival completed by a row: its own or the previous row's.

@@ -18,6 +18,8 @@ pub(super) fn fill(cells: &[Cell], report: &mut Report) {
         report.sections.push(Section::Table(jitter_table(&of_period, &at)));
         report.sections.push(Section::Table(period_table(&of_period, &at)));
         report.sections.push(Section::Table(identity_table(&of_period, &at)));
+        report.sections.push(Section::Table(estimate_table(&of_period, &at)));
+        report.sections.push(Section::Table(wave_table(&of_period, &at)));
         report.sections.push(Section::Table(circumstances(&of_period, &at)));
         report.sections.push(Section::Histogram(histogram(&of_period, &at)));
         report.sections.push(Section::Tail(tail(&of_period, &at)));
@@ -51,11 +53,22 @@ fn jitter_table(cells: &[&Cell], at: &str) -> Table {
         let size = |share| it.jitter_histogram.size_at(share).map(|size| size as f64);
         let mut cells: Vec<String> = four(&it.jitter).into();
         cells.extend([size(0.99), size(0.999), size(0.9999)].map(microseconds));
+        cells.push(it.relative_jitter().map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)));
         Row { name: cell.load.clone(), cells, ..Row::default() }
     };
     Table {
-        caption: format!("Period jitter J {at}, us"),
-        columns: columns(["load", "min", "max", "mean", "SD", "99 % within ±", "99.9 %", "99.99 %"]),
+        caption: format!("Period jitter J {at}, us; relative: the largest, as a share of the period"),
+        columns: columns([
+            "load",
+            "min",
+            "max",
+            "mean",
+            "SD",
+            "99 % within ±",
+            "99.9 %",
+            "99.99 %",
+            "relative",
+        ]),
         rows: cells.iter().map(row).collect(),
     }
 }
@@ -100,6 +113,54 @@ fn identity_table(cells: &[&Cell], at: &str) -> Table {
         ),
         columns: columns(["load", "ppm", "var(J)", "var(S)/2", "cov", "sides differ by", "correlation"]),
         rows: cells.iter().map(row).collect(),
+    }
+}
+
+/// The paper's estimate for runs too long to keep their edges, beside what it estimates.
+fn estimate_table(cells: &[&Cell], at: &str) -> Table {
+    let row = |cell: &&Cell| {
+        let it = &cell.judgement.jitter;
+        let direct = it.identity.map(|identity| identity.jitter_variance.sqrt());
+        let estimated = it.estimated_deviation();
+        let ratio = estimated.zip(direct).filter(|(_, direct)| *direct > 0.0);
+        let mut cells: Vec<String> = [direct, estimated].map(microseconds).into();
+        cells
+            .push(ratio.map_or("-".to_owned(), |(estimated, direct)| format!("{:.4}", estimated / direct)));
+        cells.push(it.short.map_or("-".to_owned(), |short| short.pairs.to_string()));
+        Row { name: cell.load.clone(), cells, ..Row::default() }
+    };
+    Table {
+        caption: format!(
+            "SD of J {at}, us: of all cycles, and as the paper estimates it for 24 h, from S of all and the covariance of a short run, here the \
+             first cycles: sqrt(var(S)/2 + cov)"
+        ),
+        columns: columns(["load", "SD of J", "estimated", "estimated / SD", "cycles of the covariance"]),
+        rows: cells.iter().map(row).collect(),
+    }
+}
+
+/// Square waves of the outputs.
+fn wave_table(cells: &[&Cell], at: &str) -> Table {
+    let rows = cells.iter().flat_map(|cell| {
+        cell.judgement.waves.iter().map(|wave| {
+            let it = &wave.edges;
+            let mut cells = vec![format!("{:.3}", 1e9 / it.period_ns as f64)];
+            cells.extend(four(&it.jitter));
+            cells.extend([it.arrivals.to_string(), it.missing.to_string()]);
+            let cycles = it.period_ns as f64 / cell.judgement.jitter.period_ns as f64;
+            Row {
+                name: format!("{}, output {}: {cycles} cycles", cell.load, wave.output),
+                cells,
+                ..Row::default()
+            }
+        })
+    });
+    Table {
+        caption: format!(
+            "J of the rising edges of the outputs that count the cycles, square waves, {at}, us"
+        ),
+        columns: columns(["load, wave", "frequency, Hz", "min", "max", "mean", "SD", "edges", "missing"]),
+        rows: rows.collect(),
     }
 }
 
@@ -228,6 +289,14 @@ fn values(cell: &Cell) -> Value {
         "measured_period": moments(&it.periods),
         "mean_period_ns": it.mean_period_ns(),
         "oscillator_difference_ppm": it.oscillator_difference_ppm(),
+        "relative_jitter": it.relative_jitter(),
+        "estimated_deviation_ns": it.estimated_deviation(),
+        "waves": cell.judgement.waves.iter().map(|wave| json!({
+            "output": wave.output,
+            "period_ns": wave.edges.period_ns,
+            "edges": wave.edges.arrivals,
+            "jitter": moments(&wave.edges.jitter),
+        })).collect::<Vec<_>>(),
         "identity": it.identity.map(|identity| json!({
             "jitter_variance_ns2": identity.jitter_variance,
             "half_period_variance_ns2": identity.half_period_variance,

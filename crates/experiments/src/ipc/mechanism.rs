@@ -13,10 +13,13 @@ use crate::sys::mutex::{Held, PosixMutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 
 /// Mechanism by which two threads take turns.
-pub(super) trait Mechanism: Sync {
+pub(super) trait Mechanism: Parties {
     /// Calls the mechanism `times` times, with no thread waiting and without having to wait.
     fn calls(&self, times: u32) -> io::Result<()>;
+}
 
+/// Its two sides.
+pub(super) trait Parties: Sync {
     /// Creates a party, on the thread that uses it. The caller has the first turn.
     fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>>;
 }
@@ -59,7 +62,9 @@ impl<S: Signal> Mechanism for ThereAndBack<S> {
         }
         Ok(())
     }
+}
 
+impl<S: Signal> Parties for ThereAndBack<S> {
     fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>> {
         Ok(match role {
             Role::Caller => Box::new(Ends { gives: &self.there, takes: &self.back }),
@@ -104,7 +109,7 @@ pub(super) fn message_queue() -> io::Result<ThereAndBack<MessageQueue>> {
 }
 
 /// Bytes sent through descriptors: as many as an eventfd takes.
-const MESSAGE: [u8; 8] = 1_u64.to_ne_bytes();
+pub(super) const MESSAGE: [u8; 8] = 1_u64.to_ne_bytes();
 
 impl Signal for MessageQueue {
     fn send(&self) -> io::Result<()> {
@@ -215,7 +220,9 @@ impl Mechanism for Mutexes {
         }
         Ok(())
     }
+}
 
+impl Parties for Mutexes {
     fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>> {
         let mut held = [None, None, None];
         let (holds, gives, takes): (&[usize], _, _) = match role {

@@ -248,9 +248,11 @@ mod tests {
         fn calls(&self, times: u32) -> io::Result<()> {
             self.0.calls(times)
         }
+    }
 
+    impl mechanism::Parties for Breaking {
         fn party(&self, role: Role) -> io::Result<Box<dyn mechanism::Party + '_>> {
-            let party = self.0.party(role)?;
+            let party = mechanism::Parties::party(&self.0, role)?;
             Ok(if role == Role::Callee { Box::new(BreakingParty(party, &self.1)) } else { party })
         }
     }

@@ -39,6 +39,7 @@ fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance
 }
 
+// feature(measure): `measure interference`: relative jitter, the paper's estimate of the SD of long runs, square waves of the outputs
 // feature(measure): `measure interference`: independent observer, regression, moving average, covariance identity
 #[test]
 fn known_drift_and_jitter_come_out() {
@@ -55,6 +56,10 @@ fn known_drift_and_jitter_come_out() {
     let identity = found.identity.unwrap();
     assert!(identity.relative_difference() < 1e-3, "{identity:?}");
     assert!(identity.correlation().unwrap().abs() < 0.02, "each cycle is late by itself: {identity:?}");
+    assert!(close(found.relative_jitter().unwrap(), 3_000.0 / PERIOD as f64, 1e-4));
+    // The paper's way: the covariance is of the first 32 768 pairs, S of all.
+    assert_eq!(found.short.unwrap().pairs, 1 << 15);
+    assert!(close(found.estimated_deviation().unwrap(), deviation, 0.02 * deviation), "{found:?}");
 }
 
 #[test]
@@ -74,6 +79,8 @@ fn jitter_that_lasts_does_not_show_in_the_periods() {
         identity.correlation().unwrap() > 0.99 && identity.relative_difference() < 1e-3,
         "{identity:?}"
     );
+    // S alone would say 100 ns: the estimate has the covariance of the first part.
+    assert!(close(found.estimated_deviation().unwrap(), 20_000.0 / 2.0_f64.sqrt(), 600.0), "{found:?}");
 }
 
 #[test]

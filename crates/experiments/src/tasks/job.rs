@@ -1,20 +1,24 @@
-//! Periodic task: jobs that are released on a grid, use the processor for a given time, and are stamped.
+//! Periodic task: jobs that are released on a grid, are busy for a given time, and are stamped.
 
 use std::hint::black_box;
+use std::io;
 use std::time::Duration;
 
 use control::pacer::OverrunPolicy;
 use control::profile::RealTimeProfile;
 use control::task::{CreateError, Periods, Settings, Task};
-use rustix::time::{ClockId, clock_gettime};
+
+use super::set::Busy;
+use super::share::Shared;
+use crate::clocks::thread_time;
 
 /// Release, start and end of a job on the monotonic clock, and its processor time; all ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Job {
-    pub(super) release: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) execution: u64,
+pub(crate) struct Job {
+    pub(crate) release: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) execution: u64,
 }
 
 /// Settings of a task's thread.
@@ -24,37 +28,69 @@ pub(super) struct Plan {
     pub(super) execution: Duration,
     pub(super) jobs: usize,
     pub(super) profile: RealTimeProfile,
+    pub(super) busy: Busy,
+    /// Its whole job is one critical section; else each block is.
+    pub(super) shares_whole: bool,
 }
+
+/// A task that comes to its jobs.
+pub(super) type Tasked = Task<io::Result<Vec<Job>>>;
 
 /// Creates the task, ready to be started. A late job starts at once.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(super) fn create(name: &str, plan: &Plan) -> Result<Task<Vec<Job>>, CreateError> {
+pub(super) fn create(name: &str, plan: &Plan, mut share: Box<dyn Shared>) -> Result<Tasked, CreateError> {
     let settings =
         Settings::every(name, plan.period).with_profile(plan.profile).with_overrun(OverrunPolicy::CatchUp);
-    let Plan { execution, jobs, .. } = *plan;
+    let plan = plan.clone();
     // It keeps records of its own, which include the processor time of a job.
     let (task, _) =
-        Settings { records: 1, ..settings }.create_loop(move |periods| run(periods, execution, jobs))?;
+        Settings { records: 1, ..settings }.create_loop(move |periods| run(periods, &plan, &mut *share))?;
     Ok(task)
 }
 
-fn run(periods: &mut Periods, execution: Duration, count: usize) -> Vec<Job> {
+fn run(periods: &mut Periods, plan: &Plan, share: &mut dyn Shared) -> io::Result<Vec<Job>> {
     let work = Work::calibrated();
-    let mut jobs = vec![Job { release: u64::MAX, ..Job::default() }; count];
+    let mut jobs = vec![Job { release: u64::MAX, ..Job::default() }; plan.jobs];
     // Every page of it was just written.
     black_box(&mut jobs).clear();
+    let (sections, length) = if plan.shares_whole { (1, plan.execution) } else { blocks(plan.execution) };
     while let Some(release) = periods.wait_period() {
-        let start = periods.now().as_nanos();
-        let execution = work.execute(execution);
-        let end = periods.now().as_nanos();
+        let (start, before) = (periods.now().as_nanos(), thread_time());
+        for _ in 0..sections {
+            share.within(&mut || match plan.busy {
+                Busy::Blocks => elapse_in_blocks(periods, length),
+                Busy::ProcessorTime => work.execute(length),
+            })?;
+        }
+        let (execution, end) = (thread_time() - before, periods.now().as_nanos());
         jobs.push(Job { release: release.instant.as_nanos(), start, end, execution });
-        if release.cycle + 1 >= count as u64 {
+        if release.cycle + 1 >= plan.jobs as u64 {
             break;
         }
     }
-    jobs
+    Ok(jobs)
+}
+
+/// Longest block of busy time: tau2's 1.5 ms are fifteen in the paper.
+const BLOCK: Duration = Duration::from_micros(100);
+
+/// Number of equal blocks of this time, and their length.
+fn blocks(execution: Duration) -> (u32, Duration) {
+    let count = u32::try_from(execution.as_nanos().div_ceil(BLOCK.as_nanos())).unwrap_or(u32::MAX).max(1);
+    (count, execution / count)
+}
+
+/// Spins block after block until so much time has passed in each, whoever ran meanwhile.
+fn elapse_in_blocks(periods: &Periods, execution: Duration) {
+    let (count, block) = blocks(execution);
+    for _ in 0..count {
+        let end = periods.now() + block;
+        while periods.now() < end {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// Busy loop, and its iterations per microsecond.
@@ -79,15 +115,14 @@ impl Work {
         }
     }
 
-    /// Uses the processor until the calling thread has had it for `budget`; returns the time used, ns. It
-    /// overshoots by about a microsecond.
-    fn execute(self, budget: Duration) -> u64 {
+    /// Uses the processor until the calling thread has had it for `budget`. It overshoots by about a microsecond.
+    fn execute(self, budget: Duration) {
         let begin = thread_time();
         let budget = budget.as_nanos() as u64;
         loop {
             let used = thread_time() - begin;
             if used >= budget {
-                return used;
+                return;
             }
             // Half of the remaining time, but at least a microsecond: few clock readings, and a precise
             // end.
@@ -107,27 +142,35 @@ fn spin(turns: u64) {
     }
 }
 
-/// Processor time of the calling thread, ns.
-fn thread_time() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tasks::share::Share;
 
     #[test]
     fn a_job_uses_at_least_its_time_and_not_much_more() {
         let work = Work::calibrated();
         let mut shortest = u64::MAX;
         for _ in 0..20 {
-            let used = work.execute(Duration::from_micros(500));
+            let before = thread_time();
+            work.execute(Duration::from_micros(500));
+            let used = thread_time() - before;
             assert!(used >= 500_000, "{used}");
             shortest = shortest.min(used);
         }
         // About a microsecond by construction; a machine under load may stretch some, not all twenty.
         assert!(shortest < 1_000_000, "{shortest}");
+    }
+
+    #[test]
+    fn blocks_are_equal_and_make_up_the_whole() {
+        let us = Duration::from_micros;
+        for (execution, expected) in
+            [(us(1_500), (15, us(100))), (us(29), (1, us(29))), (us(432), (5, us(432) / 5))]
+        {
+            assert_eq!(blocks(execution), expected);
+        }
+        assert_eq!(blocks(Duration::ZERO), (1, Duration::ZERO));
     }
 
     #[test]
@@ -137,8 +180,11 @@ mod tests {
             execution: Duration::from_micros(100),
             jobs: 30,
             profile: RealTimeProfile::ORDINARY,
+            busy: Busy::ProcessorTime,
+            shares_whole: true,
         };
-        let task = create("test", &plan).unwrap();
+        let share = || Share::Nothing.make(1).unwrap().remove(0);
+        let task = create("test", &plan, share()).unwrap();
         assert!(task.grants().refusals().next().is_none());
         task.start();
         let begin = std::time::Instant::now();
@@ -146,7 +192,7 @@ mod tests {
             std::thread::sleep(plan.period);
         }
         let ended = task.join().unwrap();
-        let jobs = ended.value;
+        let jobs = ended.value.unwrap();
         // A machine that stalls may make it skip past the thirtieth.
         let last = (jobs[jobs.len() - 1].release - jobs[0].release) / 2_000_000;
         assert!(last >= 29, "{last}");
@@ -157,6 +203,7 @@ mod tests {
             assert!(pair[0].end <= pair[1].start, "one job at a time");
         }
         assert!(jobs.iter().all(|job| job.release <= job.start && job.start < job.end));
-        assert_eq!(create("never", &plan).unwrap().join().unwrap().value, [], "it was not started");
+        let never = create("never", &plan, share()).unwrap().join().unwrap().value.unwrap();
+        assert_eq!(never, [], "it was not started");
     }
 }
