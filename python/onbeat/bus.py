@@ -129,6 +129,8 @@ class SubDeviceStatus:
     """Its SYNC0; None without, and while no frame has had the reference clock's time."""
     sync1: SyncStatus | None = None
     """The same of SYNC1."""
+    waits: bool = False
+    """It is there, and exchanges nothing while another of its group is absent."""
 
 
 @dataclass(frozen=True)
@@ -484,6 +486,7 @@ def _status(it: dict[str, Any]) -> SubDeviceStatus:
         receive_times_ns=None if times is None else tuple(times),
         sync0=None if (sync0 := it.get("sync0")) is None else SyncStatus(**sync0),
         sync1=None if (sync1 := it.get("sync1")) is None else SyncStatus(**sync1),
+        waits=it["waits"],
     )
 
 

@@ -145,13 +145,7 @@ impl BusWatch {
             *lost_for = match before {
                 _ if exchanges || !in_op => 0,
                 // One that was told to be lost is told to be back, if it comes.
-                _ if absent || waits => {
-                    if before >= TOLD_AFTER {
-                        before
-                    } else {
-                        0
-                    }
-                }
+                _ if (absent || waits) && before < TOLD_AFTER => 0,
                 _ => before.saturating_add(1),
             };
             *status = SubDeviceStatus {

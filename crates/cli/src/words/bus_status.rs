@@ -19,6 +19,8 @@ pub(crate) fn text(found: &[Described], status: &BusStatus) -> String {
         }
         if now.is_absent() {
             remarks.push("not on the bus, and need not be".to_owned());
+        } else if now.waits {
+            remarks.push("no process data until all of its group are there".to_owned());
         } else if !now.exchanges {
             remarks.push(format!("no process data for {} cycles", now.missed));
         }

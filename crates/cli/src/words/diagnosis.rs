@@ -146,7 +146,6 @@ impl<'a> Diagnosis<'a> {
             "state",
             sync0("SYNC0 us"),
         );
-        let entry = |it: &Described| it.object.entry_port;
         for (position, (it, now)) in self.found.iter().zip(&self.status.sub_devices).enumerate() {
             let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
             let head = format!(
@@ -162,14 +161,11 @@ impl<'a> Diagnosis<'a> {
                 number(now.errors.map(|errors| errors.processing_unit_errors.into())),
                 number(now.errors.map(|errors| errors.pdi_errors.into())),
             );
-            let hangs_on = |port: u8| {
-                self.found.iter().any(|other| {
-                    let upstream = other.object.upstream.as_ref();
-                    upstream.is_some_and(|it| (usize::from(it.position), it.port) == (position, port))
-                })
-            };
+            let here = |port: u8| Upstream { position: it.object.position, port };
+            let hangs_on = |port: u8| self.places().any(|(upstream, _)| upstream == Some(here(port)));
+            let (_, entry) = place(it, now);
             let ports =
-                (0..4).filter(|&port| port == entry(it) || hangs_on(port) || is_worth_it(now, port.into()));
+                (0..4).filter(|&port| port == entry || hangs_on(port) || is_worth_it(now, port.into()));
             for (line, port) in ports.enumerate() {
                 let head = if line == 0 { head.clone() } else { " ".repeat(head.chars().count()) };
                 let _ = writeln!(text, "{head}  {port:>4}  {}", port_cells(now, port.into()));
@@ -178,11 +174,17 @@ impl<'a> Diagnosis<'a> {
         text
     }
 
+    fn places(&self) -> impl Iterator<Item = (Option<Upstream>, u8)> {
+        self.found.iter().zip(&self.status.sub_devices).map(|(it, now)| place(it, now))
+    }
+
     pub(crate) fn json(&self) -> Value {
         let sub_devices = self.found.iter().zip(&self.status.sub_devices).map(|(it, now)| {
+            let (upstream, entry_port) = place(it, now);
+            let upstream = upstream.map(|it| json!({ "position": it.position, "port": it.port }));
             json!({
-                "position": it.object.position, "name": it.object.name, "entry_port": it.object.entry_port,
-                "upstream": it.object.upstream, "delay_ns": it.object.delay_ns,
+                "position": it.object.position, "name": it.object.name, "entry_port": entry_port,
+                "upstream": upstream, "delay_ns": it.object.delay_ns,
                 "receive_times_ns": now.receive_times_ns.or(it.object.receive_times_ns), "now": now,
             })
         });
@@ -260,7 +262,7 @@ fn states(found: &[Described], status: &BusStatus, is_running: bool) -> Vec<Find
             let (code, words) = (now.al_status_code, &now.al_status_text);
             find("al_status", format!("{who} is in {}, AL status code {code:#06x}: {words}", now.state));
         }
-        if is_running && !now.exchanges && !now.is_absent() {
+        if is_running && !now.exchanges && !now.is_absent() && !now.waits {
             find("no_process_data", format!("{who} exchanges no process data for {} cycles", now.missed));
         }
         it.object.remarks.iter().for_each(|remark| find("remark", remark.clone()));
@@ -283,16 +285,26 @@ fn judged(found: &[Described], status: &BusStatus, before: Option<&BusStatus>) -
 }
 
 fn examined<'a>(it: &'a Described, now: &SubDeviceStatus, before: Option<ErrorCounters>) -> Examined<'a> {
-    let upstream = it.object.upstream.as_ref();
+    let (upstream, entry_port) = place(it, now);
     Examined {
         name: &it.object.name,
-        entry_port: it.object.entry_port,
-        upstream: upstream.map(|it| Upstream { position: it.position, port: it.port }),
+        entry_port,
+        upstream,
         is_absent: now.is_absent(),
         links: now.links.map(dl_status),
         counters: now.errors,
         before,
     }
+}
+
+/// The port that a SubDevice hangs on and the one by which frames come in: as they are now, or else as it was found.
+fn place(it: &Described, now: &SubDeviceStatus) -> (Option<Upstream>, u8) {
+    if let Some([above, own]) = now.cable {
+        let upstream = above.position.zip(above.port).map(|(position, port)| Upstream { position, port });
+        return (upstream, own.port.unwrap_or(it.object.entry_port));
+    }
+    let upstream = it.object.upstream.as_ref();
+    (upstream.map(|it| Upstream { position: it.position, port: it.port }), it.object.entry_port)
 }
 
 fn dl_status(links: [PortLink; 4]) -> DlStatus {

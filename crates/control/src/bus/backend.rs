@@ -313,6 +313,7 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
         sync: [None; 2],
         errors: it.error_counters,
         links: it.links,
+        cable: it.cable(),
         receive_times: it.receive_times,
     };
     described(&status, &pictured)
@@ -329,11 +330,13 @@ fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDev
         },
         exchanges: it.exchanges,
         missed: it.missed,
+        waits: it.waits,
         clock_difference_ns: pictured.clock_difference,
         sync0: pictured.sync[0].map(sync_status),
         sync1: pictured.sync[1].map(sync_status),
         errors: pictured.errors,
         links: pictured.links.map(links),
+        cable: pictured.cable,
         receive_times_ns: pictured.receive_times,
     }
 }

@@ -1,6 +1,6 @@
 //! The bus in one cycle, beside its status.
 
-use ethercat::main_device::{ErrorCounters, MainDevice, SyncPhase, WorkingCounter};
+use ethercat::main_device::{CableEnd, ErrorCounters, MainDevice, SyncPhase, WorkingCounter};
 use ethercat::register::DlStatus;
 use ethercat::register::dl::PORTS;
 
@@ -23,13 +23,14 @@ pub(super) struct Pictured {
     pub(super) sync: [Option<SyncPhase>; 2],
     pub(super) errors: Option<ErrorCounters>,
     pub(super) links: Option<DlStatus>,
+    pub(super) cable: Option<[CableEnd; 2]>,
     pub(super) receive_times: Option<[u32; PORTS]>,
 }
 
 /// Parts of a picture that are there where they were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// Error counters and links.
+    /// Error counters, links and cables.
     pub(super) errors: bool,
     /// Receive times, latched anew.
     pub(super) receive_times: bool,
@@ -59,6 +60,7 @@ impl Picture {
                 sync: main_device.sync_phases(position),
                 errors: it.error_counters.filter(|_| wanted.errors),
                 links: it.links.filter(|_| wanted.errors),
+                cable: it.cable().filter(|_| wanted.errors),
                 receive_times: it.receive_times.filter(|_| wanted.receive_times),
             };
         }

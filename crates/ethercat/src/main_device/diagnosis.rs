@@ -153,7 +153,7 @@ pub struct Finding {
 
 /// Judges all SubDevices of a bus.
 ///
-/// Upstream places that are not before a SubDevice's own count as none.
+/// Upstream places that lead in a circle count as none; one that was plugged elsewhere may hang on one behind it in the list.
 #[must_use]
 pub fn judge(examined: &[Examined<'_>]) -> Vec<Finding> {
     let mut judge = Judge::new(examined);
@@ -166,6 +166,8 @@ pub fn judge(examined: &[Examined<'_>]) -> Vec<Finding> {
 
 struct Judge<'a> {
     all: &'a [Examined<'a>],
+    /// The SubDevice and port that each hangs on.
+    parents: Vec<Option<(usize, usize)>>,
     /// Errors to judge.
     errors: Vec<ErrorCounters>,
     /// Children by port.
@@ -181,21 +183,22 @@ impl<'a> Judge<'a> {
             let now = it.counters.unwrap_or_default();
             it.before.map_or(now, |before| now.since(before))
         };
+        let parents = parents(all);
         let mut behind = vec![[None; PORTS]; all.len()];
-        for number in 0..all.len() {
-            if let Some((parent, port)) = parent(all, number) {
+        for (number, parent) in parents.iter().enumerate() {
+            if let Some((parent, port)) = *parent {
                 behind[parent][port] = Some(number);
             }
         }
         let errors = all.iter().map(since).collect();
-        let mut judge = Self { all, errors, behind, path: Vec::new(), findings: Vec::new() };
+        let mut judge = Self { all, parents, errors, behind, path: Vec::new(), findings: Vec::new() };
         judge.path = judge.path();
         judge
     }
 
     fn path(&self) -> Vec<(usize, usize)> {
         let mut path = Vec::with_capacity(2 * self.all.len());
-        let roots = (0..self.all.len()).filter(|&number| parent(self.all, number).is_none());
+        let roots = (0..self.all.len()).filter(|&number| self.parents[number].is_none());
         for root in roots {
             // Comes in at a port; with `true` for the first time.
             let mut to_visit = vec![(root, self.entry(root), true)];
@@ -231,7 +234,7 @@ impl<'a> Judge<'a> {
 
     /// Both ends of the cable to `number`; the first is the MainDevice's where no SubDevice is before it.
     fn ends(&self, number: usize) -> [Option<(usize, usize)>; 2] {
-        [parent(self.all, number), Some((number, self.entry(number)))]
+        [self.parents[number], Some((number, self.entry(number)))]
     }
 
     fn open(&self, end: Option<(usize, usize)>) -> Option<bool> {
@@ -244,8 +247,9 @@ impl<'a> Judge<'a> {
         let count = self.all.len();
         // By SubDevice, the cable before it that is broken.
         let mut broken: Vec<Option<usize>> = vec![None; count];
-        for number in 0..count {
-            let above = parent(self.all, number).and_then(|(parent, _)| broken[parent]);
+        let first_times = self.path.iter().filter(|&&(number, port)| port == self.entry(number));
+        for &(number, _) in first_times {
+            let above = self.parents[number].and_then(|(parent, _)| broken[parent]);
             let is_broken = self.ends(number).into_iter().any(|end| self.open(end) == Some(false));
             broken[number] = above.or_else(|| is_broken.then_some(number));
         }
@@ -439,11 +443,29 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The SubDevice and port that `number` hangs on.
-fn parent(all: &[Examined<'_>], number: usize) -> Option<(usize, usize)> {
-    let upstream = all[number].upstream?;
-    let (position, port) = (usize::from(upstream.position), usize::from(upstream.port));
-    (position < number && port < PORTS).then_some((position, port))
+/// The SubDevice and port that each hangs on; a circle is cut.
+fn parents(all: &[Examined<'_>]) -> Vec<Option<(usize, usize)>> {
+    let parent = |it: &Examined<'_>| {
+        let upstream = it.upstream?;
+        let (position, port) = (usize::from(upstream.position), usize::from(upstream.port));
+        (position < all.len() && port < PORTS).then_some((position, port))
+    };
+    let mut parents: Vec<_> = all.iter().map(parent).collect();
+    // By SubDevice, the last walk upwards that came by.
+    let mut walked = vec![None; all.len()];
+    for start in 0..all.len() {
+        let mut here = start;
+        while walked[here].is_none() {
+            walked[here] = Some(start);
+            let Some((above, _)) = parents[here] else { break };
+            if walked[above] == Some(start) {
+                parents[here] = None;
+                break;
+            }
+            here = above;
+        }
+    }
+    parents
 }
 
 fn plural(count: u8, what: &str) -> String {

@@ -239,6 +239,8 @@ pub struct SubDeviceStatus {
     pub exchanges: bool,
     /// Cycles in a row without.
     pub missed: u32,
+    /// It is there, and exchanges nothing while another of its group is absent.
+    pub waits: bool,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,
     /// Its SYNC0; none without, and while no frame has had the reference clock's time.
@@ -253,6 +255,10 @@ pub struct SubDeviceStatus {
     /// Ports 0 to 3, if the error counters were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<[PortLink; 4]>,
+    /// Cable by which frames come to it, the end on the MainDevice's side first, if the error counters were asked for and its place is
+    /// known: one that has joined may hang elsewhere than it was described.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cable: Option<[CableEnd; 2]>,
     /// Receive times of ports 0 to 3 by one frame, local, ns, wrapping at 32 bits, if they were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_times_ns: Option<[u32; 4]>,

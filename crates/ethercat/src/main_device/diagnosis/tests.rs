@@ -201,6 +201,26 @@ fn damage_behind_damage_is_found_too() {
     assert_eq!(found.iter().map(|it| it.count).collect::<Vec<_>>(), [5, 2], "{found:?}");
 }
 
+// feature(diagnosis): one that was plugged elsewhere is judged in the place it has, whatever its position
+#[test]
+fn a_sub_device_that_hangs_on_one_behind_it_in_the_list_is_judged_there() {
+    let places: [Place; 3] = [("a", 0, None), ("tool", 0, Some((2, 1))), ("b", 0, Some((0, 1)))];
+    let found = judge(&counted(&places, &[Invalid(1, 0, 5), Forwarded(2, 1, 5), Forwarded(0, 1, 5)]));
+    assert_eq!(
+        found.iter().map(|it| &it.ends[..]).collect::<Vec<_>>(),
+        [[end(2, 1), end(1, 0)]],
+        "{found:?}"
+    );
+    let mut all = healthy(&places);
+    let links = all[0].links.as_mut().unwrap();
+    (links.link[1], links.communication[1], links.loop_closed[1]) = (false, false, true);
+    for it in &mut all[1..] {
+        it.links = None;
+    }
+    let told = sentences(&all);
+    assert!(matches!(&told[..], [it] if it.ends_with("; 2 SubDevices do not answer")), "{told:?}");
+}
+
 // feature(diagnosis): links that are not there, with those behind them counted and not listed
 #[test]
 fn a_cable_that_is_out_is_one_finding_however_many_are_behind_it() {
@@ -247,5 +267,8 @@ fn places_that_contradict_each_other_are_judged_all_the_same() {
     let mut all = counted(&odd, &[Invalid(0, 0, 1)]);
     all[0].entry_port = 4;
     all[1].upstream = Some(Upstream { position: 1, port: 0 });
+    assert_eq!(judge(&all).len(), 1);
+    all[0].upstream = Some(Upstream { position: 1, port: 1 });
+    all[1].upstream = Some(Upstream { position: 0, port: 1 });
     assert_eq!(judge(&all).len(), 1);
 }

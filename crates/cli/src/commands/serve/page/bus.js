@@ -59,7 +59,7 @@ class BusPanel {
       all.map((it, place) => {
         const trouble = [
           it.al_status_code && `0x${it.al_status_code.toString(16).padStart(4, "0")}: ${it.al_status_text}`,
-          !it.exchanges && it.state !== "absent" && `no process data for ${it.missed} cycles`,
+          !it.exchanges && !it.waits && it.state !== "absent" && `no process data for ${it.missed} cycles`,
         ].filter(Boolean).join("; ");
         const { errors, links } = this.counters[place] ?? {};
         const ports = [0, 1, 2, 3].map((port) => portText(errors?.ports[port], links?.[port]));
