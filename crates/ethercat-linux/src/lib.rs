@@ -8,7 +8,7 @@
 //!
 //! let mut bus = Bus::open("enp3s0")?;
 //! bus.bring_up(&Configuration::scan())?;
-//! let vendor: u32 = bus.subdevice(0).sdo_read(0x1018, 1)?;
+//! let vendor: u32 = bus.subdevice(3).sdo_read(0x1018, 1)?; // as in examples/io-station.toml
 //! let lamp = bus.subdevice(1).output::<bool>(0x7000, 1)?;
 //! let button = bus.subdevice(2).input::<bool>(0x6000, 1)?;
 //! bus.run(Duration::from_millis(1), |io| io.set(lamp, io.get(button)))?;

@@ -82,6 +82,8 @@ fn sdo_reads_and_writes_a_drive() {
     on_both(devices, |bus| {
         let window = {
             bus.bring_up(&onbeat_ethercat_linux::Configuration::scan()).unwrap();
+            let error = bus.subdevice(0).sdo_read::<u8>(0x6065, 0).unwrap_err().to_string();
+            assert!(error.ends_with("0x6065:00: 4 bytes, which u8 does not take (1 bytes)"), "{error}");
             bus.subdevice(0).sdo_read::<u32>(0x6065, 0).unwrap()
         };
         assert_eq!(sdo::sdo(bus).unwrap(), ("servo".to_owned(), VENDOR, 2 * window));

@@ -4,6 +4,7 @@
 use std::sync::mpsc::{Sender, channel};
 
 use onbeat::{Controller, CycleInfo, Input, Io, Output, Robot, SignalError, Signals, Value};
+use onbeat_ethercat_linux::{Bus, Configuration};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/door.rs"]
@@ -59,4 +60,38 @@ fn the_spindle_turns_while_the_door_is_closed() {
     assert!(all.iter().any(|&(closed, _, step)| !closed && step == 0.0), "it rests behind an open door");
     assert!(all.iter().all(|&(closed, lamp, _)| !lamp || closed), "no lamp without a closed door");
     assert_eq!(summary.signal("door closed").map(|it| it.value), Some(Value::Bool(true)));
+}
+
+/// The first program of the README, but for its interface.
+// feature(bus): the first program of the README runs as it is on the bus that it names
+#[test]
+fn the_first_program_of_the_readme_runs_on_the_station() {
+    let pages = [
+        include_str!("../../../README.md"),
+        include_str!("../../ethercat-linux/README.md"),
+        include_str!("../../ethercat-linux/src/lib.rs"),
+    ];
+    for line in [
+        "let vendor: u32 = bus.subdevice(3).sdo_read(0x1018, 1)?; // as in examples/io-station.toml\n",
+        "let lamp = bus.subdevice(1).output::<bool>(0x7000, 1)?;\n",
+        "let button = bus.subdevice(2).input::<bool>(0x6000, 1)?;\n",
+    ] {
+        assert!(pages.iter().all(|page| page.contains(line)), "{line}");
+    }
+    let station = Robot::load("../../examples/io-station.toml").unwrap();
+    let segment = onbeat::compose::segment::segment(station.config()).unwrap();
+    let mut bus = Bus::simulated(segment);
+    bus.bring_up(&Configuration::scan()).unwrap();
+    let vendor: u32 = bus.subdevice(3).sdo_read(0x1018, 1).unwrap();
+    let lamp = bus.subdevice(1).output::<bool>(0x7000, 1).unwrap();
+    let button = bus.subdevice(2).input::<bool>(0x6000, 1).unwrap();
+    let mut cycles = 0;
+    let report = bus.run(std::time::Duration::from_millis(1), |io| {
+        io.set(lamp, io.get(button));
+        cycles += 1;
+        if cycles == 20 {
+            io.stop();
+        }
+    });
+    assert_eq!((vendor, report.unwrap().cycles), (2, 20));
 }

@@ -1,10 +1,13 @@
 //! One SubDevice of a bus: who it is, its objects, its process data.
 
+use std::any::type_name;
 use std::time::Duration;
 
-use ethercat::main_device::{Event, Input, MailboxOutcome, MailboxRequest, Output, SubDevice};
+use ethercat::main_device::{
+    Event, Input, MailboxError, MailboxOutcome, MailboxRequest, Output, SubDevice,
+};
 use ethercat::pdo::{FieldError, ProcessValue};
-use ethercat::sdo::SdoValue;
+use ethercat::sdo::{SdoValue, SdoValueError};
 
 use super::{Bus, Error, SdoError};
 
@@ -23,8 +26,15 @@ impl SubDeviceOnBus<'_> {
     pub fn sdo_read<T: SdoValue>(&mut self, index: u16, sub_index: u8) -> Result<T, Error> {
         let request = MailboxRequest::upload::<T>(self.address()?, index, sub_index);
         let outcome = self.transfer(request)?;
-        let value =
-            outcome.result.map_err(SdoError::from).and_then(|()| Ok(T::from_bytes(&outcome.request.data)?));
+        let value = match outcome.result {
+            // The value is longer than the type.
+            Err(MailboxError::BufferTooSmall { needed, capacity }) => {
+                Err(SdoValueError { found: needed, expected: capacity, wanted: type_name::<T>() }.into())
+            }
+            result => {
+                result.map_err(SdoError::from).and_then(|()| Ok(T::from_bytes(&outcome.request.data)?))
+            }
+        };
         value.map_err(|error| self.sdo_error(index, sub_index, error))
     }
 
