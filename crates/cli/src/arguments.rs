@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -155,7 +156,11 @@ impl RunningCycle {
     pub(crate) fn find(&self) -> Result<Client, Failure> {
         let Some(interface) = &self.iface else { return Ok(Which(self.cycle.as_deref()).find()?) };
         let owner = control::link::owner(interface).map_err(|error| {
-            Failure::new(format!("interface {interface}: {error}; `ip link` lists those there are"))
+            let why = match error.kind() {
+                ErrorKind::NotFound => "there is none of this name".to_owned(),
+                _ => error.to_string(),
+            };
+            Failure::new(format!("interface {interface}: {why}; `ip link` lists those there are"))
         })?;
         let found = owner.as_ref().and_then(running::cycle_of).ok_or_else(|| {
             let found = owner.map_or("found nobody".to_owned(), |owner| format!("{owner} has it"));

@@ -10,6 +10,7 @@ use control::observer::CycleEvent;
 use control::status::Status;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
+use ipc::controller::Wrong;
 use ipc::diagnostics::BusDiagnosis;
 use record::RunSummary;
 
@@ -129,6 +130,13 @@ pub enum Notice {
         /// The line that says it.
         fault: String,
     },
+    /// First answer of the controller process that was refused for this reason.
+    WrongAnswer {
+        /// Number of the cycle.
+        cycle: u64,
+        /// Reason.
+        why: Wrong,
+    },
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
 }
@@ -148,6 +156,12 @@ impl fmt::Display for Notice {
                  machine or the cable fails; set process_data_watchdog"
             ),
             Self::Fault { at, fault } => write!(f, "fault at {}: {fault}", seconds(*at)),
+            Self::WrongAnswer { cycle, why } => write!(
+                f,
+                "cycle {cycle}: an answer of the controller process is refused: {}; its axes stop, or stay disabled, as long as it \
+                 answers so",
+                why.words()
+            ),
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),

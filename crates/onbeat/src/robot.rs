@@ -7,7 +7,7 @@ use control::controller::Controller;
 use control::link::{Faults, LinkKind};
 use control::stop::StopHandle;
 use ipc::channel::Port;
-use robot::{Overrides, Profile, RobotConfig};
+use robot::{ControllerKind, Overrides, Profile, RobotConfig};
 
 use crate::Error;
 use crate::compose::controller;
@@ -91,7 +91,16 @@ impl Robot {
     /// # Errors
     /// As [`Robot::run`], before the first cycle.
     pub fn rehearse(&self) -> Result<(), Error> {
-        self.settings.rehearse(&self.config)
+        self.settings.rehearse(&self.alone().config)
+    }
+
+    /// This robot without other programs and devices: it holds where its controller is a process, and has no peripherals.
+    pub fn alone(&self) -> Self {
+        let mut robot = self.clone();
+        robot.config.peripherals.clear();
+        let external = robot.config.controllers.iter_mut().filter(|it| it.kind == ControllerKind::External);
+        external.for_each(|it| it.kind = ControllerKind::Hold);
+        robot
     }
 
     /// Runs it on the real bus at this network interface.

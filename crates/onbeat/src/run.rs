@@ -1,5 +1,6 @@
 //! A run, from the robot's description to its summary.
 
+mod answers;
 mod bus;
 mod conditions;
 mod data_types;
@@ -47,6 +48,7 @@ use crate::compose::{configuration, link};
 use crate::fault::FaultReports;
 use crate::robot::{Parts, Settings};
 use crate::{Control, Error, Notice, Reporter, Robot, Summary};
+use answers::Answers;
 use diagnostics::DiagnosticsWriter;
 use nic::Nics;
 use prepare::Prepared;
@@ -134,8 +136,8 @@ impl Settings {
     ) -> Result<Summary, Error> {
         let doing = format!("run, robot \"{}\"", robot.name);
         let tell = &mut |notice: &_| reporter.notice(notice);
-        let (link, faults) = link::open_with_faults(robot, &self.wire, &doing, tell)?;
-        let prepared = self.prepare(robot, control, main_device, link, file, reporter)?;
+        let link::Opened { link, name, faults } = link::open_with_faults(robot, &self.wire, &doing, tell)?;
+        let prepared = self.prepare(robot, control, main_device, (link, name), file, reporter)?;
         let ran = self.run_cycle(robot, prepared, nics, faults, reporter)?;
         Summary::of(ran, robot, &self.stop)
     }
@@ -172,6 +174,7 @@ impl Settings {
                 }),
                 bus_server,
                 faults,
+                answers: external.clone().map(Answers::new),
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 tasks,
                 frozen: None,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// [`RunConditions::link`] of a run whose SubDevices are simulated.
+/// [`RunConditions::link`] of a run whose SubDevices are simulated, and whose frames nothing loses on purpose.
 pub const SIMULATED: &str = "simulated";
 
 /// Sentence on lost frames of such a run, so that nobody looks for a cable.
@@ -59,7 +59,7 @@ pub struct RunConditions {
     pub output_bytes: usize,
     /// Process image bytes from the SubDevices to the MainDevice.
     pub input_bytes: usize,
-    /// Name of the link, as `simulated` or `eth0 (AF_PACKET)`.
+    /// Name of the link, as `simulated`, `simulated, with faults` or `eth0 (AF_PACKET)`.
     pub link: String,
     /// Changes that prepare the network interface, if that is asked for.
     pub nic: Option<String>,

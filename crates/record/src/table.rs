@@ -72,7 +72,8 @@ impl RunTable<'_> {
         let locked = |locked: bool| if locked { "locked" } else { "not locked" }.to_owned();
         line("memory", &granted(locked(it.memory_lock.requested), locked(it.memory_lock.granted)))?;
         let (out, into) = (it.output_bytes, it.input_bytes);
-        line("bus", &format!("{} SubDevices, {out} bytes out, {into} bytes in", it.sub_devices))?;
+        let plural = if it.sub_devices == 1 { "" } else { "s" };
+        line("bus", &format!("{} SubDevice{plural}, {out} bytes out, {into} bytes in", it.sub_devices))?;
         line("link", &format!("{}, {}", it.link, it.frame_order))?;
         if let Some(nic) = &it.nic {
             line("interface", nic)?;

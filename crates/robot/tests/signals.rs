@@ -502,3 +502,21 @@ fn pdos_that_alternate_between_sync_managers_keep_their_entries() {
     ];
     assert_eq!(places, expected);
 }
+
+/// The channel may be right: nothing is known yet of the SubDevice.
+// feature(signals): a signal of a SubDevice that may be absent, and whose process data nobody has described, is named with the remedy
+#[test]
+fn a_signal_of_an_absent_sub_device_wants_its_pdos() {
+    let absent = STATION.replacen("name = \"switches\"", "name = \"switches\"\npresence = \"optional\"", 1);
+    let robot = RobotConfig::parse(&absent, "r.toml").unwrap();
+    let found = |known: bool| {
+        let mappings: Vec<PdoMapping> =
+            (0..3).map(|it| if known || it < 2 { mapping(it) } else { PdoMapping::default() }).collect();
+        robot.signals(|position| mappings.get(position)).map_err(|error| error.to_string())
+    };
+    assert!(found(true).is_ok());
+    let error = found(false).unwrap_err();
+    let told = "signal \"door closed\" on \"switches\", of which no process data is known, expected the pdos of a SubDevice \
+                that may be absent at the start: give it pdos, or start with it plugged";
+    assert!(error.ends_with(told), "{error}");
+}

@@ -35,7 +35,7 @@ impl Check {
         }
         let robot = Robot::load(file)?;
         // What other files say, as a URDF, and what follows from all of it together.
-        drop(robot.controllers()?);
+        drop(robot.alone().controllers()?);
         let config = robot.config();
         let simulated = config.bus.sub_devices.iter().filter(|it| it.simulation.is_some()).count();
         if simulated == config.bus.sub_devices.len() {

@@ -27,13 +27,13 @@ pub(crate) fn forms() -> String {
     let width = GRAMMAR.iter().map(|(form, _)| form.len()).max().unwrap_or_default();
     let line = |(form, help): &(&str, &str)| format!("  {form:width$}  {help}");
     let lines: Vec<String> = GRAMMAR.iter().map(line).collect();
-    format!("Faults; SUBDEVICE is a name or a position:\n{}", lines.join("\n"))
+    format!("Faults; SUBDEVICE is a name, in quotes if it has spaces, or a position:\n{}", lines.join("\n"))
 }
 
 impl Fault {
     pub(crate) fn execute(mut self) -> Result<(), Failure> {
         self.take_name()?;
-        let line = self.words.join(" ");
+        let line = self.line();
         let lists = line.trim() == LIST;
         if lists {
             output::print(forms() + "\n\n")?;
@@ -49,6 +49,19 @@ impl Fault {
         let answer = client.ask(&line)?;
         let answer = answer.map_err(|refusal| Failure::new(format!("fault \"{line}\": {refusal}")))?;
         output::print(answer + "\n")
+    }
+
+    /// The words in a line; a shell has taken the quotes from around a name with spaces.
+    fn line(&self) -> String {
+        let is_name = |word: &str| word.contains(char::is_whitespace) && !word.contains('"');
+        match &self.words[..] {
+            [line] => line.clone(),
+            words => {
+                let quoted =
+                    |word: &String| if is_name(word) { format!("\"{word}\"") } else { word.clone() };
+                words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+            }
+        }
     }
 
     /// Takes `--of NAME` from behind the fault, or from its middle: no fault has such a word.

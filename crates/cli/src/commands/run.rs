@@ -26,6 +26,7 @@ use control::bring_up::BringUpError;
 use control::verdict::COULD_NOT_RUN;
 use ethercat::main_device::{BusError, SubDeviceError};
 use machine::cpus::Cpus;
+use onbeat::compose::link;
 use onbeat::{Control, Detail, Error};
 use robot::{FileError, FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};
 
@@ -170,7 +171,9 @@ impl Run {
         left_behind::put_back(|line| live.say(line));
         self.explain.make_folder()?;
         let stop = Stop::listen_for_a_run(live.voice())?;
-        let mut reporter = RunReporter::new(robot, log, live, self.wire.iface.is_none());
+        let wire = self.wire();
+        let is_alone = wire.interface.is_none() && !wire.has_faults();
+        let mut reporter = RunReporter::new(robot, log, live, is_alone);
         let ran = self.settings(robot, &stop).run_by(Control::AsDescribed, &mut reporter);
         let link_trouble = reporter.link_trouble().map(str::to_owned);
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
@@ -186,10 +189,15 @@ impl Run {
         self.conclude(&standing(&summary.status), &summary)
     }
 
+    /// The link, with all its faults.
+    fn wire(&self) -> link::Wire {
+        let (script, control) = (self.faults.clone(), self.control.clone());
+        link::Wire { script, control, ..self.wire.on_link() }
+    }
+
     /// The library's robot, with what the command line says of its run.
     fn settings(&self, robot: &RobotConfig, stop: &Stop) -> onbeat::Robot {
-        let (script, control) = (self.faults.clone(), self.control.clone());
-        let wire = onbeat::compose::link::Wire { script, control, ..self.wire.on_link() };
+        let wire = self.wire();
         let mut run = onbeat::Robot::from(robot.clone()).wire(wire).stop(stop.handle());
         if let Some(cycles) = self.cycles {
             run = run.cycles(cycles);
@@ -244,7 +252,7 @@ impl Run {
         let overrides =
             Overrides { period: self.period, frame_order: self.frame_order, ..self.hold.overrides() };
         let read = |overrides| RobotConfig::read_or_built_in(self.robot.as_deref(), overrides);
-        self.hold.check_cpu()?;
+        self.hold.check_cpus()?;
         // What the file alone is not blamed for is the command line's.
         let mut robot = read(overrides).map_err(|error| match read(Overrides::default()) {
             Ok(_) => Failure::new(FileError { file: "the command line".to_owned(), place: None, ..error }),
@@ -309,15 +317,17 @@ fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
 }
 
 impl Hold {
-    /// Refuses a CPU that this machine does not have: the cycle would run on any.
-    fn check_cpu(&self) -> Result<(), Failure> {
+    /// Refuses a CPU that this machine does not have: the cycle would run, and interrupts would come, on any.
+    fn check_cpus(&self) -> Result<(), Failure> {
         let online = Cpus::online();
-        match self.cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {
-            Some(cpu) => Err(Failure::new(format!(
-                "--cpu: found {cpu}, expected one of this machine's CPUs: {online}"
-            ))),
-            None => Ok(()),
+        for (option, cpu) in [("--cpu", self.cpu), ("--nic-cpu", self.nic_cpu)] {
+            if let Some(cpu) = cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {
+                return Err(Failure::new(format!(
+                    "{option}: found {cpu}, expected one of this machine's CPUs: {online}"
+                )));
+            }
         }
+        Ok(())
     }
 
     /// Values in the place of the robot file's.

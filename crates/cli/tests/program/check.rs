@@ -28,6 +28,18 @@ fn a_file_is_checked_and_nothing_is_started() {
     }
 }
 
+// feature(program): `onbeat check` of a robot whose controller is a process of its own
+#[test]
+fn a_controller_process_need_not_be_there() {
+    let external = "[controller]\nkind = \"external\"\ndeadline = \"500us\"\nmax_late = 3\n";
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conveyor.toml"));
+    let path = file("external.toml", &format!("{}\n{external}", text.unwrap()));
+    let ran = run(&["check", path.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("controllers: external (external)\n"), "{}", ran.stdout);
+}
+
 // feature(program): `onbeat check`
 #[test]
 fn all_errors_are_told_at_once_and_a_doubtful_value_ends_with_3() {

@@ -146,6 +146,38 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
     assert_eq!(end["sub_devices"][0]["state"], "Op");
 }
 
+// feature(ipc): the first answer that is refused for a reason is told while the run goes on
+#[test]
+fn a_process_that_answers_wrong_is_told_so_once() {
+    let _alone = alone();
+    let ipc = socket("wrong");
+    let program = start("examples/six-axis.toml", &ipc, &["--cycles", "1500"]);
+    let process = thread::spawn(move || {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let ipc = loop {
+            if let Ok(ipc) = Client::open(&ipc) {
+                break ipc;
+            }
+            assert!(Instant::now() < deadline);
+            thread::sleep(Duration::from_millis(5));
+        };
+        let mut controller = ipc.controller().expect("the role");
+        while let Some(turn) = controller.wait() {
+            // Positions for all of them: the last two are in csv.
+            for (axis, answer) in turn.request.axes.iter().zip(&mut turn.answer.axes) {
+                answer.request = Some(DriveRequest::Enable);
+                answer.target = Some(AxisTarget::Position(Radians(axis.target_position)));
+            }
+            turn.send();
+        }
+    });
+    let ran = program.finish();
+    process.join().expect("the controller");
+    let told =
+        "an answer of the controller process is refused: a set-point that the axis's mode does not follow";
+    assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
+}
+
 #[test]
 fn what_cannot_be_is_one_sentence() {
     let ran = run_alone(&["run", "examples/six-axis.toml", "--controller", "external", "--no-ipc"]);

@@ -243,6 +243,53 @@ fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
         rest = &rest[at..];
     }
     assert!(!rest.contains("without process data"), "{rest}");
+    // All of the second that it was away counts, also once it is known to be absent.
+    let (_, after) = rest.split_once(" after ").expect("the cycles that it was lost for");
+    let cycles = after.split(' ').next().and_then(|it| it.parse::<u64>().ok());
+    assert!(cycles.is_some_and(|cycles| cycles > 500), "{rest}");
+}
+
+// feature(diagnosis): the cable to a SubDevice that has joined since the start is told by its place
+#[test]
+fn the_cable_to_a_drive_that_joined_late_has_its_place() {
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let all = "count = 6\ndevice = \"servo\"\n";
+    let last = "count = 5\ndevice = \"servo\"\n\n[[bus.sub_device]]\nname = \"drive-6\"\ndevice = \"servo\"\n\
+                presence = \"optional\"\n";
+    let robot = file("joins-late.toml", &text.replace(all, last));
+    let script = file("joins-late.txt", "0s power off drive-6\n500ms power on drive-6\n");
+    let [robot, script] = [&robot, &script].map(|it| it.to_str().expect("UTF-8"));
+    let folder = std::env::temp_dir().join(format!("onbeat-joins-late-{}", std::process::id()));
+    let socket = folder.join("robot.sock");
+    let socket = socket.to_str().expect("UTF-8");
+    let _shared = shared();
+    let mut command = onbeat();
+    command.args(["run", robot, "--for", "20s", "--ipc", socket, "--faults", script]);
+    let running = Running::start(command);
+    let started = Instant::now();
+    let found = loop {
+        let mut diag = onbeat();
+        diag.args(["diag", "--json", "--cycle", socket]);
+        let ran = finished(diag);
+        let found = serde_json::from_str::<serde_json::Value>(&ran.stdout).unwrap_or_default();
+        if found["sub_devices"][5]["now"]["state"] == "Op" {
+            break found;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{}{}", ran.stdout, ran.stderr);
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    drop(running);
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(found["sub_devices"][5]["upstream"], serde_json::json!({ "position": 4, "port": 1 }));
+    let findings = found["findings"].as_array().expect("findings");
+    let lost: Vec<&str> = findings
+        .iter()
+        .filter(|it| it["fault"] == "lost_links")
+        .filter_map(|it| it["sentence"].as_str())
+        .collect();
+    let between =
+        "the link between SubDevice 4 \"drive-5\" port 1 and SubDevice 5 \"drive-6\" port 0 was lost ";
+    assert!(matches!(lost[..], [it] if it.starts_with(between)), "{lost:?}");
 }
 
 // feature(program): of a group that cannot join, the SubDevice that keeps it out is named, and no other
@@ -320,6 +367,26 @@ fn a_script_plays_in_a_run() {
     place("fault at 2.000s: cable pull drive-5:1\n");
     let fault = place("SubDevice 1 \"drive-2\" is in fault: 0x8611: ");
     assert!(fault < place("SubDevice 5 \"drive-6\" does not answer any more"), "{}", ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    assert_eq!(end["conditions"]["link"], "simulated, with faults");
+}
+
+// feature(program): frames lost on purpose are not called late
+#[test]
+fn frames_that_are_lost_on_purpose_are_not_this_machines() {
+    let ran = run(&["run", SIX_AXIS, "--cycles", "500", "--no-ipc", "--loss", "5%"]);
+    assert!(
+        ran.stdout.contains("simulated, with faults") && ran.stdout.contains("lost frames"),
+        "{}",
+        ran.stdout
+    );
+    let late = ["machine was late", "this machine held up"];
+    assert!(
+        !late.iter().any(|it| ran.stdout.contains(it) || ran.stderr.contains(it)),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
 }
 
 // feature(program): a script of faults is checked whole before the first frame, and plays in `simulate` and `run`

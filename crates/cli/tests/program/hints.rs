@@ -63,6 +63,9 @@ fn a_cpu_that_is_not_there_is_refused_before_the_bus() {
     let ran = run(&["run", "--cpu", "1023", "--cycles", "10"]);
     let sentence = ran.sentence();
     assert!(sentence.contains("--cpu: found 1023, expected one of this machine's CPUs: 0"), "{sentence}");
+    let ran = run(&["run", "--iface", "lo", "--prepare-nic", "--nic-cpu", "1023"]);
+    let expected = "--nic-cpu: found 1023, expected one of this machine's CPUs: 0";
+    assert!(ran.sentence().contains(expected), "{}", ran.stderr);
 }
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right

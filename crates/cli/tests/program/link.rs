@@ -36,6 +36,8 @@ fn six_axes_run_by_every_kind_of_link() {
         });
         assert_eq!(end["cycles"], 500, "{kind}: {end}");
         assert_eq!(end["working_counter_errors"], 0, "{kind}: {end}");
+        let way = told.trim().strip_prefix("interface near: ").unwrap_or("AF_PACKET");
+        assert_eq!(end["conditions"]["link"], format!("near ({way})"), "{kind}");
         assert!(stderr.contains(told) && stderr.contains("AF_XDP") != told.is_empty(), "{kind}: {stderr}");
     }
 }

@@ -14,6 +14,7 @@ use control::link::{
 use ethercat::link::Segment;
 use ethercat::main_device::Event;
 use ethercat::redundancy::Ring;
+use record::conditions::SIMULATED;
 use robot::{FileError, Overrides, RobotConfig};
 
 use super::segment::{self, segment};
@@ -49,6 +50,12 @@ impl Wire {
     fn has_faults_on_demand(&self) -> bool {
         self.script.is_some() || self.control.is_some()
     }
+
+    /// True if frames may be lost, late or changed on purpose.
+    #[must_use]
+    pub fn has_faults(&self) -> bool {
+        self.faults.is_some() || self.has_faults_on_demand()
+    }
 }
 
 /// Link of a robot.
@@ -75,31 +82,42 @@ pub fn open(
     doing: &str,
     tell: &mut dyn FnMut(&Notice),
 ) -> Result<RobotLink, Error> {
-    open_with_faults(robot, wire, doing, tell).map(|(link, _)| link)
+    open_with_faults(robot, wire, doing, tell).map(|opened| opened.link)
 }
 
-/// The same, with reports of the faults of a script.
+/// A link, and what there is to know of it.
+pub(crate) struct Opened {
+    pub(crate) link: RobotLink,
+    /// Its name in the conditions of a run.
+    pub(crate) name: String,
+    /// Reports of the faults of a script.
+    pub(crate) faults: Option<FaultReports>,
+}
+
+/// The same, with all of it.
 pub(crate) fn open_with_faults(
     robot: &RobotConfig,
     wire: &Wire,
     doing: &str,
     tell: &mut dyn FnMut(&Notice),
-) -> Result<(RobotLink, Option<FaultReports>), Error> {
-    let mut reports = None;
+) -> Result<Opened, Error> {
+    let (mut reports, mut way) = (None, SIMULATED.to_owned());
     let (link, name): (Box<dyn Link + Send>, &str) = match (&wire.interface, &wire.segment) {
         (Some(interface), _) if wire.has_faults_on_demand() => return Err(not_simulated(interface, wire)),
         (Some(interface), _) => {
             let doing = format!("{} {doing}", wire.program.as_deref().unwrap_or("onbeat"));
-            (at_interface(robot, interface, wire, &doing, tell)?, interface.as_str())
+            let link;
+            (link, way) = at_interface(robot, interface, wire, &doing, tell)?;
+            (link, interface.as_str())
         }
         (None, Some(other)) => {
             let other = RobotConfig::read(
                 other,
                 Overrides { period: Some(robot.cycle.period), ..Overrides::default() },
             )?;
-            (simulated(&other, robot, wire, &mut reports)?, "simulated")
+            (simulated(&other, robot, wire, &mut reports)?, SIMULATED)
         }
-        (None, None) => (simulated(robot, robot, wire, &mut reports)?, "simulated"),
+        (None, None) => (simulated(robot, robot, wire, &mut reports)?, SIMULATED),
     };
     let link = match &wire.faults {
         Some(faults) if !wire.has_faults_on_demand() => Box::new(Faulty::new(link, *faults)),
@@ -113,24 +131,27 @@ pub(crate) fn open_with_faults(
             RobotLink::Captured { capture, path: path.clone() }
         }
     };
-    Ok((link, reports))
+    // Frames that are lost on purpose are nobody's delay.
+    let name = if wire.has_faults() { format!("{way}, with faults") } else { way };
+    Ok(Opened { link, name, faults: reports })
 }
 
-/// The interface, or both ends of a ring.
+/// The interface, or both ends of a ring; and its name in the conditions of a run.
 fn at_interface(
     robot: &RobotConfig,
     interface: &str,
     wire: &Wire,
     doing: &str,
     tell: &mut dyn FnMut(&Notice),
-) -> Result<Box<dyn Link + Send>, Error> {
+) -> Result<(Box<dyn Link + Send>, String), Error> {
     let Some(second) = wire.second_interface.as_deref() else {
         if robot.bus.ring {
             return Err(RingError::OneInterface { interface: interface.to_owned() }.into());
         }
         let link = InterfaceLink::open_as_owner(interface, wire.link, PacketLink::CARRIER_TIMEOUT, doing)?;
         tell_of(interface, wire.link, &link, tell);
-        return Ok(Box::new(link));
+        let name = format!("{interface} ({})", way(&link));
+        return Ok((Box::new(link), name));
     };
     if interface == second {
         return Err(RingError::SameInterface { interface: interface.to_owned() }.into());
@@ -139,9 +160,15 @@ fn at_interface(
     let ends = InterfaceLink::open_ring(names, wire.link, PacketLink::CARRIER_TIMEOUT, doing)?;
     tell_of(interface, wire.link, &ends.0, tell);
     tell_of(second, wire.link, &ends.1, tell);
+    let name = format!("{interface} and {second}, a ring ({})", way(&ends.0));
     let mut ring = Redundant::new(ends.0, ends.1).with_wait(robot.cycle.period / 2);
     ring.check(names)?;
-    Ok(Box::new(ring))
+    Ok((Box::new(ring), name))
+}
+
+/// Way to an interface's frames, in words.
+fn way(link: &InterfaceLink) -> String {
+    if let InterfaceLink::Xdp(_) = link { link.to_string() } else { "AF_PACKET".to_owned() }
 }
 
 /// The segment on a thread of its own, at both ends where it is a ring.

@@ -18,7 +18,7 @@ pub enum SimulationError {
     /// SubDevice that the robot file does not say how to simulate.
     #[error(
         "{robot}: SubDevice {position} \"{name}\": the robot file does not say how to simulate it, expected simulate = {{ \
-         kind = ... }}: add it, or use --iface for the real bus"
+         kind = ... }}: add it; `onbeat run --iface` on the real bus needs none"
     )]
     NotDescribed {
         /// Name of the robot.

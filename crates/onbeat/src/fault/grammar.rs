@@ -13,7 +13,7 @@ use super::frames::fixed;
 use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
-/// Forms of a fault, and what each does. SUBDEVICE is a name or a position.
+/// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
 pub const GRAMMAR: [(&str, &str); 25] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
@@ -302,14 +302,14 @@ const SUB_DEVICE_AND_PORT: &str = "a SubDevice and its port, as 2:1";
 
 impl<'t> Words<'t> {
     pub(super) fn of(line: &'t str, targets: &'t Targets) -> Self {
-        let mut words = Vec::new();
-        let mut behind = 1;
-        for text in line.split_whitespace() {
-            // Pieces of the same text: their distance is the place of the word.
-            let start = text.as_ptr() as usize - line.as_ptr() as usize;
-            let column = line[..start].chars().count() + 1;
+        let (mut words, mut behind) = (Vec::new(), 1);
+        let mut rest = line.trim_start();
+        while !rest.is_empty() {
+            let (text, further) = rest.split_at(length(rest));
+            let column = line[..line.len() - rest.len()].chars().count() + 1;
             behind = column + text.chars().count();
-            words.push(Word { text, column });
+            words.push(Word { text: unquoted(text), column });
+            rest = further.trim_start();
         }
         Self { words, next: 0, behind, targets }
     }
@@ -391,8 +391,11 @@ impl<'t> Words<'t> {
     }
 
     fn position(&self, word: Word<'t>, name: &str) -> Found<usize> {
-        self.targets.find(name).ok_or_else(|| {
-            word.is_not(&self.some_sub_device(), &Near::to(name, self.targets.names()).to_string())
+        self.targets.find(unquoted(name)).ok_or_else(|| {
+            word.is_not(
+                &self.some_sub_device(),
+                &Near::to(unquoted(name), self.targets.names()).to_string(),
+            )
         })
     }
 
@@ -472,6 +475,18 @@ impl Word<'_> {
     }
 }
 
+/// Length of the first word, which goes on over spaces between the quotes it begins with.
+fn length(line: &str) -> usize {
+    let quoted = line.strip_prefix(QUOTE).and_then(|inner| inner.find(QUOTE)).map_or(0, |end| end + 2);
+    line[quoted..].find(char::is_whitespace).map_or(line.len(), |end| quoted + end)
+}
+
+/// Without the quotes around it.
+fn unquoted(text: &str) -> &str {
+    let inner = text.strip_prefix(QUOTE).and_then(|text| text.strip_suffix(QUOTE));
+    inner.filter(|inner| !inner.contains(QUOTE)).unwrap_or(text)
+}
+
 /// Reads a whole number, decimal or hexadecimal.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
@@ -480,6 +495,9 @@ fn number(text: &str) -> Option<u64> {
         _ => None,
     }
 }
+
+/// Around a name with spaces.
+pub(super) const QUOTE: char = '"';
 
 /// Before the time that a fault lasts.
 const FOR: &str = "for";

@@ -29,6 +29,13 @@ fn a_line_says_a_fault() {
     assert_eq!(fault("  POWER  cycle 3 "), Fault::PowerCycle(3));
     let at = Port { position: 2, port: 1 };
     assert_eq!(fault("cable pull drive-2:1"), Fault::Cable { at, plugged: false });
+    let last = Port { position: 3, port: 0 };
+    for name in ["\"last one:0\"", "\"last one\":0", "3:0"] {
+        assert_eq!(fault(&format!("cable pull {name}")), Fault::Cable { at: last, plugged: false });
+    }
+    let named = Fault::Power { position: 3, on: false };
+    assert_eq!(fault("power off \"last one\""), named);
+    assert_eq!(named.named(&targets()), "power off \"last one\"");
     assert_eq!(fault("crc 2:1"), Fault::InvalidFrames { at, count: 1 });
     assert_eq!(fault("crc 2:1 0x10"), Fault::InvalidFrames { at, count: 16 });
     assert_eq!(fault("mailbox stuck 1"), Fault::Mailbox { position: 1, runs: false });
@@ -97,6 +104,8 @@ fn what_is_wrong_is_told_in_a_sentence_with_its_column() {
         ),
         ("power on 1 for 1s", "leave out `for`"),
         ("power off 1 for", "the line ends, expected a time that it lasts, as 500us or 1.5s: add it"),
+        ("power off \"last two\"", "column 11: found \"last two\", expected a SubDevice"),
+        ("power off \"last", "column 11: found \"\\\"last\", expected a SubDevice"),
         ("µ power", "column 1: found \"µ\""),
         ("power µ 1", "column 7: found \"µ\""),
     ] {

@@ -6,6 +6,7 @@ use ethercat::al_status_code::AlStatusCode;
 use robot::duration;
 
 use super::frames::Fixed;
+use super::grammar::QUOTE;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 impl fmt::Display for Fault {
@@ -56,9 +57,11 @@ impl Shown<'_> {
     fn at(&self, position: usize) -> String {
         let name =
             self.targets.and_then(|targets| targets.get(position)).map(|target| target.name.as_str());
-        let is_word =
-            |name: &&str| !name.is_empty() && !name.contains(char::is_whitespace) && !name.contains('#');
-        name.filter(is_word).map_or_else(|| position.to_string(), str::to_owned)
+        match name.filter(|name| !name.is_empty() && !name.contains(['#', QUOTE])) {
+            Some(name) if name.contains(char::is_whitespace) => format!("{QUOTE}{name}{QUOTE}"),
+            Some(name) => name.to_owned(),
+            None => position.to_string(),
+        }
     }
 
     /// An axis of a drive; the first one goes without its number.

@@ -18,7 +18,7 @@ use robot::RobotConfig;
 use types::Signal;
 
 use super::bus::BusServer;
-use super::conditions::{Bus, SIMULATED};
+use super::conditions::Bus;
 use super::data_types::typed_mappings;
 use super::diagnosis::Diagnostician;
 use super::recorder::NewFile;
@@ -49,23 +49,23 @@ pub(super) struct Prepared {
 impl Settings {
     /// Brings the simulated bus to PreOp and makes the cycle as a run does, alone; then lets all go.
     pub(crate) fn rehearse(&self, robot: &RobotConfig) -> Result<(), Error> {
-        let mut alone = robot.clone();
-        alone.peripherals.clear();
         let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
-        let main_device = main_device(configuration(&alone, AlState::Op))?;
-        let (link, _) = link::open_with_faults(&alone, &settings.wire, "check", &mut |_| ())?;
-        let prepared = settings.prepare(&alone, Control::AsDescribed, main_device, link, None, &mut ())?;
+        let main_device = main_device(configuration(robot, AlState::Op))?;
+        let link::Opened { link, name, .. } =
+            link::open_with_faults(robot, &settings.wire, "check", &mut |_| ())?;
+        let prepared =
+            settings.prepare(robot, Control::AsDescribed, main_device, (link, name), None, &mut ())?;
         let (mut main_device, mut link) = prepared.cycle.abandon();
         settings.take_down(&mut main_device, &mut link)
     }
 
-    /// Brings the bus up to PreOp and makes the cycle. A bus that cannot be used is left in Init.
+    /// Brings the bus up to PreOp and makes the cycle, on a link with a name for people. A bus that cannot be used is left in Init.
     pub(super) fn prepare(
         &self,
         robot: &RobotConfig,
         control: Control<'_>,
         mut main_device: MainDevice,
-        mut link: RobotLink,
+        (mut link, name): (RobotLink, String),
         mut file: Option<NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
@@ -88,7 +88,7 @@ impl Settings {
         }
         let server = server.ok();
         let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
-        let bus = Bus::of(&main_device, self.link());
+        let bus = Bus::of(&main_device, name);
         let configuration = cycle(robot, self.cycles(robot));
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
@@ -201,11 +201,6 @@ impl Settings {
     ) -> Result<(), Error> {
         let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
         Ok(pump.take_down()?)
-    }
-
-    /// The wire's name for people.
-    fn link(&self) -> String {
-        self.wire.interface.as_ref().map_or(SIMULATED.to_owned(), |nic| format!("{nic} (AF_PACKET)"))
     }
 }
 

@@ -10,6 +10,7 @@ use ethercat::main_device::{BringUpPhase, Event};
 use ipc::diagnostics::TaskDiagnostics;
 use record::{CycleRecord, RunSummary};
 
+use super::answers::Answers;
 use super::bus::BusServer;
 use super::diagnosis::Diagnostician;
 use super::diagnostics::DiagnosticsWriter;
@@ -37,6 +38,8 @@ pub(super) struct Watch {
     pub(super) bus_server: Option<BusServer>,
     /// Faults on demand that took place.
     pub(super) faults: Option<FaultReports>,
+    /// Answers of the controller process, if there is to be one.
+    pub(super) answers: Option<Answers>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
     pub(super) tasks: Tasks,
     /// Figures of the tasks when the measurement ended.
@@ -105,6 +108,9 @@ impl Watch {
         }
         for fault in self.faults.iter().flat_map(|faults| std::iter::from_fn(|| faults.next())) {
             reporter.notice(&fault);
+        }
+        if let Some(notice) = self.answers.as_mut().and_then(Answers::look) {
+            reporter.notice(&notice);
         }
         self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
         self.recorder.iter_mut().for_each(|recorder| recorder.see(&events));

@@ -10,6 +10,7 @@ mod value;
 use std::collections::{HashMap, HashSet};
 
 use crate::value::Spanned;
+use ethercat::main_device::Presence;
 use ethercat::pdo::{Direction, PdoMapping};
 use types::signal::Flow;
 use types::{Signal, ValueType};
@@ -66,6 +67,7 @@ pub(crate) fn signals<'a>(
         let Some(mapping) = mapping(sub_device) else { continue };
         let names = names(entry)?;
         let samples = robot.bus.sub_devices[sub_device].oversampling.as_ref().map_or(1, |it| it.samples);
+        undescribed(entry, sub_device, mapping, robot)?;
         let all = entry::find_all(entry, names.len(), mapping, samples)?;
         for (name, found) in names.into_iter().zip(all) {
             let output = found.direction == Direction::Output;
@@ -90,6 +92,25 @@ pub(crate) fn signals<'a>(
     measured(robot, &signals)?;
     unnamed::add(robot, &mapping, &owners, &taken, &mut signals)?;
     Ok(signals)
+}
+
+/// Refuses a signal of a SubDevice that may be absent, and of whose process data nothing is known.
+fn undescribed(
+    entry: &NamedSignal,
+    position: usize,
+    mapping: &PdoMapping,
+    robot: &RobotConfig,
+) -> Checked<()> {
+    let may_be_absent = robot.bus.sub_devices[position].presence != Presence::Required;
+    let has_any =
+        [Direction::Output, Direction::Input].iter().any(|&it| mapping.entries(it).next().is_some());
+    if has_any || !may_be_absent {
+        return Ok(());
+    }
+    let (name, sub_device) = (entry.name.get_ref(), entry.sub_device.get_ref());
+    let found = format!("signal \"{name}\" on \"{sub_device}\", of which no process data is known");
+    let expected = "the pdos of a SubDevice that may be absent at the start";
+    Err(Problem::new(entry.place(), found, expected, "give it pdos, or start with it plugged"))
 }
 
 /// Checks that sensors measure: that their signals are numbers, and inputs.

@@ -268,7 +268,9 @@ impl<'a> Outcome<'a> {
         let table = format!("{table}{}\n", self.overrun);
         let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
         let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
-        if let Some(others) = words::owner::frames_of_others(self.frames.reception.other_main_device) {
+        // On a simulated bus there is nobody else: a frame that is not ours is one that was changed on purpose.
+        let others = words::owner::frames_of_others(self.frames.reception.other_main_device);
+        if let Some(others) = others.filter(|_| !self.conditions.link.starts_with(SIMULATED)) {
             let _ = writeln!(text, "{others}\n");
         }
         if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {

@@ -21,7 +21,7 @@ pub(super) struct RunReporter<'a> {
     live: &'a mut LiveLine,
     log: &'a mut Log,
     service: Option<Service>,
-    /// The SubDevices are simulated: lost frames are this machine's.
+    /// The SubDevices are simulated, and no frame is lost on purpose: lost ones are this machine's.
     simulated: bool,
 }
 
@@ -92,6 +92,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::NoTrace(_)
         | Notice::Recording(_)
         | Notice::Fault { .. }
+        | Notice::WrongAnswer { .. }
         | Notice::NotPutBack(_) => Severity::Warning,
         _ => Severity::Ok,
     }
