@@ -270,5 +270,5 @@ fn places_that_contradict_each_other_are_judged_all_the_same() {
     assert_eq!(judge(&all).len(), 1);
     all[0].upstream = Some(Upstream { position: 1, port: 1 });
     all[1].upstream = Some(Upstream { position: 0, port: 1 });
-    assert_eq!(judge(&all).len(), 1);
+    assert!(judge(&all).iter().any(|it| it.fault == Fault::DamagedFrames));
 }
