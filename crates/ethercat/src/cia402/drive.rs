@@ -205,7 +205,11 @@ impl Drive {
                 self.update_enabled(input, command);
             }
         } else {
-            self.stand(Phase::NotEnabled, input.position);
+            // A single reply may be wrong behind a right working counter: a drive that was enabled until now stands near its target, and
+            // a place far from it is taken when it is reported again.
+            let was_led = self.phase != Phase::NotEnabled && !self.homing.is_active();
+            let is_sudden = was_led && self.is_too_far(input.position);
+            self.stand(Phase::NotEnabled, if is_sudden { self.holds_at() } else { input.position });
             self.halted = false;
             self.homing.end();
         }
@@ -324,8 +328,13 @@ impl Drive {
             if let Some(before) = self.before {
                 self.follow_both(before, input, command);
             } else if resumes && self.mode == CyclicMode::Position && self.is_too_far(input.position) {
-                // The drive stopped along its own ramp, away from the held target: begin where it stands.
-                self.stand(Phase::Holding, input.position);
+                // The drive stopped along its own ramp, away from the held target: begin where it stands, once it has told so twice.
+                if self.last_input.is_some_and(|last| self.is_a_step(last.position, input.position)) {
+                    self.stand(Phase::Holding, input.position);
+                } else {
+                    self.output.controlword = self.output.controlword.with_halt();
+                    self.halted = true;
+                }
             } else {
                 self.follow(input, command);
             }
@@ -451,7 +460,12 @@ impl Drive {
     }
 
     fn is_too_far(&self, position: i32) -> bool {
-        position.wrapping_sub(self.holds_at()).unsigned_abs() > self.maximum_step
+        !self.is_a_step(self.holds_at(), position)
+    }
+
+    /// True for two positions that a cycle may lie between.
+    fn is_a_step(&self, from: i32, to: i32) -> bool {
+        to.wrapping_sub(from).unsigned_abs() <= self.maximum_step
     }
 
     fn controlword(&mut self, input: DriveInput, request: Request) -> Controlword {

@@ -127,6 +127,28 @@ fn a_target_far_from_the_held_one_is_refused_and_counted() {
     );
 }
 
+/// A device, or what writes to the wire, answers anything once, behind a right working counter.
+#[test]
+fn one_wrong_reply_moves_no_target() {
+    for halted in [false, true] {
+        for state in State::ALL {
+            let (mut drive, mut plant) = enabled();
+            let held = drive.holds_at();
+            if halted {
+                one_cycle(&mut drive, &mut plant, Request::Halt, held);
+            }
+            let wrong = drive.update(seen(state, 1_900_000_000), wanting(Request::Enable));
+            assert_eq!(wrong.target_position, held, "{state}, halted before: {halted}");
+            plant.apply(wrong);
+            for _ in 0..8 {
+                let next = one_cycle(&mut drive, &mut plant, Request::Enable, held);
+                let way = next.target_position.wrapping_sub(held).unsigned_abs();
+                assert!(way <= STEP, "{state}, halted before: {halted}: {way} counts away");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_endless_axis_steps_over_the_end_of_its_counts() {
     let mut drive = Drive::new(CyclicMode::Position, STEP);
@@ -242,6 +264,8 @@ fn a_drive_that_stopped_on_its_own_ramp_is_latched_when_halt_ends() {
     one_cycle(&mut drive, &mut plant, Request::Halt, held);
     plant.position = held + 5000;
     let output = drive.update(Some(plant.input()), wanting(Request::Enable));
+    assert_eq!((output.target_position, output.controlword.halt()), (held, true), "told once");
+    let output = drive.update(Some(plant.input()), wanting(Request::Enable));
     assert_eq!((output.target_position, drive.phase()), (held + 5000, Phase::Holding));
 }
 
@@ -354,7 +378,10 @@ proptest! {
             };
             let is_enabled = input.statusword.state() == Some(State::OperationEnabled);
             prop_assert_eq!(drive.just_enabled(), is_enabled && !was_enabled);
-            if !(is_enabled && was_enabled) {
+            let far = input.position.wrapping_sub(before.target_position).unsigned_abs() > STEP;
+            if was_enabled && !is_enabled && far {
+                prop_assert_eq!(output.target_position, before.target_position, "told once");
+            } else if !(is_enabled && was_enabled) {
                 prop_assert_eq!(output.target_position, input.position);
             }
             was_enabled = is_enabled;
