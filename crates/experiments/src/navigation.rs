@@ -48,6 +48,11 @@ pub enum Planner {
     /// Process of ours, attached to the shared-memory interface.
     #[default]
     Ipc,
+    /// The same program as a node of ROS 2 itself.
+    Ros {
+        /// Python with `rclpy`.
+        python: PathBuf,
+    },
     /// Python program that uses DDS, as a ROS 2 node does, connected by `onbeat-ros2`.
     Dds {
         /// Python with `cyclonedds`.
@@ -77,6 +82,9 @@ impl Navigation {
     /// load.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         self.check_duration()?;
+        if let Planner::Ros { python } = &self.planner {
+            ros2::check_rclpy(python)?;
+        }
         let robot = robot_file(context, self.robot.as_deref(), "m4k.toml", EXAMPLE)?;
         let surroundings = Surroundings::begin(context);
         let mut cells = Vec::new();
@@ -171,6 +179,7 @@ impl Planner {
     const fn words(&self) -> &'static str {
         match self {
             Self::Ipc => "through the IPC by a process of ours",
+            Self::Ros { .. } => "a node of ROS 2 (rclpy), onbeat-ros2 between",
             Self::Dds { .. } => "over DDS by a Python program, onbeat-ros2 between",
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct Navigation {
     #[arg(long, value_enum, default_value = "ipc")]
     planner: Planner,
 
-    /// The Python that has cyclonedds, for --planner dds
+    /// The Python that has cyclonedds, for --planner dds, or rclpy, for --planner ros
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     python: PathBuf,
 
@@ -50,6 +50,8 @@ enum Planner {
     Ipc,
     /// A Python program over DDS, with onbeat-ros2 between
     Dds,
+    /// The same program as a node of ROS 2 (rclpy)
+    Ros,
 }
 
 impl Navigation {
@@ -64,6 +66,7 @@ impl Navigation {
         }
         let planner = match self.planner {
             Planner::Ipc => onbeat_experiments::navigation::Planner::Ipc,
+            Planner::Ros => onbeat_experiments::navigation::Planner::Ros { python: self.python },
             Planner::Dds => onbeat_experiments::navigation::Planner::Dds { python: self.python },
         };
         let experiment = onbeat_experiments::navigation::Navigation {

@@ -98,9 +98,10 @@ impl Navigation {
             command.arg(&context.directory).arg("--course").arg(self.course_words()?);
             let mut planner = match &self.planner {
                 Planner::Ipc => None,
-                Planner::Dds { python } => {
+                Planner::Dds { python } | Planner::Ros { python } => {
                     command.arg("--only-log");
-                    Some(Ros2::start(context, python, &ipc, &self.course)?)
+                    let as_node = matches!(self.planner, Planner::Ros { .. });
+                    Some(Ros2::start(context, python, as_node, &ipc, &self.course)?)
                 }
             };
             let mut pilot = ChildProcess::start(command)?;

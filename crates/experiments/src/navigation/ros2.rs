@@ -1,4 +1,4 @@
-//! Planner over DDS: `onbeat-ros2`, and a Python program that only uses DDS.
+//! Planner over DDS: `onbeat-ros2`, and a Python program that uses DDS alone, or is a node of ROS 2.
 
 use std::fs;
 use std::path::Path;
@@ -21,6 +21,7 @@ impl Ros2 {
     pub(super) fn start(
         context: &Context,
         python: &Path,
+        as_node: bool,
         ipc: &str,
         course: &Course,
     ) -> Result<Self, Error> {
@@ -47,6 +48,7 @@ impl Ros2 {
         {
             planner.arg(number.to_string());
         }
+        planner.args(as_node.then_some("--ros"));
         Ok(Self { ipc: ChildProcess::start(ipc)?, planner: ChildProcess::start(planner)? })
     }
 
@@ -56,5 +58,34 @@ impl Ros2 {
     }
 }
 
+/// Checks that a Python has what a node needs.
+pub(super) fn check_rclpy(python: &Path) -> Result<(), Error> {
+    let probe = Command::new(python).args(["-c", "import rclpy, nav_msgs.msg, geometry_msgs.msg"]).output();
+    let why = match probe {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::other(format_args!(
+        "{}: {why}; expected a Python with rclpy, nav_msgs and geometry_msgs: source ROS 2's setup file, name one with \
+         --python, or plan with --planner ipc",
+        python.display()
+    )))
+}
+
 /// The planner as started by hand.
 const SCRIPT: &str = include_str!("../../../../python/examples/dynamic_window.py");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // feature(papers): `measure navigation --planner ros`: refused before it starts where there is no rclpy
+    #[test]
+    fn a_python_without_rclpy_is_refused_in_words() {
+        for (python, words) in [("/no/such/python", "No such file"), ("false", "false: ")] {
+            let why = check_rclpy(Path::new(python)).expect_err(python).to_string();
+            assert!(why.contains(words) && why.contains("or plan with --planner ipc"), "{why}");
+        }
+    }
+}
