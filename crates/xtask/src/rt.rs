@@ -14,7 +14,7 @@
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
 //! | [`two_cpus`] | robot on a cable between two CPUs |
 //! | [`culprit`] | check of explanations against the culprit's record |
-//! | [`compare`] | the papers' experiments on several kernels, side by side |
+//! | [`mod@compare`] | the papers' experiments on several kernels, side by side |
 //! | [`mod@virtual_time`] | latencies on one CPU whose clock counts instructions |
 
 mod apt;
