@@ -44,7 +44,8 @@ def test_states_working_counters_and_error_counters_are_those_of_now(start: Star
         assert status.clock is not None and status.clock.lock == "off"
         assert 0 <= status.clock.frame_phase_ns < run.cycle.description.period_ns
         sync0 = status.sub_devices[0].sync0
-        assert sync0 is not None and (sync0.cycle_ns, sync0.shift_ns) == (1_000_000, 100_000)
+        period = run.cycle.description.period_ns
+        assert sync0 is not None and (sync0.cycle_ns, sync0.shift_ns) == (period, 100_000)
         assert 0 <= sync0.frame_phase_ns < sync0.cycle_ns and status.sub_devices[0].sync1 is None
         assert status.working_counters and all(it.received == it.expected for it in status.working_counters)
         counted = bus.status(errors=True, timeout=TIMEOUT)

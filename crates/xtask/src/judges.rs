@@ -35,6 +35,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
             tshark::all(root, &onbeat, report);
             simso::all(root, &onbeat, report);
             cyclone::definitions(root, report);
+            fastdds::all(root, &onbeat, report);
             for (name, judge) in [("judge cyclonedds", cyclone), ("judge ROS 2", ros)] {
                 match judge.join() {
                     Ok((took, outcome)) => report.record(name, took, outcome),
@@ -42,6 +43,5 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
                 }
             }
         });
-        fastdds::all(root, &onbeat, report);
     }
 }
