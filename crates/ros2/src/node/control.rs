@@ -1,5 +1,5 @@
 //! Services that change the state of the cycle, through the ports `control` and `stop`: enable, disable, stop, reset
-//! faults, and those of the [`manager`](super::manager) of controllers. Each request is answered when the cycle has replied.
+//! faults, and those of the [`manager`] of controllers. Each request is answered when the cycle has replied.
 
 mod requests;
 
