@@ -27,8 +27,8 @@ use crate::report::{Outcome, Report};
 use crate::{python, setup};
 use debian::Packed;
 use pages::Pages;
-pub(crate) use target::check as other_targets;
 use target::{Programs, TARGETS, Target};
+pub(crate) use target::{check as other_targets, install};
 
 /// Version of everything in the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -50,6 +50,7 @@ cargo xtask dist [--target TARGET]         a release in target/dist: static prog
 cargo xtask package                        the Debian package of the tests' programs, installed in a fresh Debian
 cargo xtask rt [GUEST]                     Debian's PREEMPT_RT kernel, booted in qemu with our program in it: cards,
                                            interfaces, two-cpus, virtual-time, or all of them
+cargo xtask rt --arch aarch64              the same kernel for 64-bit ARM on an emulated board: doctor, robot, tasks, lock-free code
 cargo xtask rt compare [KERNEL]            the papers' experiments in virtual time on Debian's ordinary and PREEMPT_RT kernels,
                                            side by side
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
@@ -90,6 +91,11 @@ fn main() -> ExitCode {
         ["rt", "compare", wanted @ ..] if wanted.len() < 2 => {
             setup::debian_packages(&mut report);
             rt::compare(&root, wanted.first().copied().unwrap_or_default(), &mut report);
+        }
+        ["rt", "--arch", "aarch64"] => {
+            setup::debian_packages(&mut report);
+            setup::arm_packages(&mut report);
+            rt::arm(&root, &mut report);
         }
         ["rt", only @ ..] if only.iter().all(|name| rt::is_guest(name)) && only.len() < 2 => {
             setup::debian_packages(&mut report);

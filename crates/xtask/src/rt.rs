@@ -8,6 +8,7 @@
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
 //! | [`program`] | our programs, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
+//! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot on a cable, tasks, lock-free code |
 //! | [`guest`] | guest machine that boots, runs a script, and returns its results |
 //! | [`cards`] | our links, and a ring, on emulated network cards |
 //! | [`qmp`] | qemu's monitor, which pulls their cables |
@@ -19,6 +20,7 @@
 
 mod apt;
 mod archive;
+mod arm;
 mod cards;
 mod compare;
 mod culprit;
@@ -129,6 +131,17 @@ pub(crate) fn compare(root: &Path, wanted: &str, report: &mut Report) {
     }
 }
 
+/// Boots the kernel for 64-bit ARM.
+pub(crate) fn arm(root: &Path, report: &mut Report) {
+    report.step("rt aarch64", || {
+        let image = arm::prepare(root, &root.join(FOLDER).join(apt::ARM64));
+        image.map_or_else(|lack| lack, |image| twice(|| arm::judge(root, &image)))
+    });
+}
+
+/// Static busybox of this machine.
+const BUSYBOX: &str = "/bin/busybox";
+
 /// Folder of kernels, logs and results.
 const FOLDER: &str = "target/rt";
 
@@ -159,8 +172,8 @@ fn prepare(root: &Path) -> Result<Image, Outcome> {
     possible().map_err(Outcome::Skipped)?;
     let folder = root.join(FOLDER);
     let kernel = kernel::fetch(&Apt::default(), &folder, Flavour::RealTime).map_err(Outcome::Skipped)?;
-    let onbeat = program::build(root, &folder).map_err(Outcome::Failed)?;
-    Ok(Image { folder, qemu: Qemu::Installed, kernel, onbeat })
+    let onbeat = program::build(root, &folder, program::AMD64).map_err(Outcome::Failed)?;
+    Ok(Image { folder, qemu: Qemu::Installed, kernel, busybox: BUSYBOX.into(), onbeat })
 }
 
 /// Kernel parameters of all guests: they skip self-tests of the emulated time stamp counter, and
@@ -193,8 +206,8 @@ fn possible() -> Result<(), String> {
     if !command::works(QEMU, &["--version"]) {
         return Err(format!("no {} (Debian: qemu-system-x86)", QEMU));
     }
-    if !Path::new(guest::BUSYBOX).exists() {
-        return Err(format!("no {} (Debian: busybox-static)", guest::BUSYBOX));
+    if !Path::new(BUSYBOX).exists() {
+        return Err(format!("no {BUSYBOX} (Debian: busybox-static)"));
     }
     if !command::works("dpkg-deb", &["--version"]) {
         return Err("no dpkg-deb: this is not Debian".into());

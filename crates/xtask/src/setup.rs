@@ -47,6 +47,12 @@ const DIST_NEEDS: &[Need] = &[
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
 ];
 
+/// Packages needed by `cargo xtask rt --arch aarch64` only.
+const ARM_NEEDS: &[Need] = &[Need { program: QEMU_ARM, probe: &["--version"], package: "qemu-system-arm" }];
+
+/// The emulator of ARM's 64-bit machines.
+pub(crate) const QEMU_ARM: &str = "qemu-system-aarch64";
+
 /// Space that a whole run of the tests fills in a clean checkout, measured with `du`, and some to spare.
 const NEEDED_GIB: u64 = 16;
 
@@ -78,6 +84,14 @@ fn free_gib(root: &Path) -> Result<u64, String> {
 /// Installs the packages whose programs are missing.
 pub(crate) fn debian_packages(report: &mut Report) {
     let missing = missing(NEEDS);
+    if !missing.is_empty() {
+        report.step("Debian packages", || install(&missing));
+    }
+}
+
+/// Installs what a guest of 64-bit ARM needs.
+pub(crate) fn arm_packages(report: &mut Report) {
+    let missing = missing(ARM_NEEDS);
     if !missing.is_empty() {
         report.step("Debian packages", || install(&missing));
     }

@@ -144,6 +144,15 @@ pub(super) fn of_processor(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.processor == name)
 }
 
+/// Has rustup install the standard library for static programs of this processor, unless it is there.
+///
+/// # Errors
+/// No release is made for it, or rustup cannot.
+pub(crate) fn install(root: &Path, processor: &str) -> Result<(), String> {
+    let target = of_processor(processor).ok_or_else(|| format!("no release is made for {processor}"))?;
+    target.install(root)
+}
+
 /// Builds the programs for this machine.
 ///
 /// # Errors

@@ -8,18 +8,34 @@ use std::process::Command;
 use crate::command;
 
 /// `apt-get` and `apt-cache`, which fetch packages and install none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Apt {
     /// Configuration in the place of this machine's.
     configuration: Option<PathBuf>,
+    /// Debian's name of the machines that the packages are for.
+    pub(super) architecture: &'static str,
 }
 
+/// This machine's.
+impl Default for Apt {
+    fn default() -> Self {
+        Self { configuration: None, architecture: AMD64 }
+    }
+}
+
+pub(super) const AMD64: &str = "amd64";
+pub(super) const ARM64: &str = "arm64";
+
 impl Apt {
-    /// Of `release`, below `folder`, as if nothing was installed. The way to the network is this machine's.
+    /// Of `release` for machines of this architecture, below `folder`, as if nothing was installed. The way to the network is this machine's.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub(super) fn of_release(release: &str, folder: &Path) -> Result<Self, String> {
+    pub(super) fn of_release(
+        release: &str,
+        architecture: &'static str,
+        folder: &Path,
+    ) -> Result<Self, String> {
         let place = folder.display();
         let network = command::output(Command::new("apt-config").arg("dump")).unwrap_or_default();
         let network: Vec<&str> = network.lines().filter(|line| line.starts_with("Acquire::http")).collect();
@@ -29,7 +45,7 @@ impl Apt {
              Dir::Etc::preferences \"/dev/null\";\nDir::Etc::preferencesparts \"{place}/none\";\n\
              Dir::Etc::sourcelist \"{place}/sources.list\";\nDir::Etc::sourceparts \"{place}/none\";\n\
              Dir::State \"{place}/state\";\nDir::State::status \"{place}/status\";\nDir::Cache \"{place}/cache\";\n\
-             APT::Architecture \"amd64\";\nAPT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
+             APT::Architecture \"{architecture}\";\nAPT::Sandbox::User \"root\";\nAPT::Update::Error-Mode \"any\";\n\
              Acquire::Languages \"none\";\n{}\n",
             network.join("\n")
         );
@@ -44,7 +60,7 @@ impl Apt {
             fs::write(&file, configuration)
         };
         written().map_err(|error| format!("{place}: {error}"))?;
-        Ok(Self { configuration: Some(file) })
+        Ok(Self { configuration: Some(file), architecture })
     }
 
     /// `apt-get` or `apt-cache` with these lists.
@@ -90,7 +106,7 @@ mod tests {
             return eprintln!("skipped: needs apt-config (Debian: apt)");
         }
         let folder = std::env::temp_dir().join(format!("onbeat-apt-{}", std::process::id()));
-        let apt = Apt::of_release("trixie", &folder).expect("a folder");
+        let apt = Apt::of_release("trixie", AMD64, &folder).expect("a folder");
         let dump = command::output(apt.command("apt-config").arg("dump")).expect("a configuration");
         let _ = fs::remove_dir_all(&folder);
         for (key, value) in

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::archive::Archive;
 use super::kernel::Kernel;
-use super::qemu::{QEMU, Qemu};
-
-pub(super) const BUSYBOX: &str = "/bin/busybox";
+use super::qemu::Qemu;
 
 /// Contents of a guest, and its machine.
 #[derive(Clone, Debug)]
@@ -22,6 +20,8 @@ pub(super) struct Image {
     pub(super) folder: PathBuf,
     pub(super) qemu: Qemu,
     pub(super) kernel: Kernel,
+    /// Path of a static busybox.
+    pub(super) busybox: PathBuf,
     /// Path of our program; the experiments' stands beside it.
     pub(super) onbeat: PathBuf,
 }
@@ -113,10 +113,11 @@ impl Image {
         }
         let mut qemu = self.qemu.command();
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-        qemu.args(["-machine", "q35", "-cpu", "max", "-m", "768"]).args(boot.machine);
+        qemu.args(self.qemu.machine()).args(["-m", "768"]).args(boot.machine);
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
         // A panic ends the machine at once, which ends qemu.
-        qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 {}", boot.parameters)]);
+        let console = self.qemu.console();
+        qemu.args(["-append", &format!("console={console} quiet panic=-1 {}", boot.parameters)]);
         qemu.arg("-serial").arg(format!("file:{}", log.display()));
         qemu.arg("-chardev").arg(format!("file,id=results,path={}", results.display()));
         qemu.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=results"]);
@@ -148,7 +149,7 @@ impl Image {
         }
         let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
         archive.program("init", INIT.as_bytes());
-        archive.program("bin/busybox", &read(Path::new(BUSYBOX))?);
+        archive.program("bin/busybox", &read(&self.busybox)?);
         archive.program("bin/onbeat", &read(&self.onbeat)?);
         archive.program("bin/onbeat-measure", &read(&self.onbeat.with_file_name("onbeat-measure"))?);
         archive.file("script", boot.script.as_bytes());
@@ -173,18 +174,18 @@ fn run_until(
 ) -> Result<(), String> {
     println!("$ {}", crate::command::words(qemu));
     let child = testkit::end_with_parent(qemu).stdin(Stdio::null()).spawn();
-    let mut child = Machine(child.map_err(|error| format!("{QEMU} does not start: {error}"))?);
+    let mut child = Machine(child.map_err(|error| format!("qemu does not start: {error}"))?);
     let deadline = Instant::now() + longest;
     loop {
         match child.0.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("{QEMU} ended with {status}")),
+            Ok(Some(status)) => return Err(format!("qemu ended with {status}")),
             Ok(None) if Instant::now() < deadline => {
                 look()?;
                 std::thread::sleep(Duration::from_millis(50));
             }
             Ok(None) => return Err(format!("the guest was not done after {} s", longest.as_secs())),
-            Err(error) => return Err(format!("{QEMU}: {error}")),
+            Err(error) => return Err(format!("qemu: {error}")),
         }
     }
 }

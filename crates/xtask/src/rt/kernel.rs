@@ -16,10 +16,10 @@ pub(super) enum Flavour {
 
 impl Flavour {
     /// Package that depends on the newest kernel of this kind, whatever its version.
-    const fn meta_package(self) -> &'static str {
+    fn meta_package(self, architecture: &str) -> String {
         match self {
-            Self::RealTime => "linux-image-rt-amd64",
-            Self::Ordinary => "linux-image-amd64",
+            Self::RealTime => format!("linux-image-rt-{architecture}"),
+            Self::Ordinary => format!("linux-image-{architecture}"),
         }
     }
 }
@@ -68,7 +68,7 @@ impl Kernel {
 /// The kernel cannot be fetched.
 pub(super) fn fetch(apt: &Apt, folder: &Path, flavour: Flavour) -> Result<Kernel, String> {
     let (package, unpacked) = apt.fetch(|apt| {
-        let package = resolve(apt, flavour.meta_package())?;
+        let package = resolve(apt, &flavour.meta_package(apt.architecture))?;
         let unpacked = folder.join(&package);
         unpack(apt, &package, &unpacked).map(|()| (package, unpacked))
     })?;
@@ -80,7 +80,10 @@ pub(super) fn fetch(apt: &Apt, folder: &Path, flavour: Flavour) -> Result<Kernel
 }
 
 /// Unpacks a package into a folder of its own, unless it is there.
-fn unpack(apt: &Apt, package: &str, unpacked: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// It cannot be fetched.
+pub(super) fn unpack(apt: &Apt, package: &str, unpacked: &Path) -> Result<(), String> {
     if unpacked.join("complete").exists() {
         return Ok(());
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command;
+use crate::setup::QEMU_ARM;
 
 pub(super) const QEMU: &str = "qemu-system-x86_64";
 
@@ -12,6 +13,8 @@ pub(super) const QEMU: &str = "qemu-system-x86_64";
 pub(super) enum Qemu {
     /// The one that is installed.
     Installed,
+    /// The one for ARM's machines that is installed.
+    Arm,
     /// One of unpacked packages, with all they depend on, below this folder.
     Below(PathBuf),
 }
@@ -19,7 +22,11 @@ pub(super) enum Qemu {
 impl Qemu {
     /// Command that starts it.
     pub(super) fn command(&self) -> Command {
-        let Self::Below(root) = self else { return Command::new(QEMU) };
+        let root = match self {
+            Self::Installed => return Command::new(QEMU),
+            Self::Arm => return Command::new(QEMU_ARM),
+            Self::Below(root) => root,
+        };
         let libraries = root.join("usr/lib/x86_64-linux-gnu");
         // Its C library is newer than this machine's: its own loader starts it.
         let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
@@ -29,6 +36,23 @@ impl Qemu {
         }
         command.env("QEMU_MODULE_DIR", libraries.join("qemu"));
         command
+    }
+
+    /// The machine that it emulates, as options.
+    pub(super) const fn machine(&self) -> [&str; 4] {
+        match self {
+            Self::Installed | Self::Below(_) => ["-machine", "q35", "-cpu", "max"],
+            // The processor of a Raspberry Pi 4.
+            Self::Arm => ["-machine", "virt", "-cpu", "cortex-a72"],
+        }
+    }
+
+    /// Name of its first serial port.
+    pub(super) const fn console(&self) -> &str {
+        match self {
+            Self::Installed | Self::Below(_) => "ttyS0",
+            Self::Arm => "ttyAMA0",
+        }
     }
 
     /// First line that it says of itself.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::apt::Apt;
+use super::apt::{AMD64, Apt};
 use super::kernel::{self, Flavour, Kernel};
 use super::qemu::Qemu;
 use crate::command;
@@ -21,7 +21,7 @@ const PACKAGE: &str = "qemu-system-x86";
 /// One of them cannot be fetched, or does not start here.
 pub(super) fn fetch(folder: &Path) -> Result<(Qemu, Kernel), String> {
     let folder = folder.join(RELEASE);
-    let apt = Apt::of_release(RELEASE, &folder)?;
+    let apt = Apt::of_release(RELEASE, AMD64, &folder)?;
     let qemu = fetch_qemu(&apt, &folder)?;
     println!("{}, of Debian 13", qemu.version()?);
     Ok((qemu, kernel::fetch(&apt, &folder, Flavour::RealTime)?))
@@ -33,7 +33,7 @@ pub(super) fn fetch(folder: &Path) -> Result<(Qemu, Kernel), String> {
 /// It cannot be fetched.
 pub(super) fn kernel(folder: &Path, flavour: Flavour) -> Result<Kernel, String> {
     let folder = folder.join(RELEASE);
-    kernel::fetch(&Apt::of_release(RELEASE, &folder)?, &folder, flavour)
+    kernel::fetch(&Apt::of_release(RELEASE, AMD64, &folder)?, &folder, flavour)
 }
 
 fn fetch_qemu(apt: &Apt, folder: &Path) -> Result<Qemu, String> {

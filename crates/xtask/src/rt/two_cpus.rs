@@ -35,7 +35,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
 }
 
 /// Checks that `onbeat doctor` recognises its kernel.
-fn doctor(results: &Results) -> Result<(), String> {
+pub(super) fn doctor(results: &Results) -> Result<(), String> {
     let report = results.json("doctor")?;
     let checks = report["checks"].as_array().ok_or("the doctor's JSON has no `checks`")?;
     let exit = results.section("doctor-exit")?;
@@ -55,7 +55,7 @@ fn doctor(results: &Results) -> Result<(), String> {
 }
 
 /// Checks that the robot ran in Op, with all four letters granted.
-fn run(results: &Results) -> Result<(), String> {
+pub(super) fn run(results: &Results) -> Result<(), String> {
     let said = results.section("run-said")?;
     let exit = results.section("run-exit")?;
     // The emulated wire is sometimes late, for longer than an axis may go without inputs: it then stops, as
