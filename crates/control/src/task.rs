@@ -400,7 +400,9 @@ pub struct Panicked {
     pub message: String,
 }
 
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
+/// Words of a panic.
+#[must_use]
+pub fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".into())
 }

@@ -119,8 +119,11 @@ pub enum Error {
     #[error(transparent)]
     System(#[from] io::Error),
     /// Panic of the cycle's thread, in the controller or in ours.
-    #[error("the cycle's thread panicked")]
-    Panicked,
+    #[error("the cycle's thread panicked: {message}")]
+    Panicked {
+        /// The panic's own words.
+        message: String,
+    },
     /// Bus that failed before its first cycle in Op; the summary has its findings.
     #[error("the bus did not come to Op{}", reason(&.0.failure))]
     NotInOp(Box<Summary>),

@@ -27,6 +27,7 @@ mod side_tasks;
 mod tasks;
 mod watch;
 
+use std::any::Any;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -181,7 +182,7 @@ impl Settings {
             };
             let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
             end.has_come();
-            let (ended, not_put_back) = started.thread.join().map_err(|_| Error::Panicked)?;
+            let (ended, not_put_back) = started.thread.join().map_err(panicked)?;
             not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
             let external = external.map(|counters| counters.read());
@@ -248,9 +249,17 @@ impl<'scope> Started<'scope> {
         };
         let thread = thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, work)?;
         // The first thing the thread does; nothing comes only if it has panicked.
-        let (number, granted) = told.recv().map_err(|_| Error::Panicked)?;
+        let Ok((number, granted)) = told.recv() else {
+            return Err(thread
+                .join()
+                .map_or_else(panicked, |_| Error::Panicked { message: String::new() }));
+        };
         Ok(Self { thread, number, granted })
     }
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> Error {
+    Error::Panicked { message: control::task::words(&*panic) }
 }
 
 /// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much processor time.

@@ -241,7 +241,9 @@ fn a_controller_that_panics_ends_the_run_with_an_error() {
             std::panic::resume_unwind(Box::new("out of its depth"));
         }
     }
-    assert!(matches!(six_axis().cycles(10).run(Panics), Err(Error::Panicked)));
+    let Err(error) = six_axis().cycles(10).run(Panics) else { panic!("it ran") };
+    assert_eq!(error.to_string(), "the cycle's thread panicked: out of its depth");
+    assert!(matches!(error, Error::Panicked { .. }));
     assert_eq!(six_axis().duration(Duration::from_millis(50)).run(Still).unwrap().cycles(), 50);
 }
 
