@@ -205,11 +205,8 @@ impl Drive {
                 self.update_enabled(input, command);
             }
         } else {
-            // A single reply may be wrong behind a right working counter: a drive that was enabled until now stands near its target, and
-            // a place far from it is taken when it is reported again.
-            let was_led = self.phase != Phase::NotEnabled && !self.homing.is_active();
-            let is_sudden = was_led && self.is_too_far(input.position);
-            self.stand(Phase::NotEnabled, if is_sudden { self.holds_at() } else { input.position });
+            let is_homing = self.homing.is_active();
+            self.stand(Phase::NotEnabled, if is_homing { input.position } else { self.place(input) });
             self.halted = false;
             self.homing.end();
         }
@@ -322,7 +319,7 @@ impl Drive {
         }
         if self.phase == Phase::NotEnabled {
             self.just_enabled = true;
-            self.stand(Phase::Holding, input.position);
+            self.stand(Phase::Holding, self.place(input));
         } else if command.request == Request::Enable {
             let resumes = core::mem::take(&mut self.halted);
             if let Some(before) = self.before {
@@ -457,6 +454,20 @@ impl Drive {
 
     fn may_work_in(&self, mode: CyclicMode) -> bool {
         self.mode == mode || self.before == Some(mode)
+    }
+
+    /// The place of a drive that is not led. One reply may be wrong behind a right working counter: a place that it cannot have come to in a cycle
+    /// is the middle one of its target, the place before, and the one told, so that another reply has to bear it out.
+    fn place(&self, input: DriveInput) -> i32 {
+        let (told, held) = (input.position, self.holds_at());
+        match self.last_input {
+            Some(before) if !self.is_a_step(before.position, told) => {
+                let mut ways = [0, before.position.wrapping_sub(held), told.wrapping_sub(held)];
+                ways.sort_unstable();
+                held.wrapping_add(ways[1])
+            }
+            _ => told,
+        }
     }
 
     fn is_too_far(&self, position: i32) -> bool {
