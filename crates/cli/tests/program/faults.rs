@@ -1,7 +1,7 @@
 //! Faults on demand: `onbeat fault` to an `onbeat simulate`, and scripts.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -224,14 +224,19 @@ fn a_run_begins_without_an_optional_drive_which_joins() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
-// feature(program): an optional SubDevice that was lost and has joined again is told to be back
-#[test]
-fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
+/// File of the six axes, the last of which need not be there.
+fn with_an_optional_drive(name: &str) -> PathBuf {
     let text = include_str!("../../../../examples/six-axis.toml");
     let all = "count = 6\ndevice = \"servo\"\n";
     let last = "count = 5\ndevice = \"servo\"\n\n[[bus.sub_device]]\nname = \"drive-6\"\ndevice = \"servo\"\n\
                 presence = \"optional\"\n";
-    let robot = file("optional-again.toml", &text.replace(all, last));
+    file(name, &text.replace(all, last))
+}
+
+// feature(program): an optional SubDevice that was lost and has joined again is told to be back
+#[test]
+fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
+    let robot = with_an_optional_drive("optional-again.toml");
     let script = file("again.txt", "2s cable pull drive-5:1\n3s cable plug drive-5:1\n");
     let [robot, script] = [&robot, &script].map(|it| it.to_str().expect("UTF-8"));
     let ran = run(&["run", robot, "--cycles", "6000", "--no-ipc", "--faults", script]);
@@ -252,11 +257,7 @@ fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
 // feature(diagnosis): the cable to a SubDevice that has joined since the start is told by its place
 #[test]
 fn the_cable_to_a_drive_that_joined_late_has_its_place() {
-    let text = include_str!("../../../../examples/six-axis.toml");
-    let all = "count = 6\ndevice = \"servo\"\n";
-    let last = "count = 5\ndevice = \"servo\"\n\n[[bus.sub_device]]\nname = \"drive-6\"\ndevice = \"servo\"\n\
-                presence = \"optional\"\n";
-    let robot = file("joins-late.toml", &text.replace(all, last));
+    let robot = with_an_optional_drive("joins-late.toml");
     let script = file("joins-late.txt", "0s power off drive-6\n500ms power on drive-6\n");
     let [robot, script] = [&robot, &script].map(|it| it.to_str().expect("UTF-8"));
     let folder = std::env::temp_dir().join(format!("onbeat-joins-late-{}", std::process::id()));

@@ -1,25 +1,12 @@
 # 64-bit ARM: doctor, the six-axis robot at the far end of a cable with its cycle alone on CPU 1, two tasks, lock-free code.
-echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
-ip link set lo up
-ip link add name near type veth
-ip link set near up
-ip link set veth0 name far
-ip link set far up
+cable
 
 result kernel
 uname -srvm >&3
 
-result doctor
-onbeat doctor --cpu 1 --iface near --json >&3
-status=$?
-result doctor-exit
-echo $status >&3
+doctor
 
-# At an ordinary priority: an emulated CPU can be too slow for the far end, and would have time for nothing else.
-sed "s/^profile = .*/profile = \"none\"/" /robot.toml >/tmp/simulated.toml
-taskset 1 onbeat simulate /tmp/simulated.toml --iface far &
-simulator=$!
-sleep 2
+simulate
 onbeat run /robot.toml --iface near --profile PMCS --cpu 1 --json --cycles 500 >/tmp/run.json 2>/tmp/said
 status=$?
 result run-exit

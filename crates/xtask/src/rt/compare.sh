@@ -1,10 +1,5 @@
 # One CPU in virtual time: the papers' experiments, briefly, on a cable and a disk of their own.
-echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
-ip link set lo up
-ip link add name near type veth
-ip link set near up
-ip link set veth0 name far
-ip link set far up
+cable
 result kernel
 uname -srv >&3
 for module in /root/disk-*.ko; do insmod "$module"; done

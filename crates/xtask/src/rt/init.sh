@@ -16,6 +16,31 @@ for module in /lib/*.ko; do insmod "$module"; done
 while ! [ -e /dev/vport*p1 ]; do sleep 0.1; done
 exec 3>"$(echo /dev/vport*p1)"
 result() { echo "@ $1" >&3; }
+# Both ends of a cable.
+cable() {
+    echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
+    ip link set lo up
+    ip link add name near type veth
+    ip link set near up
+    ip link set veth0 name far
+    ip link set far up
+}
+# Report and exit code of the doctor.
+doctor() {
+    result doctor
+    onbeat doctor --cpu 1 --iface near --json >&3
+    status=$?
+    result doctor-exit
+    echo $status >&3
+}
+# The robot's SubDevices at the far end, on CPU 0. At an ordinary priority: an emulated CPU can be too slow for the far end, and would have
+# time for nothing else.
+simulate() {
+    sed "s/^profile = .*/profile = \"none\"/" /robot.toml >/tmp/simulated.toml
+    taskset 1 onbeat simulate /tmp/simulated.toml --iface far &
+    simulator=$!
+    sleep 1
+}
 . /script
 result end
 exec 3>&-

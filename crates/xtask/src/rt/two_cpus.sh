@@ -13,26 +13,14 @@ machine_state() {
     echo "journals $(ls /run/onbeat/*.journal 2>/dev/null | wc -l)"
 }
 
-echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6
-ip link add name near type veth
-ip link set near up
-ip link set veth0 name far
-ip link set far up
+cable
 
 result kernel
 uname -srv >&3
 
-result doctor
-onbeat doctor --cpu 1 --iface near --json >&3
-status=$?
-result doctor-exit
-echo $status >&3
+doctor
 
-# At an ordinary priority: an emulated CPU can be too slow for the far end, and would have time for nothing else.
-sed "s/^profile = .*/profile = \"none\"/" /robot.toml >/tmp/simulated.toml
-taskset 1 onbeat simulate /tmp/simulated.toml --iface far &
-simulator=$!
-sleep 1
+simulate
 
 result before
 machine_state >&3
