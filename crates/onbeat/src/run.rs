@@ -250,9 +250,8 @@ impl<'scope> Started<'scope> {
         let thread = thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, work)?;
         // The first thing the thread does; nothing comes only if it has panicked.
         let Ok((number, granted)) = told.recv() else {
-            return Err(thread
-                .join()
-                .map_or_else(panicked, |_| Error::Panicked { message: String::new() }));
+            let ended = |_| Error::Panicked { message: "it ended before its first cycle".to_owned() };
+            return Err(thread.join().map_or_else(panicked, ended));
         };
         Ok(Self { thread, number, granted })
     }
