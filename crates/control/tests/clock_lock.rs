@@ -251,4 +251,8 @@ fn the_phase_of_the_frame_against_each_sync_signal_is_told_by_its_shift() {
     near((1, 0), 700, 800);
     near((1, 1), 825, 675);
     assert_eq!((phases[0][1], phases[2]), (None, [None; 2]));
+    // One frame, which comes to the second SubDevice later by the way there.
+    let passage = |position: usize| phases[position][0].map_or(Duration::ZERO, |it| it.shift + it.frame);
+    let way = (passage(1) + PERIOD - passage(0)).as_nanos() % PERIOD.as_nanos();
+    assert!((1..5_000).contains(&way), "{way} ns from one to the other: {phases:?}");
 }
