@@ -15,7 +15,8 @@ use crate::link::simulated::ADVANCE_EVERY;
 use crate::link::{FaultChanges, FaultControl, Faulty, Link, OpenError};
 use crate::sys::packet_socket::{PacketSocket, Stamp, wait_for_any};
 use cables::Cables;
-use rt::clock::{Clock, MonotonicClock};
+use ethercat::time::Instant;
+use rt::clock::{Clock, MonotonicClock, realtime_nanos};
 
 /// Frames that passed through a segment on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +162,7 @@ impl Server {
         self.serve(segment, stop, false, &mut |_, _, _| ())
     }
 
-    /// As [`Server::run`], with a kernel time stamp for each frame: `watch` sees the segment, the arrival, and the frame
+    /// As [`Server::run`], with a kernel time stamp for each frame, which is when it comes to the segment: `watch` sees the segment, the arrival, and the frame
     /// as it went back, after it went back. It must not block.
     ///
     /// # Errors
@@ -213,7 +214,8 @@ impl Server {
                 (idle, down[end as usize]) = (false, false);
                 let frame = frames;
                 frames += 1;
-                let out = segment.process_frame_at(end, clock.now(), &mut buffer[..length]);
+                let came = came(&clock, ends[end as usize].inner().stamp.realtime_ns);
+                let out = segment.process_frame_at(end, came, &mut buffer[..length]);
                 if let Some(out) = out.and_then(|out| ends.get_mut(out as usize)) {
                     // No longer than a frame: it cannot be refused.
                     let _ = out.transmit(&buffer[..length]);
@@ -250,6 +252,20 @@ impl Server {
         outcome.or_else(|error| self.ports.first().map_or(Ok(()), |port| port.survive(error)))
     }
 }
+
+/// When a frame came that was taken just now: at its stamp, ns of CLOCK_REALTIME, or now without one.
+fn came(clock: &MonotonicClock, stamp_ns: u64) -> Instant {
+    let now = clock.now();
+    if stamp_ns == 0 {
+        return now;
+    }
+    let ago = realtime_nanos().saturating_sub(stamp_ns);
+    // One older than that is of a clock that was set.
+    if ago > OLDEST_STAMP_NS { now } else { Instant::from_nanos(now.as_nanos().saturating_sub(ago)) }
+}
+
+/// Longest time that a frame waits in the socket's queue: a second, ns.
+const OLDEST_STAMP_NS: u64 = 1_000_000_000;
 
 impl Port {
     fn open(interface: &str) -> Result<Self, OpenError> {

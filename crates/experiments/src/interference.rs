@@ -2,24 +2,29 @@
 //! to III, Figures 2 to 4 and 6).
 //!
 //! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another process
-//! on another CPU: it answers as a coupler, a terminal whose first output changes with every cycle, and an
-//! input terminal, and records the kernel's receive time stamp of every frame. Between them is a veth pair
+//! on another CPU: it answers as a coupler, a terminal whose first output changes with every cycle, and one that
+//! stamps the edges at its inputs, and records the kernel's receive time stamp of every frame. Between them is a veth pair
 //! made for the purpose, or a real cable. The loads are processes beside them. [`crate::jitter`]
 //! defines the computed quantities.
 
 mod cell;
+mod edges;
 mod judge;
 mod tables;
 mod wave;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use machine::ethtool::StampingClock;
+use record::RecordingReader;
 use report::Report;
 
+pub use edges::{Edges, edges_of_file};
 pub use judge::{Judgement, judge_file, judge_stream};
 pub use wave::Wave;
 
@@ -236,12 +241,31 @@ impl Interference {
         };
         report.condition("cable", cable);
         report.condition("stamps", "kernel receive time stamps (SO_TIMESTAMPNS), CLOCK_REALTIME");
+        report.condition("hardware stamps", hardware_stamps(places));
         if self.cpu.is_some() && self.cpu == self.observer_cpu {
             report.warn(
                 "the cycle and its observer share a CPU: give them two with --cpu and --observer-cpu",
             );
         }
         report
+    }
+}
+
+/// Stamps that the observer's card could take, in words.
+fn hardware_stamps(places: &Places) -> String {
+    let interface = places.observer.clone();
+    let clock = places.at_observer(move || Ok(StampingClock::read(&interface)));
+    match clock {
+        Ok(Ok(Some(clock))) => {
+            let number =
+                clock.number.map_or("a clock of its own".to_owned(), |number| format!("/dev/ptp{number}"));
+            let which =
+                if clock.stamps_all { "every frame" } else { "frames of a time protocol only, not these" };
+            format!("not used: {} stamps {which}, by {number}", places.observer)
+        }
+        Ok(Ok(None)) => format!("none: {} has no clock that stamps frames", places.observer),
+        Ok(Err(error)) => format!("not known: {}: {error}", places.observer),
+        Err(error) => format!("not known: {}: {error}", places.observer),
     }
 }
 
@@ -301,11 +325,15 @@ impl Places {
     }
 }
 
-/// Evaluates a recording made by `onbeat simulate --record`, of any MainDevice.
+/// Evaluates a recording made by `onbeat simulate --record`, of any MainDevice, or one of a cycle that read the times of a time-stamping
+/// terminal.
 ///
 /// # Errors
 /// The file cannot be read or is no such recording.
 pub fn judge(path: &Path) -> Result<Report, Error> {
+    if is_of_a_cycle(path) {
+        return judge_edges(path);
+    }
     let judgement = judge_file(path, u64::MAX)?;
     let period = Duration::from_nanos(judgement.jitter.period_ns);
     let mut report = Report {
@@ -330,6 +358,38 @@ pub fn judge(path: &Path) -> Result<Report, Error> {
     let cells = [cell];
     doubts(&cells, &mut report);
     tables::fill(&cells, &mut report);
+    Ok(report)
+}
+
+/// True of the recording of a cycle, as `onbeat run --record` makes it.
+fn is_of_a_cycle(path: &Path) -> bool {
+    let reader =
+        fs::File::open(path).ok().and_then(|file| RecordingReader::open(BufReader::new(file)).ok());
+    reader.is_some_and(|reader| reader.header().what == "cycle")
+}
+
+/// Evaluates the recording of a cycle that read the times of edges.
+fn judge_edges(path: &Path) -> Result<Report, Error> {
+    let edges = edges_of_file(path)?;
+    if edges.is_empty() {
+        return Err(Error::other(format_args!(
+            "{}: expected a signal with the times of edges, an unsigned input of 64 bits as an EL1252 has; found none: name it in the robot \
+             file, or record with --signals all",
+            path.display()
+        )));
+    }
+    let mut report = Report {
+        experiment: "interference".to_owned(),
+        title: "Period jitter of outputs, by the times of their edges".to_owned(),
+        source: Some("definitions of the master-performance paper".to_owned()),
+        measured: "when outputs that the cycle toggles rose and fell, by the clock of a terminal that stamps edges: S, the time from one edge \
+                   to the next, and J, how far each edge is from an even grid"
+            .to_owned(),
+        good: "J of a few us, no missing edges, and the cycle's own stamps alike".to_owned(),
+        ..Report::default()
+    };
+    report.condition("recording", path.display().to_string());
+    tables::fill_edges(&edges, &mut report);
     Ok(report)
 }
 
@@ -371,10 +431,10 @@ fn doubts(cells: &[Cell], report: &mut Report) {
     }
 }
 
-/// Writes the robot file with the fast output, read by both sides.
+/// Writes the robot file with the fast output and the terminal that stamps its edges, read by both sides.
 fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
-    let path = directory.join("fast-output.toml");
-    fs::write(&path, include_str!("../../../examples/fast-output.toml"))
+    let path = directory.join("time-stamps.toml");
+    fs::write(&path, include_str!("../../../examples/time-stamps.toml"))
         .map_err(|error| Error::file(&path, error))?;
     Ok(path)
 }

@@ -101,6 +101,40 @@ impl Ethtool {
     }
 }
 
+/// Clock of a card that stamps frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampingClock {
+    /// Number N of its clock, `/dev/ptpN`; `None` if nobody may read it.
+    pub number: Option<u32>,
+    /// True if it can stamp every frame that comes, and not those of a time protocol alone.
+    pub stamps_all: bool,
+}
+
+impl StampingClock {
+    /// Clock by which the card of `interface`, in the current network namespace, stamps frames that come; `None` if it has none. Needs
+    /// no privilege.
+    ///
+    /// # Errors
+    /// ENODEV if there is no such interface.
+    pub fn read(interface: &str) -> io::Result<Option<Self>> {
+        let socket = EthtoolSocket::open()?;
+        // Words: cmd, so_timestamping, phc_index, tx_types, three reserved, rx_filters, three reserved.
+        let mut words = [0; 11];
+        words[0] = GET_TS_INFO;
+        match socket.ask(interface, &mut words) {
+            Ok(()) => Ok(Self::of(&words)),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn of(words: &[u32; 11]) -> Option<Self> {
+        let is_there = words[1] & RX_HARDWARE != 0 && words[1] & RAW_HARDWARE != 0;
+        let number = u32::try_from(words[2] as i32).ok();
+        is_there.then_some(Self { number, stamps_all: words[7] & 1 << FILTER_ALL != 0 })
+    }
+}
+
 /// `struct ethtool_coalesce`: rx_coalesce_usecs is word 1, tx 5, adaptive rx and tx 10 and 11.
 fn coalescing(socket: &EthtoolSocket, interface: &str) -> Option<Coalescing> {
     let words = block::<23>(socket, interface, GET_COALESCE)?;
@@ -133,8 +167,13 @@ const GET_GSO: u32 = 0x23;
 const GET_FLAGS: u32 = 0x25;
 const GET_GRO: u32 = 0x2b;
 const GET_CHANNELS: u32 = 0x3c;
+const GET_TS_INFO: u32 = 0x41;
 const GET_EEE: u32 = 0x44;
 const FLAG_LRO: u32 = 1 << 15;
+// SOF_TIMESTAMPING and HWTSTAMP_FILTER of linux/net_tstamp.h.
+const RX_HARDWARE: u32 = 1 << 2;
+const RAW_HARDWARE: u32 = 1 << 6;
+const FILTER_ALL: u32 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -144,6 +183,19 @@ mod tests {
     fn loopback_answers_and_says_what_it_joins() {
         let loopback = Ethtool::read("lo").unwrap();
         assert!(loopback.offloads.iter().any(|it| it.name == "gro"), "{loopback:?}");
+    }
+
+    #[test]
+    fn a_clock_is_that_of_a_card_that_stamps_what_comes() {
+        assert_eq!(StampingClock::read("lo").unwrap(), None, "it stamps by software");
+        assert_eq!(StampingClock::read("no-such-nic").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+        let words = |flags, clock, filters| [GET_TS_INFO, flags, clock, 3, 0, 0, 0, filters, 0, 0, 0];
+        // An I210: all six kinds of stamps, ptp0, filters none and all; one of software stamps alone.
+        let clock = StampingClock { number: Some(0), stamps_all: true };
+        assert_eq!(StampingClock::of(&words(0x5F, 0, 0x3)), Some(clock));
+        assert_eq!(StampingClock::of(&words(0x1A, u32::MAX, 0x1)), None);
+        let hidden = StampingClock { number: None, stamps_all: false };
+        assert_eq!(StampingClock::of(&words(0x5F, u32::MAX, 0x4001)), Some(hidden));
     }
 
     #[test]

@@ -256,6 +256,13 @@ impl<R: BufRead> RecordingReader<R> {
         &self.process_data
     }
 
+    /// Field `column` of the row that was read last, as a whole number: exact, where [`process_data`](Self::process_data) rounds beyond
+    /// 2^53. `None` if it is empty or none.
+    #[must_use]
+    pub fn exact(&self, column: usize) -> Option<u64> {
+        self.text().split(',').nth(column)?.parse().ok()
+    }
+
     /// Next row without its process data, or `None` at the end. A last line cut off in the middle is left out.
     ///
     /// # Errors

@@ -103,6 +103,12 @@ pub trait Application: Send {
         false
     }
 
+    /// True of plain logic without a program of its own, as digital inputs and outputs: it is called with each frame too, once
+    /// outputs may have come, and not only at steps.
+    fn is_logic(&self) -> bool {
+        false
+    }
+
     /// SYNC0 rises. Comes between two steps, in order of time; `outputs` and `inputs` as for `step`.
     fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         let _ = (event, outputs, inputs);

@@ -466,6 +466,9 @@ impl link::Segment for Segment {
         if is_second {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }
+        // In the order of the cable: inputs see the outputs before them.
+        let powered = self.devices.iter_mut().zip(&self.topology.powered).filter(|(_, powered)| **powered);
+        powered.for_each(|(device, _)| device.follow(now));
         // Loop settings written by a frame take effect from the next frame on.
         self.follow_changes();
         returns

@@ -276,6 +276,17 @@ impl SubDevice {
         if self.steps_in_vain() {
             return;
         }
+        self.step_application(now);
+    }
+
+    /// A frame has passed at `now`: logic follows the outputs that it has brought, and the levels outside.
+    pub(crate) fn follow(&mut self, now: Instant) {
+        if self.state == AlState::Op && self.application_runs && self.application.is_logic() {
+            self.step_application(now);
+        }
+    }
+
+    fn step_application(&mut self, now: Instant) {
         let outputs_valid = self.take_outputs();
         let outputs = outputs_valid.then_some(self.outputs.as_slice());
         self.application.step(now, outputs, &mut self.inputs);

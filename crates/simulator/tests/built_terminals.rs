@@ -136,6 +136,24 @@ fn an_el1252_tells_when_its_inputs_rose_and_fell() {
     assert!(later[0] == stamps[0] && fell.contains(&later[1]), "{fell:?}: {later:?}");
 }
 
+/// Digital outputs are plain logic: their edges come with frames, wherever those lie between the steps of the simulation.
+// feature(signals): simulated terminals as they are built: EL1008, EL1252, EL2004, EL3104, EL4034, EL5101, EL6022
+#[test]
+fn an_el1252_stamps_an_output_when_the_frame_that_sets_it_has_come() {
+    let mut rig = bench();
+    rig.period = Duration::from_micros(1_130);
+    let mut rose: Vec<u64> = (0..40)
+        .map(|cycle| {
+            set(&mut rig, TerminalModel::El2004, 0x7000, 1, cycle % 2);
+            cycles(&mut rig, 1);
+            input(&rig, TerminalModel::El1252, 0x1D09, 0xB0)
+        })
+        .collect();
+    rose.dedup();
+    let gaps: Vec<u64> = rose.windows(2).skip(1).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.len() > 15 && gaps.iter().all(|gap| gap.abs_diff(2_260_000) < 1_000), "{gaps:?}");
+}
+
 #[test]
 fn a_message_passes_from_one_serial_line_to_the_other() {
     let mut rig = bench();

@@ -57,6 +57,22 @@ fn two_loads_are_measured_and_the_identity_holds() {
         assert!(number(&cell["identity"]["relative_difference"]) < 1e-6, "{cell}");
         assert!(number(&cell["jitter"]["minimum_ns"]) < 0.0 && number(&cell["jitter"]["maximum_ns"]) > 0.0);
     }
+    // A terminal of the same bus stamped the edges by a clock of its own, which drifts by 20 ppm at most.
+    for cell in cells {
+        let edges = cell["edges"].as_array().expect("edges");
+        let found: Vec<_> =
+            edges.iter().map(|it| (it["name"].as_str().expect("a name"), &it["cycles"])).collect();
+        let (two, four, one) = (&Value::from(2), &Value::from(4), &Value::from(1));
+        let expected =
+            [("input 1 rose", two), ("input 1 fell", two), ("input 2 rose", four), ("input 2 fell", four)];
+        assert_eq!((&found[..4], found[4]), (&expected[..], ("the cycle's own stamps", one)));
+        for (it, cycles) in edges.iter().zip([2, 2, 4, 4, 1]) {
+            let count = it["edges"].as_u64().expect("a count") + it["missing"].as_u64().expect("a count");
+            assert!((2000 / cycles - 30..=2000 / cycles + 30).contains(&count), "{it}");
+            let ppm = it["oscillator_difference_ppm"].as_f64().expect("a number");
+            assert!(ppm.abs() < 500.0, "{it}");
+        }
+    }
     for name in ["none", "none-cycle", "cpu", "cpu-cycle"] {
         let text = fs::read_to_string(folder.join(format!("interference-1000us-{name}.onbeat")))
             .expect("raw data");
@@ -71,6 +87,13 @@ fn two_loads_are_measured_and_the_identity_holds() {
     let judged = &again["values"]["cells"][0];
     assert!(judged["cycles"].as_u64().expect("cycles") >= 2000, "the stop is recorded, too: {judged}");
     assert_eq!(judged["period_ns"], 1_000_000);
+    // And the edges from the cycle's recording alone.
+    let mut alone = measure();
+    alone
+        .args(["interference", "--json", "--recording"])
+        .arg(folder.join("interference-1000us-none-cycle.onbeat"));
+    alone.arg("--out").arg(folder.join("edges"));
+    assert_eq!(finished(alone).json()["values"]["edges"], cells[0]["edges"]);
 }
 
 // feature(measure): long runs in constant memory

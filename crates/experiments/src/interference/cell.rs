@@ -12,6 +12,7 @@ use record::recording::{Header, RecordingWriter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::edges::edges_of_file;
 use super::judge::{Judgement, judge_file, judge_stream};
 use super::{Beside, Interference, Places};
 use crate::child::ChildProcess;
@@ -31,6 +32,11 @@ pub(super) struct Cell {
 /// Name of the recording of the observer.
 pub(super) fn name(period: Duration, beside: &Beside) -> String {
     format!("interference-{}us-{}", period.as_nanos() as f64 / 1e3, beside.name)
+}
+
+/// Name of the recording of the cycle beside it.
+fn cycle_name(name: &str) -> String {
+    format!("{name}-cycle")
 }
 
 /// Runs the cell, and keeps it if it is whole.
@@ -67,7 +73,12 @@ fn measure(
     await_file(context, &mut observer, &path)?;
     let run = children.run_cycle(&name, beside, &mut observer)?;
     observer.finish()?;
-    let judgement = judge_file(&path, samples)?;
+    let mut judgement = judge_file(&path, samples)?;
+    // A run that was stopped before Op has none.
+    let cycle = context.path(&cycle_name(&name));
+    if cycle.exists() {
+        judgement.edges = edges_of_file(&cycle)?;
+    }
     Ok(Cell { period, load: beside.title.clone(), judgement, run })
 }
 
@@ -140,8 +151,8 @@ impl Children<'_> {
             command.args(["--cpu", &cpu.to_string()]);
         }
         if self.samples <= self.experiment.most_rows {
-            let recording = self.context.fresh_path(&format!("{name}-cycle"))?;
-            command.args(["--signals", "none", "--record"]).arg(recording);
+            let recording = self.context.fresh_path(&cycle_name(name))?;
+            command.args(["--signals", "named", "--record"]).arg(recording);
         }
         command.args(&self.experiment.options);
         let mut cycle = self.places.at_cycle(move || ChildProcess::start_and_listen(command))?;

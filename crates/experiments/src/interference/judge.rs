@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use super::edges::Edges;
 use super::wave::{Wave, Waves};
 use crate::jitter::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
 use record::recording::{Header, RecordingError};
@@ -28,6 +29,9 @@ pub struct Judgement {
     /// Square waves of the outputs that carry the number.
     #[serde(default)]
     pub waves: Vec<Wave>,
+    /// Edges that a time-stamping terminal saw, and the cycle's own stamps.
+    #[serde(default)]
+    pub edges: Vec<Edges>,
 }
 
 /// Evaluates the first `samples` cycles of the recording of `onbeat simulate --record` at `path`.
@@ -85,6 +89,7 @@ impl Walked {
             repeated: self.numbering.repeated,
             numbered: matches!(self.numbering.by, By::Counter(_)),
             waves: self.waves,
+            edges: Vec::new(),
         }
     }
 }

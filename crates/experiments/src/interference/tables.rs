@@ -6,6 +6,7 @@ use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::{Value, json};
 
 use super::cell::Cell;
+use super::edges::Edges;
 use crate::paper::Paper;
 
 /// Adds all results of the cells.
@@ -20,6 +21,11 @@ pub(super) fn fill(cells: &[Cell], report: &mut Report) {
         report.sections.push(Section::Table(identity_table(&of_period, &at)));
         report.sections.push(Section::Table(estimate_table(&of_period, &at)));
         report.sections.push(Section::Table(wave_table(&of_period, &at)));
+        if of_period.iter().any(|cell| !cell.judgement.edges.is_empty()) {
+            let of_cells = || of_period.iter().map(|cell| (cell.load.as_str(), &cell.judgement.edges[..]));
+            report.sections.push(Section::Table(edge_table(of_cells(), &at)));
+            report.sections.push(Section::Histogram(edge_histogram(of_cells(), &at)));
+        }
         report.sections.push(Section::Table(circumstances(&of_period, &at)));
         report.sections.push(Section::Histogram(histogram(&of_period, &at)));
         report.sections.push(Section::Tail(tail(&of_period, &at)));
@@ -31,7 +37,8 @@ pub(super) fn fill(cells: &[Cell], report: &mut Report) {
 }
 
 const OURS: &str = "Loads of memory and GPU, shares and missing cycles are ours; the other rows and columns are the paper's, which stamped the \
-    edges of a terminal's output where this observer stamps frames.";
+    edges of a terminal's output where this observer stamps frames. Edges by a terminal have a table of their own; a simulated one stamps them when the \
+    frame that sets the output has come, by the kernel's stamp and a clock that drifts.";
 
 /// Summary of a cell in one line.
 pub(super) fn line(cell: &Cell) -> String {
@@ -164,6 +171,75 @@ fn wave_table(cells: &[&Cell], at: &str) -> Table {
     }
 }
 
+/// Adds the edges of a recording alone.
+pub(super) fn fill_edges(edges: &[Edges], report: &mut Report) {
+    let cells = || std::iter::once(("as recorded", edges));
+    let nominal = edges.last().map_or(0, |own| own.jitter.period_ns);
+    let at = format!("at a period of {} us", nominal as f64 / 1e3);
+    report.sections.push(Section::Table(edge_table(cells(), &at)));
+    report.sections.push(Section::Histogram(edge_histogram(cells(), &at)));
+    report.values.insert("edges".into(), edges.iter().map(edge_values).collect());
+}
+
+/// Edges by the times of a terminal, and the cycle's own stamps.
+fn edge_table<'a>(cells: impl Iterator<Item = (&'a str, &'a [Edges])>, at: &str) -> Table {
+    let row = |load: &str, edges: &Edges| {
+        let it = &edges.jitter;
+        let mut cells = vec![format!("{:.3}", 1e9 / it.period_ns as f64)];
+        cells.extend(four(&it.jitter));
+        cells.push(microseconds(it.jitter_histogram.size_at(0.99).map(|size| size as f64)));
+        cells.push(microseconds(some(&it.periods, Moments::standard_deviation)));
+        cells.extend([it.arrivals.to_string(), it.missing.to_string()]);
+        let cycles = if edges.cycles == 1 { "cycle" } else { "cycles" };
+        Row { name: format!("{load}, {}: {} {cycles}", edges.name, edges.cycles), cells, ..Row::default() }
+    };
+    Table {
+        caption: format!(
+            "J of edges by the times of a time-stamping terminal, as the paper takes it, {at}, us; beside it the cycle's own stamps, when its frames were \
+             handed over"
+        ),
+        columns: columns([
+            "load, edge",
+            "frequency, Hz",
+            "min",
+            "max",
+            "mean",
+            "SD",
+            "99 % within ±",
+            "SD of S",
+            "edges",
+            "missing",
+        ]),
+        rows: cells.flat_map(|(load, edges)| edges.iter().map(move |it| row(load, it))).collect(),
+    }
+}
+
+fn edge_histogram<'a>(cells: impl Iterator<Item = (&'a str, &'a [Edges])>, at: &str) -> Plot {
+    let series = cells.flat_map(|(load, edges)| {
+        edges.iter().map(move |it| (format!("{load}, {}", it.name), &it.jitter.jitter_histogram))
+    });
+    bins(
+        series.collect(),
+        format!(
+            "J of the edges, and of the cycle's own stamps, {at} (the outermost bins hold what is beyond)"
+        ),
+        "edges",
+    )
+}
+
+fn edge_values(edges: &Edges) -> Value {
+    let it = &edges.jitter;
+    json!({
+        "name": edges.name,
+        "cycles": edges.cycles,
+        "edges": it.arrivals,
+        "missing": it.missing,
+        "jitter": moments_of(&it.jitter),
+        "measured_period": moments_of(&it.periods),
+        "oscillator_difference_ppm": it.oscillator_difference_ppm(),
+    })
+}
+
 fn circumstances(cells: &[&Cell], at: &str) -> Table {
     let row = |cell: &&Cell| {
         let machine = cell.judgement.end.get("machine");
@@ -208,27 +284,30 @@ const BINS: usize = 120;
 const REACH: f64 = 5.0;
 
 fn histogram(cells: &[&Cell], at: &str) -> Plot {
-    let histograms = cells.iter().map(|cell| &cell.judgement.jitter.period_histogram);
-    // The same bins for all, in the range of all but the rarest.
-    let reach =
-        histograms.clone().filter_map(|it| it.size_at(0.99)).max().unwrap_or(1).max(1) as f64 * REACH;
-    let extremes = histograms.filter_map(DeviationHistogram::extremes);
-    let (low, high) = extremes.fold((0, 0), |all, one| (one.0.min(all.0), one.1.max(all.1)));
-    let (low, high) = ((low as f64).max(-reach), (high as f64 + 1.0).min(reach));
-    let series = cells.iter().map(|cell| {
-        let bins = cell.judgement.jitter.period_histogram.bins((low, high), BINS);
-        let points = bins.iter().copied().chain((!bins.is_empty()).then_some((high, 0)));
-        let points = points.map(|(edge, count)| (edge / 1e3, count as f64)).collect();
-        Series { name: cell.load.clone(), points }
-    });
-    Plot {
-        caption: format!(
+    let series = cells.iter().map(|cell| (cell.load.clone(), &cell.judgement.jitter.period_histogram));
+    bins(
+        series.collect(),
+        format!(
             "S - T, measured period less the nominal one, {at} (the outermost bins hold what is beyond)"
         ),
-        x: "us".to_owned(),
-        y: "periods".to_owned(),
-        series: series.collect(),
-    }
+        "periods",
+    )
+}
+
+/// Histograms over the same bins, in the range of all but the rarest.
+fn bins(histograms: Vec<(String, &DeviationHistogram)>, caption: String, y: &str) -> Plot {
+    let all = || histograms.iter().map(|(_, it)| *it);
+    let reach = all().filter_map(|it| it.size_at(0.99)).max().unwrap_or(1).max(1) as f64 * REACH;
+    let extremes = all().filter_map(DeviationHistogram::extremes);
+    let (low, high) = extremes.fold((0, 0), |all, one| (one.0.min(all.0), one.1.max(all.1)));
+    let (low, high) = ((low as f64).max(-reach), (high as f64 + 1.0).min(reach));
+    let series = histograms.iter().map(|(name, histogram)| {
+        let bins = histogram.bins((low, high), BINS);
+        let points = bins.iter().copied().chain((!bins.is_empty()).then_some((high, 0)));
+        let points = points.map(|(edge, count)| (edge / 1e3, count as f64)).collect();
+        Series { name: name.clone(), points }
+    });
+    Plot { caption, x: "us".to_owned(), y: y.to_owned(), series: series.collect() }
 }
 
 /// Number of points of a tail distribution.
@@ -271,22 +350,13 @@ fn trace(cells: &[&Cell], at: &str) -> Plot {
 /// Numbers of a cell for programs.
 fn values(cell: &Cell) -> Value {
     let it: &BusJitter = &cell.judgement.jitter;
-    let moments = |it: &Moments| {
-        json!({
-            "count": it.count(),
-            "minimum_ns": it.minimum(),
-            "maximum_ns": it.maximum(),
-            "mean_ns": it.mean(),
-            "standard_deviation_ns": it.standard_deviation(),
-        })
-    };
     json!({
         "period_ns": it.period_ns,
         "load": cell.load,
         "cycles": it.arrivals,
         "missing": it.missing,
-        "jitter": moments(&it.jitter),
-        "measured_period": moments(&it.periods),
+        "jitter": moments_of(&it.jitter),
+        "measured_period": moments_of(&it.periods),
         "mean_period_ns": it.mean_period_ns(),
         "oscillator_difference_ppm": it.oscillator_difference_ppm(),
         "relative_jitter": it.relative_jitter(),
@@ -295,8 +365,9 @@ fn values(cell: &Cell) -> Value {
             "output": wave.output,
             "period_ns": wave.edges.period_ns,
             "edges": wave.edges.arrivals,
-            "jitter": moments(&wave.edges.jitter),
+            "jitter": moments_of(&wave.edges.jitter),
         })).collect::<Vec<_>>(),
+        "edges": cell.judgement.edges.iter().map(edge_values).collect::<Vec<_>>(),
         "identity": it.identity.map(|identity| json!({
             "jitter_variance_ns2": identity.jitter_variance,
             "half_period_variance_ns2": identity.half_period_variance,
@@ -305,6 +376,16 @@ fn values(cell: &Cell) -> Value {
         })),
         "observer": cell.judgement.end,
         "cycle": cell.run,
+    })
+}
+
+fn moments_of(it: &Moments) -> Value {
+    json!({
+        "count": it.count(),
+        "minimum_ns": it.minimum(),
+        "maximum_ns": it.maximum(),
+        "mean_ns": it.mean(),
+        "standard_deviation_ns": it.standard_deviation(),
     })
 }
 

@@ -72,6 +72,10 @@ impl Application for DigitalOutputs {
         ProcessDataLengths { outputs: bytes(self.channels), inputs: 0 }
     }
 
+    fn is_logic(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, _now: Instant, outputs: Option<&[u8]>, _inputs: &mut [u8]) {
         let mut raw = [0; 8];
         for (byte, output) in raw.iter_mut().zip(outputs.unwrap_or(&[])) {

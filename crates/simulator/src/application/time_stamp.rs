@@ -1,7 +1,7 @@
 //! Two digital inputs as of an EL1252: their levels, and the system times of their edges, which the latch unit of the ESC takes.
 //! The time stamps are no process data of an application: a SyncManager of the SII lies over the ESC's own registers.
 //!
-//! Simplification: an edge is seen at a step of the simulation.
+//! Simplification: an edge of an output is seen when the frame that sets it has passed, any other at a step of the simulation.
 
 use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
@@ -39,6 +39,10 @@ impl TimeStampedInputs {
 impl Application for TimeStampedInputs {
     fn process_data_lengths(&self) -> ProcessDataLengths {
         ProcessDataLengths { outputs: 0, inputs: 1 }
+    }
+
+    fn is_logic(&self) -> bool {
+        true
     }
 
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {

@@ -1,0 +1,201 @@
+//! Edges that a time-stamping input terminal saw, from the recording of a cycle that read their times: the observer of the paper, beside the
+//! cycle's own stamps.
+//!
+//! An unsigned input of 64 bits is taken for the time of the newest edge of one direction at one input, ns by the clock of the terminal, as
+//! an EL1252 has four of them. A time that differs from that of the cycle before is a new edge. How many cycles lie between two edges,
+//! which depends on the output that the input is wired to, follows from the times.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use record::RecordingReader;
+use record::recording::{Header, RecordingError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Error;
+use crate::jitter::{Arrival, BusJitter, ByTime, WINDOW, jitter_of};
+
+/// A series of instants that shall be even.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Edges {
+    /// Signal with their times; of the cycle's own stamps a description.
+    pub name: String,
+    /// Cycles from one to the next.
+    pub cycles: u64,
+    /// Jitter: each instant is a cycle of that many periods.
+    pub jitter: BusJitter,
+}
+
+/// Evaluates the recording of `onbeat run --record` at `path`: each series of edges, and behind them the cycle's own stamps. Empty without a
+/// signal that is a time.
+///
+/// # Errors
+/// The file cannot be read or is no such recording.
+pub fn edges_of_file(path: &Path) -> Result<Vec<Edges>, Error> {
+    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    edges_of(BufReader::new(file)).map_err(|error| Error::Recording { path: path.to_owned(), error })
+}
+
+/// Name of the cycle's own series.
+const OWN: &str = "the cycle's own stamps";
+
+fn edges_of(file: impl BufRead) -> Result<Vec<Edges>, RecordingError> {
+    let mut reader = RecordingReader::open(file)?;
+    let Columns { period_ns, start, before_transmit, mut inputs } = Columns::of(reader.header())?;
+    let mut own = Vec::new();
+    while let Some(row) = reader.next_row()? {
+        let sum: i64 = before_transmit.iter().map(|&phase| row[phase]).sum();
+        let cycle = row[0].unsigned_abs();
+        own.push(Arrival { cycle, at_ns: row[start].saturating_add(sum) });
+        for input in &mut inputs {
+            input.see(reader.exact(input.column));
+        }
+    }
+    if inputs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut edges: Vec<Edges> = inputs.into_iter().map(|input| input.judged(period_ns)).collect();
+    edges.push(Edges { name: OWN.into(), cycles: 1, jitter: jitter_of(period_ns, WINDOW, &own) });
+    Ok(edges)
+}
+
+/// Columns of a recording.
+struct Columns {
+    period_ns: u64,
+    start: usize,
+    /// Phases from the start of a cycle until its frames are handed over.
+    before_transmit: Vec<usize>,
+    inputs: Vec<Input>,
+}
+
+impl Columns {
+    fn of(header: &Header) -> Result<Self, RecordingError> {
+        let wrong = |expected: &str, found: &str| RecordingError::Line {
+            line: 2,
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        };
+        if header.what != "cycle" {
+            return Err(wrong("a recording of a cycle, as `onbeat run --record` makes it", &header.what));
+        }
+        let place = |name: &str| {
+            let place = header.columns.iter().position(|column| column == name);
+            place.ok_or_else(|| wrong(&format!("a column {name}"), &header.columns.join(",")))
+        };
+        let period_ns = header.facts.get("period_ns").and_then(Value::as_u64).filter(|&period| period > 0);
+        let period_ns = period_ns.ok_or_else(|| wrong("the fact period_ns", "none, or 0"))?;
+        let sends_first = header.facts.get("frame_order").and_then(Value::as_str) == Some("wait_for_reply");
+        let phases = PHASES.iter().take(if sends_first { 0 } else { PHASES.len() });
+        let signals = header.facts.get("signals").and_then(Value::as_array).into_iter().flatten();
+        let is_time =
+            |it: &&Value| it["direction"] == "input" && it["type"] == "uint64" && it["scaling"].is_null();
+        let named = signals.filter(is_time).filter_map(|it| it["name"].as_str());
+        let inputs =
+            named.map(|name| place(&format!("signal:{name}")).map(|column| Input::new(name, column)));
+        Ok(Self {
+            period_ns,
+            start: place("start_ns")?,
+            before_transmit: phases.map(|name| place(name)).collect::<Result<_, _>>()?,
+            inputs: inputs.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Phases of a cycle that sends at its end, before it does.
+const PHASES: [&str; 5] = ["receive_ns", "read_ns", "command_ns", "update_ns", "write_ns"];
+
+/// One direction of one input, while a recording is read.
+struct Input {
+    name: String,
+    column: usize,
+    newest: Option<u64>,
+    times: Vec<i64>,
+}
+
+impl Input {
+    fn new(name: &str, column: usize) -> Self {
+        Self { name: name.to_owned(), column, newest: None, times: Vec::new() }
+    }
+
+    /// Takes the time of a row. The first is of an edge before it, or of none.
+    fn see(&mut self, time: Option<u64>) {
+        let Some(time) = time else { return };
+        if self.newest.replace(time).is_some_and(|before| before != time) {
+            self.times.push(time as i64);
+        }
+    }
+
+    fn judged(self, period_ns: u64) -> Edges {
+        let mut gaps: Vec<i64> =
+            self.times.windows(2).take(WINDOW).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        gaps.sort_unstable();
+        let usual = gaps.get(gaps.len() / 2).map_or(0, |gap| gap.max(&0).unsigned_abs());
+        let cycles = ((usual + period_ns / 2) / period_ns).max(1);
+        let wave_ns = period_ns.saturating_mul(cycles);
+        let mut numbering = ByTime::new(wave_ns);
+        let mut edges: Vec<Arrival> =
+            self.times.iter().filter_map(|&at_ns| numbering.push(at_ns)).collect();
+        edges.extend(numbering.finish());
+        Edges { name: self.name, cycles, jitter: jitter_of(wave_ns, WINDOW, &edges) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cycle of 1 ms with a jitter of 3 us, whose output rises every `wave` cycles at a terminal with a clock of its own; a time is seen two
+    /// cycles later.
+    fn recording(wave: i64, frame_order: &str) -> String {
+        let mut text = format!(
+            "# onbeat recording 1\n# {{\"what\":\"cycle\",\"columns\":[\"cycle\",\"release_ns\",\"start_ns\",\"receive_ns\",\"read_ns\",\
+             \"command_ns\",\"update_ns\",\"write_ns\",\"transmit_ns\",\"signals:forced\",\"signal:rose\"],\"facts\":{{\"period_ns\":1000000,\
+             \"frame_order\":\"{frame_order}\",\"signals\":[{{\"name\":\"rose\",\"direction\":\"input\",\"type\":\"uint64\"}}]}}}}\n"
+        );
+        let late = |cycle: i64| [0, 3_000, 1_000, 6_000, 0][cycle as usize % 5];
+        for cycle in 0..4_000_i64 {
+            let start = cycle * 1_000_000 + late(cycle);
+            let seen = (cycle - 2) / wave * wave;
+            // Beyond 2^53, with an oscillator that is 20 ppm fast.
+            let stamp = 800_000_000_000_000_000 + seen * 1_000_020 + late(seen.max(0)) + 70;
+            text += &format!("{cycle},{},{start},1,2,3,4,60,9,0,{stamp}\n", cycle * 1_000_000);
+        }
+        text
+    }
+
+    // feature(measure): times of a time-stamping input terminal, as a judge of the cycle beside its own stamps
+    #[test]
+    fn edges_have_the_jitter_of_the_cycle_by_another_clock() {
+        for (wave, edges) in [(1, 3_999), (2, 1_999), (7, 571)] {
+            let found = edges_of(recording(wave, "reply_of_last_cycle").as_bytes()).unwrap();
+            let [rose, own] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((rose.name.as_str(), own.name.as_str()), ("rose", OWN));
+            assert_eq!((rose.cycles, rose.jitter.arrivals, rose.jitter.missing), (wave as u64, edges, 0));
+            let ppm = rose.jitter.oscillator_difference_ppm().unwrap();
+            assert!((ppm - 20.0).abs() < 0.1, "{ppm}: exact beyond 2^53");
+            let [rose, own] = [rose, own].map(|it| it.jitter.jitter.standard_deviation());
+            assert!((rose - own).abs() < 10.0 && own > 2_000.0, "{rose} and {own} ns");
+        }
+    }
+
+    #[test]
+    fn an_edge_that_was_not_seen_is_missing_and_no_time_is_none() {
+        let text = recording(2, "wait_for_reply");
+        // Cycles 1002 to 1005 bring nothing.
+        let lines = text.lines().map(|line| match line.split_once(',') {
+            Some(("1002" | "1003" | "1004" | "1005", _)) => {
+                line.rsplit_once(',').unwrap().0.to_owned() + ","
+            }
+            _ => line.to_owned(),
+        });
+        let found = edges_of((lines.collect::<Vec<_>>().join("\n") + "\n").as_bytes()).unwrap();
+        assert_eq!((found[0].jitter.missing, found[0].jitter.arrivals), (2, 1_997));
+        let none = edges_of(text.replace("uint64", "uint32").as_bytes()).unwrap();
+        assert!(none.is_empty(), "{none:?}");
+        let error =
+            edges_of(text.replace("\"what\":\"cycle\"", "\"what\":\"bus\"").as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("expected a recording of a cycle"), "{error}");
+    }
+}
