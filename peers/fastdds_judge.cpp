@@ -135,8 +135,7 @@ double odometry_x(const Bytes& bytes) {
     return x;
 }
 
-// One call of std_srvs/Trigger as rmw_fastrtps makes it: the related sample identity names the reader of the reply. A reply that the
-// server writes before it has matched this reader is lost, so a call is repeated after 5 s, as a client with a time limit would do.
+// One call of std_srvs/Trigger as rmw_fastrtps makes it: the related sample identity names the reader of the reply.
 void call(Node& node, const std::string& service) {
     DataReader* replies = node.reader("rr/" + service + "Reply", "std_srvs::srv::dds_::Trigger_Response_");
     DataWriter* requests = node.writer("rq/" + service + "Request", "std_srvs::srv::dds_::Trigger_Request_");
@@ -151,20 +150,15 @@ void call(Node& node, const std::string& service) {
     request.push_back(0);
     rtps::WriteParams asked;
     asked.related_sample_identity().writer_guid() = replies->guid();
-    auto again = std::chrono::steady_clock::now();
-    int calls = 0;
+    if (!requests->write(&request, asked)) fail("a request cannot be written");
+    const auto number = asked.sample_identity().sequence_number();
     until("the reply", [&] {
-        if (std::chrono::steady_clock::now() >= again) {
-            if (!requests->write(&request, asked)) fail("a request cannot be written");
-            again += std::chrono::seconds(5);
-            if (++calls > 1) std::printf("fastdds: call %d of %s\n", calls, service.c_str());
-        }
         Bytes bytes;
         SampleInfo info;
         while (take(replies, bytes, info)) {
             const auto& related = info.related_sample_identity;
             const bool ours = related.writer_guid() == replies->guid() || related.writer_guid() == requests->guid();
-            if (!ours || related.sequence_number() != asked.sample_identity().sequence_number()) continue;
+            if (!ours || related.sequence_number() != number) continue;
             if (bytes.size() < 9 || bytes[4] != 1) fail(service + " was refused");
             return true;
         }

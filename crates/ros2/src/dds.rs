@@ -5,6 +5,7 @@
 //! | [`name`] | names of nodes and topics, in ROS 2 and in DDS |
 //! | [`sample`] | bytes with their encoding, and the messages decoded from them |
 //! | [`service`] | requests and replies, in the two mappings of ROS 2 |
+//! | [`replies`] | replies that wait for their reader |
 //! | [`graph`] | which readers and writers are a node's |
 //! | [`type_hash`] | hashes of types, which discovery carries |
 //! | [`type_description`] | the types themselves |
@@ -14,12 +15,15 @@
 
 mod graph;
 pub(crate) mod name;
+mod replies;
 pub(crate) mod sample;
 pub(crate) mod service;
 pub(crate) mod type_description;
 mod type_hash;
 
+use std::cell::RefCell;
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use rustdds::no_key::SimpleDataReader;
 use rustdds::policy::{Durability, History, Reliability};
@@ -31,6 +35,7 @@ use thiserror::Error;
 
 use graph::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use name::NodeName;
+use replies::Replies;
 use sample::{RawAdapter, Sample};
 pub(crate) use sample::{Reader, Writer};
 use service::{Mapping, Service};
@@ -111,6 +116,8 @@ const LEASE_DURATION: std::time::Duration = std::time::Duration::from_secs(8);
 
 /// One participant and the nodes on it.
 pub(crate) struct Participant {
+    // The replies' writers are dropped before the participant they belong to.
+    replies: Rc<RefCell<Replies>>,
     participant: DomainParticipant,
     publisher: rustdds::Publisher,
     subscriber: rustdds::Subscriber,
@@ -154,7 +161,9 @@ impl Participant {
         let wait = Duration::ZERO;
         let info_writer =
             writer(&participant, &publisher, DISCOVERY, DISCOVERY_TYPE, Quality::Latched, wait)?;
-        Ok(Self { participant, publisher, subscriber, nodes: vec![(node, info)], current: 0, info_writer })
+        let replies = Rc::new(RefCell::new(Replies::new(participant.status_listener())));
+        let nodes = vec![(node, info)];
+        Ok(Self { replies, participant, publisher, subscriber, nodes, current: 0, info_writer })
     }
 
     /// Name of the node.
@@ -260,7 +269,17 @@ impl Participant {
         )?;
         let kind = name::dds_type(&format!("{kind}_Response"), "srv");
         let writer = self.write_dds(&replies, &kind, Quality::Reliable, REPLY_WAIT)?;
-        Ok(Service::new(reader, writer, mapping))
+        Ok(Service::new(reader, writer, Rc::clone(&self.replies), mapping))
+    }
+
+    /// Sends the replies whose readers have become known.
+    pub(crate) fn poll(&self) {
+        self.replies.borrow_mut().poll();
+    }
+
+    /// True if a reply waits for its reader.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.replies.borrow().is_waiting()
     }
 
     /// Announces the readers and writers of these nodes to other nodes: once, after all of them were made.

@@ -8,14 +8,17 @@
 //! Every request shows its own mapping: only the second comes with a related sample identity. So clients of
 //! both can be served at once.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use clap::ValueEnum;
-use rustdds::RepresentationIdentifier;
-use rustdds::SequenceNumber;
 use rustdds::bytes::Bytes;
 use rustdds::rpc::SampleIdentity;
+use rustdds::{GUID, RepresentationIdentifier, SequenceNumber};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::replies::{Replies, Reply};
 use super::sample::{self, Sample};
 use super::{Reader, Writer};
 
@@ -34,7 +37,8 @@ pub(crate) enum Mapping {
 /// Server of a service.
 pub(crate) struct Service {
     requests: Reader,
-    replies: Writer,
+    writer: Rc<Writer>,
+    replies: Rc<RefCell<Replies>>,
     mapping: Mapping,
 }
 
@@ -49,8 +53,8 @@ pub(crate) struct Request {
 /// Client and number of a request, to which the reply refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Sixteen bytes, little-endian.
-    Cyclone([u8; HEADER]),
+    /// Writer of the request, and sixteen bytes, little-endian.
+    Cyclone { client: GUID, header: [u8; HEADER] },
     /// Sample identity.
     Enhanced(SampleIdentity),
 }
@@ -59,8 +63,13 @@ pub(crate) enum Origin {
 const HEADER: usize = 16;
 
 impl Service {
-    pub(super) fn new(requests: Reader, replies: Writer, mapping: Mapping) -> Self {
-        Self { requests, replies, mapping }
+    pub(super) fn new(
+        requests: Reader,
+        writer: Writer,
+        replies: Rc<RefCell<Replies>>,
+        mapping: Mapping,
+    ) -> Self {
+        Self { requests, writer: Rc::new(writer), replies, mapping }
     }
 
     /// Next request, if there is one.
@@ -73,17 +82,19 @@ impl Service {
         }
     }
 
-    /// Sends the reply.
+    /// Sends the reply, as soon as the client's reader is known.
     pub(crate) fn reply<T: Serialize>(&self, to: Origin, response: &T) -> bool {
         let mut bytes = Vec::with_capacity(256);
-        let related = match to {
-            Origin::Cyclone(header) => {
+        let (client, related) = match to {
+            Origin::Cyclone { client, header } => {
                 bytes.extend_from_slice(&header);
-                None
+                (client, None)
             }
-            Origin::Enhanced(identity) => Some(identity),
+            Origin::Enhanced(identity) => (identity.writer_guid, Some(identity)),
         };
-        sample::encode(response, &mut bytes) && self.replies.send_bytes(bytes, related)
+        let writer = Rc::clone(&self.writer);
+        sample::encode(response, &mut bytes)
+            && self.replies.borrow_mut().send(Reply { writer, client, bytes, related })
     }
 
     /// Reader of the requests, for [`Reader::register`].
@@ -117,7 +128,8 @@ impl Request {
             header[8..].reverse();
         }
         let body = sample.bytes.slice(HEADER..);
-        Some(Self { body, encoding: sample.encoding, origin: Origin::Cyclone(header) })
+        let origin = Origin::Cyclone { client: sample.identity.writer_guid, header };
+        Some(Self { body, encoding: sample.encoding, origin })
     }
 
     /// Client and number of the request.
@@ -149,7 +161,8 @@ mod tests {
         let bytes = b"\x01\x02\x03\x04\x05\x06\x07\x08\x09\0\0\0\0\0\0\0\x01";
         let cyclone =
             Request::new(request(bytes, RepresentationIdentifier::CDR_LE), Mapping::Auto).unwrap();
-        assert_eq!(cyclone.origin(), Origin::Cyclone(bytes[..16].try_into().unwrap()));
+        let header = bytes[..16].try_into().unwrap();
+        assert_eq!(cyclone.origin(), Origin::Cyclone { client: GUID::default(), header });
         assert_eq!(cyclone.decode::<bool>(), Ok(true));
 
         let mut sample = request(b"\x01", RepresentationIdentifier::CDR_LE);
@@ -166,7 +179,7 @@ mod tests {
         let request =
             Request::new(request(bytes, RepresentationIdentifier::CDR_BE), Mapping::Auto).unwrap();
         let header = [8, 7, 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(request.origin(), Origin::Cyclone(header));
+        assert_eq!(request.origin(), Origin::Cyclone { client: GUID::default(), header });
     }
 
     #[test]

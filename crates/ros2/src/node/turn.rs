@@ -250,6 +250,7 @@ impl Node {
             if let Some(robot) = &mut robot {
                 robot.release_if_idle(voice);
             }
+            self.participant.poll();
             self.wait(&mut ready, robot.is_some() && is_configured)?;
         }
         // The cycle first: DDS may take its time.
@@ -279,8 +280,10 @@ impl Node {
                 .min(self.signals.next())
                 .min(self.trajectories.next().unwrap_or(u64::MAX));
         }
-        let is_pressed =
-            self.trajectories.is_pressed() || self.bus.is_waiting() || self.events.is_pressed();
+        let is_pressed = self.trajectories.is_pressed()
+            || self.bus.is_waiting()
+            || self.events.is_pressed()
+            || self.participant.is_waiting();
         let longest = if is_pressed { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
         // epoll counts in milliseconds, and would be up to one late: the rest of less than one is slept.
@@ -295,7 +298,7 @@ impl Node {
     }
 }
 
-/// Longest wait, and the one while orders wait for room or the bus is asked.
+/// Longest wait, and the one while orders wait for room, replies for their readers, or the bus is asked.
 const LONGEST: Duration = Duration::from_millis(100);
 const PRESSED: Duration = Duration::from_millis(1);
 

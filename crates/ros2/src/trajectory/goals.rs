@@ -166,10 +166,12 @@ impl Goals {
 
 #[cfg(test)]
 mod tests {
+    use rustdds::GUID;
+
     use super::*;
 
     fn from(number: u8) -> Origin {
-        Origin::Cyclone([number; 16])
+        Origin::Cyclone { client: GUID::default(), header: [number; 16] }
     }
 
     fn executing(goals: &mut Goals, number: u8) {

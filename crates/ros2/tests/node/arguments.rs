@@ -9,7 +9,7 @@ type Transforms = Vec<(((i32, u32), String), String, [f64; 7])>;
 // feature(ros2): `--ros-args` from end to end, and `/tf_static` for those who come later
 #[test]
 fn names_and_parameters_are_those_of_the_arguments_of_ros() {
-    let (folder, domain) = (Folder::new("ros-args"), domain(10));
+    let (folder, domain) = (Folder::new("ros-args"), domain(14));
     let cycle = Cycle::start(&folder.0);
     // The file and the command of docs/first-ros-robot.md.
     let page = include_str!("../../../../docs/first-ros-robot.md");

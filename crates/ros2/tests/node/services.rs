@@ -1,6 +1,9 @@
 //! Services and messages of the running bus.
 
+use std::time::Duration;
+
 use ipc::bus::{Bytes, CableEnd, Event, Happening, Severity};
+use rustdds::{DataWriterStatus, StatusEvented};
 
 use super::support::{Cycle, Folder, Node, Peer, until};
 use super::{Header, domain};
@@ -102,6 +105,26 @@ fn the_object_dictionary_and_all_counters_are_told_by_services() {
     let status: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(success && status["sub_devices"][0]["state"] == "Op", "{text}");
     assert_eq!(status["sub_devices"][0]["errors"]["pdi_errors"], 3, "{text}");
+}
+
+// feature(ros2): a client is answered that has called before the service knew its reader of replies
+#[test]
+fn a_reply_waits_until_the_client_can_hear_it() {
+    let (folder, domain) = (Folder::new("early"), domain(13));
+    let cycle = Cycle::start(&folder.0);
+    let _node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let kind = |part: &str| format!("std_srvs::srv::dds_::Trigger_{part}_");
+    let asks = peer.writer::<(Header, u8)>("rq/onbeat/al_statesRequest", &kind("Request"));
+    until("the service", || {
+        matches!(asks.try_recv_status(), Some(DataWriterStatus::PublicationMatched { .. })).then_some(())
+    });
+    asks.write(((7, 1), 0), None).unwrap();
+    // Time for an answer that nothing hears.
+    std::thread::sleep(Duration::from_millis(300));
+    let mut told = peer.reader::<(Header, bool, String)>("rr/onbeat/al_statesReply", &kind("Response"));
+    let told = until("the answer", || told.take_next_sample().ok().flatten());
+    assert_eq!(told.into_value(), ((7, 1), true, "drive: Op".into()));
 }
 
 /// diagnostic_msgs/DiagnosticArray.
