@@ -90,7 +90,7 @@ fn the_launch_file_starts_the_cycle_and_the_node() {
     let mut node = Node::with(&folder.0, cycle.path(), domain, &line[2..]);
     node.says("attached to `base`", 1);
     let peer = Peer::join(domain);
-    let asks = peer.writer::<(Header, u8)>(
+    let asks = peer.client::<(Header, u8)>(
         "rq/cell/onbeat/get_stateRequest",
         "lifecycle_msgs::srv::dds_::GetState_Request_",
     );
@@ -98,9 +98,7 @@ fn the_launch_file_starts_the_cycle_and_the_node() {
         "rr/cell/onbeat/get_stateReply",
         "lifecycle_msgs::srv::dds_::GetState_Response_",
     );
-    let state = until("its state", || {
-        asks.write(((7, 1), 0), None).unwrap();
-        told.take_next_sample().ok().flatten()
-    });
+    asks.write(((7, 1), 0), None).unwrap();
+    let state = until("its state", || told.take_next_sample().ok().flatten());
     assert_eq!(state.into_value().1, (1, "unconfigured".to_owned()));
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use ipc::bus::{Bytes, CableEnd, Event, Happening, Severity};
-use rustdds::{DataWriterStatus, StatusEvented};
 
 use super::support::{Cycle, Folder, Node, Peer, until};
 use super::{Header, domain};
@@ -21,44 +20,34 @@ fn objects_are_read_and_written_and_states_are_told_by_services() {
     };
     let (get, set, trigger) =
         (types("ethercat_msgs/GetSdo"), types("ethercat_msgs/SetSdo"), types("std_srvs/Trigger"));
-    let gets = peer.writer::<(Header, (i16, u16, u16, u8, String))>("rq/onbeat/get_sdoRequest", &get[0]);
+    let gets = peer.client::<(Header, (i16, u16, u16, u8, String))>("rq/onbeat/get_sdoRequest", &get[0]);
     let mut got = peer.reader::<(Header, bool, String, String, f64)>("rr/onbeat/get_sdoReply", &get[1]);
     let sets =
-        peer.writer::<(Header, (i16, u16, u16, u8, String, String))>("rq/onbeat/set_sdoRequest", &set[0]);
+        peer.client::<(Header, (i16, u16, u16, u8, String, String))>("rq/onbeat/set_sdoRequest", &set[0]);
     let mut done = peer.reader::<(Header, bool, String)>("rr/onbeat/set_sdoReply", &set[1]);
-    let asks = peer.writer::<(Header, u8)>("rq/onbeat/al_statesRequest", &trigger[0]);
+    let asks = peer.client::<(Header, u8)>("rq/onbeat/al_statesRequest", &trigger[0]);
     let mut told = peer.reader::<(Header, bool, String)>("rr/onbeat/al_statesReply", &trigger[1]);
 
     let write = |kind: &str, value: &str| (0, 0, 0x6065, 0, kind.to_owned(), value.to_owned());
-    let written = until("it is written", || {
-        sets.write(((7, 1), write("uint32", "4000")), None).unwrap();
-        done.take_next_sample().ok().flatten()
-    });
+    sets.write(((7, 1), write("uint32", "4000")), None).unwrap();
+    let written = until("it is written", || done.take_next_sample().ok().flatten());
     assert_eq!(written.into_value(), ((7, 1), true, String::new()));
-    let read = until("it is read", || {
-        gets.write(((7, 2), (0, 0, 0x6065, 0, "uint32".into())), None).unwrap();
-        got.take_next_sample().ok().flatten()
-    });
+    gets.write(((7, 2), (0, 0, 0x6065, 0, "uint32".into())), None).unwrap();
+    let read = until("it is read", || got.take_next_sample().ok().flatten());
     assert_eq!(read.into_value(), ((7, 2), true, String::new(), "4000".into(), 4000.0));
     gets.write(((7, 3), (0, 0, 0x5FFF, 0, "uint32".into())), None).unwrap();
-    let failed = until("it is refused", || {
-        got.take_next_sample().ok().flatten().map(|it| it.into_value()).filter(|it| it.0.1 == 3)
-    });
+    let failed = until("it is refused", || got.take_next_sample().ok().flatten().map(|it| it.into_value()));
     assert_eq!((failed.1, failed.2.as_str()), (false, "object does not exist"));
     sets.write(((7, 4), write("uint8", "4000")), None).unwrap();
-    let failed = until("it is refused", || {
-        done.take_next_sample().ok().flatten().map(|it| it.into_value()).filter(|it| it.0.1 == 4)
-    });
+    let failed =
+        until("it is refused", || done.take_next_sample().ok().flatten().map(|it| it.into_value()));
     assert!(!failed.1 && failed.2.contains("expected a whole number from 0 to 255"), "{failed:?}");
     sets.write(((7, 6), write("uint24", "4000")), None).unwrap();
-    let failed = until("it is refused", || {
-        done.take_next_sample().ok().flatten().map(|it| it.into_value()).filter(|it| it.0.1 == 6)
-    });
+    let failed =
+        until("it is refused", || done.take_next_sample().ok().flatten().map(|it| it.into_value()));
     assert!(!failed.1 && failed.2.contains("found type \"uint24\""), "{failed:?}");
-    let states = until("states", || {
-        asks.write(((7, 5), 0), None).unwrap();
-        told.take_next_sample().ok().flatten()
-    });
+    asks.write(((7, 5), 0), None).unwrap();
+    let states = until("states", || told.take_next_sample().ok().flatten());
     assert_eq!(states.into_value(), ((7, 5), true, "drive: Op".into()));
 }
 
@@ -70,19 +59,15 @@ fn the_object_dictionary_and_all_counters_are_told_by_services() {
     let _node = Node::start(&folder.0, cycle.path(), domain);
     let peer = Peer::join(domain);
     let kind = |part: &str| format!("ethercat_msgs::srv::dds_::GetSdo_{part}_");
-    let asks = peer.writer::<(Header, (i16, u16, u16, u8, String))>(
+    let asks = peer.client::<(Header, (i16, u16, u16, u8, String))>(
         "rq/onbeat/sdo_informationRequest",
         &kind("Request"),
     );
     let mut told = peer
         .reader::<(Header, bool, String, String, f64)>("rr/onbeat/sdo_informationReply", &kind("Response"));
     let mut ask = |number: u64, index: u16| {
-        until("information", || {
-            asks.write(((7, number), (0, 0, index, 0, String::new())), None).unwrap();
-            let told = told.take_next_sample().ok().flatten().map(|it| it.into_value());
-            // Asked this often, it may say so: then it is asked again.
-            told.filter(|it| it.0.1 == number && !it.2.contains("ask again"))
-        })
+        asks.write(((7, number), (0, 0, index, 0, String::new())), None).unwrap();
+        until("information", || told.take_next_sample().ok().flatten()).into_value()
     };
     assert_eq!(ask(1, 0), ((7, 1), true, String::new(), "0x1018 0x6065".into(), 2.0));
     let (_, success, _, text, number) = ask(2, 0x6065);
@@ -95,13 +80,11 @@ fn the_object_dictionary_and_all_counters_are_told_by_services() {
     assert_eq!((success, why.as_str()), (false, "object does not exist"));
 
     let trigger = |part: &str| format!("std_srvs::srv::dds_::Trigger_{part}_");
-    let asks = peer.writer::<(Header, u8)>("rq/onbeat/bus_statusRequest", &trigger("Request"));
+    let asks = peer.client::<(Header, u8)>("rq/onbeat/bus_statusRequest", &trigger("Request"));
     let mut told = peer.reader::<(Header, bool, String)>("rr/onbeat/bus_statusReply", &trigger("Response"));
-    let (_, success, text) = until("the state of the bus", || {
-        asks.write(((7, 4), 0), None).unwrap();
-        told.take_next_sample().ok().flatten()
-    })
-    .into_value();
+    asks.write(((7, 4), 0), None).unwrap();
+    let (_, success, text) =
+        until("the state of the bus", || told.take_next_sample().ok().flatten()).into_value();
     let status: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(success && status["sub_devices"][0]["state"] == "Op", "{text}");
     assert_eq!(status["sub_devices"][0]["errors"]["pdi_errors"], 3, "{text}");
@@ -115,10 +98,7 @@ fn a_reply_waits_until_the_client_can_hear_it() {
     let _node = Node::start(&folder.0, cycle.path(), domain);
     let peer = Peer::join(domain);
     let kind = |part: &str| format!("std_srvs::srv::dds_::Trigger_{part}_");
-    let asks = peer.writer::<(Header, u8)>("rq/onbeat/al_statesRequest", &kind("Request"));
-    until("the service", || {
-        matches!(asks.try_recv_status(), Some(DataWriterStatus::PublicationMatched { .. })).then_some(())
-    });
+    let asks = peer.client::<(Header, u8)>("rq/onbeat/al_statesRequest", &kind("Request"));
     asks.write(((7, 1), 0), None).unwrap();
     // Time for an answer that nothing hears.
     std::thread::sleep(Duration::from_millis(300));

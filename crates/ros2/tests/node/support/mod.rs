@@ -24,7 +24,10 @@ use ipc::server::{Builder, Server};
 use ipc::state::{Axis, Freshness, NO_CONTROLLER, Signal, State};
 use rustdds::no_key::{DataReaderCdr, DataWriterCdr};
 use rustdds::policy::{Durability, History, Reliability};
-use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
+use rustdds::{
+    DataWriterStatus, DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder,
+    StatusEvented, TopicKind,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::signal::Direction;
@@ -344,6 +347,16 @@ impl Peer {
         let topic =
             self.participant.create_topic(topic.into(), kind.into(), &qos, TopicKind::NoKey).unwrap();
         self.publisher.create_datawriter_no_key_cdr(&topic, Some(qos)).unwrap()
+    }
+
+    /// Writer of requests, once it knows the service: one request is enough.
+    pub fn client<T: Serialize>(&self, topic: &str, kind: &str) -> DataWriterCdr<T> {
+        let writer = self.writer(topic, kind);
+        until("the service", || {
+            matches!(writer.try_recv_status(), Some(DataWriterStatus::PublicationMatched { .. }))
+                .then_some(())
+        });
+        writer
     }
 
     pub fn reader<T: DeserializeOwned + 'static>(&self, topic: &str, kind: &str) -> DataReaderCdr<T> {
