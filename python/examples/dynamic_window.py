@@ -10,19 +10,19 @@ the robot would see. `crates/experiments/src/navigation/planner.rs` is the same 
 """
 
 import argparse
+import json
 import math
 import os
 import sys
 import time
 from dataclasses import dataclass
 
-VELOCITY, YAW = 0.5, 1.2  # m/s, rad/s
-ACCELERATION, YAW_ACCELERATION = 0.5, 3.0  # m/s^2, rad/s^2
+YAW, YAW_ACCELERATION = 1.2, 3.0  # rad/s, rad/s^2
 PERIOD = 0.05  # s, from one plan to the next
 AHEAD, STEPS = 2.0, 16  # each velocity is followed for so long, in so many steps
 WINDOW = 4.0  # periods until the base has come to what it is asked
 VELOCITIES, TURNS = 7, 15  # tried
-LEAST_ROOM, BERTH, COMFORT = 0.02, 0.2, 0.15  # m
+LEAST_ROOM, BERTH, COMFORT = 0.05, 0.2, 0.15  # m
 BEAMS, SECTORS, FIELD, LONGEST = 241, 16, math.radians(240.0), 4.0  # of the range finder
 
 LOOPBACK = """<CycloneDDS><Domain><General>
@@ -33,31 +33,47 @@ LOOPBACK = """<CycloneDDS><Domain><General>
 
 @dataclass(frozen=True)
 class Course:
-    """A goal, a round obstacle, and the size of the robot, m."""
+    """A goal, a triangle, boards around, and the robot: m, m/s, m/s^2."""
 
-    goal: tuple
-    obstacle: tuple
-    obstacle_radius: float
-    robot_radius: float
-    tolerance: float
+    goal: tuple = (3.0, 0.0)
+    obstacle: tuple = ((1.4, 0.05), (1.75, -0.15), (1.75, 0.25))  # corners
+    boards: tuple = ((-0.5, -1.0), (3.75, 1.0))  # the corners of the lowest and of the highest x and y
+    robot: tuple = (0.45, 0.28)  # length and width, about the middle between its wheels
+    tolerance: float = 0.1
+    velocity: float = 0.25
+    acceleration: float = 0.37
+
+    def edges(self):
+        """Of the triangle and of the boards."""
+        a, b, c = self.obstacle
+        (left, low), (right, high) = self.boards
+        corners = (left, low), (right, low), (right, high), (left, high)
+        return [(a, b), (b, c), (c, a)] + [(corners[i], corners[(i + 1) % 4]) for i in range(4)]
 
 
 def scan(course, pose):
-    """The nearest point of the obstacle in each sector, in the robot's own frame."""
-    x, y = seen_from(pose, course.obstacle)
+    """The nearest point of an edge in each sector, in the robot's own frame."""
+    edges = [(seen_from(pose, a), seen_from(pose, b)) for a, b in course.edges()]
     nearest = {}
     for beam in range(BEAMS):
         angle = FIELD * (beam / (BEAMS - 1) - 0.5)
         sin, cos = math.sin(angle), math.cos(angle)
-        along, aside = x * cos + y * sin, y * cos - x * sin
-        half = course.obstacle_radius**2 - aside**2
-        if half < 0.0 or along < 0.0:
-            continue
-        reach = along - math.sqrt(half)
+        reach = min((meets(edge, sin, cos) for edge in edges), default=math.inf)
         sector = beam * SECTORS // BEAMS
-        if 0.0 <= reach < LONGEST and (sector not in nearest or reach < nearest[sector][0]):
+        if reach < LONGEST and (sector not in nearest or reach < nearest[sector][0]):
             nearest[sector] = (reach, (reach * cos, reach * sin))
     return [nearest[sector][1] for sector in sorted(nearest)]
+
+
+def meets(edge, sin, cos):
+    """Range at which a beam meets an edge."""
+    (ax, ay), (bx, by) = edge
+    dx, dy = bx - ax, by - ay
+    across = cos * dy - sin * dx
+    if across == 0.0:
+        return math.inf
+    reach, part = (ax * dy - ay * dx) / across, (ax * sin - ay * cos) / across
+    return reach if reach >= 0.0 and 0.0 <= part <= 1.0 else math.inf
 
 
 def seen_from(pose, place):
@@ -68,39 +84,58 @@ def seen_from(pose, place):
     return cos * dx + sin * dy, cos * dy - sin * dx
 
 
-def plan(twist, goal, points, radius):
+def plan(course, twist, goal, points):
     """The velocity and yaw rate to ask for."""
     reach = WINDOW * PERIOD
-    velocities = window(twist[0], ACCELERATION * reach, 0.0, VELOCITY)
+    velocities = window(twist[0], course.acceleration * reach, 0.0, course.velocity)
     turns = window(twist[1], YAW_ACCELERATION * reach, -YAW, YAW)
+    within = course.velocity * AHEAD + math.hypot(*course.robot) / 2.0 + COMFORT
+    near = [point for point in points if math.hypot(*point) < within]
+    obstacles = joined(points, course.robot[1] + 2.0 * BERTH)
     best = None
     for i in range(VELOCITIES):
         velocity = between(velocities, i, VELOCITIES)
         for j in range(TURNS):
             asked = (velocity, between(turns, j, TURNS))
-            found = cost(asked, goal, points, radius)
+            found = cost(course, asked, goal, near, obstacles)
             if found is not None and (best is None or found < best[0]):
                 best = (found, asked)
     return best[1] if best else turn_away(points)
 
 
-def cost(asked, goal, points, radius):
+def joined(points, gap):
+    """Points with no way between them are one obstacle."""
+    obstacles = []
+    for x, y in points:
+        joins = [any(math.hypot(a - x, b - y) < gap for a, b in it) for it in obstacles]
+        one = [point for it, joint in zip(obstacles, joins) if joint for point in it]
+        obstacles = [it for it, joint in zip(obstacles, joins) if not joint] + [one + [(x, y)]]
+    return obstacles
+
+
+def cost(course, asked, goal, near, obstacles):
     """None where the base could not stop in time."""
     velocity, turn = asked
-    stopping = velocity**2 / (2.0 * ACCELERATION) + velocity * PERIOD
+    stopping = velocity**2 / (2.0 * course.acceleration) + velocity * PERIOD
     room, pose = math.inf, (0.0, 0.0, 0.0)
     for step in range(1, STEPS + 1):
         elapsed = AHEAD * step / STEPS
         pose = arc(velocity * elapsed, turn * elapsed)
-        here = min((math.hypot(pose[0] - x, pose[1] - y) - radius for x, y in points), default=math.inf)
+        here = min((distance(seen_from(pose, point), course.robot) for point in near), default=math.inf)
         if here < LEAST_ROOM and velocity * elapsed <= stopping + LEAST_ROOM:
             return None
         room = min(room, here)
-    left, direction = way_left(pose, goal, points, radius + BERTH)
+    left, direction = way_left(pose, goal, obstacles, course.robot[1] / 2.0 + BERTH)
     off = direction - pose[2]
     turned = abs(math.atan2(math.sin(off), math.cos(off)))
     narrow = min(max((COMFORT - room) / COMFORT, 0.0), 1.0)
-    return left + 0.5 * turned * min(left, 1.0) + 2.0 * narrow * narrow + 0.05 * (VELOCITY - velocity)
+    return left + 0.5 * turned * min(left, 1.0) + 2.0 * narrow * narrow + 0.05 * (course.velocity - velocity)
+
+
+def distance(point, robot):
+    """Of a point from the robot; negative inside."""
+    ahead, aside = abs(point[0]) - robot[0] / 2.0, abs(point[1]) - robot[1] / 2.0
+    return math.hypot(ahead, aside) if ahead > 0.0 and aside > 0.0 else max(ahead, aside)
 
 
 def arc(along, turn):
@@ -110,16 +145,18 @@ def arc(along, turn):
     return along * math.sin(turn) / turn, along * 2.0 * math.sin(turn / 2.0) ** 2 / turn, turn
 
 
-def way_left(start, goal, points, wide):
-    """From a place to the goal, round what is seen in between on its shorter side: how far, and which way first."""
+def way_left(start, goal, obstacles, wide):
+    """From a place to the goal, round the obstacles in between on their shorter side: how far, and which way first."""
     dx, dy = goal[0] - start[0], goal[1] - start[1]
     straight, bearing = math.hypot(dx, dy), math.atan2(dy, dx)
     sin, cos = math.sin(bearing), math.cos(bearing)
-    blocked, sides = False, {1.0: (-math.inf, straight), -1.0: (-math.inf, straight)}
-    for x, y in points:
-        x, y = x - start[0], y - start[1]
-        along, left = cos * x + sin * y, cos * y - sin * x
-        blocked |= 0.0 <= along < straight and abs(left) < wide
+    blocking = []
+    for points in obstacles:
+        beside = [(cos * x + sin * y, cos * y - sin * x) for x, y in ((x - start[0], y - start[1]) for x, y in points)]
+        if any(0.0 <= along < straight and abs(left) < wide for along, left in beside):
+            blocking += beside
+    sides = {1.0: (-math.inf, straight), -1.0: (-math.inf, straight)}
+    for along, left in blocking:
         to, beyond = math.hypot(along, left), math.hypot(straight - along, left)
         near, far = min(wide / to, 1.0), min(wide / beyond, 1.0)
         corner = math.pi - (math.atan2(abs(left), along) + math.atan2(abs(left), straight - along))
@@ -130,7 +167,7 @@ def way_left(start, goal, points, wide):
             legs = math.sqrt(max(to**2 - wide**2, 0.0)) + math.sqrt(max(beyond**2 - wide**2, 0.0))
             if along > 0.0 and turn > sides[side][0]:
                 sides[side] = (turn, legs + wide * bend)
-    if not blocked:
+    if not blocking:
         return straight, bearing
     if sides[1.0][1] <= sides[-1.0][1]:
         return sides[1.0][1], bearing + sides[1.0][0]
@@ -157,7 +194,7 @@ def decide(course, pose, twist):
     """What to ask of a base that stands at `pose` and moves with `twist`."""
     if math.hypot(pose[0] - course.goal[0], pose[1] - course.goal[1]) <= course.tolerance:
         return 0.0, 0.0
-    return plan(twist, seen_from(pose, course.goal), scan(course, pose), course.robot_radius)
+    return plan(course, twist, seen_from(pose, course.goal), scan(course, pose))
 
 
 def messages():
@@ -304,19 +341,11 @@ def drive(course):
 
 def main():
     parser = argparse.ArgumentParser(description="A dynamic-window planner over DDS; all lengths in m.")
-    names = ("goal_x", "goal_y", "obstacle_x", "obstacle_y", "obstacle_radius", "robot_radius", "tolerance")
-    for name, given in zip(names, (3.0, 0.0, 1.5, 0.08, 0.2, 0.25, 0.1)):
-        parser.add_argument(name, type=float, nargs="?", default=given)
+    parser.add_argument("--course", type=json.loads, default={}, help="JSON, in place of the paper's course")
     parser.add_argument("--decide", action="store_true", help="answer lines of x y yaw velocity yaw_rate, and end")
     parser.add_argument("--ros", action="store_true", help="as a node of ROS 2 (rclpy), in place of DDS alone")
     given = parser.parse_args()
-    course = Course(
-        (given.goal_x, given.goal_y),
-        (given.obstacle_x, given.obstacle_y),
-        given.obstacle_radius,
-        given.robot_radius,
-        given.tolerance,
-    )
+    course = Course(**given.course)
     if given.decide:
         for line in sys.stdin:
             x, y, yaw, velocity, turning = map(float, line.split())

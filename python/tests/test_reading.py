@@ -21,7 +21,7 @@ def test_state_and_description_are_those_of_the_robot_file(start: Start) -> None
     description = run.cycle.description
     assert description.robot == "m4k"
     assert [axis.name for axis in description.axes] == ["left-wheel", "right-wheel"]
-    assert description.axes[0].mode == "csv" and description.axes[0].velocity_limit == 15.0
+    assert description.axes[0].mode == "csv" and description.axes[0].velocity_limit == 25.0
     assert description.base is not None and description.base.kind == "differential"
     assert [controller.kind for controller in description.controllers] == ["diff_drive", "joint_velocity"]
     assert {"control", "trajectory"} <= {port.name for port in description.ports}

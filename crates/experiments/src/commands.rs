@@ -65,7 +65,7 @@ pub(crate) enum Measure {
     #[command(hide = true)]
     Load(load::Load),
     /// Drive a base along the course of `navigation`
-    #[command(hide = true, subcommand)]
+    #[command(hide = true)]
     Pilot(pilot::Pilot),
     /// Answer a cycle of `ecci` as its controller process
     #[command(hide = true)]

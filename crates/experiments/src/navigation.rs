@@ -1,6 +1,5 @@
-//! Differential-drive robot that drives 3 m round an obstacle: planner, sensor, log and control in one
-//! ordinary process, and the same control code in the real-time cycle with the planner in another process
-//! (service-robot paper, Figures 9 and 10).
+//! Differential-drive robot that drives 3 m round an obstacle: control and drives in an ordinary process, and in the
+//! real-time cycle, the planner in another process in both (service-robot paper, Figures 9 and 10).
 
 mod cell;
 pub mod course;
@@ -20,7 +19,6 @@ use report::Report;
 pub use self::course::Course;
 
 use self::cell::{Cell, Place};
-use self::planner::DynamicWindow;
 use crate::runner::robot_file;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error};
@@ -38,7 +36,7 @@ pub struct Navigation {
     pub course: Course,
     /// Planner in the other process.
     pub planner: Planner,
-    /// Additional options of `onbeat run` for the cells with two processes: profile, priority, CPU.
+    /// Additional options of `onbeat run` for the real-time cells: profile, priority, CPU.
     pub options: Vec<OsString>,
 }
 
@@ -78,8 +76,8 @@ impl Navigation {
     /// Runs the experiment. The report is saved in any case.
     ///
     /// # Errors
-    /// A run failed; or a robot does not arrive or touches the obstacle, other than with one process under
-    /// load.
+    /// A run failed; or a robot does not arrive or touches the obstacle, other than with an ordinary
+    /// process under load.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         self.check_duration()?;
         if let Planner::Ros { python } = &self.planner {
@@ -90,7 +88,7 @@ impl Navigation {
         let mut cells = Vec::new();
         context.progress.plan("navigation", vec![self.duration; 4]);
         for loaded in [false, true] {
-            for place in [Place::OneProcess, Place::Ipc] {
+            for place in [Place::Ordinary, Place::RealTime] {
                 if !context.stopped() {
                     cells.push(self.cell(context, &robot, place, loaded)?);
                 }
@@ -102,10 +100,9 @@ impl Navigation {
         if context.stopped() {
             return Ok(report);
         }
-        // The delay of the single loop is the object of the measurement; with two processes the robot must
-        // not be affected.
+        // The delay of the ordinary process is the object of the measurement; a real-time cycle must not be affected.
         let (must, may): (Vec<&Cell>, Vec<&Cell>) =
-            cells.iter().partition(|cell| cell.place == Place::Ipc || !cell.loaded);
+            cells.iter().partition(|cell| cell.place == Place::RealTime || !cell.loaded);
         let astray = |cell: &Cell| cell.astray(&self.course);
         may.into_iter().filter_map(astray).for_each(|finding| report.warn(finding));
         let astray: Vec<String> = must.into_iter().filter_map(astray).collect();
@@ -124,13 +121,13 @@ impl Navigation {
     /// Refuses a time in which no robot can arrive: the planner's velocity all along a straight line.
     fn check_duration(&self) -> Result<(), Error> {
         let way = self.course.left(Course::start()) - self.course.tolerance;
-        let velocity = DynamicWindow::default().velocity;
+        let velocity = self.course.velocity;
         let least = way / velocity;
         if self.duration.as_secs_f64() > least {
             return Ok(());
         }
         Err(Error::other(format_args!(
-            "--duration {}: the robot cannot arrive in that, expected more than {least:.1} s for {way:.1} m at {velocity} m/s; 20s is usual",
+            "--duration {}: the robot cannot arrive in that, expected more than {least:.1} s for {way:.1} m at {velocity} m/s",
             robot::duration::format(self.duration)
         )))
     }
@@ -139,12 +136,12 @@ impl Navigation {
         let period_us = self.period.as_micros();
         let mut report = Report {
             experiment: "navigation".into(),
-            title: "Navigation round an obstacle: the actuator's period in one process, and through the IPC".into(),
+            title: "Navigation round an obstacle: the actuator's period in an ordinary process and in a real-time cycle".into(),
             source: Some("the service-robot paper's navigation experiment, Figures 9 and 10".into()),
             measured: "for every cycle of the actuator task its actual period, from start to start, and how far that is \
                        from the nominal one; where the robot drove, and how fast"
                 .into(),
-            good: "through the IPC a deviation of a few per cent of the period at most, under load as without, and a \
+            good: "in the real-time cycle a deviation of a few per cent of the period at most, under load as without, and a \
                    robot that arrives without touching the obstacle (otherwise the experiment fails)"
                 .into(),
             found: Some(
@@ -153,15 +150,25 @@ impl Navigation {
             ),
             ..Report::default()
         };
-        let Course { goal, obstacle, obstacle_radius, robot_radius, .. } = self.course;
-        report.condition("robot", robot.display().to_string());
+        let Course { goal, obstacle, boards: [low, high], robot: [length, width], velocity, acceleration, .. } =
+            self.course;
+        let place = |[x, y]: [f64; 2]| format!("({x}, {y})");
+        report.condition("robot", format!("{}, {length} x {width} m", robot.display()));
         report.condition(
             "course",
             format!(
-                "to ({}, {}) m round a post of {obstacle_radius} m at ({}, {}) m; the robot is a circle of \
-                 {robot_radius} m",
-                goal[0], goal[1], obstacle[0], obstacle[1]
+                "to {} m round a triangle with corners at {} m, boards around from {} to {} m",
+                place(goal),
+                obstacle.map(place).join(", "),
+                place(low),
+                place(high)
             ),
+        );
+        report.condition("limits", format!("{velocity} m/s, {acceleration} m/s^2"));
+        report.condition(
+            "conditions",
+            "control and drives in one process: ordinary (the paper's ROS), or a real-time cycle (its XDDP); the planner in \
+             another process, through the IPC, in all four",
         );
         report.condition("actuator task", format!("every {period_us} us: one cycle of the bus"));
         report.condition("planner", format!("a dynamic window every 50 ms; {}", self.planner.words()));
@@ -178,7 +185,7 @@ const EXAMPLE: &str = include_str!("../../../examples/m4k.toml");
 impl Planner {
     const fn words(&self) -> &'static str {
         match self {
-            Self::Ipc => "through the IPC by a process of ours",
+            Self::Ipc => "a process of ours",
             Self::Ros { .. } => "a node of ROS 2 (rclpy), onbeat-ros2 between",
             Self::Dds { .. } => "over DDS by a Python program, onbeat-ros2 between",
         }

@@ -30,24 +30,8 @@ impl OnbeatRun {
     /// # Errors
     /// The program cannot be started.
     pub fn start(&self, context: &Context, recording: &Path, longest: Duration) -> Result<Running, Error> {
-        let words = ["run", "--signals", "none"].map(Into::into);
-        self.start_as(&context.programs.onbeat, &words, recording, longest)
-    }
-
-    /// Starts the run as another command, which takes the options of `onbeat run` after arguments of its
-    /// own.
-    ///
-    /// # Errors
-    /// The program cannot be started.
-    pub fn start_as(
-        &self,
-        program: &Path,
-        words: &[OsString],
-        recording: &Path,
-        longest: Duration,
-    ) -> Result<Running, Error> {
-        let mut command = Command::new(program);
-        command.args(words);
+        let mut command = Command::new(&context.programs.onbeat);
+        command.args(["run", "--signals", "none"]);
         command.args(&self.robot).args(&self.options);
         if let Some(period) = self.period {
             command.arg("--period").arg(format!("{}ns", period.as_nanos()));

@@ -104,7 +104,7 @@ fn values_in_another_unit_are_doubted_and_the_examples_are_not() {
     };
     let found = doubts(
         M4K,
-        &[("wheel_diameter = 0.2032", "wheel_diameter = 203.2"), ("track = 0.42", "track = 420.0")],
+        &[("wheel_diameter = 0.2032", "wheel_diameter = 203.2"), ("track = 0.23", "track = 420.0")],
     );
     assert!(found.contains("base: wheel_diameter = 203.2 m; are these millimetres?"), "{found}");
     assert!(found.contains("base: track = 420 m"), "{found}");

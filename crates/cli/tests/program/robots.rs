@@ -114,9 +114,9 @@ fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
     // The client and its lease are gone; the last command goes stale.
     let state = robot.until("at rest", stands);
     let [x, y, yaw] = state.base.pose;
-    // An arc of 0.8 m to the left, and what the wheels turned: 0.1016 m and 0.42 m.
+    // An arc of 0.8 m to the left, and what the wheels turned: 0.1016 m and 0.23 m.
     let [left, right] = [0, 1].map(|wheel| state.axes[wheel].position * 0.1016);
-    assert!((yaw - (right - left) / 0.42).abs() < 1e-3, "{state:?}");
+    assert!((yaw - (right - left) / 0.23).abs() < 1e-3, "{state:?}");
     let chord = 2.0 * ((left + right) / 2.0 / yaw) * (yaw / 2.0).sin();
     assert!((x.hypot(y) - chord).abs() < 0.02 && y > 0.05, "{x} {y}, chord {chord}");
     let ran = robot.end();

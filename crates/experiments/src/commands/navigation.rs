@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Common;
 use super::{lasting, time};
 use cli::failure::Failure;
+use onbeat_experiments::navigation::Course;
 
 #[derive(Args, Debug)]
 pub(crate) struct Navigation {
@@ -23,6 +24,10 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
     period: Duration,
 
+    /// Highest velocity that the planner asks for, m/s; the paper's 0.25 by default
+    #[arg(long, value_name = "M/S", value_parser = velocity, default_value = "0.25")]
+    velocity: f64,
+
     /// Planner on the other side of the shared-memory interface
     #[arg(long, value_enum, default_value = "ipc")]
     planner: Planner,
@@ -31,12 +36,11 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     python: PathBuf,
 
-    /// Requests of the cycle to the system in the drives through the shared-memory interface, instead of the file's
-    /// profile
+    /// Requests of the cycle to the system in the real-time drives, instead of the file's profile
     #[arg(long, value_name = "PMCS|none")]
     profile: Option<onbeat_experiments::tuning::Column>,
 
-    /// CPU for the cycle in the drives through the IPC
+    /// CPU for the cycle in the real-time drives
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
 
@@ -74,8 +78,14 @@ impl Navigation {
             duration: self.duration,
             planner,
             options,
+            course: Course { velocity: self.velocity, ..Course::default() },
             ..onbeat_experiments::navigation::Navigation::new(self.robot)
         };
         self.common.conduct("navigation", |context| experiment.run(context))
     }
+}
+
+fn velocity(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
+    found.ok_or_else(|| "expected a number of m/s above 0".to_owned())
 }

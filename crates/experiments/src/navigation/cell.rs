@@ -17,13 +17,13 @@ use crate::child::ChildProcess;
 use crate::onbeat_run::OnbeatRun;
 use crate::{Context, Error, runner, servo};
 
-/// Location of the planner.
+/// Process that holds control and drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// With everything else, on one ordinary thread.
-    OneProcess,
-    /// In another process.
-    Ipc,
+    /// Ordinary: without any real-time request to the system.
+    Ordinary,
+    /// With the robot file's profile, or the user's.
+    RealTime,
 }
 
 /// Drive, with the actuator task's record.
@@ -50,10 +50,7 @@ impl Navigation {
         context.begin_cell(format_args!("{name}, {} s", self.duration.as_secs_f64()));
         let stress = if loaded { Some(Stress::start(context)?) } else { None };
         let recording = context.path(&format!("{key}-cycles"));
-        let mut doubts = match place {
-            Place::OneProcess => self.in_one_process(context, robot, &key, &recording)?,
-            Place::Ipc => self.through_the_ipc(context, robot, &key, &recording)?,
-        };
+        let mut doubts = self.drive(context, robot, place, &key, &recording)?;
         doubts.extend(stress.map(Stress::end).unwrap_or_default());
         let (_, cycles) = cycles::cycles(&runner::read(&recording)?)
             .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
@@ -61,40 +58,20 @@ impl Navigation {
         Ok(Cell { place, loaded, name, key, cycles, drive, doubts })
     }
 
-    fn in_one_process(
+    fn drive(
         &self,
         context: &Context,
         robot: &Path,
-        key: &str,
-        recording: &Path,
-    ) -> Result<Vec<String>, Error> {
-        let run = self.onbeat_run(robot, []);
-        // The pilot's run is an ordinary one without a shared-memory interface.
-        let run = OnbeatRun { options: Vec::new(), ..run };
-        let mut words: Vec<OsString> =
-            ["pilot", "inside", "--log", key, "--directory"].map(Into::into).to_vec();
-        words.extend([context.directory.clone().into(), "--course".into(), self.course_words()?.into()]);
-        let mut running = run.start_as(&context.programs.measure, &words, recording, self.duration)?;
-        if running.wait_until_measuring(context)? {
-            while !running.is_over() && context.wait(LOOK_EVERY) {}
-        }
-        running.finish().map(drop)?;
-        Ok(Vec::new())
-    }
-
-    fn through_the_ipc(
-        &self,
-        context: &Context,
-        robot: &Path,
+        place: Place,
         key: &str,
         recording: &Path,
     ) -> Result<Vec<String>, Error> {
         let ipc = format!("navigation-{}", std::process::id());
-        let run = self.onbeat_run(robot, ["--ipc".into(), ipc.clone().into()]);
+        let run = self.onbeat_run(robot, place, &ipc);
         let mut running = run.start(context, recording, self.duration)?;
         if running.wait_until_measuring(context)? {
             let mut command = Command::new(&context.programs.measure);
-            command.args(["pilot", "outside", "--with-parent", "--ipc", &ipc, "--log", key, "--directory"]);
+            command.args(["pilot", "--with-parent", "--ipc", &ipc, "--log", key, "--directory"]);
             command.arg(&context.directory).arg("--course").arg(self.course_words()?);
             let mut planner = match &self.planner {
                 Planner::Ipc => None,
@@ -126,8 +103,12 @@ impl Navigation {
         serde_json::to_string(&self.course).map_err(Error::other)
     }
 
-    fn onbeat_run<const N: usize>(&self, robot: &Path, more: [OsString; N]) -> OnbeatRun {
-        let options = self.options.iter().cloned().chain(more).collect();
+    fn onbeat_run(&self, robot: &Path, place: Place, ipc: &str) -> OnbeatRun {
+        let mut options: Vec<OsString> = match place {
+            Place::Ordinary => ["--profile".into(), "none".into()].into(),
+            Place::RealTime => self.options.clone(),
+        };
+        options.extend(["--ipc".into(), ipc.into()]);
         OnbeatRun { robot: Some(robot.to_owned()), period: Some(self.period), options }
     }
 }
@@ -140,7 +121,7 @@ impl Cell {
         Some(Duration::from_nanos(there.time_ns - begin))
     }
 
-    /// Smallest clearance to the obstacle, m.
+    /// Smallest clearance to the triangle and the boards, m.
     pub(super) fn least_room(&self) -> Option<f64> {
         self.drive.iter().map(|row| row.room).reduce(f64::min)
     }
@@ -148,7 +129,7 @@ impl Cell {
     /// Failure of the drive, if any.
     pub(super) fn astray(&self, course: &Course) -> Option<String> {
         match (self.arrival(course), self.least_room()) {
-            (_, Some(room)) if room <= 0.0 => Some(format!("{}: it touched the obstacle", self.name)),
+            (_, Some(room)) if room <= 0.0 => Some(format!("{}: it touched the triangle or a board", self.name)),
             (Some(_), _) => None,
             (None, _) => {
                 let left = self.drive.last().map_or(f64::NAN, |row| course.left(row.pose));
@@ -172,8 +153,8 @@ const WATCHDOG_MS: f64 = 100.0;
 
 fn names(place: Place, loaded: bool) -> (String, String) {
     let (name, key) = match place {
-        Place::OneProcess => ("one ordinary process", "one-process"),
-        Place::Ipc => ("through the IPC", "ipc"),
+        Place::Ordinary => ("ordinary process", "ordinary"),
+        Place::RealTime => ("real-time cycle", "real-time"),
     };
     if loaded { (format!("{name}, under load"), format!("{key}-load")) } else { (name.into(), key.into()) }
 }

@@ -1,16 +1,15 @@
-//! Pilot: detects the obstacle, plans, and keeps a log. The same code runs in one ordinary process with
-//! everything else, and in a process of its own attached to the cycle.
+//! Pilot: detects the obstacle, plans, and keeps a log, in a process of its own attached to the cycle.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
-use control::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness};
 use control::pacer::Grid;
-use control::signal::Io;
 use ethercat::time::Instant;
 use ipc::client::Client;
 use ipc::command::{self, Command};
+use ipc::description::Description;
+use ipc::state::State;
 use motion::base::{Pose, Twist};
 use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 
@@ -38,13 +37,8 @@ impl Pilot {
     /// # Errors
     /// The file cannot be written.
     pub fn begin(context: &Context, name: &str, course: Course) -> Result<Self, Error> {
-        let planner = DynamicWindow { radius: course.robot_radius, ..DynamicWindow::default() };
-        let facts = [
-            ("goal_m", course.goal.to_vec().into()),
-            ("obstacle_m", course.obstacle.to_vec().into()),
-            ("obstacle_radius_m", course.obstacle_radius.into()),
-            ("robot_radius_m", course.robot_radius.into()),
-        ];
+        let planner = DynamicWindow::of(&course);
+        let facts = [("course", serde_json::to_value(course).map_err(Error::other)?)];
         Ok(Self {
             course,
             planner,
@@ -70,9 +64,14 @@ impl Pilot {
                 self.planner.plan(twist, self.course.goal_from(pose), &points)
             };
         }
-        let room = self.course.room(pose);
-        self.log.append(&Row { time_ns: now_ns, pose, twist, asked: self.asked, room });
+        self.observe(now_ns, pose, twist, self.asked);
         plans.then_some(self.asked)
+    }
+
+    /// Logs a step of a base that is led by `asked`.
+    pub fn observe(&mut self, now_ns: u64, pose: Pose, twist: Twist, asked: Twist) {
+        let room = self.course.room(pose);
+        self.log.append(&Row { time_ns: now_ns, pose, twist, asked, room });
     }
 
     /// Finishes the log.
@@ -84,44 +83,8 @@ impl Pilot {
     }
 }
 
-/// Controller that contains the pilot: planner, sensor, log and control in one loop of one thread.
-#[derive(Debug)]
-pub struct AllInOne<C> {
-    controller: C,
-    pilot: Pilot,
-    asked: ExternalCommand,
-}
-
-impl<C: Controller> AllInOne<C> {
-    /// Passes the pilot's commands to `controller`, which moves `axes` axes, as if they came from outside.
-    pub fn new(controller: C, pilot: Pilot, axes: usize) -> Self {
-        Self {
-            controller,
-            pilot,
-            asked: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
-        }
-    }
-}
-
-impl<C: Controller> Controller for AllInOne<C> {
-    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
-        let ControllerOutput { pose, twist, .. } = self.controller.output();
-        if let Some(asked) = self.pilot.step(info.release.as_nanos(), pose, twist) {
-            self.asked.freshness = Freshness::Fresh;
-            self.asked.twist = Some(asked);
-        }
-        self.controller.command(&self.asked);
-        self.controller.update(info, io);
-    }
-
-    fn output(&self) -> ControllerOutput {
-        // No external command can become stale.
-        ControllerOutput { commanded: false, ..self.controller.output() }
-    }
-}
-
 /// Drives the running cycle `ipc` from another process, until the user or the cycle's process ends it.
-/// With `another_leads` it only observes and keeps the log.
+/// With `another_leads` it only observes and keeps the log, with the velocity that the wheels are sent as the reference.
 ///
 /// # Errors
 /// The interface cannot be attached to, or a file cannot be written.
@@ -145,8 +108,11 @@ pub fn drive(
         let state = state.read().map_err(Error::other)?;
         let (pose, twist) = base(&state.base);
         let now = MonotonicClock.now();
-        let asked = pilot.step(state.release_ns, pose, twist);
-        if let Some((commands, asked)) = commands.as_mut().zip(asked) {
+        let Some(commands) = commands.as_mut() else {
+            pilot.observe(state.release_ns, pose, twist, sent_to_wheels(&state, client.description()));
+            continue;
+        };
+        if let Some(asked) = pilot.step(state.release_ns, pose, twist) {
             match send(commands, asked, now) {
                 Err(_) if client.has_ended() => break,
                 sent => sent?,
@@ -175,6 +141,16 @@ pub(crate) fn base(base: &ipc::state::Base) -> (Pose, Twist) {
     let [x, y, yaw] = base.twist;
     let twist = Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) };
     (pose, twist)
+}
+
+/// Velocity of the base that its wheels are sent.
+fn sent_to_wheels(state: &State, description: &Description) -> Twist {
+    let wheels = description.base.iter().flat_map(|base| &base.wheels);
+    let sent = wheels.filter_map(|it| Some((it.twist, state.axes.get(it.axis)?.target_velocity)));
+    let [x, y, yaw] = sent.fold([0.0; 3], |sum, (twist, velocity)| {
+        std::array::from_fn(|part| sum[part] + twist[part] * velocity)
+    });
+    Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) }
 }
 
 /// Path of a log of this name.

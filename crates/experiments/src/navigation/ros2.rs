@@ -42,12 +42,7 @@ impl Ros2 {
         ipc.env("ROS_DOMAIN_ID", &domain).env(ipc::client::VARIABLE, client.path());
         let mut planner = Command::new(python);
         planner.env("ROS_DOMAIN_ID", &domain).arg(&script);
-        let [goal_x, goal_y] = course.goal;
-        let [x, y] = course.obstacle;
-        for number in [goal_x, goal_y, x, y, course.obstacle_radius, course.robot_radius, course.tolerance]
-        {
-            planner.arg(number.to_string());
-        }
+        planner.arg("--course").arg(serde_json::to_string(course).map_err(Error::other)?);
         planner.args(as_node.then_some("--ros"));
         Ok(Self { ipc: ChildProcess::start(ipc)?, planner: ChildProcess::start(planner)? })
     }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
 use crate::child::ChildProcess;
-use crate::load::{Load, Loads, Weight};
+use crate::load::{Load, Loads};
 use crate::{Context, Error};
 
 /// Running load, until it is ended or dropped.
@@ -59,19 +59,15 @@ fn is_installed() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Arguments of stress-ng: two loops for each CPU, and loads of disk, memory and pipes.
+/// Arguments of stress-ng: CPU and memory, as the paper; two workers of each for each CPU.
 fn arguments() -> Vec<String> {
     let workers = (2 * available_parallelism().map_or(1, usize::from)).to_string();
-    ["--cpu", &workers, "--hdd", "1", "--hdd-bytes", "32M", "--vm", "1", "--vm-bytes", "64M", "--pipe", "2"]
-        .map(str::to_owned)
-        .to_vec()
+    ["--cpu", &workers, "--vm", &workers, "--vm-bytes", "64M"].map(str::to_owned).to_vec()
 }
 
 fn ours() -> Vec<Load> {
     let cpus = available_parallelism().map_or(1, usize::from);
-    let mut loads = vec![Load::Cpu; 2 * cpus];
-    loads.extend([Load::KernelLock, Load::Memory, Load::Dd(Weight::Light), Load::Hackbench(Weight::Light)]);
-    loads
+    [vec![Load::Cpu; 2 * cpus], vec![Load::Memory; cpus]].concat()
 }
 
 /// Time for the load to start.

@@ -2,12 +2,14 @@
 
 use motion::base::Twist;
 use record::{Statistics, Summary};
+use report::boxes::Boxes;
+use report::plots::Samples;
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::json;
 
-use super::Navigation;
 use super::cell::Cell;
 use super::course::Course;
+use super::{Navigation, Planner, log};
 use crate::Error;
 use crate::distribution::{self, Durations};
 use crate::paper::Paper;
@@ -34,10 +36,14 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
     report.sections.push(four("Deviation of the actuator's period, us: |period - nominal|", &deviations));
     Paper::ServiceRobot.append(&["Figure 10"], report);
     report.sections.push(four("The actuator's period, us: start to start", &periods));
+    report.sections.push(boxes(&periods));
     report.sections.push(drives(cells, &settings.course));
     report.sections.push(trajectories(cells, &settings.course));
-    report.sections.push(velocities("Velocity ahead", "m/s", cells, |twist| twist.x.0));
-    report.sections.push(velocities("Yaw rate", "rad/s", cells, |twist| twist.yaw.0));
+    let own = settings.planner == Planner::Ipc;
+    for cell in cells {
+        report.sections.push(velocities("Velocity ahead", "m/s", own, cell, |twist| twist.x.0));
+        report.sections.push(velocities("Yaw rate", "rad/s", own, cell, |twist| twist.yaw.0));
+    }
     report.sections.extend(distribution::plots("Deviation of the actuator's period", &deviations));
     Ok(())
 }
@@ -60,6 +66,15 @@ fn four(caption: &str, cells: &[Durations]) -> Section {
     })
 }
 
+/// The paper's Figure 10.
+fn boxes(periods: &[Durations]) -> Section {
+    let values: Vec<Vec<f64>> =
+        periods.iter().map(|it| it.ns.iter().map(|&ns| ns as f64 / 1e3).collect()).collect();
+    let samples: Vec<Samples> =
+        periods.iter().zip(&values).map(|(it, values)| Samples { name: &it.name, values }).collect();
+    Section::Boxes(Boxes::of("The actuator's period (the paper's Figure 10)", "us", &samples))
+}
+
 fn four_ns(statistics: &Statistics) -> serde_json::Value {
     let Summary { average, maximum, minimum, standard_deviation, .. } = statistics.summary();
     json!({
@@ -77,7 +92,7 @@ fn drives(cells: &[Cell], course: &Course) -> Section {
     };
     Section::Table(Table {
         caption: "The drives, by the wheels' odometry: the simulated floor does not let wheels slip".into(),
-        columns: distribution::heads("", &["at the goal after", "least room to the post", "cycles"]),
+        columns: distribution::heads("", &["at the goal after", "least room", "cycles"]),
         rows: cells.iter().map(row).collect(),
     })
 }
@@ -87,33 +102,38 @@ fn trajectories(cells: &[Cell], course: &Course) -> Section {
         name: cell.name.clone(),
         points: cell.drive.iter().step_by(5).map(|row| (row.pose.x.0, row.pose.y.0)).collect(),
     };
-    let circle = |name: &str, [x, y]: [f64; 2], radius: f64| Series {
+    let outline = |name: &str, corners: &[[f64; 2]]| Series {
         name: name.into(),
-        points: (0..=72)
-            .map(|step| (f64::from(step) / 72.0 * std::f64::consts::TAU).sin_cos())
-            .map(|(sin, cos)| (x + radius * cos, y + radius * sin))
-            .collect(),
+        points: corners.iter().chain(corners.first()).map(|[x, y]| (*x, *y)).collect(),
+    };
+    let [[left, low], [right, high]] = course.boards;
+    let [x, y] = course.goal;
+    let around = |step: u8| {
+        let (sin, cos) = (f64::from(step) / 36.0 * std::f64::consts::TAU).sin_cos();
+        [x + course.tolerance * cos, y + course.tolerance * sin]
     };
     let mut series: Vec<Series> = cells.iter().map(drive).collect();
-    series.push(circle("post", course.obstacle, course.obstacle_radius));
-    let touch = course.obstacle_radius + course.robot_radius;
-    series.push(circle("where the robot's middle would touch", course.obstacle, touch));
-    series.push(circle("goal", course.goal, course.tolerance));
+    series.push(outline("triangle", &course.obstacle));
+    series.push(outline("boards", &[[left, low], [right, low], [right, high], [left, high]]));
+    series.push(outline("goal", &(0..36).map(around).collect::<Vec<_>>()));
     let caption = "Trajectory of the middle of the robot (the paper's Figure 9a)".into();
     Section::Map(Plot { caption, x: "x, m".into(), y: "y, m".into(), series })
 }
 
-fn velocities(what: &str, unit: &str, cells: &[Cell], of: fn(&Twist) -> f64) -> Section {
-    let series = |cell: &Cell| {
-        let begin = cell.drive.first().map_or(0, |row| row.time_ns);
-        let point = |row: &super::log::Row| ((row.time_ns - begin) as f64 / 1e9, of(&row.twist));
-        Series { name: cell.name.clone(), points: cell.drive.iter().step_by(2).map(point).collect() }
+/// The paper's Figure 9(b): command and feedback.
+fn velocities(what: &str, unit: &str, own: bool, cell: &Cell, of: fn(&Twist) -> f64) -> Section {
+    let begin = cell.drive.first().map_or(0, |row| row.time_ns);
+    let series = |name: &str, twist: fn(&log::Row) -> &Twist| Series {
+        name: name.into(),
+        points: (cell.drive.iter().step_by(2))
+            .map(|row| ((row.time_ns - begin) as f64 / 1e9, of(twist(row))))
+            .collect(),
     };
-    let caption = format!("{what} over time (the paper's Figure 9b)");
+    let reference = if own { "reference: the planner's" } else { "reference: as the wheels are sent" };
     Section::Curve(Plot {
-        caption,
+        caption: format!("{what} over time, {} (the paper's Figure 9b)", cell.name),
         x: "s".into(),
         y: unit.into(),
-        series: cells.iter().map(series).collect(),
+        series: vec![series(reference, |row| &row.asked), series("feedback", |row| &row.twist)],
     })
 }
