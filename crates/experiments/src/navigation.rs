@@ -150,8 +150,15 @@ impl Navigation {
             ),
             ..Report::default()
         };
-        let Course { goal, obstacle, boards: [low, high], robot: [length, width], velocity, acceleration, .. } =
-            self.course;
+        let Course {
+            goal,
+            obstacle,
+            boards: [low, high],
+            robot: [length, width],
+            velocity,
+            acceleration,
+            ..
+        } = self.course;
         let place = |[x, y]: [f64; 2]| format!("({x}, {y})");
         report.condition("robot", format!("{}, {length} x {width} m", robot.display()));
         report.condition(

@@ -64,7 +64,8 @@ fn a_robot_that_cannot_go_aside_is_refused() {
 fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
     const KEYS: [&str; 4] = ["ordinary", "real-time", "ordinary-load", "real-time-load"];
     let (ran, folder, report) = until_still(|| {
-        let (ran, folder) = measured("navigation", &["navigation", "--duration", "6s", "--velocity", "0.5"]);
+        let (ran, folder) =
+            measured("navigation", &["navigation", "--duration", "6s", "--velocity", "0.5"]);
         assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
         let report = report(&folder);
         // A planner that a busy machine held up for all of the six seconds saw nothing.
@@ -142,16 +143,7 @@ fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
         let robot = Running::start(robot);
         await_cycles(robot.id(), 20);
         let mut pilot = measure();
-        pilot.args([
-            "pilot",
-            "--ipc",
-            &ipc,
-            "--log",
-            "pilot",
-            "--course",
-            course,
-            "--directory",
-        ]);
+        pilot.args(["pilot", "--ipc", &ipc, "--log", "pilot", "--course", course, "--directory"]);
         let ran = finished({
             pilot.arg(&folder);
             pilot

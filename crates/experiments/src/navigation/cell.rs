@@ -129,7 +129,9 @@ impl Cell {
     /// Failure of the drive, if any.
     pub(super) fn astray(&self, course: &Course) -> Option<String> {
         match (self.arrival(course), self.least_room()) {
-            (_, Some(room)) if room <= 0.0 => Some(format!("{}: it touched the triangle or a board", self.name)),
+            (_, Some(room)) if room <= 0.0 => {
+                Some(format!("{}: it touched the triangle or a board", self.name))
+            }
             (Some(_), _) => None,
             (None, _) => {
                 let left = self.drive.last().map_or(f64::NAN, |row| course.left(row.pose));

@@ -68,7 +68,8 @@ impl Course {
         for beam in 0..BEAMS {
             let angle = FIELD * (beam as f64 / (BEAMS - 1) as f64 - 0.5);
             let (sin, cos) = angle.sin_cos();
-            let range = edges.iter().filter_map(|edge| range(*edge, sin, cos)).fold(f64::INFINITY, f64::min);
+            let range =
+                edges.iter().filter_map(|edge| range(*edge, sin, cos)).fold(f64::INFINITY, f64::min);
             let sector = beam * SECTORS / BEAMS;
             if range < LONGEST && nearest[sector].is_none_or(|(best, _)| range < best) {
                 nearest[sector] = Some((range, [range * cos, range * sin]));
@@ -174,7 +175,10 @@ mod tests {
         let nearest = triangle.iter().map(|[x, y]| x.hypot(*y)).fold(f64::INFINITY, f64::min);
         assert!((nearest - 1.4_f64.hypot(0.05)).abs() < 0.02, "{nearest}");
         let behind = Pose { x: Metres(2.5), ..Course::start() };
-        assert!(course.scan(behind).iter().flatten().all(|[x, y]| x.hypot(*y) > 0.9), "it is out of the field");
+        assert!(
+            course.scan(behind).iter().flatten().all(|[x, y]| x.hypot(*y) > 0.9),
+            "it is out of the field"
+        );
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl DynamicWindow {
         if left <= right { (left, bearing + left_turn) } else { (right, bearing - right_turn) }
     }
 
-    /// What there is to avoid, of the points of a scan.
+    /// Points of a scan that are to be avoided.
     fn seen(&self, points: &[[f64; 2]]) -> Seen {
         let [length, width] = self.robot;
         let reach = self.velocity * AHEAD + length.hypot(width) / 2.0 + COMFORT;
