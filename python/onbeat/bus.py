@@ -347,7 +347,7 @@ class BusClient:
         self._call({"service": "clear_errors"}, timeout)
 
     def describe(self, *, timeout: float | None = None) -> list[dict[str, Any]]:
-        """All SubDevices as they were found: as ``onbeat scan --json``."""
+        """All SubDevices as they were found, in their states and places of now: as ``onbeat scan --json``."""
         found: list[dict[str, Any]] = self._call({"service": "describe"}, timeout)["sub_devices"]
         return found
 

@@ -135,7 +135,8 @@ fn play_polled(
     let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
     let protection =
         WriteProtection::new(cycle.main_device(), (0..drives).map(|drive| (drive, 0)).collect());
-    let description = || serde_json::Value::Null;
+    let description =
+        move || vec![serde_json::json!({ "state": "PreOp", "entry_port": 3, "kept": true }); drives].into();
     let (requests, backend) =
         bus::requests(cycle.main_device(), protection, observer.status_reader(), description);
     let (requests, poll) = requests.polling(cycle.main_device(), PERIOD, observer.status_reader());
@@ -381,6 +382,25 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
     );
     assert_eq!(*of_ticket(3), Outcome::Done(true));
     assert!(errors(4).iter().all(|it| *it == ipc::bus::ErrorCounters::default()), "{outcomes:?}");
+}
+
+// feature(diagnosis): the description of a running bus has the states and places of its SubDevices as they are, not as they were found
+#[test]
+fn the_description_tells_states_and_places_as_they_are() {
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&outcomes);
+    let mut begun = None;
+    play(FrameOrder::ReplyOfLastCycle, DRIVES, &Cut::default(), move |cycle, backend| {
+        if cycle == *begun.get_or_insert(cycle) + 1000 {
+            assert!(backend.submit(ticket(1), &Service::Describe, Some("it may only look")));
+        }
+        heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()));
+    });
+    let outcomes = outcomes.lock().unwrap();
+    let [(_, Outcome::SubDevices(found))] = &outcomes[..] else { panic!("{outcomes:?}") };
+    let now = |upstream: serde_json::Value| serde_json::json!({ "state": "Op", "upstream": upstream, "entry_port": 0, "kept": true });
+    let at = |position: u16| now(serde_json::json!({ "position": position, "port": 1 }));
+    assert_eq!(*found, serde_json::json!([now(serde_json::Value::Null), at(0), at(1)]));
 }
 
 // feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame

@@ -86,12 +86,7 @@ impl RunningBus {
     }
 
     pub(super) fn described(&mut self) -> Result<Vec<Described>, Failure> {
-        let status = self.status(false)?;
-        let mut described = std::mem::take(&mut self.described);
-        for (it, now) in described.iter_mut().zip(status.sub_devices) {
-            it.object.state = now.state;
-        }
-        Ok(described)
+        Ok(std::mem::take(&mut self.described))
     }
 
     /// One mailbox request.

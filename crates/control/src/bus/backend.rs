@@ -40,8 +40,8 @@ pub struct BusBackend {
     buffers: Vec<Vec<u8>>,
     /// The one picture, while it is here.
     picture: Option<Box<Picture>>,
-    /// Client that waits for it.
-    pictured: Option<Ticket>,
+    /// Client that waits for it, and for its part in the description.
+    pictured: Option<(Ticket, Shown)>,
     /// Client that waits for the error counters to be cleared.
     clearing: Option<Ticket>,
     /// Client that waits for the latch inputs of a SubDevice, and which.
@@ -54,6 +54,13 @@ struct UnderWay {
     ticket: Ticket,
     reads_only: bool,
     is_upload: bool,
+}
+
+/// Answer that a picture goes into.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    Status,
+    Description,
 }
 
 impl BusBackend {
@@ -106,9 +113,9 @@ impl BusBackend {
         true
     }
 
-    fn ask_picture(&mut self, ticket: Ticket, wanted: Wanted) -> bool {
+    fn ask_picture(&mut self, ticket: Ticket, wanted: Wanted, shown: Shown) -> bool {
         let Some(picture) = self.picture.take() else { return false };
-        self.pictured = Some(ticket);
+        self.pictured = Some((ticket, shown));
         let _ = self.asks.push(Ask::Picture { picture, wanted });
         true
     }
@@ -182,15 +189,30 @@ impl BusBackend {
     }
 
     fn shown(&mut self, picture: Box<Picture>) -> Option<(Ticket, Outcome)> {
-        let outcome = Outcome::Status(Box::new(bus_status(&self.status.read(), &picture)));
+        let status = bus_status(&self.status.read(), &picture);
         self.picture = Some(picture);
-        self.pictured.take().map(|ticket| (ticket, outcome))
+        let (ticket, shown) = self.pictured.take()?;
+        let outcome = match shown {
+            Shown::Status => Outcome::Status(Box::new(status)),
+            Shown::Description => Outcome::SubDevices(self.described(&status)),
+        };
+        Some((ticket, outcome))
+    }
+
+    /// The SubDevices as they were found, in their states and places of now.
+    fn described(&self, status: &BusStatus) -> Value {
+        let mut description = Value::clone(&self.description);
+        let found = description.as_array_mut().into_iter().flatten();
+        found.zip(&status.sub_devices).for_each(|(it, now)| now.describe(it));
+        description
     }
 
     /// A request that the cycle has left behind.
     fn left(&mut self) -> Option<(Ticket, Outcome)> {
         let left = self.slots.iter_mut().find_map(Option::take).map(|it| it.ticket);
-        let left = left.or_else(|| self.pictured.take()).or_else(|| self.clearing.take());
+        let left = left
+            .or_else(|| self.pictured.take().map(|(ticket, _)| ticket))
+            .or_else(|| self.clearing.take());
         let left = left.or_else(|| self.latching.take().map(|(ticket, _)| ticket));
         left.map(|ticket| (ticket, Outcome::error(ENDED)))
     }
@@ -230,7 +252,7 @@ impl Backend for BusBackend {
                 self.ask(read, position, service, &[])
             }
             Service::Status { errors, receive_times } => {
-                self.ask_picture(ticket, Wanted { errors, receive_times })
+                self.ask_picture(ticket, Wanted { errors, receive_times }, Shown::Status)
             }
             Service::ClearErrors => match reads_only {
                 Some(why) => self.refuse(ticket, why),
@@ -240,10 +262,7 @@ impl Backend for BusBackend {
                 Some(why) => self.refuse(ticket, why),
                 None => self.ask_latches(ticket, position),
             },
-            Service::Describe => {
-                self.done.push_back((ticket, Outcome::SubDevices(Value::clone(&self.description))));
-                true
-            }
+            Service::Describe => self.ask_picture(ticket, Wanted::default(), Shown::Description),
             Service::Events { .. } => self.refuse(ticket, "events are the server's"),
             Service::Record { .. } => self.refuse(ticket, "recordings are the run's"),
         }

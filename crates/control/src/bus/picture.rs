@@ -30,7 +30,7 @@ pub(super) struct Pictured {
 /// Parts of a picture that are there where they were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// Error counters, links and cables.
+    /// Error counters and links.
     pub(super) errors: bool,
     /// Receive times, latched anew.
     pub(super) receive_times: bool,
@@ -60,7 +60,7 @@ impl Picture {
                 sync: main_device.sync_phases(position),
                 errors: it.error_counters.filter(|_| wanted.errors),
                 links: it.links.filter(|_| wanted.errors),
-                cable: it.cable().filter(|_| wanted.errors),
+                cable: it.cable(),
                 receive_times: it.receive_times.filter(|_| wanted.receive_times),
             };
         }

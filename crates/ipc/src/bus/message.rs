@@ -255,8 +255,8 @@ pub struct SubDeviceStatus {
     /// Ports 0 to 3, if the error counters were asked for and it answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<[PortLink; 4]>,
-    /// Cable by which frames come to it, the end on the MainDevice's side first, if the error counters were asked for and its place is
-    /// known: one that has joined may hang elsewhere than it was described.
+    /// Cable by which frames come to it, the end on the MainDevice's side first, if its place is known: one that has joined may hang
+    /// elsewhere than it was described.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cable: Option<[CableEnd; 2]>,
     /// Receive times of ports 0 to 3 by one frame, local, ns, wrapping at 32 bits, if they were asked for and it answered.
@@ -272,6 +272,18 @@ impl SubDeviceStatus {
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.state == Self::ABSENT
+    }
+
+    /// Puts its state and its place as they are into the description of when it was found; a place that is not known stays.
+    pub fn describe(&self, found: &mut serde_json::Value) {
+        let Some(found) = found.as_object_mut() else { return };
+        found.insert("state".into(), self.state.as_str().into());
+        let Some([above, own]) = self.cable else { return };
+        // The MainDevice's end has no position.
+        let upstream =
+            above.position.map(|position| serde_json::json!({ "position": position, "port": above.port }));
+        found.insert("upstream".into(), upstream.unwrap_or_default());
+        found.insert("entry_port".into(), own.port.into());
     }
 }
 
