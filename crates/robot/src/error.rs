@@ -49,11 +49,6 @@ impl FileError {
         }
     }
 
-    /// True if it is that this key is missing.
-    pub(crate) fn lacks(&self, key: &str) -> bool {
-        self.found.contains("missing") && self.found.contains(&format!("\"{key}\""))
-    }
-
     /// True if it is about something of this name.
     pub(crate) fn names(&self, name: &str) -> bool {
         !name.is_empty() && self.found.contains(&format!("\"{name}\""))
@@ -93,6 +88,11 @@ impl Problem {
         remedy: impl Into<String>,
     ) -> Self {
         Self { span: place.into(), found: found.into(), expected: expected.into(), remedy: remedy.into() }
+    }
+
+    /// True if it is that this key is missing.
+    pub(crate) fn lacks(&self, key: &str) -> bool {
+        self.found.contains("missing") && self.found.contains(&format!("\"{key}\""))
     }
 
     /// As an error of serde, which [`Problem::refused`] reads.

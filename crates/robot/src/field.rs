@@ -244,7 +244,8 @@ pub(crate) fn readable<'de, D: Deserializer<'de>, T: From<String>>(deserializer:
 }
 
 /// True of a letter that shows nothing, or turns the direction in which others are shown.
-pub(crate) fn is_unseen(letter: char) -> bool {
+#[must_use]
+pub fn is_unseen(letter: char) -> bool {
     let turns = matches!(letter, '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}');
     letter.is_control() || turns
 }

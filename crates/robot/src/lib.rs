@@ -56,6 +56,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use error::FileError;
+pub use field::is_unseen;
 pub use model::*;
 pub use nearest::nearest;
 

@@ -1,7 +1,7 @@
 //! All problems of a file: behind each, those that show once it is mended.
 
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use crate::error::{FileError, Problem};
 use crate::model::{Overrides, RobotConfig};
@@ -22,55 +22,52 @@ impl RobotConfig {
         };
         let mut problems: Vec<FileError> = Vec::new();
         let mut without: Vec<String> = Vec::new();
+        let mut next = Self::problem(text, &tables);
         for _ in 0..MOST_PROBLEMS {
-            let Some(problem) = Self::problem(text, &tables) else { break };
+            let Some(problem) = next.take() else { break };
             let start = problem.span.start;
             let found = FileError::at(text, file_name, problem);
-            // What names a table that was left out is right.
-            let told = !without.iter().any(|name| found.names(name));
             if problems.contains(&found) {
                 break;
             }
-            match Self::mended(text, &tables, start, &found) {
-                Some((mended, left_out)) => {
-                    tables = mended;
-                    without.extend(left_out);
-                    problems.extend(told.then_some(found));
-                }
-                None => {
-                    problems.extend(told.then_some(found));
-                    break;
-                }
+            // What names a table that was left out is right.
+            let told = !without.iter().any(|name| found.names(name));
+            if let Some((behind, left_out)) = Self::mend(text, &mut tables, start, &found) {
+                next = behind;
+                without.extend(left_out);
             }
+            problems.extend(told.then_some(found));
         }
         problems
     }
 
-    /// The tables without the problem at `start`: with another value there, without its key, or without the table of a list that cannot
-    /// be without the key; and the name of that table.
-    fn mended<'t>(
+    /// Takes the problem at `start` out of the tables: with another value there, without its key, or without the table of a list that
+    /// cannot be without the key. Returns the problem behind it, and the name of that table; `None` where nothing helps.
+    fn mend(
         text: &str,
-        tables: &Spanned<DeTable<'t>>,
+        tables: &mut Spanned<DeTable<'_>>,
         start: usize,
         found: &FileError,
-    ) -> Option<(Spanned<DeTable<'t>>, Option<String>)> {
-        let replaced = substitutes(&found.found, &found.expected).into_iter().find_map(|value| {
-            let mut tables = tables.clone();
-            let replaced = replace(tables.get_mut(), start, &value);
-            let helps = || Self::problem(text, &tables).is_none_or(|next| next.span.start != start);
-            (replaced && helps()).then_some((tables, None))
-        });
-        replaced.or_else(|| {
-            let mut shorter = tables.clone();
-            let key = remove(shorter.get_mut(), start)?;
-            let next = Self::problem(text, &shorter).map(|it| FileError::at(text, "", it));
-            if !next.is_some_and(|next| next.lacks(&key)) {
-                return Some((shorter, None));
+    ) -> Option<(Option<Problem>, Option<String>)> {
+        for mut value in substitutes(&found.found, &found.expected) {
+            if !swap(tables.get_mut(), start, &mut value) {
+                break;
             }
-            let mut shorter = tables.clone();
-            let name = remove_item(shorter.get_mut(), start)?;
-            Some((shorter, Some(name)))
-        })
+            let next = Self::problem(text, tables);
+            if next.as_ref().is_none_or(|next| next.span.start != start) {
+                return Some((next, None));
+            }
+            swap(tables.get_mut(), start, &mut value);
+        }
+        let item = item(tables.get_ref(), start);
+        let key = remove(tables.get_mut(), start)?;
+        let next = Self::problem(text, tables);
+        if !next.as_ref().is_some_and(|next| next.lacks(&key)) {
+            return Some((next, None));
+        }
+        let (place, name) = item?;
+        remove_item(tables.get_mut(), place);
+        Some((Self::problem(text, tables), Some(name)))
     }
 
     fn problem(text: &str, tables: &Spanned<DeTable<'_>>) -> Option<Problem> {
@@ -80,8 +77,8 @@ impl RobotConfig {
 
 /// Removes the key at `start`, or the key whose value, or a value of whose list, is there; `None` if nothing is, or only a table.
 fn remove(table: &mut DeTable<'_>, start: usize) -> Option<String> {
-    let mut here = table.iter().filter(|(key, value)| key.span().start == start || begins_at(value, start));
-    let here = here.next().map(|(key, _)| key.get_ref().to_string());
+    let here = table.iter().find(|(key, value)| is_here(key, value, start));
+    let here = here.map(|(key, _)| key.get_ref().to_string());
     match here {
         Some(key) => table.remove(key.as_str()).map(|_| key),
         None => table.iter_mut().find_map(|(_, value)| remove_in(value.get_mut(), start)),
@@ -96,45 +93,69 @@ fn remove_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
     }
 }
 
-/// Removes the innermost table of a list with the key or value at `start`, and returns its name, empty without one.
-fn remove_item(table: &mut DeTable<'_>, start: usize) -> Option<String> {
-    table.iter_mut().find_map(|(_, value)| remove_item_in(value.get_mut(), start))
+/// Place of the innermost table of a list with the key or value at `start`, and its name, empty without one.
+fn item(table: &DeTable<'_>, start: usize) -> Option<(usize, String)> {
+    table.values().find_map(|value| item_in(value.get_ref(), start))
 }
 
-fn remove_item_in(value: &mut DeValue<'_>, start: usize) -> Option<String> {
+fn item_in(value: &DeValue<'_>, start: usize) -> Option<(usize, String)> {
     match value {
-        DeValue::Table(table) => remove_item(table, start),
-        DeValue::Array(items) => {
-            if let Some(name) = items.iter_mut().find_map(|item| remove_item_in(item.get_mut(), start)) {
-                return Some(name);
-            }
-            let has = |item: &Spanned<DeValue<'_>>| {
-                item.get_ref().as_table().is_some_and(|table| remove(&mut table.clone(), start).is_some())
+        DeValue::Table(table) => item(table, start),
+        DeValue::Array(items) => items.iter().find_map(|value| {
+            let table = value.get_ref().as_table()?;
+            let this = || {
+                let name = table.get("name").and_then(|name| name.get_ref().as_str());
+                (value.span().start, name.unwrap_or_default().to_owned())
             };
-            let place = items.iter().position(has)?;
-            let name = items.get(place)?.get_ref().get("name").and_then(|name| name.get_ref().as_str());
-            let name = name.unwrap_or_default().to_owned();
-            let others = items.iter().enumerate().filter(|(other, _)| *other != place);
-            let others: DeArray<'_> = others.map(|(_, item)| item.clone()).collect();
-            *items = others;
-            Some(name)
-        }
+            item(table, start).or_else(|| has(table, start).then(this))
+        }),
         _ => None,
     }
 }
 
-/// Puts another value in the place of one that begins at `start`; false if none does.
-fn replace<'t>(table: &mut DeTable<'t>, start: usize, with: &DeValue<'t>) -> bool {
-    table.iter_mut().any(|(_, value)| replace_in(value, start, with))
+/// True if the key or value at `start` is in the table, or in one of its tables.
+fn has(table: &DeTable<'_>, start: usize) -> bool {
+    table.iter().any(|(key, value)| {
+        is_here(key, value, start) || value.get_ref().as_table().is_some_and(|table| has(table, start))
+    })
 }
 
-fn replace_in<'t>(value: &mut Spanned<DeValue<'t>>, start: usize, with: &DeValue<'t>) -> bool {
+fn is_here(key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>, start: usize) -> bool {
+    key.span().start == start || begins_at(value, start)
+}
+
+/// Removes the table of a list that begins at `place`.
+fn remove_item(table: &mut DeTable<'_>, place: usize) {
+    for (_, value) in table.iter_mut() {
+        remove_item_in(value.get_mut(), place);
+    }
+}
+
+fn remove_item_in(value: &mut DeValue<'_>, place: usize) {
+    match value {
+        DeValue::Table(table) => remove_item(table, place),
+        DeValue::Array(items) => {
+            if items.iter().any(|item| item.span().start == place) {
+                *items = items.iter().filter(|item| item.span().start != place).cloned().collect();
+            }
+            items.iter_mut().for_each(|item| remove_item_in(item.get_mut(), place));
+        }
+        _ => {}
+    }
+}
+
+/// Swaps the value that begins at `start` with another; false if none does.
+fn swap<'t>(table: &mut DeTable<'t>, start: usize, with: &mut DeValue<'t>) -> bool {
+    table.iter_mut().any(|(_, value)| swap_in(value, start, with))
+}
+
+fn swap_in<'t>(value: &mut Spanned<DeValue<'t>>, start: usize, with: &mut DeValue<'t>) -> bool {
     let here = value.span().start == start;
     match value.get_mut() {
-        DeValue::Table(table) => replace(table, start, with),
-        DeValue::Array(items) if !here => items.iter_mut().any(|item| replace_in(item, start, with)),
+        DeValue::Table(table) => swap(table, start, with),
+        DeValue::Array(items) if !here => items.iter_mut().any(|item| swap_in(item, start, with)),
         found if here => {
-            *found = with.clone();
+            std::mem::swap(found, with);
             true
         }
         _ => false,

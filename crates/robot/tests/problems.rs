@@ -75,6 +75,15 @@ fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem
 
 // feature(program): `onbeat check`
 #[test]
+fn of_many_problems_the_first_twenty_are_told() {
+    let keys: String = (0..5_000).map(|number| format!("key-{number:04} = 0\n")).collect();
+    let problems = RobotConfig::problems(&format!("{keys}{M4K}"), "robot.toml");
+    let lines: Vec<_> = problems.iter().map(|problem| problem.place.unwrap().0).collect();
+    assert!(lines.iter().copied().eq(1..=20), "{lines:?}");
+}
+
+// feature(program): `onbeat check`
+#[test]
 fn a_file_has_problems_exactly_where_it_cannot_be_read_and_the_first_is_the_same() {
     for text in EXAMPLES {
         assert_eq!(RobotConfig::problems(text, "robot.toml"), []);
