@@ -98,7 +98,10 @@ impl Client {
         match (found.len(), failed.len()) {
             (1, _) => Ok(found.remove(0)),
             (0, 1..) => Err(failed.remove(0).into()),
-            (0, 0) => Err(FindError::NoServer { name: name.map(str::to_owned), folders: folders.into() }),
+            (0, 0) => Err(match place::unseen(folders) {
+                Some((path, source)) => AttachError::System { path, source }.into(),
+                None => FindError::NoServer { name: name.map(str::to_owned), folders: folders.into() },
+            }),
             _ => Err(FindError::Several {
                 found: found
                     .into_iter()

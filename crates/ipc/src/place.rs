@@ -21,7 +21,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
-use rustix::process::geteuid;
+use rustix::process::{Resource, geteuid, getrlimit};
 
 /// Folder of the socket of a cycle of this user that admits this group.
 pub(crate) fn own(group: Option<u32>) -> PathBuf {
@@ -80,6 +80,28 @@ pub(crate) fn sockets(folder: &Path, suffix: &str) -> Vec<PathBuf> {
         found.truncate(MOST_OTHERS);
     }
     found
+}
+
+/// The folder that cannot be looked into, and why, where this process has no descriptor left: in others nothing may be found.
+pub(crate) fn unseen(folders: &[PathBuf]) -> Option<(PathBuf, io::Error)> {
+    folders.iter().find_map(|folder| {
+        let error = fs::read_dir(folder).err().filter(lacks_descriptors)?;
+        Some((folder.clone(), limited(error)))
+    })
+}
+
+/// The error of a process that has no descriptor left, with its limit; others as they are.
+pub(crate) fn limited(error: io::Error) -> io::Error {
+    if !lacks_descriptors(&error) {
+        return error;
+    }
+    let most = getrlimit(Resource::Nofile).current.map_or("any number".to_owned(), |it| it.to_string());
+    let what_to_do = format!("{error}: this process may open {most}, raise that with `ulimit -n`");
+    io::Error::new(error.kind(), what_to_do)
+}
+
+fn lacks_descriptors(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::MFILE)
 }
 
 /// Reason for not listening at a socket.
@@ -226,7 +248,8 @@ fn sweep(folder: &Path) {
 
 /// Connects; neither this nor anything on the socket waits longer than [`TIMEOUT`].
 pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let socket = socket.map_err(|error| limited(error.into()))?;
     for timeout in [Timeout::Recv, Timeout::Send] {
         set_socket_timeout(&socket, timeout, Some(TIMEOUT))?;
     }

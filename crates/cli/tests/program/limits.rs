@@ -2,16 +2,21 @@
 
 use std::process::{Command, Stdio};
 
-use crate::common::{Ran, Running, onbeat, shared};
+use crate::common::{Ran, Running, await_cycles, onbeat, shared};
 
 /// A run under these limits.
 fn run_under(limits: &str, arguments: &[&str]) -> Ran {
     let _shared = shared();
+    under(limits, &[&["run", "--cycles", "200", "--json"], arguments].concat())
+}
+
+/// The program under these limits.
+fn under(limits: &str, arguments: &[&str]) -> Ran {
     let program = onbeat();
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit {limits} && exec \"$@\""), "sh"]).arg(program.get_program());
     command.current_dir(program.get_current_dir().expect("a folder")).stdin(Stdio::null());
-    command.args(["run", "--cycles", "200", "--json"]).args(arguments);
+    command.args(arguments);
     let ran = Running::start(command).finish();
     assert!(ran.code.is_some(), "{limits}: ended by a signal: {}", ran.stderr);
     for word in ["panicked", "overflowed", "allocation of"] {
@@ -55,6 +60,30 @@ fn few_descriptors_cost_the_ipc_and_too_few_are_a_sentence() {
             ran.stderr
         );
     }
+}
+
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
+#[test]
+fn a_client_with_too_few_descriptors_names_the_limit() {
+    let _shared = shared();
+    let name = format!("limited-{}", std::process::id());
+    let mut run = onbeat();
+    run.args(["run", "--for", "60s", "--profile", "none", "--ipc", &name]);
+    let running = Running::start(run);
+    await_cycles(running.id(), 20);
+    let asked: [&[&str]; 2] = [&["top", &name, "--once"], &["io", "list", "--cycle", &name]];
+    for limit in 4..9 {
+        for arguments in asked {
+            let ran = under(&format!("-n {limit}"), arguments);
+            let named = ran.stderr.contains("Too many open files");
+            assert!(ran.code == Some(0) || named, "{limit}: {arguments:?}: {}", ran.stderr);
+        }
+    }
+    let ran = under("-n 7", asked[0]);
+    let (code, said) = (ran.code, ran.stderr);
+    let what = "this process may open 7, raise that with `ulimit -n`";
+    assert!(code == Some(1) && said.contains(what), "{said}");
+    drop(running);
 }
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns

@@ -5,10 +5,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, recvmsg, send, shutdown,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, Shutdown, recvmsg, send,
+    shutdown,
 };
 
 use super::{AttachError, Refusal};
@@ -76,6 +77,13 @@ impl Line {
             _ => None,
         });
         let files: Vec<OwnedFd> = files.flatten().collect();
+        // Descriptors that this process has no room for are left out by the kernel, without an error.
+        if received.flags.contains(ReturnFlags::CTRUNC)
+            && let Err(error) = fcntl_dupfd_cloexec(&self.socket, 0)
+        {
+            let source = place::limited(error.into());
+            return Err(AttachError::System { path: self.path.clone(), source });
+        }
         if received.bytes == 0 {
             return Err(AttachError::NoServer { path: self.path.clone() });
         }

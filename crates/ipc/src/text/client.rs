@@ -93,7 +93,10 @@ impl Client {
         match (found.len(), failed) {
             (1, _) => Ok(found.remove(0)),
             (0, Some(error)) => Err(error),
-            (0, None) => Err(AskError::NoServer { kind: *kind, name: name.map(str::to_owned), folders }),
+            (0, None) => Err(match place::unseen(&folders) {
+                Some((path, error)) => AskError::System { path, error },
+                None => AskError::NoServer { kind: *kind, name: name.map(str::to_owned), folders },
+            }),
             _ => {
                 let names = found.iter().map(|it| name_of(&it.path)).collect();
                 Err(AskError::Several { kind: *kind, names })
