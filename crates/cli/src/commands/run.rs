@@ -255,7 +255,10 @@ impl Run {
         self.hold.check_cpus()?;
         // What the file alone is not blamed for is the command line's.
         let mut robot = read(overrides).map_err(|error| match read(Overrides::default()) {
-            Ok(_) => Failure::new(FileError { file: "the command line".to_owned(), place: None, ..error }),
+            Ok(_) => {
+                let others = read(Overrides { period: None, ..overrides });
+                Failure::new(of_the_command_line(error, self.period.filter(|_| others.is_ok())))
+            }
             Err(of_file) => of_file.into(),
         })?;
         if self.controller.is_some() {
@@ -263,6 +266,21 @@ impl Run {
         }
         Ok(robot)
     }
+}
+
+/// The error of what the command line says; with the `period` that was typed, where that is what the file does not go with.
+fn of_the_command_line(error: FileError, period: Option<Duration>) -> FileError {
+    let FileError { mut found, mut remedy, .. } = error;
+    if let Some(period) = period {
+        let typed = format!("--period {}", robot::duration::format(period));
+        if found.starts_with("period ") {
+            found = typed;
+        } else {
+            found = format!("{typed} with {found} of the robot file");
+            remedy = format!("choose another --period, or change the robot file: {remedy}");
+        }
+    }
+    FileError { file: "the command line".to_owned(), place: None, found, remedy, ..error }
 }
 
 /// Heading the help lists them under.

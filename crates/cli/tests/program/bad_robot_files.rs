@@ -71,7 +71,12 @@ fn what_is_no_regular_file_is_refused_and_not_waited_for() {
 #[test]
 fn a_period_from_the_command_line_is_checked_as_the_files() {
     let ran = run(&["run", "--period", "1us"]);
-    assert!(ran.sentence().contains("period 1us, expected 50us to 1s"), "{}", ran.stderr);
+    assert!(ran.sentence().contains("--period 1us, expected 50us to 1s"), "{}", ran.stderr);
+    // The file's `outage_time` goes with its own period.
+    let typed = "onbeat: the command line: --period 1s with outage_time 100ms of the robot file, expected 1s to 10s: choose another \
+                 --period, or change the robot file: ";
+    let ran = run(&["run", "--period", "1s"]);
+    assert!(ran.sentence().starts_with(typed), "{}", ran.stderr);
     assert_eq!(run(&["run", "--period", "fast"]).code, Some(2));
 }
 
