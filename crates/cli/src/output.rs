@@ -29,12 +29,37 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 /// Time an output may take nothing once the user has asked for a stop.
 const AFTER_STOP: Duration = Duration::from_millis(500);
 
+/// The text as a terminal may have it. Names come from files, buses and other programs: their control characters, and those that turn
+/// the direction of others, are written as JSON escapes them; lines and tabs stay.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    let is_escaped = |letter: char| robot::is_unseen(letter) && !matches!(letter, '\n' | '\t');
+    if !text.contains(is_escaped) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            _ if is_escaped(letter) => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            _ => shown.push(letter),
+        }
+    }
+    shown.into()
+}
+
 /// Prints to standard output, and waits as long as it takes. A reader that has seen enough (`| head`) is no failure.
 ///
 /// # Errors
 /// An output that cannot take it, as a full disk.
 pub fn print(text: impl Display) -> Result<(), Failure> {
-    judged(write(&text.to_string()))
+    judged(write(&shown(&text.to_string())))
+}
+
+/// The same for a text with control sequences of the program's own, in which others are escaped already.
+///
+/// # Errors
+/// As [`print()`].
+pub(crate) fn print_drawn(text: &str) -> Result<(), Failure> {
+    judged(write(text))
 }
 
 /// The same, for the end of a run: an output that takes nothing does not keep the process.
@@ -42,7 +67,7 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
 /// # Errors
 /// As [`print()`].
 pub fn print_or_give_up(text: String) -> Result<(), Failure> {
-    let text: Arc<str> = text.into();
+    let text: Arc<str> = shown(&text).into();
     let shared = Arc::clone(&text);
     let printing = OutputThread::start("print", move |taken| {
         pieces(&shared).try_for_each(|piece| {
@@ -82,8 +107,9 @@ pub(crate) struct Printer {
 impl Printer {
     pub(crate) fn start() -> Result<Self, Failure> {
         let (texts, given) = mpsc::sync_channel::<String>(1);
-        let thread =
-            OutputThread::start("print", move |_| given.into_iter().try_for_each(|text| write(&text)))?;
+        let thread = OutputThread::start("print", move |_| {
+            given.into_iter().try_for_each(|text| write(&shown(&text)))
+        })?;
         Ok(Self { texts, thread })
     }
 
@@ -163,7 +189,7 @@ pub(crate) fn with_priority(severity: Severity, lines: &str) -> Cow<'_, str> {
 
 /// Writes a line to standard error; an error of that is no reason to stop.
 pub fn say(line: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", shown(&line.to_string()));
 }
 
 /// The same, with something under way that must not wait for it.
@@ -199,4 +225,22 @@ fn judged(outcome: io::Result<()>) -> Result<(), Failure> {
 /// Parts small enough to see an output take them.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn control_characters_of_names_are_escaped_and_lines_stay() {
+        assert_eq!(shown("left wheel\n\tµ 1\n"), "left wheel\n\tµ 1\n");
+        assert_eq!(
+            shown("a\u{1b}[2J\rb\u{9b}c\u{202e}d\u{7f}"),
+            "a\\u001b[2J\\u000db\\u009bc\\u202ed\\u007f"
+        );
+        // JSON stays the same JSON.
+        let text = "\u{7f}\u{9b}\u{202e}";
+        let json = serde_json::to_string(text).expect("JSON");
+        assert_eq!(serde_json::from_str::<String>(&shown(&json)).expect("JSON"), text);
+    }
 }

@@ -92,11 +92,13 @@ impl Diag {
 
     fn show(&self, diagnosis: &Diagnosis<'_>) -> Result<(), Failure> {
         let json = diagnosis.json();
+        if !self.json && self.watch.is_some() && io::stdout().is_terminal() {
+            return output::print_drawn(&format!("{CLEAR_SCREEN}{}", output::shown(&diagnosis.text())));
+        }
         output::print(match (self.json, self.watch) {
             (true, None) => format!("{json:#}\n"),
             (true, Some(_)) => format!("{json}\n"),
             (false, None) => diagnosis.text(),
-            (false, Some(_)) if io::stdout().is_terminal() => format!("{CLEAR_SCREEN}{}", diagnosis.text()),
             (false, Some(_)) => format!("{}\n", diagnosis.text()),
         })
     }

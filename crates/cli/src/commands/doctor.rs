@@ -119,13 +119,13 @@ impl Doctor {
     /// Table, then the probe, then the verdict: who reads along has something to read for a minute.
     fn conclude(&self, mut diagnosis: Diagnosis) -> Result<(), Failure> {
         if !self.json {
-            output::print(table::text(&diagnosis, self.all))?;
+            output::print_drawn(&table::text(&diagnosis, self.all))?;
         }
         if let Some(period) = self.period {
             let probed = probe::run(period, self.probe_time, self.real_time_profile(diagnosis.cpu))?;
             let verdict = Verdict::new(&probed, &diagnosis.checks);
             if !self.json {
-                output::print(table::verdict(&probed, &verdict))?;
+                output::print_drawn(&table::verdict(&probed, &verdict))?;
             }
             if !verdict.holds {
                 diagnosis.severity = Severity::Critical;

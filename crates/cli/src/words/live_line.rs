@@ -146,14 +146,15 @@ fn write(terminal: bool, said: &Receiver<Said>, missing: &AtomicU64, taken: &Tak
         let mut error = io::stderr().lock();
         let _ = match said {
             Said::Shown(line) if terminal => {
+                let line = output::shown(&line);
                 write!(error, "{clear}{}", clipped(&line, columns(&io::stderr()).unwrap_or(USUAL_COLUMNS)))
                     .and_then(|()| error.flush())
             }
             // The journal keeps what happens; how it goes is `onbeat top`'s and --metrics's.
             Said::Shown(_) if output::is_journal() => Ok(()),
-            Said::Shown(line) => writeln!(error, "{line}"),
+            Said::Shown(line) => writeln!(error, "{}", output::shown(&line)),
             Said::Sentence(severity, line) => {
-                writeln!(error, "{clear}{}", output::with_priority(severity, &line))
+                writeln!(error, "{clear}{}", output::with_priority(severity, &output::shown(&line)))
             }
             Said::Finished if terminal => writeln!(error),
             Said::Finished => Ok(()),

@@ -74,6 +74,14 @@ fn what_a_run_refuses_in_pre_op_is_told_before() {
     assert_eq!(checked.sentence(), ran.stderr.lines().last().unwrap());
 }
 
+/// A terminal does what these say.
+#[test]
+fn control_characters_of_a_name_are_escaped() {
+    let path = six_axis_with("escape.toml", "name = \"six-axis\"", "name = \"a\\u001b[2Jb\"");
+    let ran = run(&["check", path.to_str().unwrap()]);
+    assert!(ran.stdout.starts_with("a\\u001b[2Jb: 6 SubDevices"), "{}", ran.stdout);
+}
+
 // feature(program): `onbeat completions`
 #[test]
 fn shells_complete_commands_and_options() {

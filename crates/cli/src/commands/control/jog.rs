@@ -97,7 +97,7 @@ impl Jog {
                 break Err(Failure::new(why));
             }
             // A terminal that is gone is noticed at the keyboard.
-            let _ = write!(screen, "\r{}\x1b[K", moved.line(&held, &state));
+            let _ = write!(screen, "\r{}\x1b[K", output::shown(&moved.line(&held, &state)));
             let _ = screen.flush();
         };
         let _ = write!(screen, "\r\n");
