@@ -76,8 +76,8 @@ impl Navigation {
     /// Runs the experiment. The report is saved in any case.
     ///
     /// # Errors
-    /// A run failed; or a robot does not arrive or touches the obstacle, other than with an ordinary
-    /// process under load.
+    /// A run failed; a planner in another program sent no command; or a robot does not arrive or touches the obstacle,
+    /// other than under load with an ordinary process, or with a planner that the load gave no time.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         self.check_duration()?;
         if let Planner::Ros { python } = &self.planner {
@@ -100,9 +100,10 @@ impl Navigation {
         if context.stopped() {
             return Ok(report);
         }
-        // The delay of the ordinary process is the object of the measurement; a real-time cycle must not be affected.
-        let (must, may): (Vec<&Cell>, Vec<&Cell>) =
-            cells.iter().partition(|cell| cell.place == Place::RealTime || !cell.loaded);
+        // The delay of the ordinary process is the object of the measurement; a real-time cycle must not be affected, unless
+        // the load left the planner no time to plan.
+        let (may, must): (Vec<&Cell>, Vec<&Cell>) =
+            cells.iter().partition(|cell| cell.may_go_astray(self.duration));
         let astray = |cell: &Cell| cell.astray(&self.course);
         may.into_iter().filter_map(astray).for_each(|finding| report.warn(finding));
         let astray: Vec<String> = must.into_iter().filter_map(astray).collect();

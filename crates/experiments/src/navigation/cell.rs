@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use record::CycleRecord;
 use record::cycles;
 
 use super::course::Course;
 use super::log::{self, Row};
-use super::ros2::Ros2;
+use super::ros2::{Commands, FIRST_COMMAND, Ros2};
 use super::stress::Stress;
 use super::{Navigation, Planner, pilot};
 use crate::child::ChildProcess;
@@ -35,6 +35,8 @@ pub(super) struct Cell {
     pub(super) key: String,
     pub(super) cycles: Vec<CycleRecord>,
     pub(super) drive: Vec<Row>,
+    /// Commands of a planner that is a process of its own kind.
+    pub(super) commands: Option<Commands>,
     pub(super) doubts: Vec<String>,
 }
 
@@ -50,12 +52,18 @@ impl Navigation {
         context.begin_cell(format_args!("{name}, {} s", self.duration.as_secs_f64()));
         let stress = if loaded { Some(Stress::start(context)?) } else { None };
         let recording = context.path(&format!("{key}-cycles"));
-        let mut doubts = self.drive(context, robot, place, &key, &recording)?;
+        let (mut doubts, commands) = self.drive(context, robot, place, &key, &recording)?;
         doubts.extend(stress.map(Stress::end).unwrap_or_default());
-        let (_, cycles) = cycles::cycles(&runner::read(&recording)?)
+        let (_, mut cycles) = cycles::cycles(&runner::read(&recording)?)
             .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
-        let drive = log::read(&pilot::log_path(&context.directory, &key))?;
-        Ok(Cell { place, loaded, name, key, cycles, drive, doubts })
+        let mut drive = log::read(&pilot::log_path(&context.directory, &key))?;
+        // The robot stands until the first command, and the planner's start is not part of the drive.
+        if let Some(begin) = commands.as_ref().map(|it| it.begin_ns) {
+            let drives = begin..begin + types::time::nanoseconds(self.duration);
+            cycles.retain(|it| drives.contains(&it.release_ns));
+            drive.retain(|it| drives.contains(&it.time_ns));
+        }
+        Ok(Cell { place, loaded, name, key, cycles, drive, commands, doubts })
     }
 
     fn drive(
@@ -65,10 +73,12 @@ impl Navigation {
         place: Place,
         key: &str,
         recording: &Path,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<(Vec<String>, Option<Commands>), Error> {
         let ipc = format!("navigation-{}", std::process::id());
         let run = self.onbeat_run(robot, place, &ipc);
-        let mut running = run.start(context, recording, self.duration)?;
+        let until = if self.planner == Planner::Ipc { Duration::ZERO } else { FIRST_COMMAND };
+        let mut running = run.start(context, recording, self.duration + until)?;
+        let mut commands = None;
         if running.wait_until_measuring(context)? {
             let mut command = Command::new(&context.programs.measure);
             command.args(["pilot", "--with-parent", "--ipc", &ipc, "--log", key, "--directory"]);
@@ -82,9 +92,17 @@ impl Navigation {
                 }
             };
             let mut pilot = ChildProcess::start(command)?;
+            if let Some(planner) = &mut planner {
+                planner.wait_for_command(context, &mut running)?;
+            }
+            let end = planner.as_ref().map(|_| Instant::now() + self.duration);
             // The pilot ends with the interface, a little before the run.
-            while !running.is_over() && !pilot.is_over() && context.wait(LOOK_EVERY) {
-                let lost = planner.as_mut().and_then(|planner| planner.still_goes_on().err());
+            while !running.is_over()
+                && !pilot.is_over()
+                && end.is_none_or(|end| Instant::now() < end)
+                && context.wait(LOOK_EVERY)
+            {
+                let lost = planner.as_mut().and_then(|planner| planner.look().err());
                 if let Some(error) = lost {
                     // At the end all processes end; before it, none may.
                     context.wait(END);
@@ -94,9 +112,10 @@ impl Navigation {
                 }
             }
             pilot.finish()?;
+            commands = planner.map(Ros2::end);
         }
         let outcome = running.finish()?;
-        Ok(servo::refusals(&outcome))
+        Ok((servo::refusals(&outcome), commands))
     }
 
     fn course_words(&self) -> Result<String, Error> {
@@ -126,6 +145,13 @@ impl Cell {
         self.drive.iter().map(|row| row.room).reduce(f64::min)
     }
 
+    /// True if a drive that goes astray is a finding of the measurement: an ordinary process that the load holds up, or a
+    /// planner that the load gives no time.
+    pub(super) fn may_go_astray(&self, duration: Duration) -> bool {
+        let starved = |it: &Commands| it.starved(duration);
+        self.loaded && (self.place != Place::RealTime || self.commands.as_ref().is_some_and(starved))
+    }
+
     /// Failure of the drive, if any.
     pub(super) fn astray(&self, course: &Course) -> Option<String> {
         match (self.arrival(course), self.least_room()) {
@@ -142,7 +168,7 @@ impl Cell {
                         "; once nothing was sent for {pause:.0} ms, and drives stop by themselves after {WATCHDOG_MS} ms"
                     )
                 } else {
-                    String::new()
+                    self.commands.as_ref().map(|it| format!("; {}", it.words())).unwrap_or_default()
                 };
                 Some(format!("{}: it did not arrive, {left:.2} m were left{why}", self.name))
             }

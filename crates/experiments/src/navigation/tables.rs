@@ -1,5 +1,7 @@
 //! Comparison of the four drives.
 
+use std::time::Duration;
+
 use motion::base::Twist;
 use record::{Statistics, Summary};
 use report::boxes::Boxes;
@@ -30,6 +32,7 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
             "cycles": cell.cycles.len(),
             "period_ns": periods.last().map(summary),
             "deviation_ns": deviations.last().map(summary),
+            "planner": cell.commands.as_ref().map(super::ros2::Commands::json),
         });
         report.values.insert(cell.key.clone(), drive);
     }
@@ -38,6 +41,7 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
     report.sections.push(four("The actuator's period, us: start to start", &periods));
     report.sections.push(boxes(&periods));
     report.sections.push(drives(cells, &settings.course));
+    report.sections.extend(planner(cells));
     report.sections.push(trajectories(cells, &settings.course));
     let own = settings.planner == Planner::Ipc;
     for cell in cells {
@@ -95,6 +99,23 @@ fn drives(cells: &[Cell], course: &Course) -> Section {
         columns: distribution::heads("", &["at the goal after", "least room", "cycles"]),
         rows: cells.iter().map(row).collect(),
     })
+}
+
+/// Commands of a planner in a program of its own, if it is one.
+fn planner(cells: &[Cell]) -> Option<Section> {
+    let row = |cell: &Cell| {
+        let it = cell.commands.as_ref()?;
+        let seconds = |time: Duration| format!("{:.2} s", time.as_secs_f64());
+        let cells = vec![seconds(it.first_after), it.count.to_string(), seconds(it.longest_pause)];
+        Some(Row { name: cell.name.clone(), cells, from_paper: false })
+    };
+    let rows: Vec<Row> = cells.iter().filter_map(row).collect();
+    let table = Table {
+        caption: "The planner's commands: the drive begins with the first".into(),
+        columns: distribution::heads("", &["first after", "commands", "longest time without"]),
+        rows,
+    };
+    (!table.rows.is_empty()).then_some(Section::Table(table))
 }
 
 fn trajectories(cells: &[Cell], course: &Course) -> Section {
