@@ -18,6 +18,7 @@ import tempfile
 import time
 
 import rclpy
+import ros_broadcasters
 import ros_control
 from diagnostic_msgs.msg import DiagnosticArray
 from ethercat_msgs.srv import GetSdo
@@ -493,7 +494,8 @@ def judge(onbeat, bridge, examples, folder, hashes):
             peer.close()
             genuine.process.end(signal.SIGKILL)
         peer = Node("judge_of_an_arm")
-        ros_control.judge(onbeat, bridge, examples, folder, peer)
+        robot = ros_broadcasters.arm_with_sensors(examples, folder)
+        ros_control.judge(onbeat, bridge, robot, folder, peer, [ros_broadcasters.broadcasts])
         peer.close()
 
 

@@ -125,6 +125,11 @@ impl Control {
         self.for_lifecycle.pop_front()
     }
 
+    /// True if what a broadcaster of this name would publish is to be published.
+    pub(crate) fn broadcasts(&self, name: &str) -> bool {
+        self.manager.broadcasts(name)
+    }
+
     /// Ports that are open.
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.requests.channels()

@@ -3,6 +3,7 @@
 //!
 //! Which controller is active is the cycle's; that one is loaded or configured is this node's, as in ros2_control.
 
+mod broadcasters;
 mod controllers;
 mod hardware;
 mod parameters;
@@ -12,7 +13,8 @@ use ipc::message::control::Action;
 use ipc::state::NO_CONTROLLER;
 use types::{BaseKind, ControllerKind};
 
-use self::controllers::{Controllers, State};
+pub(crate) use self::broadcasters::JOINT_STATES;
+use self::controllers::{Broadcasters, Controllers, State, Switch};
 use self::parameters::Values;
 use super::parameters::{ParameterServices, answer};
 use super::{Endpoints, Moment};
@@ -59,8 +61,8 @@ pub(crate) struct Manager {
 /// A call that waits for the cycle.
 #[derive(Debug)]
 pub(crate) enum Call {
-    /// The controller that is to be switched to next.
-    Switch(Origin, Option<u32>),
+    /// The controller that is to be switched to next, and the broadcasters that change with it.
+    Switch(Origin, Option<u32>, Broadcasters),
     /// The state that the component is to have.
     SetComponent(Origin, State),
 }
@@ -183,12 +185,18 @@ impl Manager {
             });
             let origin = request.origin();
             match wanted {
-                Ok(switch) => match (switch.deactivate, switch.activate) {
-                    (true, next) => calls.push((Call::Switch(origin, next), Action::Deactivate)),
-                    (false, Some(next)) => {
-                        calls.push((Call::Switch(origin, None), Action::SwitchController(next)));
+                Ok(Switch { deactivate, activate, broadcasters }) => match (deactivate, activate) {
+                    (true, next) => {
+                        calls.push((Call::Switch(origin, next, broadcasters), Action::Deactivate));
                     }
-                    (false, None) => self.end_switch(origin, Ok(())),
+                    (false, Some(next)) => {
+                        let call = Call::Switch(origin, None, broadcasters);
+                        calls.push((call, Action::SwitchController(next)));
+                    }
+                    (false, None) => {
+                        self.controllers.change(&broadcasters);
+                        self.end_switch(origin, Ok(()));
+                    }
                 },
                 Err(why) => {
                     moment
@@ -225,13 +233,24 @@ impl Manager {
         calls
     }
 
+    /// True if what a broadcaster of this name would publish is to be published.
+    pub(crate) fn broadcasts(&self, name: &str) -> bool {
+        self.controllers.broadcasts(name)
+    }
+
     /// Goes on with a call when the cycle has answered: the request that follows, or the answer to the client.
     pub(crate) fn answered(&mut self, call: Call, outcome: Result<(), String>) -> Option<(Call, Action)> {
         match (call, outcome) {
-            (Call::Switch(origin, Some(next)), Ok(())) => {
-                return Some((Call::Switch(origin, None), Action::SwitchController(next)));
+            (Call::Switch(origin, Some(next), broadcasters), Ok(())) => {
+                let call = Call::Switch(origin, None, broadcasters);
+                return Some((call, Action::SwitchController(next)));
             }
-            (Call::Switch(origin, _), outcome) => self.end_switch(origin, outcome),
+            (Call::Switch(origin, _, broadcasters), outcome) => {
+                if outcome.is_ok() {
+                    self.controllers.change(&broadcasters);
+                }
+                self.end_switch(origin, outcome);
+            }
             (Call::SetComponent(origin, state), outcome) => {
                 if outcome.is_ok() {
                     self.enabled = state == State::Active;
@@ -294,6 +313,7 @@ fn known_types(base: Option<BaseKind>) -> Vec<String> {
     let mut types: Vec<String> = ControllerKind::ALL
         .iter()
         .map(|&kind| controllers::types(Some(kind), base).swap_remove(0))
+        .chain(broadcasters::known_types())
         .collect();
     types.sort();
     types

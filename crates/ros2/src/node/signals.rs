@@ -51,7 +51,8 @@ impl Signals {
         Ok(Self { groups, writer, sensors, timer: Timer::default(), cycle: None, seen })
     }
 
-    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+    /// Publishes what is due; of sensors those that `broadcasts` says so of.
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64, broadcasts: impl Fn(&str) -> bool) {
         if self.writer.is_none() && self.sensors.is_empty() {
             return;
         }
@@ -71,7 +72,7 @@ impl Signals {
         if let Some(writer) = &self.writer {
             writer.send(&group_values(&self.groups, state, description, &self.seen, stamp));
         }
-        for (sensor, writer) in &self.sensors {
+        for (sensor, writer) in self.sensors.iter().filter(|(sensor, _)| broadcasts(&sensor.name)) {
             if let Some(values) = measured(sensor, state, description) {
                 let header = Header { stamp, frame_id: sensor.frame.clone() };
                 publish(sensor.kind, writer, header, &values);

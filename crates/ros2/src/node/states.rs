@@ -96,7 +96,8 @@ impl States {
         })
     }
 
-    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+    /// Publishes what is due; of the joints only where `broadcasts` says so.
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64, broadcasts: bool) {
         let Some(robot) = moment.robot.as_deref_mut() else {
             return;
         };
@@ -108,7 +109,7 @@ impl States {
                 self.base_frame = Some(frame);
             }
         }
-        let joints = self.joints_timer.due(now_ns, moment.settings.joint_states_rate);
+        let joints = self.joints_timer.due(now_ns, moment.settings.joint_states_rate) && broadcasts;
         let odometry = self.odometry_timer.due(now_ns, moment.settings.odom_rate);
         if !(joints || odometry) || !robot.refresh() {
             return;

@@ -17,6 +17,7 @@ use super::control::Control;
 use super::diagnostics::Diagnostics;
 use super::events::Events;
 use super::lifecycle::Managed;
+use super::manager::JOINT_STATES;
 use super::parameters::Parameters;
 use super::sensors::Sensors;
 use super::signals::Signals;
@@ -244,9 +245,10 @@ impl Node {
             self.velocity.poll(moment);
             self.commands.poll(moment);
             self.trajectories.poll(moment, now);
-            self.states.poll(moment, now);
+            let broadcasts = |name: &str| self.control.broadcasts(name);
+            self.states.poll(moment, now, broadcasts(JOINT_STATES));
             self.sensors.poll(moment, now);
-            self.signals.poll(moment, now);
+            self.signals.poll(moment, now, broadcasts);
             if let Some(robot) = &mut robot {
                 robot.release_if_idle(voice);
             }

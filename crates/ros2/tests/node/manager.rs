@@ -43,6 +43,7 @@ fn a_controller_is_deactivated_unloaded_and_spawned_by_services() {
         "controller_manager_msgs::msg::dds_::ControllerManagerActivity_",
     );
     let mut comes_to = |wanted: &[(&str, u8)]| {
+        let wanted = [wanted, &[("joint_state_broadcaster", 3), ("left_foot", 3)]].concat();
         until("activity", || {
             let (_, controllers, components) = activity.take_next_sample().ok().flatten()?.into_value();
             assert_eq!((components.len(), components[0].0.as_str()), (1, "base"));

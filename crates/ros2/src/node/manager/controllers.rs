@@ -1,9 +1,10 @@
-//! The controllers of the robot file as ros2_control's controller manager has them: loaded or not, unconfigured, inactive or
-//! active, and which of them a request may change.
+//! The controllers of the robot file, and the broadcasters behind them, as ros2_control's controller manager has them: loaded
+//! or not, unconfigured, inactive or active, and which of them a request may change.
 
 use ipc::description::{ControllerDescription, Description};
 use types::{BaseKind, ControllerKind};
 
+use super::broadcasters::{self, Broadcaster};
 use crate::messages::controller_manager::{ControllerState, LifecycleState, SwitchControllerRequest};
 
 /// State of a controller, as lifecycle_msgs/State has them.
@@ -33,18 +34,23 @@ impl State {
     }
 }
 
-/// Controllers by their places in the description, and their states; `None` where one is not loaded.
+/// Controllers by their places in the description, then the broadcasters, and their states; `None` where one is not loaded.
 pub(super) struct Controllers {
     names: Vec<String>,
     states: Vec<Option<State>>,
+    broadcasters: Vec<Broadcaster>,
 }
 
-/// Changes that a request asks of the cycle, the first before the second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Changes that a request asks for: of the cycle, the first before the second, then of the broadcasters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Switch {
     pub(super) deactivate: bool,
     pub(super) activate: Option<u32>,
+    pub(super) broadcasters: Broadcasters,
 }
+
+/// Places of broadcasters, and the states that they are to have.
+pub(super) type Broadcasters = Vec<(usize, State)>;
 
 /// controller_manager_msgs/SwitchController, `strictness`: anything wrong and nothing is done.
 const STRICT: i32 = 2;
@@ -54,13 +60,36 @@ const FORCE_AUTO: i32 = 4;
 impl Controllers {
     /// Those of the robot, all of them loaded and configured: the robot file says all there is to say.
     pub(super) fn new(robot: &Description) -> Self {
-        let names: Vec<String> = robot.controllers.iter().map(|it| it.name.clone()).collect();
-        Self { states: vec![Some(State::Inactive); names.len()], names }
+        let mut names: Vec<String> = robot.controllers.iter().map(|it| it.name.clone()).collect();
+        let mut states = vec![Some(State::Inactive); names.len()];
+        let broadcasters = broadcasters::of(robot);
+        names.extend(broadcasters.iter().map(|it| it.name.clone()));
+        states.resize(names.len(), Some(State::Active));
+        Self { names, states, broadcasters }
+    }
+
+    /// Number of controllers in the cycle: broadcasters have the places behind them.
+    fn in_cycle(&self) -> usize {
+        self.names.len() - self.broadcasters.len()
+    }
+
+    /// True if what a broadcaster of this name would publish is to be published.
+    pub(super) fn broadcasts(&self, name: &str) -> bool {
+        let place = self.names.iter().position(|it| it == name);
+        place.is_none_or(|it| it < self.in_cycle() || self.states[it] == Some(State::Active))
+    }
+
+    /// Changes broadcasters, once the cycle has done its part.
+    pub(super) fn change(&mut self, broadcasters: &Broadcasters) {
+        for &(place, state) in broadcasters {
+            self.states[place] = self.states[place].map(|_| state);
+        }
     }
 
     /// Takes over which one is active.
     pub(super) fn refresh(&mut self, active: usize) {
-        for (index, state) in self.states.iter_mut().enumerate() {
+        let in_cycle = self.in_cycle();
+        for (index, state) in self.states.iter_mut().take(in_cycle).enumerate() {
             if index == active {
                 *state = Some(State::Active);
             } else if *state == Some(State::Active) {
@@ -76,7 +105,10 @@ impl Controllers {
 
     pub(super) fn load(&mut self, name: &str) -> Result<(), String> {
         let index = self.names.iter().position(|it| it == name).ok_or_else(|| {
-            format!("the robot file has no controller `{name}`; it has {}", self.names.join(", "))
+            format!(
+                "there is no controller `{name}` by the robot file; there are {}",
+                self.names.join(", ")
+            )
         })?;
         match self.states[index] {
             Some(_) => Err(format!("controller `{name}` is loaded already")),
@@ -127,7 +159,8 @@ impl Controllers {
         index.filter(|&index| self.states[index].is_some()).ok_or_else(|| not_loaded(name))
     }
 
-    /// Changes that a request asks for. One controller at a time is active; activating the active one changes nothing.
+    /// Changes that a request asks for. One controller at a time is active, beside any broadcasters; activating an active one
+    /// changes nothing.
     ///
     /// # Errors
     /// With strictness STRICT anything that cannot be; else nothing of a list that can be.
@@ -144,20 +177,27 @@ impl Controllers {
             }
             State::Inactive | State::Active => Ok(()),
         })?;
+        let is_broadcaster = |place: &usize| *place >= self.in_cycle();
+        let (sent_off, off): (Vec<usize>, Vec<usize>) = off.into_iter().partition(is_broadcaster);
+        let (sent_on, on): (Vec<usize>, Vec<usize>) = on.into_iter().partition(is_broadcaster);
+        let inactive = sent_off.into_iter().map(|place| (place, State::Inactive));
+        let broadcasters: Broadcasters =
+            inactive.chain(sent_on.into_iter().map(|place| (place, State::Active))).collect();
         if strict && on.len() > 1 {
             return Err("one controller at a time can be active".into());
         }
         let Some(&index) = on.first() else {
-            return Ok(Switch { deactivate: !off.is_empty(), activate: None });
+            return Ok(Switch { deactivate: !off.is_empty(), activate: None, broadcasters });
         };
-        let active = self.states.iter().position(|state| *state == Some(State::Active));
+        let in_cycle = self.states.iter().take(self.in_cycle());
+        let active = in_cycle.into_iter().position(|state| *state == Some(State::Active));
         match active {
-            Some(active) if active == index => Ok(Switch::default()),
+            Some(active) if active == index => Ok(Switch { broadcasters, ..Switch::default() }),
             Some(active) if off.is_empty() && asked.strictness != FORCE_AUTO => Err(format!(
                 "controller `{}` is active, and one at a time can be: deactivate it in the same request",
                 self.names[active]
             )),
-            _ => Ok(Switch { deactivate: active.is_some(), activate: Some(index as u32) }),
+            _ => Ok(Switch { deactivate: active.is_some(), activate: Some(index as u32), broadcasters }),
         }
     }
 
@@ -258,7 +298,20 @@ pub(super) fn list(controllers: &Controllers, robot: &Description) -> Vec<Contro
             ..ControllerState::default()
         })
     });
-    states.collect()
+    let broadcasters = controllers.broadcasters.iter().zip(&controllers.states[controllers.in_cycle()..]);
+    let broadcasters = broadcasters.filter_map(|(it, &state)| {
+        let state = state?;
+        let known = state != State::Unconfigured;
+        Some(ControllerState {
+            name: it.name.clone(),
+            state: state.label().to_owned(),
+            kind: it.types.first().cloned().unwrap_or_default(),
+            update_rate,
+            required_state_interfaces: if known { it.state_interfaces.clone() } else { Vec::new() },
+            ..ControllerState::default()
+        })
+    });
+    states.chain(broadcasters).collect()
 }
 
 /// Cycles a second.

@@ -30,17 +30,23 @@ pub(super) fn commands(robot: &Description, active: u16) -> Vec<HardwareInterfac
 
 /// State interfaces of the axes, and the named signals.
 pub(super) fn states(robot: &Description) -> Vec<HardwareInterface> {
-    let mut interfaces = Vec::new();
-    for axis in &robot.axes {
-        let measured = ["position", "velocity"].into_iter().chain(axis.measures_effort.then_some("effort"));
-        interfaces.extend(measured.map(|it| available(format!("{}/{it}", axis.name))));
-    }
+    let mut interfaces = axes(robot);
     let named = (0..robot.signals.len()).filter(|&place| robot.signals[place].named);
     interfaces.extend(named.map(|place| signal(robot, place)));
     interfaces
 }
 
-fn signal(robot: &Description, place: usize) -> HardwareInterface {
+/// State interfaces of the axes.
+pub(super) fn axes(robot: &Description) -> Vec<HardwareInterface> {
+    let mut interfaces = Vec::new();
+    for axis in &robot.axes {
+        let measured = ["position", "velocity"].into_iter().chain(axis.measures_effort.then_some("effort"));
+        interfaces.extend(measured.map(|it| available(format!("{}/{it}", axis.name))));
+    }
+    interfaces
+}
+
+pub(super) fn signal(robot: &Description, place: usize) -> HardwareInterface {
     let signal = &robot.signals[place];
     available(format!("{}/{}", signal.sub_device, signal.name))
 }

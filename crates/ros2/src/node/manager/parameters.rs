@@ -2,6 +2,7 @@
 
 use ipc::description::Description;
 
+use super::broadcasters;
 use super::controllers::{types, update_rate};
 use crate::messages::parameter::{
     ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
@@ -33,7 +34,15 @@ impl Values {
             types: types(it.kind, base),
             params_file: Vec::new(),
         });
-        Self { update_rate: update_rate(robot).into(), controllers: controllers.collect() }
+        let broadcasters = broadcasters::of(robot).into_iter().map(|it| Controller {
+            name: it.name,
+            types: it.types,
+            params_file: Vec::new(),
+        });
+        Self {
+            update_rate: update_rate(robot).into(),
+            controllers: controllers.chain(broadcasters).collect(),
+        }
     }
 
     /// Controller and name of a parameter below its name.
