@@ -10,6 +10,7 @@
 mod cell;
 mod edges;
 mod judge;
+mod sweep;
 mod tables;
 mod wave;
 
@@ -180,26 +181,36 @@ impl Interference {
                 continue;
             };
             let name = load.name().to_owned();
-            let Load::Gpu(_) = load else {
+            let (Load::Gpu(_) | Load::GpuCopies(..)) = load else {
                 besides.push(Beside { title: name.clone(), name, load: Some(load), processes });
                 continue;
             };
             match find_gpu(context) {
                 Ok(gpu) => {
-                    report.condition("GPU", gpu);
+                    if !report.conditions.iter().any(|it| it.name == "GPU") {
+                        report.condition("GPU", gpu);
+                    }
                     besides.push(Beside { title: name.clone(), name, load: Some(load), processes: 1 });
                 }
                 Err(why) => {
-                    report.condition("GPU", format!("none: {why}"));
+                    if !report.conditions.iter().any(|it| it.name == "GPU") {
+                        report.condition("GPU", format!("none: {why}"));
+                    }
                     // One stand-in is enough, and none is needed beside the load itself.
-                    let memory = Some(Load::Memory);
-                    if !self.loads.contains(&memory) && !besides.iter().any(|it: &Beside| it.load == memory)
-                    {
-                        let title = format!("memory (stands in for {name})");
-                        besides.push(Beside { name: "memory".into(), title, load: memory, processes });
+                    let (all, what) = match load {
+                        Load::Gpu(_) => (vec![Load::Memory], name.as_str()),
+                        _ => (Load::MEMORY_SWEEP.to_vec(), "gpu-sweep"),
+                    };
+                    for load in all.into_iter().map(Some) {
+                        if !self.loads.contains(&load) && !besides.iter().any(|it: &Beside| it.load == load)
+                        {
+                            let name = load.map_or("", Load::name).to_owned();
+                            let title = format!("{name} (stands in for {what})");
+                            besides.push(Beside { name, title, load, processes });
+                        }
                     }
                     report.warn(format!(
-                        "load {name} was not put on: {why}; the row of the load memory (bandwidth) stands in for it"
+                        "load {what} was not put on: {why}; memory bandwidth stands in for it (load memory, memory-10 and so on)"
                     ));
                 }
             }
@@ -351,7 +362,8 @@ pub fn judge(path: &Path) -> Result<Report, Error> {
         let text = fact.as_str().map_or_else(|| fact.to_string(), str::to_owned);
         report.condition(name.clone(), text);
     }
-    let cell = Cell { period, load: "as recorded".to_owned(), judgement, run: serde_json::Value::Null };
+    let run = serde_json::Value::Null;
+    let cell = Cell { period, load: "as recorded".to_owned(), judgement, run, work: None, swept: None };
     if cell.judgement.end.is_empty() {
         report.warn("the recording was cut off: the numbers are of what it had by then");
     }

@@ -46,8 +46,12 @@ pub enum Load {
     BlockIo,
     /// Load [`memory`].
     Memory,
+    /// Load [`memory`] for so many hundredths of the time.
+    MemoryPart(u8),
     /// Load [`gpu`].
     Gpu(HostMemory),
+    /// Load [`gpu`] with copies of one size, the place in [`gpu::SIZES`].
+    GpuCopies(HostMemory, usize),
     /// Load [`dd`].
     Dd(Weight),
     /// Load [`hackbench`].
@@ -69,22 +73,31 @@ pub enum Weight {
 
 impl Load {
     /// All loads.
-    pub const ALL: [Self; 14] = [
-        Self::Cpu,
-        Self::KernelLock,
-        Self::BlockIo,
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let gpus = [HostMemory::Both, HostMemory::Pinned, HostMemory::Pageable].map(Self::Gpu);
+        let mut all = vec![Self::Cpu, Self::KernelLock, Self::BlockIo];
+        all.extend(Self::MEMORY_SWEEP);
+        all.extend(gpus.into_iter().chain(Self::gpu_sweep()));
+        all.extend(Self::HUMANOID_PAPER);
+        all.extend(Self::HUMANOID_LIGHT.into_iter().filter(|it| *it != Self::Du));
+        all
+    }
+
+    /// Memory bandwidth, from little of it to all.
+    pub const MEMORY_SWEEP: [Self; 5] = [
+        Self::MemoryPart(10),
+        Self::MemoryPart(25),
+        Self::MemoryPart(50),
+        Self::MemoryPart(75),
         Self::Memory,
-        Self::Gpu(HostMemory::Both),
-        Self::Gpu(HostMemory::Pinned),
-        Self::Gpu(HostMemory::Pageable),
-        Self::Dd(Weight::Paper),
-        Self::Dd(Weight::Light),
-        Self::Hackbench(Weight::Paper),
-        Self::Hackbench(Weight::Light),
-        Self::Ping(Weight::Paper),
-        Self::Ping(Weight::Light),
-        Self::Du,
     ];
+
+    /// Copies of the master-performance paper's Figure 6, from the smallest to the largest, from pinned memory and not.
+    pub fn gpu_sweep() -> impl Iterator<Item = Self> {
+        let kinds = [HostMemory::Pinned, HostMemory::Pageable].into_iter();
+        kinds.flat_map(|it| (0..gpu::SIZES.len()).map(move |size| Self::GpuCopies(it, size)))
+    }
 
     /// Loads of the humanoid paper, which run at the same time.
     pub const HUMANOID_PAPER: [Self; 4] = Self::humanoid(Weight::Paper);
@@ -104,6 +117,23 @@ impl Load {
             Self::KernelLock => "k-lock",
             Self::BlockIo => "irq",
             Self::Memory => "memory",
+            Self::MemoryPart(part) => match part {
+                ..=10 => "memory-10",
+                11..=25 => "memory-25",
+                26..=50 => "memory-50",
+                51.. => "memory-75",
+            },
+            Self::GpuCopies(HostMemory::Pinned, size) => {
+                ["gpu-pinned-0.5", "gpu-pinned-1.0", "gpu-pinned-1.5", "gpu-pinned-2.0", "gpu-pinned-2.6"]
+                    [size]
+            }
+            Self::GpuCopies(_, size) => [
+                "gpu-pageable-0.5",
+                "gpu-pageable-1.0",
+                "gpu-pageable-1.5",
+                "gpu-pageable-2.0",
+                "gpu-pageable-2.6",
+            ][size],
             Self::Gpu(HostMemory::Both) => "gpu",
             Self::Gpu(HostMemory::Pinned) => "gpu-pinned",
             Self::Gpu(HostMemory::Pageable) => "gpu-pageable",
@@ -120,7 +150,7 @@ impl Load {
     /// Load of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
+        Self::all().into_iter().find(|it| it.name() == name)
     }
 
     /// Description in a few words.
@@ -131,6 +161,11 @@ impl Load {
             Self::KernelLock => "a reader of /proc at full speed",
             Self::BlockIo => "512-byte blocks with direct I/O",
             Self::Memory => "copies of 64 MiB from memory to memory",
+            Self::MemoryPart(_) => {
+                "copies of 64 MiB from memory to memory, for so many hundredths of the time"
+            }
+            Self::GpuCopies(HostMemory::Pinned, _) => "CUDA copies of so many MB from pinned memory",
+            Self::GpuCopies(..) => "CUDA copies of so many MB from memory that is not pinned",
             Self::Gpu(HostMemory::Both) => "CUDA copies of 0.5 to 2.6 MB, pinned and not, in turn",
             Self::Gpu(HostMemory::Pinned) => "CUDA copies of 0.5 to 2.6 MB from pinned memory",
             Self::Gpu(HostMemory::Pageable) => {
@@ -163,8 +198,10 @@ impl Load {
             Self::Cpu => Ok(cpu::run(stop)),
             Self::KernelLock => kernel_lock::run(stop),
             Self::BlockIo => block_io::run(directory, stop),
-            Self::Memory => Ok(memory::run(stop)),
-            Self::Gpu(memory) => gpu::run(memory, stop),
+            Self::Memory => Ok(memory::run(100, stop)),
+            Self::MemoryPart(part) => Ok(memory::run(part, stop)),
+            Self::Gpu(memory) => gpu::run(memory, &gpu::SIZES, stop),
+            Self::GpuCopies(memory, size) => gpu::run(memory, &gpu::SIZES[size..=size], stop),
             Self::Dd(weight) => dd::run(weight, directory, stop),
             Self::Hackbench(weight) => hackbench::run(weight, stop),
             Self::Ping(weight) => ping::run(weight, stop),
@@ -197,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_load_has_a_name_of_its_own() {
-        for load in Load::ALL {
+        for load in Load::all() {
             assert_eq!(Load::named(load.name()), Some(load));
         }
         assert_eq!(Load::named("coffee"), None);
@@ -227,7 +264,7 @@ mod tests {
     #[test]
     fn every_load_works_until_it_is_told_to_stop() {
         let directory = std::env::temp_dir();
-        let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory];
+        let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::MemoryPart(10), Load::Memory];
         for load in loads.into_iter().chain(Load::HUMANOID_LIGHT) {
             match done_in_time(load, &directory) {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),

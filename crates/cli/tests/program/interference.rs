@@ -57,6 +57,10 @@ fn two_loads_are_measured_and_the_identity_holds() {
         assert!(number(&cell["identity"]["relative_difference"]) < 1e-6, "{cell}");
         assert!(number(&cell["jitter"]["minimum_ns"]) < 0.0 && number(&cell["jitter"]["maximum_ns"]) > 0.0);
     }
+    // What the loads did meanwhile is told.
+    assert!(cells[0]["work"].is_null(), "{}", cells[0]);
+    let work = &cells[1]["work"];
+    assert!(work["what"] == "floating-point turns" && work["rate"].as_f64() > Some(1e3), "{work}");
     // A terminal of the same bus stamped the edges by a clock of its own, which drifts by 20 ppm at most.
     for cell in cells {
         let edges = cell["edges"].as_array().expect("edges");

@@ -26,7 +26,8 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "TIME,...", value_parser = time, value_delimiter = ',', default_value = "1000us,500us,250us")]
     period: Vec<Duration>,
 
-    /// Loads, one after the other: none, cpu, k-lock, irq, memory, gpu, gpu-pinned, gpu-pageable; dd, hackbench, ping, du
+    /// Loads, one after the other: none, cpu, k-lock, irq, memory, gpu, gpu-pinned, gpu-pageable; dd, hackbench, ping, du;
+    /// memory-sweep: bandwidth from little to all; gpu-sweep: copies of 0.5 to 2.6 MB, pinned and not
     #[arg(
         long,
         value_name = "LOAD,...",
@@ -34,7 +35,7 @@ pub(crate) struct Interference {
         value_delimiter = ',',
         default_value = "none,cpu,k-lock,irq,memory,gpu"
     )]
-    load: Vec<LoadOrNone>,
+    load: Vec<Named>,
 
     /// Cycles of each period and load
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
@@ -84,18 +85,23 @@ pub(crate) struct Interference {
     cells: Cells,
 }
 
-/// A load, or none.
-#[derive(Clone, Copy, Debug)]
-struct LoadOrNone(Option<Load>);
+/// Loads of one name.
+#[derive(Clone, Debug)]
+struct Named(Vec<Option<Load>>);
 
-fn load_or_none(name: &str) -> Result<LoadOrNone, String> {
-    match name {
-        "none" => Ok(LoadOrNone(None)),
-        name => Load::named(name).map(|load| LoadOrNone(Some(load))).ok_or_else(|| {
-            let known: Vec<&str> = Load::ALL.iter().map(|it| it.name()).collect();
-            format!("found \"{name}\", expected none, {}", known.join(", "))
-        }),
-    }
+fn load_or_none(name: &str) -> Result<Named, String> {
+    Ok(Named(match name {
+        "none" => vec![None],
+        "memory-sweep" => Load::MEMORY_SWEEP.map(Some).into(),
+        "gpu-sweep" => Load::gpu_sweep().map(Some).collect(),
+        name => {
+            let load = Load::named(name).ok_or_else(|| {
+                let known: Vec<&str> = Load::all().into_iter().map(Load::name).collect();
+                format!("found \"{name}\", expected none, memory-sweep, gpu-sweep, {}", known.join(", "))
+            })?;
+            vec![Some(load)]
+        }
+    }))
 }
 
 impl Interference {
@@ -114,7 +120,7 @@ impl Interference {
         let experiment = interference::Interference {
             robot: self.robot,
             periods: self.period,
-            loads: self.load.into_iter().map(|load| load.0).collect(),
+            loads: self.load.into_iter().flat_map(|load| load.0).collect(),
             length: self.duration.map_or(Length::Samples(self.samples), Length::Duration),
             most_rows: self.most_rows,
             load_processes: self.load_processes,

@@ -1,6 +1,7 @@
 //! `onbeat-measure load`: one load of an experiment, in a process of its own. Experiments start it; people may, too.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -13,7 +14,7 @@ use cli::stop::Stop;
 #[derive(Args, Debug)]
 pub(crate) struct Load {
     /// Which load
-    #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(onbeat_experiments::load::Load::ALL.map(|it| it.name())))]
+    #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(onbeat_experiments::load::Load::all().into_iter().map(onbeat_experiments::load::Load::name)))]
     load: String,
 
     /// Folder of its files; they never stay. Without it the system's folder for temporary files
@@ -41,7 +42,8 @@ impl Load {
         let load = onbeat_experiments::load::Load::named(&self.load)
             .ok_or_else(|| Failure::new("no load of this name"))?;
         let directory = self.directory.unwrap_or_else(std::env::temp_dir);
+        let begin = Instant::now();
         let done = load.run(&directory, stop.flag())?;
-        output::print(format_args!("{} {}\n", done.count, done.what))
+        output::print(format_args!("{} {} in {} s\n", done.count, done.what, begin.elapsed().as_secs_f64()))
     }
 }

@@ -14,8 +14,10 @@ use serde_json::Value;
 
 use super::edges::edges_of_file;
 use super::judge::{Judgement, judge_file, judge_stream};
+use super::sweep::Swept;
 use super::{Beside, Interference, Places};
 use crate::child::ChildProcess;
+use crate::load::processes::Work;
 use crate::load::{Load, Loads};
 use crate::{Context, Error};
 
@@ -27,6 +29,12 @@ pub(super) struct Cell {
     pub(super) judgement: Judgement,
     /// Summary printed by the cycle; null if it was stopped before.
     pub(super) run: Value,
+    /// Work of the load meanwhile.
+    #[serde(default)]
+    pub(super) work: Option<Work>,
+    /// Place of the load in a sweep.
+    #[serde(default)]
+    pub(super) swept: Option<Swept>,
 }
 
 /// Name of the recording of the observer.
@@ -79,8 +87,11 @@ fn measure(
     if cycle.exists() {
         judgement.edges = edges_of_file(&cycle)?;
     }
-    Ok(Cell { period, load: beside.title.clone(), judgement, run })
+    Ok(children.cell(beside, judgement, run))
 }
+
+/// Summary of the cycle, and the work of the load.
+type Ran = (Value, Option<Work>);
 
 /// Settings of a cell's processes.
 struct Children<'a> {
@@ -121,7 +132,7 @@ impl Children<'_> {
         }
         let judgement = judged.map_err(|error| Error::Recording { path: output.to_owned(), error })?;
         save_periods(&judgement.jitter.period_histogram, judgement.jitter.period_ns, &histogram)?;
-        Ok(Cell { period: self.period, load: beside.title.clone(), judgement, run })
+        Ok(self.cell(beside, judgement, run))
     }
 
     /// Starts the observer, which answers as the SubDevices.
@@ -141,7 +152,7 @@ impl Children<'_> {
     }
 
     /// Starts the load, runs the cycle to its end, and stops the load.
-    fn run_cycle(&self, name: &str, beside: &Beside, observer: &mut ChildProcess) -> Result<Value, Error> {
+    fn run_cycle(&self, name: &str, beside: &Beside, observer: &mut ChildProcess) -> Result<Ran, Error> {
         let loads: Vec<Load> = beside.load.into_iter().cycle().take(beside.processes).collect();
         let mut loads = Loads::start(self.context, &loads)?;
         let mut command = Command::new(&self.context.programs.onbeat);
@@ -174,12 +185,18 @@ impl Children<'_> {
                 break;
             }
         }
-        drop(loads);
-        match cycle.finish_with(|said| serde_json::from_str(said).ok()) {
+        let work = loads.end();
+        let run = match cycle.finish_with(|said| serde_json::from_str(said).ok()) {
             // A cycle stopped before Op prints no summary.
-            Err(_) if self.context.stopped() => Ok(Value::Null),
-            said => said,
-        }
+            Err(_) if self.context.stopped() => Value::Null,
+            said => said?,
+        };
+        Ok((run, work))
+    }
+
+    fn cell(&self, beside: &Beside, judgement: Judgement, (run, work): Ran) -> Cell {
+        let swept = beside.load.and_then(|load| Swept::of(load, work.as_ref()));
+        Cell { period: self.period, load: beside.title.clone(), judgement, run, work, swept }
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::cell::Cell;
 use super::edges::Edges;
+use super::sweep;
 use crate::paper::Paper;
 
 /// Adds all results of the cells.
@@ -27,6 +28,7 @@ pub(super) fn fill(cells: &[Cell], report: &mut Report) {
             report.sections.push(Section::Histogram(edge_histogram(of_cells(), &at)));
         }
         report.sections.push(Section::Table(circumstances(&of_period, &at)));
+        report.sections.extend(sweep::sections(&of_period, &at));
         report.sections.push(Section::Histogram(histogram(&of_period, &at)));
         report.sections.push(Section::Tail(tail(&of_period, &at)));
         report.sections.push(Section::Trace(trace(&of_period, &at)));
@@ -259,6 +261,7 @@ fn circumstances(cells: &[&Cell], at: &str) -> Table {
             count(["overruns", "count"]),
             count(["lost_frames", "count"]),
             count(["working_counter_errors", "count"]),
+            cell.work.as_ref().map_or("-".to_owned(), |it| format!("{:.0} {}", it.rate, it.what)),
         ];
         Row { name: cell.load.clone(), cells, ..Row::default() }
     };
@@ -272,6 +275,7 @@ fn circumstances(cells: &[&Cell], at: &str) -> Table {
             "overruns",
             "lost frames",
             "working counters wrong",
+            "work of the load a second",
         ]),
         rows: cells.iter().map(row).collect(),
     }
@@ -353,6 +357,8 @@ fn values(cell: &Cell) -> Value {
     json!({
         "period_ns": it.period_ns,
         "load": cell.load,
+        "work": cell.work,
+        "swept": cell.swept,
         "cycles": it.arrivals,
         "missing": it.missing,
         "jitter": moments_of(&it.jitter),

@@ -8,7 +8,7 @@ use super::{Done, LoadError};
 use crate::sys::cuda::Device;
 
 /// Sizes of the copies, in bytes, as the paper has them.
-const SIZES: [usize; 5] = [500_000, 1_000_000, 1_500_000, 2_000_000, 2_600_000];
+pub const SIZES: [usize; 5] = [500_000, 1_000_000, 1_500_000, 2_000_000, 2_600_000];
 
 /// Source of the copies on the host's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,25 +30,30 @@ pub fn find() -> Result<String, LoadError> {
     device.name().map_err(LoadError)
 }
 
-/// Copies until `stop` is set.
+/// Copies of these sizes in turn until `stop` is set.
 ///
 /// # Errors
 /// No driver, no device, or one that refuses.
-pub fn run(memory: HostMemory, stop: &AtomicBool) -> Result<Done, LoadError> {
+pub fn run(memory: HostMemory, sizes: &[usize], stop: &AtomicBool) -> Result<Done, LoadError> {
     // Relaxed: the flag carries nothing but itself.
-    run_with(LIBRARY, memory, |_| !stop.load(Ordering::Relaxed)).map_err(LoadError)
+    run_with(LIBRARY, memory, sizes, |_| !stop.load(Ordering::Relaxed)).map_err(LoadError)
 }
 
 /// Copies as long as `goes_on`, which is called with their number.
-fn run_with(library: &str, memory: HostMemory, goes_on: impl Fn(u64) -> bool) -> Result<Done, String> {
+fn run_with(
+    library: &str,
+    memory: HostMemory,
+    sizes: &[usize],
+    goes_on: impl Fn(u64) -> bool,
+) -> Result<Done, String> {
     let device = Device::open(library)?;
-    let largest = SIZES.into_iter().max().unwrap_or(0);
+    let largest = sizes.iter().copied().max().unwrap_or(0);
     let mut on_device = device.allocate(largest)?;
     let mut pinned = device.allocate_pinned(largest)?;
     let mut ordinary = vec![0x5A; largest];
     let mut count = 0;
     'all: loop {
-        for size in SIZES {
+        for &size in sizes {
             for is_pinned in [true, false] {
                 let skip = if is_pinned { HostMemory::Pageable } else { HostMemory::Pinned };
                 if memory == skip {
@@ -85,7 +90,7 @@ mod tests {
                 assert!(sentence.contains("libcuda.so.1") || sentence.contains("CUDA"), "{sentence}");
             }
         }
-        let error = run_with("libno-such-driver.so.1", HostMemory::Both, |_| false).unwrap_err();
+        let error = run_with("libno-such-driver.so.1", HostMemory::Both, &SIZES, |_| false).unwrap_err();
         assert!(error.contains("libno-such-driver.so.1"), "{error}");
     }
 
@@ -135,8 +140,10 @@ mod tests {
         assert_eq!(Device::open(library).and_then(|device| device.name()).unwrap(), "Software 7");
         for memory in [HostMemory::Both, HostMemory::Pinned, HostMemory::Pageable] {
             // Every size more than once.
-            let done = run_with(library, memory, |count| count < 30);
+            let done = run_with(library, memory, &SIZES, |count| count < 30);
             assert_eq!(done.unwrap().count, 30, "{memory:?}");
+            let of_one = run_with(library, memory, &SIZES[4..], |count| count < 8);
+            assert_eq!(of_one.unwrap().count, 8, "{memory:?}");
         }
         std::fs::remove_dir_all(&folder).expect("the folder goes");
     }

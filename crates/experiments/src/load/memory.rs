@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::Done;
 
@@ -11,10 +13,15 @@ const SIZE: usize = 64 << 20;
 /// Bytes copied between two checks of the flag.
 const PIECE: usize = 1 << 20;
 
-/// Copies there and back until `stop` is set.
-pub fn run(stop: &AtomicBool) -> Done {
+/// Interval within which it copies for its part of the time, and then sleeps.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// Copies there and back for `part` hundredths of the time until `stop` is set. The bandwidth used is that part of the
+/// machine's: within each interval it is all there is.
+pub fn run(part: u8, stop: &AtomicBool) -> Done {
     let (mut from, mut to) = (vec![1_u8; SIZE], vec![2_u8; SIZE]);
     let mut count = 0;
+    let mut begin = Instant::now();
     'all: loop {
         for start in (0..SIZE).step_by(PIECE) {
             // Relaxed: the flag carries no other data.
@@ -24,6 +31,10 @@ pub fn run(stop: &AtomicBool) -> Done {
             let piece = start..start + PIECE;
             to[piece.clone()].copy_from_slice(black_box(&from[piece]));
             count += 1;
+            if part < 100 && begin.elapsed() >= INTERVAL * part.into() / 100 {
+                thread::sleep(INTERVAL.saturating_sub(begin.elapsed()));
+                begin = Instant::now();
+            }
         }
         std::mem::swap(&mut from, &mut to);
     }

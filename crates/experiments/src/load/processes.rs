@@ -1,6 +1,6 @@
 //! Loads in processes of their own: `onbeat-measure load NAME`.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
 
 use super::Load;
 use crate::{Context, Error};
@@ -36,7 +37,7 @@ impl Loads {
             let mut command = Command::new(&context.programs.measure);
             command.args(["load", load.name(), "--with-parent"]).process_group(0);
             command.arg("--directory").arg(&context.directory);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|error| Error::Process {
                 command: format!("onbeat-measure load {}", load.name()),
                 how: format!("cannot be started: {error}"),
@@ -76,8 +77,47 @@ impl Loads {
     }
 }
 
+/// Work of loads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Units a second, of all processes together.
+    pub rate: f64,
+    /// Name of the unit, in the plural.
+    pub what: String,
+}
+
+impl Loads {
+    /// Ends the loads; their work, if they told it.
+    #[must_use]
+    pub fn end(mut self) -> Option<Work> {
+        self.stop();
+        let works = self.running.iter_mut().filter_map(|it| {
+            let mut told = String::new();
+            it.child.stdout.take()?.read_to_string(&mut told).ok()?;
+            Work::of(&told)
+        });
+        works.reduce(|all, it| Work { rate: all.rate + it.rate, ..all })
+    }
+}
+
+impl Work {
+    /// Work as a process tells it: `40 MiB copied in 0.5 s`.
+    fn of(told: &str) -> Option<Self> {
+        let (done, time) = told.trim().strip_suffix(" s")?.rsplit_once(" in ")?;
+        let (count, what) = done.split_once(' ')?;
+        let (count, seconds): (f64, f64) = (count.parse().ok()?, time.parse().ok()?);
+        (seconds > 0.0).then(|| Self { rate: count / seconds, what: what.to_owned() })
+    }
+}
+
 impl Drop for Loads {
     fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Loads {
+    fn stop(&mut self) {
         for it in &self.running {
             let pid = i32::try_from(it.child.id()).ok().and_then(Pid::from_raw);
             // A process that has ended needs no signal.
@@ -99,3 +139,17 @@ const ORDERLY: Duration = Duration::from_secs(5);
 
 /// Time for a load to start.
 const UNDER_WAY: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_told_as_a_rate() {
+        let work = Work::of("40 MiB copied in 0.5 s\n").unwrap();
+        assert_eq!(work, Work { rate: 80.0, what: "MiB copied".to_owned() });
+        for told in ["", "no GPU", "40 MiB copied in 0 s", "x MiB copied in 1 s"] {
+            assert_eq!(Work::of(told), None, "{told}");
+        }
+    }
+}
