@@ -2,6 +2,7 @@
 
 use report::compare::Run;
 use report::{Row, Table};
+use serde_json::Value;
 
 use crate::paper::{Figure, Paper};
 
@@ -13,6 +14,7 @@ pub fn tables(runs: &[Run]) -> Vec<Table> {
         "servo" => vec![servo(runs)],
         "interference" => vec![interference(runs)],
         "tasks" => vec![tasks(runs)],
+        "ipc" => vec![within(runs), sender(runs)],
         "tuning" => [("none", "Figure 7"), ("paper", "Figure 8"), ("light", "Figure 8")]
             .map(|(load, name)| tuning(runs, load, name))
             .into(),
@@ -106,6 +108,55 @@ fn tasks(runs: &[Run]) -> Option<Table> {
     )
 }
 
+/// Table 4 of the controllers paper: its columns, a row for each run, then the boards under Xenomai.
+fn within(runs: &[Run]) -> Option<Table> {
+    let printed = figure(Paper::Controllers, "Table 4")?;
+    let rows = runs.iter().map(|run| {
+        let of = |means: &str| find(run, "within_two_tasks", "means", means);
+        let cells = ["semaphore", "mutex"].map(|means| {
+            let response = of(means).and_then(|it| it["response_ns"]["average"].as_f64());
+            [response, of(means).and_then(|it| it["more_ns"].as_f64())]
+                .map(|ns| fixed(ns.map(|ns| ns / 1e3), 3))
+        });
+        ours(run.name.clone(), cells.concat())
+    });
+    with_printed(
+        "Table 4 of the controllers paper with these runs: response R of tau1, and T = R - R0, us",
+        &printed,
+        rows.collect(),
+    )
+}
+
+/// Table 5 of the controllers paper: its columns, four rows for each run and queue, then the boards under Xenomai.
+fn sender(runs: &[Run]) -> Option<Table> {
+    let printed = figure(Paper::Controllers, "Table 5")?;
+    let queues = [("", "POSIX message queue"), (", our port", "our port, waking by an event")];
+    let rows = runs.iter().flat_map(|run| queues.map(|queue| (run, queue)));
+    let rows = rows.flat_map(|(run, (suffix, mechanism))| {
+        let sent = find(run, "periodic_sender", "mechanism", mechanism);
+        ["avg", "max", "min", "SD"].map(|statistic| {
+            let ns = |key: &str| sent.and_then(|it| it[key][statistic_key(statistic)].as_f64());
+            let periods =
+                ["sender_period_ns", "receiver_period_ns"].map(|key| fixed(ns(key).map(|ns| ns / 1e6), 6));
+            let message = fixed(ns("message_ns").map(|ns| ns / 1e3), 3);
+            ours(
+                format!("{}{suffix}: {statistic}", run.name),
+                periods.into_iter().chain([message]).collect(),
+            )
+        })
+    });
+    with_printed(
+        "Table 5 of the controllers paper with these runs: periods of sender and receiver, and T of a message through a queue",
+        &printed,
+        rows.collect(),
+    )
+}
+
+/// Value of this name among those of a run.
+fn find<'a>(run: &'a Run, values: &str, key: &str, name: &str) -> Option<&'a Value> {
+    run.report.values.get(values)?.as_array()?.iter().find(|it| it[key] == name)
+}
+
 /// Maxima of T_period in the humanoid paper's Figures 7 and 8: its columns, two rows for each run, then the paper's.
 fn tuning(runs: &[Run], load: &str, name: &str) -> Option<Table> {
     let mut printed = figure(Paper::Humanoid, name)?;
@@ -172,7 +223,7 @@ const NONE: &str = "-";
 #[cfg(test)]
 mod tests {
     use report::Report;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -214,6 +265,16 @@ mod tests {
         assert_eq!(row(&table, "6.1: min"), ["0.900000"; 6]);
         assert!(table.rows.iter().any(|it| it.from_paper && it.name == "Zybo: max"), "{table:?}");
 
+        let within = json!([{ "means": "nothing", "response_ns": four }, { "means": "mutex", "response_ns": four, "more_ns": 30_500.0 }]);
+        let sent = json!([{ "mechanism": "POSIX message queue", "sender_period_ns": four, "message_ns": { "average": 15_250.0 } }]);
+        let values = json!({ "within_two_tasks": within, "periodic_sender": sent });
+        let [table4, table5] = tables(&runs("ipc", values)).try_into().unwrap();
+        assert_eq!(row(&table4, "6.1 RT"), ["-", "-", "1000.000", "30.500"]);
+        assert_eq!(row(&table4, "Zybo"), ["533.255", "30.6", "534.376", "31.721"]);
+        assert_eq!(row(&table5, "6.1: avg"), ["1.000000", "-", "15.250"]);
+        assert_eq!(row(&table5, "6.1, our port: avg"), ["-"; 3]);
+        assert_eq!(row(&table5, "Zybo: max"), ["1.012644", "1.029186", "31.596"]);
+
         let share = json!({ "maximum": 1_100_000.0 });
         let cell = json!({ "column": "none", "load": "paper", "t_period_ns": { "low_100": share } });
         let [table] = tables(&runs("tuning", json!({ "cells": [cell] }))).try_into().unwrap();
@@ -228,7 +289,7 @@ mod tests {
 
     #[test]
     fn runs_without_the_quantities_have_no_such_table() {
-        for experiment in ["servo", "interference", "tasks", "tuning", "other"] {
+        for experiment in ["servo", "interference", "tasks", "ipc", "tuning", "other"] {
             assert_eq!(tables(&runs(experiment, json!({}))), []);
         }
         assert_eq!(tables(&[]), []);

@@ -7,10 +7,12 @@ mod fit;
 mod sweep;
 
 use std::io;
+use std::time::Duration;
 
 use control::profile::{Granted, RealTimeProfile};
 use record::{CycleRecord, Statistics};
 use report::{Report, Row, Section, Table};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::bench::Measured;
@@ -39,6 +41,9 @@ pub struct Cost {
 /// Buses of each table, by what varies.
 const NUMBERS: [usize; 4] = [1, 10, 100, 1_000];
 
+/// Time that a cycle takes with its simulation, for the time left.
+const EACH: Duration = Duration::from_micros(100);
+
 impl Cost {
     /// Most cycles of a round: the ring of a cycle's records holds them.
     pub const MOST_CYCLES: usize = 7_000;
@@ -52,16 +57,14 @@ impl Cost {
         let cases: Vec<Case> = cases(self.largest);
         let mut found: Vec<Found> = cases.iter().map(|_| Found::default()).collect();
         let mut raws = cases.iter().map(|case| raw(context, *case)).collect::<Result<Vec<_>, _>>()?;
-        for round in 0..self.rounds.max(1) {
-            for ((case, found), raw) in cases.iter().zip(&mut found).zip(&mut raws) {
-                if context.stopped() {
-                    break;
-                }
-                context.say(format_args!("cost: round {} of {}, {case:?}", round + 1, self.rounds.max(1)));
-                let measured = self.measure(*case)?;
-                let columns = columns(&measured.records);
-                raw.append(&columns.each_ref().map(Vec::as_slice))?;
-                found.add(&measured);
+        let cycles = u32::try_from(self.cycles * cases.len()).unwrap_or(u32::MAX);
+        context.progress.plan("cost", vec![EACH * cycles; self.rounds.max(1)]);
+        for round in 1..=self.rounds.max(1) {
+            let measure = || self.round(context, &cases);
+            let Some(times) = context.cell(&format!("round-{round}"), measure)? else { break };
+            for ((times, found), raw) in times.iter().zip(&mut found).zip(&mut raws) {
+                raw.append(&[&times.collect, &times.process, &times.transmit, &times.whole])?;
+                found.add(times);
             }
         }
         for raw in raws {
@@ -70,6 +73,12 @@ impl Cost {
         let mut report = report(&cases, &found);
         surroundings.end(&mut report);
         Ok(report)
+    }
+
+    /// Measures each bus, or those until the user wants to stop.
+    fn round(&self, context: &Context, cases: &[Case]) -> Result<Vec<Times>, Error> {
+        let measured = cases.iter().take_while(|_| !context.stopped());
+        measured.map(|case| Ok(Times::of(&self.measure(*case)?))).collect()
     }
 
     /// Measures one bus on a thread of its own.
@@ -97,6 +106,33 @@ fn cases(largest: usize) -> Vec<Case> {
     terminals.chain(axes).chain(signals).chain(exchange).collect()
 }
 
+/// Times of one bus in one round, ns.
+#[derive(Serialize, Deserialize)]
+struct Times {
+    collect: Vec<u64>,
+    process: Vec<u64>,
+    transmit: Vec<u64>,
+    /// C + P + T.
+    execution: Vec<u64>,
+    whole: Vec<u64>,
+    /// Frames of a cycle.
+    frames: f64,
+}
+
+impl Times {
+    fn of(measured: &Measured) -> Self {
+        let column = |of: fn(&CycleRecord) -> u64| measured.records.iter().map(of).collect();
+        Self {
+            collect: column(CycleRecord::collect_time),
+            process: column(CycleRecord::process_time),
+            transmit: column(CycleRecord::transmit_time),
+            execution: column(CycleRecord::execution_time),
+            whole: column(|record| record.end_ns - record.start_ns),
+            frames: measured.frames,
+        }
+    }
+}
+
 /// Statistics of one bus.
 #[derive(Default)]
 struct Found {
@@ -110,15 +146,17 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, measured: &Measured) {
-        for record in &measured.records {
-            self.collect.record(record.collect_time(), record.cycle);
-            self.process.record(record.process_time(), record.cycle);
-            self.transmit.record(record.transmit_time(), record.cycle);
-            self.execution.record(record.execution_time(), record.cycle);
-            self.whole.record(record.end_ns - record.start_ns, record.cycle);
+    fn add(&mut self, times: &Times) {
+        for (statistics, times) in [
+            (&mut self.collect, &times.collect),
+            (&mut self.process, &times.process),
+            (&mut self.transmit, &times.transmit),
+            (&mut self.execution, &times.execution),
+            (&mut self.whole, &times.whole),
+        ] {
+            (0..).zip(times).for_each(|(place, &ns)| statistics.record(ns, place));
         }
-        self.frames = measured.frames;
+        self.frames = times.frames;
     }
 
     fn cells(&self, number: usize, empty: Option<f64>) -> Vec<String> {
@@ -137,17 +175,6 @@ impl Found {
         cells.push(each.filter(|_| number > 1).map_or_else(String::new, |ns| format!("{ns:.1}")));
         cells
     }
-}
-
-/// Phases of the records, and the whole.
-fn columns(records: &[CycleRecord]) -> [Vec<u64>; 4] {
-    let column = |of: fn(&CycleRecord) -> u64| records.iter().map(of).collect();
-    [
-        column(CycleRecord::collect_time),
-        column(CycleRecord::process_time),
-        column(CycleRecord::transmit_time),
-        column(|record| record.end_ns - record.start_ns),
-    ]
 }
 
 fn raw(context: &Context, case: Case) -> Result<Raw, Error> {

@@ -5,7 +5,7 @@ use report::plots::{self, Samples};
 use report::{Row, Section, Table};
 
 /// Durations of one kind, in the order of measurement.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Durations {
     /// Name of the quantity.
     pub(crate) name: String,

@@ -12,6 +12,7 @@ use std::io;
 use std::time::Duration;
 
 use report::{Report, Row, Section, Table};
+use serde::{Deserialize, Serialize};
 
 use self::mechanism::{Mechanism, Parties};
 use self::port::WakingPort;
@@ -81,32 +82,54 @@ impl Ipc {
         let mechanisms = mechanisms().map_err(|error| Error::other(format_args!("ipc: {error}")))?;
         let mut cells: Vec<Cell> = mechanisms.iter().map(|(name, _)| Cell::named(name)).collect();
         let mut raws = cells.iter().map(|cell| self.begin(context, cell)).collect::<Result<Vec<_>, _>>()?;
-        for round in 0..self.rounds.max(1) {
-            context.say(format_args!("ipc: round {} of {}", round + 1, self.rounds.max(1)));
-            for (((name, mechanism), cell), raws) in mechanisms.iter().zip(&mut cells).zip(&mut raws) {
-                let more = self
-                    .measure(&**mechanism, context, &mut found)
-                    .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
+        self.plan(mechanisms.len(), context);
+        for round in 1..=self.rounds.max(1) {
+            let measure = || self.round(&mechanisms, context);
+            let Some((measured, more)) = context.cell(&format!("round-{round}"), measure)? else { break };
+            for ((more, cell), raws) in measured.into_iter().zip(&mut cells).zip(&mut raws) {
                 raws[0].append(&[&more.same.round_trips, &more.same.one_ways])?;
                 raws[1].append(&[&more.higher.round_trips, &more.higher.one_ways])?;
                 raws[2].append(&[&more.calls])?;
                 cell.add(more);
             }
-            self.ipc(context, &mut found)?;
-            self.peers(context, &mut found);
+            found.add(more);
         }
         for raw in raws.into_iter().flatten() {
             raw.finish(facts([]))?;
         }
-        let (shared, doubts) = within::conduct(self.within, self.cpu, context)?;
-        found.within = shared;
-        found.refused(doubts);
+        let within = || within::conduct(self.within, self.cpu, context);
+        if let Some((shared, doubts)) = context.cell("two-tasks", within)? {
+            found.within = shared;
+            found.refused(doubts);
+        }
         self.send(&mechanisms, context, &mut found)?;
         let mut report = self.report(&cells, &found);
         surroundings.end(&mut report);
         report.warnings.extend(found.refusals);
         report.warnings.extend(found.no_peers);
         Ok(report)
+    }
+
+    /// Tells how long it takes.
+    fn plan(&self, mechanisms: usize, context: &Context) {
+        let turns = self.interval * u32::try_from(2 * self.share() * (mechanisms + 1)).unwrap_or(u32::MAX);
+        let mut cells = vec![turns; self.rounds.max(1)];
+        cells.push(self.within * 5);
+        cells.extend(vec![PERIOD * u32::try_from(self.messages).unwrap_or(u32::MAX); mechanisms - 1]);
+        context.progress.plan("ipc", cells);
+    }
+
+    /// Measures one round of all.
+    fn round(&self, mechanisms: &[Named], context: &Context) -> Result<(Vec<Cell>, Found), Error> {
+        let mut found = Found::default();
+        let measured = mechanisms.iter().map(|(name, mechanism)| {
+            let cell = self.measure(&**mechanism, context, &mut found);
+            cell.map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))
+        });
+        let measured = measured.collect::<Result<Vec<_>, _>>()?;
+        self.ipc(context, &mut found)?;
+        self.peers(context, &mut found);
+        Ok((measured, found))
     }
 
     /// Measures one round of a mechanism.
@@ -138,16 +161,14 @@ impl Ipc {
         let others = mechanisms.iter().filter(|(name, _)| !name.starts_with(MUTEX));
         let others = others.map(|(name, it)| (*name, &**it as &dyn Parties));
         for (name, parties) in others.chain([ours]) {
-            if context.stopped() {
-                break;
-            }
-            context.say(format_args!("ipc: a periodic sender, {name}"));
-            let mut sent = sending
-                .run(name, parties, context.stop)
-                .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
+            let file = format!("{}-sender", name.replace([' ', ','], "-"));
+            let measure = || {
+                let sent = sending.run(name, parties, context.stop);
+                sent.map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))
+            };
+            let Some(mut sent) = context.cell(&file, measure)? else { break };
             let settings =
                 facts([("mechanism", name.into()), ("period_ns", (PERIOD.as_nanos() as u64).into())]);
-            let file = format!("{}-sender", name.replace([' ', ','], "-"));
             let mut raw = Raw::begin(context, &file, "message", &["message_ns"], settings)?;
             raw.append(&[&sent.messages])?;
             raw.finish(facts([]))?;
@@ -160,15 +181,12 @@ impl Ipc {
     fn ipc(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
         let profile = real_time(Some(self.priority), self.cpu);
         let ours = cell::ours().map_err(|error| Error::other(format_args!("ipc, our IPC: {error}")))?;
-        for (place, (name, mut calls)) in ours.into_iter().enumerate() {
+        for (name, mut calls) in ours {
             let (batches, refusals) =
                 call_batches(&mut *calls, &profile, self.share(), BATCH, context.stop)
                     .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
             found.refused(refusals);
-            if found.ipc.len() == place {
-                found.ipc.push(Durations::new(name, Vec::new()));
-            }
-            found.ipc[place].ns.extend(batches);
+            found.ipc.push(Durations::new(name, batches));
         }
         Ok(())
     }
@@ -186,7 +204,7 @@ impl Ipc {
                 rounds: self.share() as u64,
             };
             match peer.run(context.stop) {
-                Ok(handed) => found.peers.push((program, handed)),
+                Ok(handed) => found.peers.push((program.to_owned(), handed)),
                 Err(why) => found.no_peer(why.to_string()),
             }
         }
@@ -334,7 +352,7 @@ fn mechanisms() -> io::Result<Vec<Named>> {
 }
 
 /// Measurements of one mechanism.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Cell {
     name: String,
     /// Durations of batches of calls, ns.
@@ -358,17 +376,30 @@ impl Cell {
 }
 
 /// Other results.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Found {
     ipc: Vec<Durations>,
     within: Vec<Within>,
     sent: Vec<Sent>,
-    peers: Vec<(&'static str, HandedOver)>,
+    peers: Vec<(String, HandedOver)>,
     refusals: Vec<String>,
     no_peers: Vec<String>,
 }
 
 impl Found {
+    /// Adds those of a further round.
+    fn add(&mut self, more: Self) {
+        for (place, it) in more.ipc.into_iter().enumerate() {
+            match self.ipc.get_mut(place) {
+                Some(all) => all.ns.extend(it.ns),
+                None => self.ipc.push(it),
+            }
+        }
+        self.peers.extend(more.peers);
+        self.refused(more.refusals);
+        more.no_peers.into_iter().for_each(|why| self.no_peer(why));
+    }
+
     fn refused(&mut self, refusals: Vec<String>) {
         self.refusals.extend(refusals);
         self.refusals.sort();

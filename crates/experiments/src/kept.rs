@@ -44,6 +44,31 @@ impl Context<'_> {
         write().map_err(|error| Error::file(&path, error))
     }
 
+    /// The cell of this name, as the run that this one goes on with kept it, or measured now and kept if it is whole; `None` once the user
+    /// wants to stop.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or the measurement failed.
+    pub(crate) fn cell<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        measure: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        if let Some(kept) = self.kept(name)? {
+            self.pass_over_cell(name);
+            return Ok(Some(kept));
+        }
+        if self.stopped() {
+            return Ok(None);
+        }
+        self.begin_cell(name);
+        let cell = measure()?;
+        if !self.stopped() {
+            self.keep(name, &cell)?;
+        }
+        Ok(Some(cell))
+    }
+
     /// Path of the recording of this name, for a cell that is measured anew: what an interrupted run has recorded of it keeps another name.
     ///
     /// # Errors

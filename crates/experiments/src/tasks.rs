@@ -64,10 +64,8 @@ impl Tasks {
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let (mut all, mut warnings) = (Vec::new(), Vec::new());
+        context.progress.plan("tasks", vec![self.duration; self.busy.len()]);
         for &busy in &self.busy {
-            if context.stopped() {
-                break;
-            }
             let run = Run {
                 tasks: &self.tasks,
                 duration: self.duration,
@@ -76,8 +74,9 @@ impl Tasks {
                 share: Share::Nothing,
             };
             run.check()?;
-            context.say(format_args!("tasks: {} s, {}", self.duration.as_secs_f64(), busy.name()));
-            let (ran, doubts) = run.conduct(context.stop)?;
+            let Some((ran, doubts)) = context.cell(busy.slug(), || run.conduct(context.stop))? else {
+                break;
+            };
             for (task, jobs) in self.tasks.iter().zip(&ran) {
                 self.record(context, busy, task, jobs)?;
             }

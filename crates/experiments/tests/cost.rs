@@ -4,10 +4,11 @@
 mod support;
 
 use onbeat_experiments::cost::Cost;
-use support::{Folder, conduct, number, table};
+use support::{Folder, conduct, goes_on, number, table};
 
 // feature(measure): `measure cost`: T_exec against the number of SubDevices and the bytes of their PDOs, with a fitted plane
 // feature(measure): `measure cost`: a cycle's own work by the number of its SubDevices, axes and signals
+// feature(measure): `--continue DIR` of `cost`
 #[test]
 fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
     let folder = Folder::new();
@@ -41,4 +42,5 @@ fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
         assert_eq!(recording.rows().len(), 400);
         assert!(recording.column("whole_ns").unwrap().all(|whole| whole > 0));
     }
+    goes_on(&folder, &report, |context| experiment.run(context));
 }

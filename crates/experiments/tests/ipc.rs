@@ -6,9 +6,10 @@ mod support;
 use std::time::Duration;
 
 use onbeat_experiments::ipc::Ipc;
-use support::{Folder, assert_in_order, conduct, number, table};
+use support::{Folder, assert_in_order, conduct, goes_on, number, table};
 
 // feature(measure): `measure ipc`, with rt-tests as peers
+// feature(measure): `--continue DIR` of `ipc`
 #[test]
 fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     let folder = Folder::new();
@@ -57,6 +58,7 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     assert_eq!(recording.rows().len(), 80);
     assert!(recording.rows().all(|row| 0 < row[1] && row[1] <= row[0]));
     assert_eq!(report.values["mechanisms"].as_array().unwrap().len(), 7);
+    goes_on(&folder, &report, |context| experiment.run(context));
 }
 
 /// Installed or not: rt-tests' numbers stand in the table, or a warning says why they do not.

@@ -6,9 +6,10 @@ mod support;
 use std::time::Duration;
 
 use onbeat_experiments::tasks::Tasks;
-use support::{Folder, conduct, number, table};
+use support::{Folder, conduct, goes_on, number, table};
 
 // feature(measure): `measure tasks`: two tasks beside their computed response times, busy in blocks of elapsed time and by processor time
+// feature(measure): `--continue DIR` of `tasks`
 #[test]
 fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
     let folder = Folder::new();
@@ -64,6 +65,7 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
         assert_eq!(timeline.rows[0].cells[0], "#####.....#####.....#####.....#####.....#####.....");
         assert!(timeline.rows.iter().all(|row| row.cells[0].len() == 50 && row.cells[0].contains('#')));
     }
+    goes_on(&folder, &report, |context| experiment.run(context));
 }
 
 // feature(measure): `measure tasks`: any task set, with its measured timeline under the computed one

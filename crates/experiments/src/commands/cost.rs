@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Common, Cpu};
+use super::{Cells, Cpu};
 use cli::failure::Failure;
 use onbeat_experiments::cost;
 
@@ -28,7 +28,7 @@ pub(crate) struct Cost {
     cpu: Cpu,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 impl Cost {
@@ -40,6 +40,6 @@ impl Cost {
             priority: self.priority,
             cpu: self.cpu.number(),
         };
-        self.common.conduct("cost", |context| experiment.run(context))
+        self.cells.conduct("cost", |context| experiment.run(context))
     }
 }

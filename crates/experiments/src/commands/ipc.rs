@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Common, Thread, lasting, time};
+use super::{Cells, Thread, lasting, time};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Ipc {
     thread: Thread,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 impl Ipc {
@@ -53,6 +53,6 @@ impl Ipc {
             messages: self.messages as usize,
             cpu: self.thread.cpu.number(),
         };
-        self.common.conduct("ipc", |context| experiment.run(context))
+        self.cells.conduct("ipc", |context| experiment.run(context))
     }
 }

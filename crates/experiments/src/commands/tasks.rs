@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use onbeat_experiments::tasks::{self, Busy};
 
-use super::{Common, Cpu, lasting};
+use super::{Cells, Cpu, lasting};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Tasks {
     cpu: Cpu,
 
     #[command(flatten)]
-    common: Common,
+    cells: Cells,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -52,6 +52,6 @@ impl Tasks {
             },
             ..named
         };
-        self.common.conduct("tasks", |context| experiment.run(context))
+        self.cells.conduct("tasks", |context| experiment.run(context))
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Turns {
 }
 
 /// Results, round by round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Taken {
     /// Times from before the caller gives its turn to after it has it back, ns.
     pub(super) round_trips: Vec<u64>,

@@ -11,6 +11,7 @@ use control::pacer::Pacer;
 use control::profile::{Granted, RealTimeProfile};
 use record::Statistics;
 use report::{Row, Section, Table};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::mechanism::{Parties, Role};
@@ -26,7 +27,7 @@ pub(super) struct Sending {
 }
 
 /// Messages of one mechanism, ns.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub(super) name: String,
     /// Start to start of the sender's jobs.

@@ -52,7 +52,7 @@ pub(super) fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
         })
     };
     let ipc = |it: &Durations| json!({ "name": it.name, "batch_of_calls_ns": it.statistics() });
-    let peer = |(program, it): &(&str, HandedOver)| {
+    let peer = |(program, it): &(String, HandedOver)| {
         json!({
             "name": program, "samples": it.rounds,
             "minimum_us": it.minimum, "average_us": it.average, "maximum_us": it.maximum,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use record::Statistics;
 use report::{Row, Section, Table};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::distribution::{Durations, heads};
@@ -14,7 +15,7 @@ use crate::tasks::{Busy, read};
 use crate::{Context, Error};
 
 /// Responses of tau1 with one means in both tasks.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Within {
     pub(super) share: Share,
     /// Responses of tau1, ns.

@@ -22,7 +22,7 @@ pub(crate) struct HandOver {
 }
 
 /// Printed results, in whole microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct HandedOver {
     /// Number of hand-overs made.
     pub(crate) rounds: u64,

@@ -17,7 +17,7 @@ unsafe impl Send for PosixMutex {}
 unsafe impl Sync for PosixMutex {}
 
 /// Priority protocol of a mutex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Protocol {
     /// No protocol.
     Plain,

@@ -11,9 +11,10 @@ use control::task::{CreateError, Periods, Settings, Task};
 use super::set::Busy;
 use super::share::Shared;
 use crate::clocks::thread_time;
+use serde::{Deserialize, Serialize};
 
 /// Release, start and end of a job on the monotonic clock, and its processor time; all ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) release: u64,
     pub(crate) start: u64,

@@ -3,11 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::sys::mutex::{PosixMutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 
 /// Kind of the means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Share {
     /// Nothing is shared.
     Nothing,
