@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use record::cycles;
+use record::{CycleRecord, cycles};
 use report::{Report, Section, cycle};
 use serde_json::Value;
 
+use crate::distribution::{self, Durations};
 use crate::onbeat_run::OnbeatRun;
 use crate::paper::Paper;
 use crate::surroundings::Surroundings;
@@ -69,6 +70,7 @@ impl Servo {
         report.condition("samples", cycles.len().to_string());
         report.sections.push(Section::Table(cycle::servo_table(&summary)));
         Paper::Servo.append(&["Table 3"], &mut report);
+        report.sections.push(parts(&cycles));
         report.sections.push(Section::Table(cycle::percentiles(&summary)));
         report.sections.push(Section::Table(cycle::health(&summary)));
         report.sections.extend(reference_clock(&outcome["clock_lock"], period).map(Section::Text));
@@ -125,6 +127,19 @@ impl Servo {
 
 /// Name of the experiment, and of its recording.
 const NAME: &str = "servo";
+
+/// C, P and T, of which T_exec is the sum.
+fn parts(cycles: &[CycleRecord]) -> Section {
+    let part =
+        |name: &str, of: fn(&CycleRecord) -> u64| Durations::new(name, cycles.iter().map(of).collect());
+    let parts = [
+        part("C: collect inputs", CycleRecord::collect_time),
+        part("P: process", CycleRecord::process_time),
+        part("T: transmit outputs", CycleRecord::transmit_time),
+        part("C + P + T", CycleRecord::execution_time),
+    ];
+    distribution::table("Parts of T_exec, us (the paper's Figure 6)", "part", &parts)
+}
 
 /// The cycle against the reference clock of the bus, as the run measured it; `None` where no frame had its time.
 fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {

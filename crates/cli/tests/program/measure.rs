@@ -72,9 +72,14 @@ fn loads_left() -> Vec<String> {
 fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     let (ran, folder) = measured("servo", &["servo", "--duration", "500ms", "--profile", "none"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for expected in
-        ["T_period (ms)", "T_jitter (us)", "T_exec (us)", "standard deviation", "samples            500"]
-    {
+    for expected in [
+        "T_period (ms)",
+        "T_jitter (us)",
+        "T_exec (us)",
+        "C: collect inputs",
+        "standard deviation",
+        "samples            500",
+    ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }
     for file in ["servo.onbeat", "report.md", "report.json", "report.html"] {
