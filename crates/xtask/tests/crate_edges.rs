@@ -2,7 +2,7 @@
 
 mod workspace;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,105 +10,21 @@ use std::process::Command;
 use serde_json::Value;
 use workspace::{crates, text};
 
-/// Package, crates of ours it may import, and those its tests may import besides.
-const EDGES: &[(&str, &[&str], &[&str])] = &[
-    ("onbeat-types", &[], &[]),
-    ("onbeat-ethercat", &["onbeat-types"], &["onbeat-simulator"]),
-    ("onbeat-rt", &["onbeat-types"], &[]),
-    ("onbeat-ethercat-linux", &["onbeat-ethercat", "onbeat-rt"], &["onbeat-simulator", "testkit"]),
-    ("onbeat-motion", &["onbeat-types"], &["testkit"]),
-    ("onbeat-record", &["onbeat-types"], &[]),
-    ("onbeat-schedulability", &["onbeat-types"], &[]),
-    ("onbeat-report", &["onbeat-record"], &["onbeat-types"]),
-    ("onbeat-machine", &["onbeat-types"], &["testkit"]),
-    ("onbeat-diagnose", &["onbeat-types", "onbeat-rt", "onbeat-record", "onbeat-machine"], &[]),
-    ("onbeat-ipc", &["onbeat-types"], &["testkit"]),
-    ("onbeat-robot", &["onbeat-types", "onbeat-ethercat", "onbeat-motion", "onbeat-schedulability"], &[]),
-    ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion", "onbeat-types"], &["testkit"]),
-    (
-        "onbeat-control",
-        &[
-            "onbeat-types",
-            "onbeat-ethercat",
-            "onbeat-ethercat-linux",
-            "onbeat-rt",
-            "onbeat-motion",
-            "onbeat-record",
-            "onbeat-machine",
-            "onbeat-ipc",
-        ],
-        &["onbeat-schedulability", "onbeat-diagnose", "onbeat-simulator", "testkit"],
-    ),
-    (
-        "onbeat-controllers",
-        &["onbeat-ethercat", "onbeat-motion", "onbeat-ipc", "onbeat-control"],
-        &["onbeat-simulator", "testkit"],
-    ),
-    (
-        "onbeat-devices",
-        &["onbeat-types", "onbeat-motion", "onbeat-record", "onbeat-ipc", "onbeat-control"],
-        &["testkit"],
-    ),
-    ("onbeat-ros2", &["onbeat-types", "onbeat-ipc", "onbeat-motion"], &[]),
-    (
-        "onbeat-experiments",
-        &[
-            "onbeat-types",
-            "onbeat-ethercat",
-            "onbeat-rt",
-            "onbeat-simulator",
-            "onbeat-record",
-            "onbeat-schedulability",
-            "onbeat-report",
-            "onbeat-machine",
-            "onbeat-control",
-            "onbeat-motion",
-            "onbeat-ipc",
-            "onbeat-controllers",
-            "onbeat-devices",
-            "onbeat-robot",
-            "onbeat",
-            "onbeat-cli",
-        ],
-        &["testkit"],
-    ),
-    (
-        "onbeat",
-        &[
-            "onbeat-types",
-            "onbeat-ethercat",
-            "onbeat-motion",
-            "onbeat-record",
-            "onbeat-machine",
-            "onbeat-diagnose",
-            "onbeat-ipc",
-            "onbeat-robot",
-            "onbeat-simulator",
-            "onbeat-control",
-            "onbeat-controllers",
-            "onbeat-devices",
-        ],
-        &["onbeat-ethercat-linux", "testkit"],
-    ),
-    (
-        "onbeat-cli",
-        &[
-            "onbeat",
-            "onbeat-types",
-            "onbeat-ethercat",
-            "onbeat-motion",
-            "onbeat-record",
-            "onbeat-machine",
-            "onbeat-diagnose",
-            "onbeat-ipc",
-            "onbeat-robot",
-            "onbeat-simulator",
-            "onbeat-control",
-        ],
-        &["testkit"],
-    ),
-    ("testkit", &[], &[]),
-    ("xtask", &["testkit"], &[]),
+/// Crates of ours that the tests of a crate import besides, where there are any.
+const IN_TESTS: &[(&str, &[&str])] = &[
+    ("ethercat", &["simulator"]),
+    ("ethercat-linux", &["simulator", "testkit"]),
+    ("motion", &["testkit"]),
+    ("report", &["types"]),
+    ("machine", &["testkit"]),
+    ("ipc", &["testkit"]),
+    ("simulator", &["testkit"]),
+    ("control", &["schedulability", "diagnose", "simulator", "testkit"]),
+    ("controllers", &["simulator", "testkit"]),
+    ("devices", &["testkit"]),
+    ("experiments", &["testkit"]),
+    ("onbeat", &["ethercat-linux", "testkit"]),
+    ("cli", &["testkit"]),
 ];
 
 /// Crates in which every target forbids unsafe code.
@@ -129,55 +45,51 @@ const SAFE: &[&str] = &[
 ];
 
 #[test]
-fn crates_import_what_the_map_allows_and_nothing_else() {
+fn crates_import_what_the_architecture_allows_and_nothing_else() {
     let packages = workspace::packages();
-    let mut names: Vec<&str> = packages.iter().map(|package| text(package, "name")).collect();
-    names.sort_unstable();
-    let mut known: Vec<&str> = EDGES.iter().map(|&(name, ..)| name).collect();
-    known.sort_unstable();
-    assert_eq!(names, known, "the workspace's packages and the map's differ");
-    for &(name, imports, tests) in EDGES {
-        let package = packages.iter().find(|package| text(package, "name") == name).expect("a package");
+    let short = |package: &Value| {
+        let name = text(package, "name");
+        name.strip_prefix("onbeat-").unwrap_or(name).to_owned()
+    };
+    let all: BTreeSet<String> = packages.iter().map(short).collect();
+    let allowed = edges_of_the_architecture(&all);
+    assert_eq!(
+        allowed.keys().cloned().collect::<BTreeSet<_>>(),
+        all,
+        "crates in ARCHITECTURE.md, and there are"
+    );
+    for package in &packages {
+        let name = short(package);
         let dependencies = package["dependencies"].as_array().expect("a list of dependencies");
-        let of_tests = |dependency: &&Value| dependency["kind"] == "dev";
-        let ours = |found: Vec<&Value>| -> BTreeSet<String> {
-            let names = found.into_iter().map(|it| text(it, "name"));
-            names.filter(|name| known.contains(name)).map(str::to_owned).collect()
+        let ours = |of_tests: bool| -> BTreeSet<String> {
+            let found = dependencies.iter().filter(|it| (it["kind"] == "dev") == of_tests);
+            found.map(short).filter(|name| all.contains(name)).collect()
         };
-        let (in_tests, imported) = dependencies.iter().partition(of_tests);
-        let imported = ours(imported);
+        let imported = ours(false);
+        assert_eq!(imported, allowed[&name], "{name} imports, and ARCHITECTURE.md allows");
         // Tests import again what they need of the crate's own.
-        let in_tests: BTreeSet<_> = ours(in_tests).difference(&imported).cloned().collect();
-        for (found, allowed, whose) in [(imported, imports, ""), (in_tests, tests, " in its tests")] {
-            let allowed: BTreeSet<_> = allowed.iter().map(|&name| name.to_owned()).collect();
-            let more: Vec<_> = found.difference(&allowed).collect();
-            assert!(more.is_empty(), "{name} imports{whose} what the map does not have: {more:?}");
-            let less: Vec<_> = allowed.difference(&found).collect();
-            assert!(less.is_empty(), "the map allows {name}{whose} what it does not import: {less:?}");
-        }
+        let in_tests: BTreeSet<_> = ours(true).difference(&imported).cloned().collect();
+        let expected = IN_TESTS.iter().find(|(it, _)| *it == name).map_or(&[][..], |&(_, names)| names);
+        let expected = expected.iter().map(|&it| it.to_owned()).collect();
+        assert_eq!(in_tests, expected, "{name} imports in its tests, and IN_TESTS allows");
     }
 }
 
-#[test]
-fn the_table_of_the_architecture_has_the_same_edges() {
+/// Crates of ours that each crate may import, by the table of the workspace.
+fn edges_of_the_architecture(all: &BTreeSet<String>) -> BTreeMap<String, BTreeSet<String>> {
     let page = fs::read_to_string(crates().join("../ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let short = |name: &'static str| name.strip_prefix("onbeat-").unwrap_or(name);
-    let all: BTreeSet<&str> = EDGES.iter().map(|&(name, ..)| short(name)).collect();
-    let mut above = BTreeSet::new();
+    let mut edges = BTreeMap::new();
     for row in page.lines().filter(|line| line.starts_with("| [`")) {
         let cells: Vec<&str> = row.split('|').collect();
         let names = |cell: &str| -> BTreeSet<String> {
-            cell.split('`').skip(1).step_by(2).filter(|it| all.contains(it)).map(str::to_owned).collect()
+            cell.split('`').skip(1).step_by(2).filter(|&it| all.contains(it)).map(str::to_owned).collect()
         };
         let (name, told) = (names(cells[1]).pop_first().expect("a crate"), names(cells[3]));
+        let above: BTreeSet<String> = edges.keys().cloned().collect();
         let told = if cells[3].contains("all above but") { &above - &told } else { told };
-        let &(_, imports, _) =
-            EDGES.iter().find(|it| short(it.0) == name).expect("the crate is in the map");
-        let allowed: BTreeSet<String> = imports.iter().map(|&it| short(it).to_owned()).collect();
-        assert_eq!(told, allowed, "{name} in ARCHITECTURE.md, and in the map");
-        above.insert(name);
+        assert!(edges.insert(name, told).is_none(), "{row}");
     }
-    assert_eq!(above.len(), all.len(), "{above:?}");
+    edges
 }
 
 #[test]
