@@ -6,8 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use control::clock::now_ns;
+use machine::cpus::Cpus;
+use machine::task;
 use rt::scheduling::{Scheduling, schedule};
-use rustix::thread::{CpuSet, sched_setaffinity, set_name};
+use rustix::thread::set_name;
 use thiserror::Error;
 use types::time::nanoseconds;
 
@@ -89,14 +91,9 @@ impl Culprit {
         let mut name = self.name.clone().into_bytes();
         name.truncate(15);
         let name = CString::new(name).map_err(|_| CulpritError::Name(self.name.clone()))?;
-        let refused = |error: rustix::io::Errno| CulpritError::Cpu { cpu: self.cpu, error: error.into() };
         set_name(&name).map_err(|_| CulpritError::Name(self.name.clone()))?;
-        if self.cpu >= CpuSet::MAX_CPU {
-            return Err(refused(rustix::io::Errno::INVAL));
-        }
-        let mut cpus = CpuSet::new();
-        cpus.set(self.cpu);
-        sched_setaffinity(None, &cpus).map_err(refused)?;
+        task::set_affinity(task::current(), &Cpus::one(self.cpu))
+            .map_err(|error| CulpritError::Cpu { cpu: self.cpu, error })?;
         let priority = self.priority;
         schedule(Scheduling::Fifo { priority }).map_err(|error| CulpritError::Priority { priority, error })
     }
