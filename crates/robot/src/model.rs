@@ -27,7 +27,8 @@ mod startup;
 pub(crate) use axis::BrakeOutput;
 pub use axis::{Axis, HomingSettings};
 pub use body::{Arm, Base};
-pub use bus::{AnalogueSource, Application, Bus, Parent, Simulation, SubDevice};
+pub(crate) use bus::Kind;
+pub use bus::{AnalogueSource, Bus, Parent, Simulation, SubDevice};
 pub(crate) use bus::{BUS_KEYS, DEVICE_KEYS, DistributedClock, MOST_SUB_DEVICES};
 pub(crate) use controller::AxisSwing;
 pub use controller::{Controller, Sinusoid};
@@ -46,9 +47,9 @@ pub use sensor::Sensor;
 pub use signal::Signals;
 pub(crate) use signal::{NamedSignal, SignalEntry, SignalWriter};
 pub use types::{
-    AfterOutage, AxisMode, BaseKind, ControllerKind, CyclicMode, DigitalOutput, EscKind, FrameOrder,
-    Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy, PeripheralKind, PortKind, Profile,
-    ProfileError, SensorKind, TerminalModel,
+    AfterOutage, ApplicationKind, AxisMode, BaseKind, ControllerKind, CyclicMode, DigitalOutput, EscKind,
+    FrameOrder, Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy, PeripheralKind, PortKind,
+    Profile, ProfileError, SensorKind, TerminalModel,
 };
 
 /// A robot file.

@@ -2,7 +2,7 @@
 use crate::support;
 
 use motion::{Radians, Seconds};
-use onbeat_robot::{Application, Homing, RobotConfig};
+use onbeat_robot::{ApplicationKind, Homing, RobotConfig};
 
 const GOOD: &str = r#"
 [cycle]
@@ -74,7 +74,7 @@ fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
     assert_eq!(settings(&real).0, Some(7));
     let robot = RobotConfig::parse(GOOD, "r.toml").unwrap();
     let simulation = robot.bus.sub_devices[0].simulation.clone().unwrap();
-    assert_eq!(simulation.application, Application::ServoDrive);
+    assert_eq!(simulation.application, ApplicationKind::ServoDrive);
     assert_eq!(simulation.limit_switches, Some((-3.0, 4.0)));
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ethercat::cia402::AxisMode;
 use ethercat::main_device::{LatchMode, Replies, Sync1};
-use robot::{Application, BaseKind, ControllerKind, Homing, OnStale, Overrides, RobotConfig};
+use robot::{ApplicationKind, BaseKind, ControllerKind, Homing, OnStale, Overrides, RobotConfig};
 
 use onbeat_robot as robot;
 
@@ -105,7 +105,7 @@ fn the_humanoid_is_59_sub_devices_on_two_junctions() {
     assert_eq!(robot.axes.len(), 52);
     let junctions = sub_devices
         .iter()
-        .filter(|it| it.simulation.as_ref().is_some_and(|it| it.application == Application::Coupler));
+        .filter(|it| it.simulation.as_ref().is_some_and(|it| it.application == ApplicationKind::Coupler));
     assert_eq!(junctions.count(), 2);
     let branches = |junction| {
         sub_devices.iter().filter(move |it| it.parent.is_some_and(|it| it.position == junction)).count()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ethercat::main_device::{Oversampling, Sync0, Sync1};
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
-use onbeat_robot::{Application, RobotConfig, TerminalModel};
+use onbeat_robot::{ApplicationKind, RobotConfig, TerminalModel};
 use types::{Signal, ValueType};
 
 const VIBRATION: &str = include_str!("../../../examples/vibration.toml");
@@ -64,7 +64,7 @@ fn a_factor_gives_sync0_and_sync1_their_cycles() {
     let simulation = inputs.simulation.as_ref().unwrap();
     assert_eq!(
         (simulation.application, simulation.terminal, simulation.channels),
-        (Application::AnalogueInput, Some(TerminalModel::El3702), 2)
+        (ApplicationKind::AnalogueInput, Some(TerminalModel::El3702), 2)
     );
     // Of process data that goes every third cycle they are samples of three cycles.
     let slow = FILE.replace("oversampling = 4 }", "oversampling = 8, sync1_delay = \"5us\" }\nevery = 3");

@@ -1,7 +1,7 @@
 //! Kinds of simulated SubDevices and their ESCs: valid and invalid settings.
 use crate::support;
 
-use onbeat_robot::{Application, EscKind, RobotConfig, TerminalModel};
+use onbeat_robot::{ApplicationKind, EscKind, RobotConfig, TerminalModel};
 
 const GOOD: &str = r#"
 [cycle]
@@ -32,10 +32,10 @@ fn a_model_says_what_it_behaves_as_and_how_many_channels_it_has() {
     assert_eq!(
         found,
         [
-            (Application::Coupler, None, 0, Some(EscKind::Et1100)),
-            (Application::DigitalOutputs, Some(TerminalModel::El2004), 4, None),
-            (Application::AnalogueInput, Some(TerminalModel::El3104), 4, None),
-            (Application::SerialLines, Some(TerminalModel::El6022), 2, Some(EscKind::IpCore)),
+            (ApplicationKind::Coupler, None, 0, Some(EscKind::Et1100)),
+            (ApplicationKind::DigitalOutputs, Some(TerminalModel::El2004), 4, None),
+            (ApplicationKind::AnalogueInput, Some(TerminalModel::El3104), 4, None),
+            (ApplicationKind::SerialLines, Some(TerminalModel::El6022), 2, Some(EscKind::IpCore)),
         ]
     );
 }
@@ -68,7 +68,7 @@ fn what_a_model_does_not_leave_open_is_refused() {
             "kind = \"el6022\"",
             "kind = \"el6021\"",
             "unknown value \"el6021\", expected one of coupler, digital_outputs, digital_inputs, analogue_input, \
-             analogue_output, encoder, force_torque_sensor, servo_drive, el1008, el1252, el2004, el3104, el3702, \
+             analogue_output, encoder, force_torque_sensor, serial_lines, servo_drive, el1008, el1252, el2004, el3104, el3702, \
              el4034, el4732, el5101, el6022: did you mean \"el6022\"?",
         ),
     ] {

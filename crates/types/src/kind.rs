@@ -144,6 +144,32 @@ named! {
 }
 
 named! {
+    /// Behaviour of a simulated SubDevice.
+    #[derive(Default)]
+    ApplicationKind {
+        /// None, frames are only passed on: couplers and junctions.
+        #[default]
+        Coupler = "coupler";
+        /// Digital outputs, one bit each.
+        DigitalOutputs = "digital_outputs";
+        /// Digital inputs, one bit each.
+        DigitalInputs = "digital_inputs";
+        /// Analogue inputs of 16 bits, each with a status word before it.
+        AnalogueInput = "analogue_input";
+        /// Analogue outputs of 16 bits.
+        AnalogueOutput = "analogue_output";
+        /// Incremental encoders with counters of 32 bits.
+        Encoder = "encoder";
+        /// A force-torque sensor with six values of 32 bits.
+        ForceTorqueSensor = "force_torque_sensor";
+        /// Two serial lines, joined.
+        SerialLines = "serial_lines";
+        /// A CiA 402 servo drive with a motor on it, by default of about 750 W with its load.
+        ServoDrive = "servo_drive";
+    }
+}
+
+named! {
     /// Terminal of a model.
     TerminalModel {
         /// Eight digital inputs.
@@ -164,6 +190,25 @@ named! {
         El5101 = "el5101";
         /// Two serial lines.
         El6022 = "el6022";
+    }
+}
+
+impl TerminalModel {
+    /// Behaviour, and number of channels.
+    #[must_use]
+    pub const fn behaviour(self) -> (ApplicationKind, u8) {
+        use ApplicationKind as Is;
+        match self {
+            Self::El1008 => (Is::DigitalInputs, 8),
+            Self::El1252 => (Is::DigitalInputs, 2),
+            Self::El2004 => (Is::DigitalOutputs, 4),
+            Self::El3104 => (Is::AnalogueInput, 4),
+            Self::El3702 => (Is::AnalogueInput, 2),
+            Self::El4034 => (Is::AnalogueOutput, 4),
+            Self::El4732 => (Is::AnalogueOutput, 2),
+            Self::El5101 => (Is::Encoder, 1),
+            Self::El6022 => (Is::SerialLines, 2),
+        }
     }
 }
 

@@ -19,6 +19,10 @@ profile = "none"
 name = "lines"
 simulate = { kind = "el6022" }
 
+[[bus.sub_device]]
+name = "other lines"
+simulate = { kind = "serial_lines" }
+
 [[signal]]
 name = "out"
 sub_device = "lines"
@@ -58,6 +62,7 @@ fn bytes_are_set_forced_and_shown_as_a_text_or_in_hexadecimal_digits() {
         assert!(begin.elapsed() < Duration::from_secs(20), "it is not set");
     }
     assert_eq!(said(&["get", "out[4]"]), "49", "the digit 1");
+    assert_eq!(said(&["get", "other lines.0x7000:15"]), "0", "nothing is sent on those");
     assert_eq!(said(&["get", "out", "--as", "hex"]), format!("4c4f54203137{}", "00".repeat(16)));
     interrupt(setting);
     let answer = format!("{}{}", "41c3a9", "00".repeat(19));

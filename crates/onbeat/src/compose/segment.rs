@@ -8,7 +8,7 @@ use std::path::Path;
 use control::profile::Scheduling;
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
-use robot::{AnalogueSource, Application, RobotConfig, Simulation, SubDevice};
+use robot::{AnalogueSource, ApplicationKind, RobotConfig, Simulation, SubDevice};
 use simulator::Segment;
 use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::analogue_output::{self, AnalogueOutputs};
@@ -60,8 +60,8 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
             return Err(SimulationError::NotDescribed { robot, position, name }.into());
         };
         match simulation.application {
-            Application::DigitalOutputs => wires = Wires::new(),
-            Application::AnalogueOutput => {
+            ApplicationKind::DigitalOutputs => wires = Wires::new(),
+            ApplicationKind::AnalogueOutput => {
                 levels = array::from_fn(|_| match simulation.terminal {
                     Some(TerminalModel::El4732) => Level::with_course(),
                     _ => Level::default(),
@@ -162,15 +162,15 @@ fn description(it: &SubDevice, simulation: &Simulation, image: Option<&sii::Imag
     let channels = simulation.channels;
     let with_coe = |usual: PdoMapping| with_coe(identity, name, explicit.unwrap_or(usual));
     let described = match simulation.application {
-        Application::Coupler => coupler(identity, name),
-        Application::DigitalOutputs => digital_outputs(identity, name, channels),
-        Application::DigitalInputs => digital_inputs(identity, name, channels),
-        Application::AnalogueInput => with_coe(analogue::mapping(channels.into())),
-        Application::AnalogueOutput => with_coe(analogue_output::mapping(channels.into())),
-        Application::Encoder => with_coe(encoder::mapping(channels.into())),
-        Application::ForceTorqueSensor => with_coe(force_torque::mapping()),
-        Application::SerialLines => with_coe(serial::mapping()),
-        Application::ServoDrive => with_coe(servo::default_mapping_of(simulation.axes)),
+        ApplicationKind::Coupler => coupler(identity, name),
+        ApplicationKind::DigitalOutputs => digital_outputs(identity, name, channels),
+        ApplicationKind::DigitalInputs => digital_inputs(identity, name, channels),
+        ApplicationKind::AnalogueInput => with_coe(analogue::mapping(channels.into())),
+        ApplicationKind::AnalogueOutput => with_coe(analogue_output::mapping(channels.into())),
+        ApplicationKind::Encoder => with_coe(encoder::mapping(channels.into())),
+        ApplicationKind::ForceTorqueSensor => with_coe(force_torque::mapping()),
+        ApplicationKind::SerialLines => with_coe(serial::mapping()),
+        ApplicationKind::ServoDrive => with_coe(servo::default_mapping_of(simulation.axes)),
     };
     let described = SiiDescription { alias, ..described };
     match image {
@@ -211,13 +211,13 @@ fn application(
     let (wires, channels) = (around.wires, simulation.channels);
     let is = |model| simulation.terminal == Some(model);
     Ok(match simulation.application {
-        Application::Coupler => Box::new(NoApplication),
-        Application::DigitalOutputs => Box::new(DigitalOutputs::new(channels, wires.clone())?),
-        Application::DigitalInputs if is(TerminalModel::El1252) => {
+        ApplicationKind::Coupler => Box::new(NoApplication),
+        ApplicationKind::DigitalOutputs => Box::new(DigitalOutputs::new(channels, wires.clone())?),
+        ApplicationKind::DigitalInputs if is(TerminalModel::El1252) => {
             Box::new(TimeStampedInputs::new(wires.clone()))
         }
-        Application::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
-        Application::AnalogueInput => {
+        ApplicationKind::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
+        ApplicationKind::AnalogueInput => {
             let signal = |channel| analogue_signal(channel, simulation, around.levels);
             if is(TerminalModel::El3702) {
                 return Ok(Box::new(OversamplingInputs::new([0, 1].map(signal))?));
@@ -227,22 +227,22 @@ fn application(
             }
             Box::new(AnalogueInputs::new(&device(), &(0..channels).map(signal).collect::<Vec<_>>())?)
         }
-        Application::AnalogueOutput if is(TerminalModel::El4732) => {
+        ApplicationKind::AnalogueOutput if is(TerminalModel::El4732) => {
             Box::new(OversamplingOutputs::new([0, 1].map(|channel: usize| around.levels[channel].clone())))
         }
-        Application::AnalogueOutput => {
+        ApplicationKind::AnalogueOutput => {
             let driven = &around.levels[..usize::from(channels).min(around.levels.len())];
             Box::new(AnalogueOutputs::new(&device(), driven)?)
         }
-        Application::Encoder if is(TerminalModel::El5101) => {
+        ApplicationKind::Encoder if is(TerminalModel::El5101) => {
             Box::new(Encoders::el5101(&device(), counts(simulation, around.shaft))?)
         }
-        Application::SerialLines => Box::new(SerialLines::new(&device())),
-        Application::Encoder => {
+        ApplicationKind::SerialLines => Box::new(SerialLines::new(&device())),
+        ApplicationKind::Encoder => {
             let signals: Vec<_> = (0..channels).map(|_| counts(simulation, around.shaft)).collect();
             Box::new(Encoders::new(&device(), &signals)?)
         }
-        Application::ForceTorqueSensor => {
+        ApplicationKind::ForceTorqueSensor => {
             let Simulation { amplitude, frequency, .. } = *simulation;
             let signals = [0, 1, 2, 3, 4, 5].map(|axis| {
                 let amplitude = if axis < 3 { amplitude } else { 0.1 * amplitude };
@@ -250,7 +250,7 @@ fn application(
             });
             Box::new(ForceTorqueSensor::new(&device(), signals)?)
         }
-        Application::ServoDrive => {
+        ApplicationKind::ServoDrive => {
             let drive = ServoDrive::new(&servo_description(sii, simulation))?;
             Box::new(drive.with_shaft(around.own.clone()))
         }

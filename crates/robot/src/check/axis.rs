@@ -16,7 +16,7 @@ use super::{Checked, homing, in_every_cycle, stops, unknown_name};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
-    Application, Axis, Bus, CHANGE_OBJECTS, Cycle, ModeObject, SubDevice, mode_objects, profile_objects,
+    ApplicationKind, Axis, Bus, CHANGE_OBJECTS, Cycle, ModeObject, SubDevice, mode_objects, profile_objects,
 };
 use crate::place::Place;
 
@@ -93,7 +93,7 @@ fn drive_axis(
     entry: Place<'_>,
 ) -> Checked<u8> {
     let further = if repetition.changes(&axis.drive) { 0 } else { step };
-    let simulated = drive.simulation.as_ref().filter(|it| it.application == Application::ServoDrive);
+    let simulated = drive.simulation.as_ref().filter(|it| it.application == ApplicationKind::ServoDrive);
     let most = simulated.map_or(MOST_AXES, |it| it.axes);
     let number = usize::from(axis.first_axis) + further;
     if number < usize::from(most) {

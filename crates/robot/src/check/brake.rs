@@ -8,7 +8,7 @@ use super::axis::find;
 use super::repeat::Repetition;
 use super::{Checked, in_every_cycle, presence};
 use crate::error::Problem;
-use crate::model::{Application, Axis, BrakeOutput, Bus, DigitalOutput, MOST_BYTES, SubDevice};
+use crate::model::{ApplicationKind, Axis, BrakeOutput, Bus, DigitalOutput, MOST_BYTES, SubDevice};
 use crate::place::Place;
 
 /// Brakes found so far: each needs an output of its own.
@@ -103,7 +103,7 @@ fn digital_outputs(sub_device: &SubDevice) -> Option<usize> {
     }
     let simulation = sub_device.simulation.as_ref()?;
     match simulation.application {
-        Application::DigitalOutputs => Some(simulation.channels.into()),
+        ApplicationKind::DigitalOutputs => Some(simulation.channels.into()),
         _ => simulation.sii.is_none().then_some(0),
     }
 }

@@ -7,7 +7,7 @@ use motion::supervision::Limits;
 use super::Checked;
 use crate::error::Problem;
 use crate::field::Number;
-use crate::model::{Application, Axis, Homing, HomingSettings, SubDevice};
+use crate::model::{ApplicationKind, Axis, Homing, HomingSettings, SubDevice};
 use crate::place::Place;
 
 /// Completes the settings, and returns the homing that they are for.
@@ -90,7 +90,7 @@ pub(super) fn check_drive(
             return Err(Problem::new(place, found, expected, "map it (8 bits)"));
         }
     }
-    let drive = sub_device.simulation.as_ref().filter(|it| it.application == Application::ServoDrive);
+    let drive = sub_device.simulation.as_ref().filter(|it| it.application == ApplicationKind::ServoDrive);
     let Some(drive) = drive else { return Ok(()) };
     let (switches, there, key) = match method {
         1 | 2 | 17 | 18 => {

@@ -2,7 +2,7 @@
 
 use super::{Checked, in_every_cycle, unknown_name};
 use crate::error::Problem;
-use crate::model::{Application, Axis, Bus, Interlock, InterlockKeys, MOST_BYTES, SubDevice};
+use crate::model::{ApplicationKind, Axis, Bus, Interlock, InterlockKeys, MOST_BYTES, SubDevice};
 use crate::place::Place;
 
 pub(super) fn interlocks(
@@ -79,7 +79,7 @@ fn digital_inputs(sub_device: &SubDevice) -> Option<usize> {
     }
     let simulation = sub_device.simulation.as_ref()?;
     match simulation.application {
-        Application::DigitalInputs => Some(simulation.channels.into()),
+        ApplicationKind::DigitalInputs => Some(simulation.channels.into()),
         _ => simulation.sii.is_none().then_some(0),
     }
 }

@@ -7,23 +7,29 @@ use types::TerminalModel;
 use super::{Checked, unknown_name};
 use crate::duration;
 use crate::error::Problem;
-use crate::model::Application::{
+use crate::model::ApplicationKind::{
     AnalogueInput, AnalogueOutput, Coupler, DigitalInputs, DigitalOutputs, Encoder, ForceTorqueSensor,
     SerialLines, ServoDrive,
 };
-use crate::model::{AnalogueSource, Application, Simulation, SubDevice};
+use crate::model::{AnalogueSource, ApplicationKind, Kind, Simulation, SubDevice};
 use crate::place::Place;
 
 /// Checks a simulation, and completes it with the values that are usual for its kind.
 pub(super) fn simulation(it: &mut Simulation, entry: Place<'_>) -> Checked<()> {
-    let (application, terminal) = it.kind.meaning();
-    it.application = application;
-    misplaced(it.application, entry)?;
-    if let Some((terminal, channels)) = terminal {
-        built(entry)?;
-        (it.terminal, it.channels) = (Some(terminal), channels);
-    } else if let Some(most) = most_channels(it.application) {
-        channels(it.channels, most, entry)?;
+    match it.kind {
+        Kind::Behaviour(application) => {
+            it.application = application;
+            misplaced(application, entry)?;
+            if let Some(most) = most_channels(application) {
+                channels(it.channels, most, entry)?;
+            }
+        }
+        Kind::Model(model) => {
+            let (application, channels) = model.behaviour();
+            misplaced(application, entry)?;
+            built(entry)?;
+            (it.application, it.terminal, it.channels) = (application, Some(model), channels);
+        }
     }
     match it.application {
         AnalogueInput if it.source == AnalogueSource::Outputs => beside_outputs(entry)?,
@@ -48,7 +54,7 @@ pub(super) fn simulation(it: &mut Simulation, entry: Place<'_>) -> Checked<()> {
     Ok(())
 }
 
-const fn most_channels(application: Application) -> Option<u8> {
+const fn most_channels(application: ApplicationKind) -> Option<u8> {
     match application {
         DigitalOutputs | DigitalInputs => Some(64),
         AnalogueInput | AnalogueOutput => Some(16),
@@ -96,8 +102,8 @@ fn channels(channels: u8, most: u8, entry: Place<'_>) -> Checked<()> {
 }
 
 /// Checks that no key belongs to another kind of application.
-fn misplaced(application: Application, entry: Place<'_>) -> Checked<()> {
-    let keys: [(&[&str], &[Application], _); 6] = [
+fn misplaced(application: ApplicationKind, entry: Place<'_>) -> Checked<()> {
+    let keys: [(&[&str], &[ApplicationKind], _); 6] = [
         (
             &["channels"],
             &[DigitalOutputs, DigitalInputs, AnalogueInput, AnalogueOutput, Encoder],

@@ -7,8 +7,8 @@ use ethercat::main_device::{
 };
 use ethercat::pdo::PdoMapping;
 use serde::Deserialize;
-use serde::de::Deserializer;
-use types::{EscKind, TerminalModel};
+use serde::de::{Deserializer, Error};
+use types::{ApplicationKind, EscKind, TerminalModel};
 
 use super::mapping::process_data;
 use super::startup::startup;
@@ -208,7 +208,7 @@ impl SubDevice {
     }
 
     /// Simulated application.
-    pub(crate) fn simulated_as(&self) -> Option<Application> {
+    pub(crate) fn simulated_as(&self) -> Option<ApplicationKind> {
         self.simulation.as_ref().map(|simulation| simulation.application)
     }
 }
@@ -247,7 +247,7 @@ pub struct Simulation {
     pub(crate) kind: Kind,
     /// Behaviour of the simulated SubDevice, by its kind.
     #[serde(skip)]
-    pub application: Application,
+    pub application: ApplicationKind,
     /// Model that it is built as, by its kind.
     #[serde(skip)]
     pub terminal: Option<TerminalModel>,
@@ -317,77 +317,24 @@ pub struct Simulation {
     pub follows: Option<String>,
 }
 
-/// `kind` of a simulation: a behaviour, or a model of terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// `kind` of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Coupler,
-    DigitalOutputs,
-    DigitalInputs,
-    AnalogueInput,
-    AnalogueOutput,
-    Encoder,
-    ForceTorqueSensor,
-    ServoDrive,
-    El1008,
-    El1252,
-    El2004,
-    El3104,
-    El3702,
-    El4034,
-    El4732,
-    El5101,
-    El6022,
+    Behaviour(ApplicationKind),
+    Model(TerminalModel),
 }
 
-impl Kind {
-    /// Behaviour; and of a model which, and its number of channels.
-    pub(crate) const fn meaning(self) -> (Application, Option<(TerminalModel, u8)>) {
-        use Application as Is;
-        match self {
-            Self::Coupler => (Is::Coupler, None),
-            Self::DigitalOutputs => (Is::DigitalOutputs, None),
-            Self::DigitalInputs => (Is::DigitalInputs, None),
-            Self::AnalogueInput => (Is::AnalogueInput, None),
-            Self::AnalogueOutput => (Is::AnalogueOutput, None),
-            Self::Encoder => (Is::Encoder, None),
-            Self::ForceTorqueSensor => (Is::ForceTorqueSensor, None),
-            Self::ServoDrive => (Is::ServoDrive, None),
-            Self::El1008 => (Is::DigitalInputs, Some((TerminalModel::El1008, 8))),
-            Self::El1252 => (Is::DigitalInputs, Some((TerminalModel::El1252, 2))),
-            Self::El2004 => (Is::DigitalOutputs, Some((TerminalModel::El2004, 4))),
-            Self::El3104 => (Is::AnalogueInput, Some((TerminalModel::El3104, 4))),
-            Self::El3702 => (Is::AnalogueInput, Some((TerminalModel::El3702, 2))),
-            Self::El4034 => (Is::AnalogueOutput, Some((TerminalModel::El4034, 4))),
-            Self::El4732 => (Is::AnalogueOutput, Some((TerminalModel::El4732, 2))),
-            Self::El5101 => (Is::Encoder, Some((TerminalModel::El5101, 1))),
-            Self::El6022 => (Is::SerialLines, Some((TerminalModel::El6022, 2))),
-        }
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let behaviours = ApplicationKind::ALL.map(|it| (it.name(), Self::Behaviour(it)));
+        let models = TerminalModel::ALL.map(|it| (it.name(), Self::Model(it)));
+        let all = || behaviours.iter().chain(&models);
+        all().find(|(known, _)| *known == name).map(|&(_, kind)| kind).ok_or_else(|| {
+            let known: Vec<_> = all().map(|(known, _)| format!("`{known}`")).collect();
+            D::Error::custom(format_args!("unknown variant `{name}`, expected one of {}", known.join(", ")))
+        })
     }
-}
-
-/// Behaviour of a simulated SubDevice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Application {
-    /// None, frames are only passed on: couplers and junctions.
-    #[default]
-    Coupler,
-    /// Digital outputs, one bit each.
-    DigitalOutputs,
-    /// Digital inputs, one bit each.
-    DigitalInputs,
-    /// Analogue inputs of 16 bits, each with a status word before it.
-    AnalogueInput,
-    /// Analogue outputs of 16 bits.
-    AnalogueOutput,
-    /// Incremental encoders with counters of 32 bits.
-    Encoder,
-    /// A force-torque sensor with six values of 32 bits.
-    ForceTorqueSensor,
-    /// Serial lines, each joined with another.
-    SerialLines,
-    /// A CiA 402 servo drive with a motor on it, by default of about 750 W with its load.
-    ServoDrive,
 }
 
 /// Measured quantity of simulated analogue inputs.

@@ -20,7 +20,7 @@ use machine::conditions::Conditions;
 use machine::usage::Usage;
 use record::recording::Header;
 use record::{Facts, RecordingWriter};
-use robot::{Application, RobotConfig};
+use robot::{ApplicationKind, RobotConfig};
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -253,7 +253,7 @@ fn watched_outputs(robot: &RobotConfig, segment: &Segment) -> Result<Option<Watc
     });
     let mut others = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
         let simulation =
-            it.simulation.as_ref().filter(|it| it.application == Application::DigitalOutputs)?;
+            it.simulation.as_ref().filter(|it| it.application == ApplicationKind::DigitalOutputs)?;
         let bits = OutputBits { position, first: 0, count: u32::from(simulation.channels).min(63) };
         Some(Watched { name: it.name.clone(), bits, number_of_cycle: false })
     });
