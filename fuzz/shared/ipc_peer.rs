@@ -15,16 +15,7 @@ use rustix::net::{
 
 /// An interface, not open yet, of a robot with so many axes, and these signals.
 pub fn builder(name: &str, axes: usize, signals: Vec<SignalDescription>) -> Builder {
-    let axis = AxisDescription {
-        name: "axis".into(),
-        mode: types::CyclicMode::Position.into(),
-        position_limits: None,
-        velocity_limit: 1.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 1.0,
-        measures_effort: true,
-    };
+    let axis = AxisDescription::new("axis", types::CyclicMode::Position, 1.0, 1.0);
     let description = Description { axes: vec![axis; axes], signals, ..Description::default() };
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

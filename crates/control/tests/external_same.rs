@@ -108,15 +108,8 @@ fn signals() -> Vec<Signal> {
 
 /// The description that a process gets of them.
 fn description() -> Description {
-    let axis = |(index, mode): (usize, CyclicMode)| AxisDescription {
-        name: format!("axis-{index}"),
-        mode: mode.into(),
-        position_limits: None,
-        velocity_limit: 10.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 10.0,
-        measures_effort: true,
+    let axis = |(index, mode): (usize, CyclicMode)| {
+        AxisDescription::new(format!("axis-{index}"), mode, 10.0, 10.0)
     };
     let signal = |signal: &Signal| SignalDescription {
         name: signal.name.clone(),

@@ -68,6 +68,29 @@ pub struct AxisDescription {
     pub measures_effort: bool,
 }
 
+impl AxisDescription {
+    /// A continuous axis of this name, mode, velocity limit (rad/s) and effort limit (N m), without limits of
+    /// acceleration and jerk, whose drive reports its torque.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        mode: impl Into<AxisMode>,
+        velocity_limit: f64,
+        effort_limit: f64,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            mode: mode.into(),
+            position_limits: None,
+            velocity_limit,
+            acceleration_limit: None,
+            jerk_limit: None,
+            effort_limit,
+            measures_effort: true,
+        }
+    }
+}
+
 /// Effort of a cycle that says nothing about it.
 fn told() -> bool {
     true

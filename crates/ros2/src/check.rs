@@ -241,14 +241,8 @@ mod tests {
 
     fn robot() -> Description {
         let axis = |name: &str, position_limits| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Position.into(),
             position_limits,
-            velocity_limit: 2.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 5.0,
-            measures_effort: true,
+            ..AxisDescription::new(name, CyclicMode::Position, 2.0, 5.0)
         };
         Description { axes: vec![axis("a", Some((-1.0, 1.0))), axis("b", None)], ..Description::default() }
     }

@@ -160,14 +160,8 @@ impl Played {
 
     fn within(folder: PathBuf) -> Self {
         let axis = AxisDescription {
-            name: "left \u{1f44b}<script>".into(),
-            mode: CyclicMode::Position.into(),
-            position_limits: None,
-            velocity_limit: 1.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 1.0,
             measures_effort: false,
+            ..AxisDescription::new("left \u{1f44b}<script>", CyclicMode::Position, 1.0, 1.0)
         };
         let description = Description {
             robot: "played".into(),

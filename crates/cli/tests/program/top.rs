@@ -28,16 +28,7 @@ struct Played {
 impl Played {
     fn new(name: &str) -> Self {
         let folder = folder(name);
-        let axis = |name: &str| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Position.into(),
-            position_limits: None,
-            velocity_limit: 1.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 1.0,
-            measures_effort: true,
-        };
+        let axis = |name: &str| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
         let description = Description {
             robot: "played".into(),
             period_ns: 1_000_000,

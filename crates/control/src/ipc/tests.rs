@@ -37,16 +37,7 @@ struct Bench {
 impl Bench {
     fn new(test: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("onbeat-ipc-{test}-{}", std::process::id()));
-        let axis = AxisDescription {
-            name: "axis".into(),
-            mode: CyclicMode::Position.into(),
-            position_limits: None,
-            velocity_limit: 1.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 1.0,
-            measures_effort: true,
-        };
+        let axis = AxisDescription::new("axis", CyclicMode::Position, 1.0, 1.0);
         let description = Description { axes: vec![axis], ..Description::default() };
         let mut builder = Builder::new("robot", &description);
         builder.folder(&folder);

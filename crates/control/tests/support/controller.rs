@@ -15,16 +15,7 @@ use super::IpcFolder;
 
 /// An IPC with the role of a controller for this many axes, in this folder.
 pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) {
-    let axis = |index| AxisDescription {
-        name: format!("axis-{index}"),
-        mode: CyclicMode::Position.into(),
-        position_limits: None,
-        velocity_limit: 10.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 10.0,
-        measures_effort: true,
-    };
+    let axis = |index| AxisDescription::new(format!("axis-{index}"), CyclicMode::Position, 10.0, 10.0);
     let axes = (0..drives).map(axis).collect();
     let mut builder = Builder::new("robot", &Description { axes, ..Description::default() });
     builder.folder(&folder.0);

@@ -183,16 +183,7 @@ pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
 
 /// The same with signals, which can be forced.
 pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> (Ipc, Server, Client) {
-    let axis = |index| AxisDescription {
-        name: format!("axis-{index}"),
-        mode: CyclicMode::Position.into(),
-        position_limits: None,
-        velocity_limit: 1.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 1.0,
-        measures_effort: true,
-    };
+    let axis = |index| AxisDescription::new(format!("axis-{index}"), CyclicMode::Position, 1.0, 1.0);
     let axes = (0..rules.axes.len()).map(axis).collect();
     let described = |signal: &types::Signal| SignalDescription {
         name: signal.name.clone(),

@@ -193,16 +193,8 @@ impl Door {
 }
 
 fn builder(axes: usize, signals: Vec<SignalDescription>) -> io::Result<(server::Builder, Folder)> {
-    let axis = |number: usize| AxisDescription {
-        name: format!("axis {number}"),
-        mode: CyclicMode::Position.into(),
-        position_limits: None,
-        velocity_limit: 1.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 1.0,
-        measures_effort: true,
-    };
+    let axis =
+        |number: usize| AxisDescription::new(format!("axis {number}"), CyclicMode::Position, 1.0, 1.0);
     let description =
         Description { axes: (0..axes).map(axis).collect(), signals, ..Description::default() };
     let folder = Folder::new()?;

@@ -71,16 +71,7 @@ pub(crate) fn description() -> Description {
         writer: signal.is_commanded().then(|| OUTSIDE.to_owned()),
         ..SignalDescription::default()
     };
-    let axis = |name: &str| AxisDescription {
-        name: name.into(),
-        mode: CyclicMode::Position.into(),
-        position_limits: None,
-        velocity_limit: 1.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 1.0,
-        measures_effort: true,
-    };
+    let axis = |name: &str| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
     Description {
         robot: "two axes".into(),
         axes: vec![axis("left"), axis("right")],

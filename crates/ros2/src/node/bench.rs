@@ -53,14 +53,8 @@ pub(super) const TOOL: u16 = 4;
 
 fn description() -> Description {
     let axis = |name: &str| AxisDescription {
-        name: name.into(),
-        mode: CyclicMode::Velocity.into(),
         position_limits: Some((-1.0, 1.0)),
-        velocity_limit: 2.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 5.0,
-        measures_effort: true,
+        ..AxisDescription::new(name, CyclicMode::Velocity, 2.0, 5.0)
     };
     let controller = |name: &str, kind, axes: &[usize]| ControllerDescription {
         name: name.into(),

@@ -366,16 +366,7 @@ mod tests {
     }
 
     fn two_axes() -> Description {
-        let axis = |name: &str| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Position.into(),
-            position_limits: None,
-            velocity_limit: 1.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 1.0,
-            measures_effort: true,
-        };
+        let axis = |name: &str| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
         Description { axes: vec![axis("a"), axis("b")], ..Description::default() }
     }
 

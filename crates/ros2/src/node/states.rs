@@ -291,16 +291,7 @@ mod tests {
     // feature(ros2): `CONTROLLER/cmd_vel_out`: the velocity that the wheels are sent, within all limits of the base
     #[test]
     fn the_velocity_of_a_base_is_that_of_what_its_wheels_are_sent() {
-        let axis = |name: &str| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Velocity.into(),
-            position_limits: None,
-            velocity_limit: 20.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 5.0,
-            measures_effort: true,
-        };
+        let axis = |name: &str| AxisDescription::new(name, CyclicMode::Velocity, 20.0, 5.0);
         let wheel = |axis, yaw| WheelDescription { axis, twist: [0.05, 0.0, yaw] };
         let base = BaseDescription {
             kind: BaseKind::Differential,

@@ -182,14 +182,8 @@ mod tests {
 
     fn robot() -> Description {
         let axis = |name: &str| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Position.into(),
             position_limits: Some((-1.0, 1.0)),
-            velocity_limit: 2.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 5.0,
-            measures_effort: true,
+            ..AxisDescription::new(name, CyclicMode::Position, 2.0, 5.0)
         };
         let controller = ControllerDescription {
             name: "arm".into(),

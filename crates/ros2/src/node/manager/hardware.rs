@@ -106,14 +106,8 @@ mod tests {
 
     fn robot() -> Description {
         let axis = |name: &str, measures_effort| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Position.into(),
-            position_limits: None,
-            velocity_limit: 2.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 5.0,
             measures_effort,
+            ..AxisDescription::new(name, CyclicMode::Position, 2.0, 5.0)
         };
         let controller = |kind, axes: &[usize]| ControllerDescription {
             name: "any".into(),

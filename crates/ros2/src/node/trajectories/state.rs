@@ -174,16 +174,7 @@ mod tests {
 
     #[test]
     fn the_error_of_a_controller_is_what_was_asked_less_what_is() {
-        let axis = |name: &str| AxisDescription {
-            name: name.into(),
-            mode: CyclicMode::Position.into(),
-            position_limits: None,
-            velocity_limit: 2.0,
-            acceleration_limit: None,
-            jerk_limit: None,
-            effort_limit: 5.0,
-            measures_effort: true,
-        };
+        let axis = |name: &str| AxisDescription::new(name, CyclicMode::Position, 2.0, 5.0);
         let controller = ControllerDescription { name: "arm".into(), kind: None, axes: vec![1] };
         let description = Description {
             axes: ["a", "b"].map(axis).to_vec(),

@@ -194,16 +194,7 @@ fn now_ns() -> u64 {
 }
 
 fn description() -> Description {
-    let axis = |name: &str| AxisDescription {
-        name: name.into(),
-        mode: CyclicMode::Velocity.into(),
-        position_limits: None,
-        velocity_limit: 20.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 5.0,
-        measures_effort: true,
-    };
+    let axis = |name: &str| AxisDescription::new(name, CyclicMode::Velocity, 20.0, 5.0);
     let signal = |name: &str, sub_device: &str, kind, direction| SignalDescription {
         name: name.into(),
         sub_device: sub_device.into(),

@@ -20,16 +20,7 @@ use types::{BaseKind, ControllerKind, CyclicMode};
 
 /// A service robot that drives, whose second command was refused and whose caster's axis stopped.
 fn base() -> Picture {
-    let axis = |name: &str, mode: CyclicMode| AxisDescription {
-        name: name.into(),
-        mode: mode.into(),
-        position_limits: None,
-        velocity_limit: 20.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 5.0,
-        measures_effort: true,
-    };
+    let axis = |name: &str, mode: CyclicMode| AxisDescription::new(name, mode, 20.0, 5.0);
     let description = Description {
         version: "0.1.0".into(),
         robot: "m4k".into(),

@@ -95,14 +95,8 @@ fn robot_with_sensor() -> Description {
     let mut robot = robot();
     robot.controllers.truncate(2);
     robot.axes = vec![AxisDescription {
-        name: "joint".into(),
-        mode: CyclicMode::Position.into(),
-        position_limits: None,
-        velocity_limit: 2.0,
-        acceleration_limit: None,
-        jerk_limit: None,
-        effort_limit: 5.0,
         measures_effort: false,
+        ..AxisDescription::new("joint", CyclicMode::Position, 2.0, 5.0)
     }];
     let signal = |name: &str| SignalDescription {
         name: name.into(),
