@@ -225,7 +225,10 @@ fn nothing_outlives_an_experiment_that_is_killed() {
 #[test]
 fn wrong_arguments_are_named() {
     for (arguments, expected) in [
-        (&["--load", "coffee"][..], "found \"coffee\", expected none, memory-sweep, gpu-sweep, cpu, k-lock, irq, memory-10, "),
+        (
+            &["--load", "coffee"][..],
+            "found \"coffee\", expected none, memory-sweep, gpu-sweep, cpu, k-lock, irq, memory-10, ",
+        ),
         (&["--iface", "lo"], "--observer-iface"),
         (&["--samples", "0"], "0 is not in 1.."),
     ] {
