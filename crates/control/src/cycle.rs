@@ -1,5 +1,6 @@
 //! The real-time cycle.
 
+mod called;
 mod ended;
 mod events;
 mod follow;
@@ -36,6 +37,7 @@ use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
 
 pub use crate::watch::Lost;
+use called::CalledController;
 pub use ended::Ended;
 pub use types::FrameOrder;
 
@@ -74,7 +76,7 @@ pub struct Cycle<L, C> {
     link: L,
     pacer: Pacer<C>,
     axes: Axes,
-    controller: Box<dyn Controller>,
+    controller: CalledController,
     configuration: CycleConfiguration,
     publisher: Publisher,
     record: CycleRecord,
@@ -135,7 +137,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             main_device,
             link,
             pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
-            controller,
+            controller: CalledController::new(controller),
             configuration,
             publisher,
             record: CycleRecord::begin(0, 0, 0),
@@ -242,6 +244,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             status: self.status,
             before_stop: self.before_stop,
             controller_lost: self.controller_lost,
+            controller_panic: self.controller.panic(),
             command_lost: self.command_lost,
             before_init: self.before_init,
             signal_counters: self.signals.counters(),
@@ -343,6 +346,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             requested: enough
                 || self.stopped_by_overrun.is_some()
                 || self.watch.lost().is_some()
+                || self.controller.has_panicked()
                 || stop.is_requested(),
             hurried: stop.is_hurried(),
             braking: self.axes.braking_time(),
@@ -392,8 +396,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             None => self.signals.govern(&governing, &mut tell),
         }
         let (reports, commands) = self.axes.exchange();
-        self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
-        self.output = self.controller.output();
+        self.output = self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
         // Outputs and axes by the answer of this cycle.
         let stale = freshness == Freshness::Stale && self.output.commanded;
         self.stale_in_motion =

@@ -335,6 +335,7 @@ mod tests {
             lost: None,
             overruns: Overruns::default(),
             controller_lost: false,
+            controller_panic: None,
             command_lost: false,
             cycles_in_op: 1,
             status: status(last),

@@ -4,6 +4,7 @@ use crate::support;
 use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::main_device::BringUpPhase;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
@@ -33,11 +34,19 @@ const FRICTION: f64 = 0.02;
 /// Cycle of the set-point that the controller is asked to ignore.
 const STOP_AT: u64 = 400;
 
+/// Conduct of a controller at a stop.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Ignores,
+    Heeds,
+    /// Asks for none: it panics in its place.
+    Panics,
+}
+
 /// Moves at a steady speed, asked to stop or not.
 struct Deaf {
     velocity: f64,
-    /// It does not ignore it.
-    heeds: bool,
+    way: Way,
     stop: StopHandle,
     hurry_after: Option<u64>,
     clock: VirtualClock,
@@ -49,7 +58,7 @@ impl Controller for Deaf {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
-        if self.heeds && info.stopping {
+        if self.way == Way::Heeds && info.stopping {
             self.velocity = (self.velocity - 0.03).max(0.0);
         }
         self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
@@ -64,8 +73,11 @@ impl Controller for Deaf {
         let friction = if self.velocity > 0.0 { FRICTION } else { 0.0 };
         command.setpoint.torque = NewtonMetres((0.05 * lacks).clamp(0.0, 0.1) + friction);
         if self.cycles == STOP_AT {
-            self.stop.stop();
             self.asked.send(self.clock.now()).unwrap();
+            match self.way {
+                Way::Panics => std::panic::resume_unwind(Box::new("out of its depth")),
+                Way::Ignores | Way::Heeds => self.stop.stop(),
+            }
         }
         if self.hurry_after.is_some_and(|after| self.cycles == STOP_AT + after) {
             self.stop.hurry();
@@ -81,10 +93,10 @@ struct Ran {
 }
 
 fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
-    run_with(mode, velocity, hurry_after, false)
+    run_with(mode, velocity, hurry_after, Way::Ignores)
 }
 
-fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bool) -> Ran {
+fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, way: Way) -> Ran {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
@@ -98,14 +110,17 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bo
     let stop = StopHandle::new();
     let (asked, was_asked) = std::sync::mpsc::channel();
     let controller =
-        Deaf { velocity, heeds, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
+        Deaf { velocity, way, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
     let mut axis: AxisConfiguration = supervised(1).remove(0);
     axis.mode = mode.into();
     let settings = axis.supervision.as_mut().unwrap();
     settings.mode = mode.into();
     let (cycle, mut observer) =
         cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
-    assert_eq!(cycle.run(&stop).failure, None);
+    let over = cycle.run(&stop);
+    assert_eq!(over.failure, None);
+    assert_eq!(over.main_device.phase(), BringUpPhase::Down);
+    assert_eq!(over.controller_panic.as_deref(), (way == Way::Panics).then_some("out of its depth"));
     let events = std::iter::from_fn(|| observer.next_event());
     let ending = events
         .map(|it| it.what)
@@ -164,6 +179,29 @@ fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
     }
 }
 
+// feature(axes): a controller that panics loses its axes: they are braked within their limits, then the bus goes to Init
+#[test]
+fn the_axis_of_a_controller_that_panics_is_braked_within_its_limits() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
+        let ran = run_with(mode, 3.0, None, Way::Panics);
+        assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
+        let took = ran.ended.since(ran.asked);
+        assert!(took < Duration::from_secs(2), "{mode:?}: {took:?}");
+        match mode {
+            CyclicMode::Torque => {
+                let torques: Vec<i16> = torques(&ran).iter().map(|it| it.0).collect();
+                assert!(torques.is_sorted_by(|before, after| before >= after), "{torques:?}");
+                assert_eq!(torques.last(), Some(&0));
+            }
+            _ => assert!(
+                hardest(&ran, mode) < DECELERATION * 1.2,
+                "{mode:?}: {} rad/s^2",
+                hardest(&ran, mode)
+            ),
+        }
+    }
+}
+
 /// Torque set-points after the stop, and how fast the shaft turned with them, rad/s; a line for each cycle.
 fn torques(ran: &Ran) -> Vec<(i16, f64)> {
     let after = ran.taken.iter().filter(|it| it.now > ran.asked && it.state == State::OperationEnabled);
@@ -194,7 +232,7 @@ fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go
 // feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
 fn in_torque_mode_a_controller_that_takes_its_torque_down_is_let_do_so() {
-    let ran = run_with(CyclicMode::Torque, 3.0, None, true);
+    let ran = run_with(CyclicMode::Torque, 3.0, None, Way::Heeds);
     assert!(!ran.ending, "supervision took it");
     let torques = torques(&ran);
     let taken = torques.iter().position(|it| it.0 == 0).expect("no torque is asked for any more");

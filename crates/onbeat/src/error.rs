@@ -118,7 +118,13 @@ pub enum Error {
     /// Thread that the system did not start, or another refusal of the system.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// Panic of the cycle's thread, in the controller or in ours.
+    /// Panic of the controller: the axes came to rest as when a controller process is gone, and the bus went to Init.
+    #[error("the controller panicked, and its axes were stopped: {message}")]
+    ControllerPanicked {
+        /// The panic's own words.
+        message: String,
+    },
+    /// Panic of the cycle's thread elsewhere.
     #[error("the cycle's thread panicked: {message}")]
     Panicked {
         /// The panic's own words.

@@ -66,8 +66,8 @@
 //!
 //! [`Robot::run`] brings the bus up, enables what the controller asks to be enabled, and returns when the run is over. It blocks
 //! the thread that calls it; the cycle has a thread of its own. It is over after [`Robot::cycles`] or [`Robot::duration`],
-//! when a [`StopHandle`] asks for it, when the bus stays lost, or as the robot file says after an overrun. However it ends, the
-//! axes come to rest within their limits, brakes engage, outputs get their safe values, and the bus goes to Init.
+//! when a [`StopHandle`] asks for it, when the bus stays lost, when the controller panics, or as the robot file says after an
+//! overrun. However it ends, the axes come to rest within their limits, brakes engage, outputs get their safe values, and the bus goes to Init.
 //!
 //! ```no_run
 //! # use onbeat::{Controller, Profile, Robot, StopHandle};

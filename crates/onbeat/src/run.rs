@@ -73,7 +73,7 @@ impl Robot {
     /// Returns a [`Summary`] also of a run that did not go as it should: its findings say so.
     ///
     /// # Errors
-    /// A run that could not be: nothing has moved.
+    /// A run that could not be: nothing has moved. A controller that panicked: its axes have come to rest, and the bus is in Init.
     pub fn run(self, controller: impl Controller + 'static) -> Result<Summary, Error> {
         self.run_with(|_| controller)
     }
@@ -185,6 +185,9 @@ impl Settings {
             let (ended, not_put_back) = started.thread.join().map_err(panicked)?;
             not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            if let Some(message) = ended.controller_panic {
+                return Err(Error::ControllerPanicked { message });
+            }
             let external = external.map(|counters| counters.read());
             Ok(Ran { measured, conditions, granted, recorded, external, ended })
         })

@@ -242,8 +242,8 @@ fn a_controller_that_panics_ends_the_run_with_an_error() {
         }
     }
     let Err(error) = six_axis().cycles(10).run(Panics) else { panic!("it ran") };
-    assert_eq!(error.to_string(), "the cycle's thread panicked: out of its depth");
-    assert!(matches!(error, Error::Panicked { .. }));
+    assert_eq!(error.to_string(), "the controller panicked, and its axes were stopped: out of its depth");
+    assert!(matches!(error, Error::ControllerPanicked { .. }));
     assert_eq!(six_axis().duration(Duration::from_millis(50)).run(Still).unwrap().cycles(), 50);
 }
 

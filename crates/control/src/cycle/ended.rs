@@ -26,6 +26,8 @@ pub struct Ended<L> {
     pub before_stop: Status,
     /// True if the controller process gave no answers then, and had not disabled its axes before.
     pub controller_lost: bool,
+    /// Words of a panic of the controller, which ended the cycle: axes came to rest as when a controller process is gone.
+    pub controller_panic: Option<String>,
     /// True if the command that the controller lives on was stale then, and had gone stale while axes moved or had a torque.
     pub command_lost: bool,
     /// Status at the end of the stop, when Init was asked for.

@@ -1,0 +1,55 @@
+//! The controller as a cycle calls it: one that panics takes nothing with it, and is not called again.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
+use crate::signal::{Io, SignalError, Signals};
+use crate::task::words;
+
+pub(super) struct CalledController {
+    controller: Box<dyn Controller>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl CalledController {
+    pub(super) const fn new(controller: Box<dyn Controller>) -> Self {
+        Self { controller, panic: None }
+    }
+
+    /// As [`Controller::init`], before the first cycle: a panic there is its caller's.
+    pub(super) fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.controller.init(signals)
+    }
+
+    pub(super) fn command(&mut self, command: &ExternalCommand) {
+        self.call(|controller| controller.command(command));
+    }
+
+    /// Its output of this cycle; of one that has panicked that it has left its axes in use.
+    pub(super) fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) -> ControllerOutput {
+        let output = self.call(|controller| {
+            controller.update(info, io);
+            controller.output()
+        });
+        output.unwrap_or(ControllerOutput { lost: true, left_in_use: true, ..ControllerOutput::default() })
+    }
+
+    pub(super) const fn has_panicked(&self) -> bool {
+        self.panic.is_some()
+    }
+
+    /// Words of its panic.
+    pub(super) fn panic(&self) -> Option<String> {
+        self.panic.as_deref().map(words)
+    }
+
+    fn call<T>(&mut self, call: impl FnOnce(&mut dyn Controller) -> T) -> Option<T> {
+        if self.panic.is_some() {
+            return None;
+        }
+        // What a panic leaves half done in the controller is not looked at again; commands of axes are for supervision.
+        let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.controller)));
+        called.map_err(|panic| self.panic = Some(panic)).ok()
+    }
+}
