@@ -179,7 +179,12 @@ impl fmt::Display for Cause {
             Kind::Steal => write!(f, "asleep in the hypervisor {time}: steal"),
             Kind::Own => write!(f, "our own {name} took {time}"),
             Kind::Unknown => write!(f, "{name} {time}: unknown"),
-            other => write!(f, "{other} {name} {time}"),
+            // Of threads that are watched; no trace of a late cycle shows them.
+            watched @ (Kind::Sleep
+            | Kind::MinorFault
+            | Kind::MajorFault
+            | Kind::SystemCall
+            | Kind::BlockingCall) => write!(f, "{watched} {name} {time}"),
         }
     }
 }
