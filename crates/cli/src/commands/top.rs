@@ -44,6 +44,10 @@ pub(crate) struct Top {
     #[arg(value_name = "NAME|SOCKET")]
     cycle: Option<String>,
 
+    /// The same, as the other commands have it
+    #[arg(long = "cycle", value_name = "NAME|SOCKET", conflicts_with = "cycle")]
+    named: Option<String>,
+
     /// Wait for a cycle if none runs, and for the next one when it ends
     #[arg(long)]
     wait: bool,
@@ -75,7 +79,7 @@ impl Top {
     }
 
     fn attach(&self, stop: &Stop) -> Result<Option<Client>, Failure> {
-        let which = Which(self.cycle.as_deref());
+        let which = Which(self.cycle.as_deref().or(self.named.as_deref()));
         let found = if self.wait { which.wait(stop)? } else { Some(which.find_for("top")?) };
         let is_others = |ipc: &&Client| ![0, rustix::process::geteuid().as_raw()].contains(&ipc.user());
         if let Some(ipc) = found.as_ref().filter(is_others) {

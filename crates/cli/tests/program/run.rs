@@ -67,7 +67,7 @@ fn a_torque_that_is_not_mapped_is_not_told_as_zero() {
     let running = Running::start(command);
     await_cycles(running.id(), 1000);
     let seen = asked(&["top", &name, "--json"]).json();
-    let pictured = asked(&["top", &name, "--once"]).stdout;
+    let pictured = asked(&["top", "--cycle", &name, "--once"]).stdout;
     let end = running.finish().json();
     drop(only);
     for axes in [&seen["axes"], &end["axes"]] {
