@@ -3,14 +3,18 @@
 //! | module | device | connection | interface that simulation replaces |
 //! |---|---|---|---|
 //! | [`range_finder`] | SCIP 2.0 laser range finder | serial port, [`serial`] | none: the simulated one has a pty |
-//! | [`imu`] | MPU-6050 | I2C, crate `i2cdev` | [`imu::Registers`] |
+//! | [`imu`], [`myahrs`] | MPU-6050, myAHRS+ | I2C, crate `i2cdev` | [`imu::Registers`] |
 //! | [`sonar`] | HC-SR04 | GPIO, crate `gpiocdev` | [`sonar::Lines`] |
-//! | [`led_strip`] | APA102, WS2812 | SPI, crate `spidev` | [`led_strip::Wire`] |
+//! | [`led_strip`] | APA102, WS2812 | SPI, [`spi`], crate `spidev` | [`spi::Wire`] |
 //! | [`actuators`] | two driven wheels | the cycle's shared-memory interface | [`actuators::Drives`] |
+//! | [`dc_motors`] | the same: DC motors behind an MCP4912 or MCP4922, with AS5045 encoders | SPI | [`spi::Wire`] |
 
 pub mod actuators;
+pub mod dc_motors;
 pub mod imu;
 pub mod led_strip;
+pub mod myahrs;
 pub mod range_finder;
 pub mod serial;
 pub mod sonar;
+pub mod spi;

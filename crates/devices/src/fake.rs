@@ -3,14 +3,16 @@
 //! | simulated device | connected through | part of the driver under test |
 //! |---|---|---|
 //! | [`range_finder`] | a real pty | all: port, bytes, protocol, timing |
-//! | [`imu`] | the driver's registers | all but the I2C transfers |
+//! | [`imu`], [`myahrs`] | the driver's registers | all but the I2C transfers |
 //! | [`sonar`] | the driver's line | all but the GPIO lines |
-//! | [`strip`] | the driver's wire | all but the SPI transfers |
+//! | [`strip`], [`dc_motors`] | the driver's wire | all but the SPI transfers |
 //! | [`wheels`] | the driver itself | none: it is the drive |
 //!
 //! Their encoders are their own: they share no codec with the drivers under test.
 
+pub mod dc_motors;
 pub mod imu;
+pub mod myahrs;
 pub mod pty;
 pub mod range_finder;
 pub mod scene;

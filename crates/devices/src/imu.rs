@@ -3,12 +3,15 @@
 //! | module | contents |
 //! |---|---|
 //! | [`mpu6050`] | registers of InvenSense's MPU-6050, and their values in SI units |
+//! | [`myahrs`] | registers of WITHROBOT's myAHRS+, and their values in SI units |
 //! | [`orientation`] | orientation from angular velocities and accelerations |
 
 pub mod mpu6050;
+pub mod myahrs;
 pub mod orientation;
 
 pub use orientation::Orientation;
+use orientation::turned;
 
 /// Measurement of a unit at one instant, in its own frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

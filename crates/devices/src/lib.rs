@@ -3,7 +3,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`scip`], [`imu`], [`sonar`], [`led`] | protocols, registers, filters: bytes and numbers, no I/O |
+//! | [`scip`], [`imu`], [`sonar`], [`led`], [`motor`] | protocols, registers, filters: bytes and numbers, no I/O |
 //! | [`pair`] | real-time task, ordinary task, and the channel between them |
 //! | [`task`] | messages between the two tasks of each device, and the real-time work |
 //! | [`driver`] | drivers of the ordinary tasks: serial port, I2C, GPIO, SPI |
@@ -15,6 +15,7 @@ pub mod driver;
 pub mod fake;
 pub mod imu;
 pub mod led;
+pub mod motor;
 pub mod pair;
 pub mod peripheral;
 pub mod running;
@@ -23,5 +24,5 @@ pub mod sonar;
 pub mod task;
 
 pub use pair::DeviceStatus;
-pub use peripheral::{Kind, Peripheral, service_robot};
+pub use peripheral::{Kind, Peripheral, WheelDrives, service_robot};
 pub use running::{Prepared, Running, StartError};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use control::profile::RealTimeProfile;
-use types::{LedChip, PeripheralKind};
+use types::{DacChip, ImuOutput, ImuUnit, LedChip, PeripheralKind};
 
 use crate::task::actuators::WheelLimits;
 
@@ -52,21 +52,53 @@ pub enum Kind {
         /// Brightness, out of 31.
         brightness: u8,
     },
-    /// MPU-6050 on an I2C bus.
+    /// Inertial measurement unit on an I2C bus.
     Imu {
+        /// Unit.
+        unit: ImuUnit,
+        /// Output of a myAHRS+.
+        output: ImuOutput,
         /// I2C bus and address.
         i2c: Option<(PathBuf, u16)>,
     },
     /// Two driven wheels.
     Actuators {
-        /// Names of two axes of the cycle, left and right.
-        axes: Option<[String; 2]>,
+        /// Their drives.
+        drives: WheelDrives,
         /// Limits of the wheels.
         limits: WheelLimits,
     },
 }
 
+/// Drives of two wheels, left and right.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WheelDrives {
+    /// Simulated ones that follow their velocities.
+    Simulated,
+    /// Axes of the cycle of these names.
+    Axes([String; 2]),
+    /// DC motors behind a digital-to-analogue converter, with AS5045 encoders.
+    DcMotors {
+        /// SPI devices: of the converter, of the left and the right encoder.
+        spi: Option<[PathBuf; 3]>,
+        /// Converter.
+        dac: DacChip,
+        /// Velocity of a wheel at the end of the converter's range, without load, rad/s.
+        full_scale: f64,
+        /// Motors that turn the other way round.
+        motors_reversed: [bool; 2],
+        /// Encoders that count the other way round.
+        encoders_reversed: [bool; 2],
+    },
+}
+
 impl Kind {
+    /// An MPU-6050 at this I2C bus and address.
+    #[must_use]
+    pub fn mpu6050(i2c: Option<(PathBuf, u16)>) -> Self {
+        Self::Imu { unit: ImuUnit::Mpu6050, output: ImuOutput::default(), i2c }
+    }
+
     /// Kind without its connection.
     #[must_use]
     pub fn bare(&self) -> PeripheralKind {
@@ -89,8 +121,8 @@ pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> 
         (Kind::Sonar { gpio: None, temperature: 293.15 }, 3),
         (Kind::RangeFinder { serial: None, watched: 0.5 }, 4),
         (Kind::LedStrip { spi: None, chip: LedChip::Apa102, leds: 60, brightness: 8 }, 2),
-        (Kind::Imu { i2c: None }, 1),
-        (Kind::Actuators { axes: None, limits: WheelLimits::default() }, 0),
+        (Kind::mpu6050(None), 1),
+        (Kind::Actuators { drives: WheelDrives::Simulated, limits: WheelLimits::default() }, 0),
     ];
     let peripheral = |(kind, below): (Kind, u8)| Peripheral {
         name: kind.bare().name().into(),

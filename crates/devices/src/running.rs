@@ -28,18 +28,23 @@ use ipc::channel::{Kind as PortKind, Port};
 use ipc::client::{AttachError, Client, PortError};
 use ipc::server::{Builder, CreateError};
 use thiserror::Error;
+use types::ImuUnit;
 
 use crate::driver::actuators::{Actuators, OfCycle};
+use crate::driver::dc_motors::DcMotors;
 use crate::driver::imu::{I2c, Mpu6050};
-use crate::driver::led_strip::{LedStrip, Spi};
+use crate::driver::led_strip::LedStrip;
+use crate::driver::myahrs::MyAhrs;
 use crate::driver::range_finder::{BAUD, RangeFinder};
 use crate::driver::sonar::{Gpio, HcSr04};
+use crate::driver::spi::Spi;
 use crate::fake::{self, scene::Scene};
+use crate::motor::WheelSettings;
 use crate::pair::ordinary::{self, Exchanges, Surroundings};
 use crate::pair::real_time::{LONGEST_RECEIVED, RealTimeTask};
 use crate::pair::status::Shared;
 use crate::pair::{Datagram, DeviceStatus, Driver, Work};
-use crate::peripheral::{Kind, Peripheral};
+use crate::peripheral::{Kind, Peripheral, WheelDrives};
 use crate::task::actuators::ActuatorsWork;
 use crate::task::imu::ImuWork;
 use crate::task::led_strip::LedStripWork;
@@ -243,17 +248,51 @@ impl Start<'_> {
                     }
                 }
             }
-            Kind::Imu { i2c } => match i2c {
-                Some((bus, address)) => {
-                    self.join(pair, ImuWork::default(), Mpu6050::new(I2c::new(bus, address)), None)
+            Kind::Imu { unit, output, i2c } => {
+                let work = ImuWork::new(unit);
+                let i2c = i2c.map(|(bus, address)| I2c::new(bus, address));
+                match (unit, i2c) {
+                    (ImuUnit::Mpu6050, Some(i2c)) => self.join(pair, work, Mpu6050::new(i2c), None),
+                    (ImuUnit::Mpu6050, None) => {
+                        self.join(pair, work, Mpu6050::new(fake::imu::Unit::default()), None)
+                    }
+                    (ImuUnit::MyAhrs, Some(i2c)) => self.join(pair, work, MyAhrs::new(i2c, output), None),
+                    (ImuUnit::MyAhrs, None) => {
+                        self.join(pair, work, MyAhrs::new(fake::myahrs::Unit::default(), output), None)
+                    }
                 }
-                None => self.join(pair, ImuWork::default(), Mpu6050::new(fake::imu::Unit::default()), None),
-            },
-            Kind::Actuators { axes, limits } => {
+            }
+            Kind::Actuators { drives, limits } => {
                 let work = ActuatorsWork::new(limits);
-                match axes {
-                    Some(axes) => self.join(pair, work, Actuators::new(OfCycle::new(self.ipc, axes)), None),
-                    None => self.join(pair, work, Actuators::new(fake::wheels::Pair::default()), None),
+                match drives {
+                    WheelDrives::Axes(axes) => {
+                        self.join(pair, work, Actuators::new(OfCycle::new(self.ipc, axes)), None)
+                    }
+                    WheelDrives::Simulated => {
+                        self.join(pair, work, Actuators::new(fake::wheels::Pair::default()), None)
+                    }
+                    WheelDrives::DcMotors { spi, dac, full_scale, motors_reversed, encoders_reversed } => {
+                        let wheel = |wheel| WheelSettings {
+                            full_scale,
+                            limits,
+                            motor_reversed: motors_reversed[wheel],
+                            encoder_reversed: encoders_reversed[wheel],
+                        };
+                        let settings = [0, 1].map(wheel);
+                        match spi {
+                            Some([converter, left, right]) => {
+                                let encoders = [Spi::new(left), Spi::new(right)];
+                                let drives = DcMotors::new(dac, Spi::new(converter), encoders, settings);
+                                self.join(pair, work, Actuators::new(drives), None)
+                            }
+                            None => {
+                                let motors = fake::dc_motors::Motors::of(&settings);
+                                let (converter, encoders) = (motors.converter(), motors.encoders());
+                                let drives = DcMotors::new(dac, converter, encoders, settings);
+                                self.join(pair, work, Actuators::new(drives), None)
+                            }
+                        }
+                    }
                 }
             }
         }

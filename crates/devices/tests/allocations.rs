@@ -41,7 +41,7 @@ fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     drop((users, robot));
 
     // A device that does not exist.
-    let missing = only(Kind::Imu { i2c: Some((PathBuf::from("/dev/onbeat-no-such-device"), 0x68)) });
+    let missing = only(Kind::mpu6050(Some((PathBuf::from("/dev/onbeat-no-such-device"), 0x68))));
     let robot = Robot::start("allocations-none", &missing);
     watch(&robot);
     robot.wait_for(|it| it.running.status()[0].failures > 2 && it.running.tasks()[0].live().jobs > 20);

@@ -11,14 +11,18 @@ use std::time::{Duration, Instant};
 
 use i2cdev::core::I2CDevice;
 use i2cdev::linux::LinuxI2CDevice;
-use ipc::sensor::{Imu, Led, LedRequest, Pattern};
-use onbeat_devices::Kind;
+use ipc::sensor::{Imu, Led, LedRequest, Pattern, WheelRequest, Wheels};
+use onbeat_devices::driver::spi::{Mode, Spi, Wire};
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
+use onbeat_devices::imu::myahrs;
+use onbeat_devices::motor::{as5045, mcp49x2};
 use onbeat_devices::pair::Stage;
+use onbeat_devices::task::actuators::WheelLimits;
+use onbeat_devices::{Kind, WheelDrives};
 use support::cp2112::Expander;
 use support::{Robot, TIMEOUT, only};
 
-/// Bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68`.
+/// Bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20`.
 fn stub() -> Option<PathBuf> {
     let found = fs::read_dir("/sys/class/i2c-dev").ok()?.flatten().find(|bus| {
         fs::read_to_string(bus.path().join("name")).is_ok_and(|name| name.trim() == "SMBus stub driver")
@@ -61,12 +65,12 @@ impl Unit {
 fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
     let Some(bus) = stub() else {
         return eprintln!(
-            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68)"
+            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20)"
         );
     };
     let mut unit = Unit(LinuxI2CDevice::new(&bus, ADDRESS).unwrap());
     unit.power_on();
-    let robot = Robot::start("i2c", &only(Kind::Imu { i2c: Some((bus.clone(), ADDRESS)) }));
+    let robot = Robot::start("i2c", &only(Kind::mpu6050(Some((bus.clone(), ADDRESS)))));
     robot.wait_for(|it| it.running.status()[0].stage == Stage::Working);
     for (register, value) in SET_UP {
         assert_eq!(unit.get(register), value, "register {register:#04x}");
@@ -108,14 +112,61 @@ fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
     assert_eq!(unit.get(register::POWER), 0x01, "set up again");
 }
 
+// feature(devices): myAHRS+ over I2C: raw data, roll, pitch, yaw, or its quaternion
+#[test]
+fn a_myahrs_behind_the_kernels_i2c_tells_its_orientation_and_what_it_says_is_not_valid_is_not_used() {
+    let Some(bus) = stub() else {
+        return eprintln!(
+            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20)"
+        );
+    };
+    let mut unit = Unit(LinuxI2CDevice::new(&bus, myahrs::ADDRESS).unwrap());
+    let mut put = |first: u8, numbers: &[i16]| {
+        for (byte, register) in numbers.iter().flat_map(|it| it.to_le_bytes()).zip(first..) {
+            unit.set(register, byte);
+        }
+    };
+    put(0x00, &[0; 64]);
+    let (unit_kind, output) = (types::ImuUnit::MyAhrs, types::ImuOutput::Quaternion);
+    let kind = Kind::Imu { unit: unit_kind, output, i2c: Some((bus.clone(), myahrs::ADDRESS)) };
+    let robot = Robot::start("myahrs", &only(kind));
+    let place = format!("imu ({} address 0x20): ", bus.display());
+    robot.wait_for(|it| {
+        it.said(&format!("{place}expected a myAHRS+ (register 0x01 holds 0xb1), found 0x00"))
+    });
+    // Level, its front to the east; 1 g; 25 degrees Celsius; running.
+    put(0x22, &[0, 0, -2_048, 0, 0, 0]);
+    put(0x34, &[4_096, 0, 0, 16_384, 0, 0, 23_170, 23_170]);
+    put(0x01, &[0x01b1]);
+    robot.wait_for(|it| it.said(&format!("{place}expected a myAHRS+ that measures (status 0x80), found")));
+    put(0x03, &[i16::from_le_bytes([4, 0x80])]);
+    let imu = robot.ipc.port("imu").unwrap();
+    let fresh = |bytes: &[u8]| Some(Imu::decode(bytes).unwrap()).filter(|it| !it.head.stale);
+    let found = robot.until(&imu, fresh);
+    assert!(robot.said("imu: myAHRS+ of revision 1.4, quaternion"), "{:?}", robot.said.lock().unwrap());
+    let near = |found: f64, expected: f64| (found - expected).abs() < 0.01;
+    let [x, y, z, w] = found.orientation;
+    assert!(near(x, 0.0) && near(y, 0.0) && near(z, 0.0) && near(w.abs(), 1.0), "{found:?}");
+    assert!(near(found.linear_acceleration[2], 9.806_65) && near(found.temperature, 298.15), "{found:?}");
+    // A quaternion that is none: the last orientation grows old.
+    put(0x3c, &[0; 4]);
+    let stale = robot.until(&imu, |bytes| Some(Imu::decode(bytes).unwrap()).filter(|it| it.head.stale));
+    assert!(near(stale.orientation[3].abs(), 1.0), "{stale:?}");
+    robot.wait_for(|it| it.said("imu: a quaternion that is no orientation, not used, "));
+    // Its back to the east: half a turn.
+    put(0x3c, &[0, 0, -23_170, 23_170]);
+    let turned = robot.until(&imu, |bytes| fresh(bytes).filter(|it| near(it.orientation[2].abs(), 1.0)));
+    assert!(turned.head.stamp_ns > found.head.stamp_ns);
+}
+
 #[test]
 fn an_address_nobody_answers_at_is_named_with_its_bus() {
     let Some(bus) = stub() else {
         return eprintln!(
-            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68)"
+            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68,0x20)"
         );
     };
-    let robot = Robot::start("i2c-nobody", &only(Kind::Imu { i2c: Some((bus.clone(), ADDRESS + 1)) }));
+    let robot = Robot::start("i2c-nobody", &only(Kind::mpu6050(Some((bus.clone(), ADDRESS + 1)))));
     let named = format!("imu ({} address 0x69): reading register 0x75: ", bus.display());
     robot.wait_for(|it| it.said(&named));
     let status = robot.running.status()[0].clone();
@@ -191,4 +242,43 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let status = robot.running.status()[0].clone();
     assert!(status.stage == Stage::Working && status.failures == 0, "{status:?}");
     assert_eq!(status.device, bus.display().to_string());
+}
+
+/// Nobody is connected, and the controller has the converter's mode only: the encoders' is refused.
+// feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
+#[test]
+fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_encoders_nothing_moves() {
+    let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
+        return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+    };
+    let mut wire = Spi::new(&bus);
+    wire.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();
+    for channel in [0, 1] {
+        wire.send(&mcp49x2::word(types::DacChip::Mcp4912, channel, 0.0)).unwrap();
+    }
+    let mut reading = [0x55; as5045::LENGTH];
+    wire.receive(&mut reading).unwrap();
+    assert!(as5045::angle(reading).is_err(), "nobody answers, and that is no angle: {reading:?}");
+    drop(wire);
+
+    let spi = Some([bus.clone(), bus.clone(), bus.clone()]);
+    let drives = WheelDrives::DcMotors {
+        spi,
+        dac: types::DacChip::Mcp4912,
+        full_scale: 20.0,
+        motors_reversed: [false; 2],
+        encoders_reversed: [false; 2],
+    };
+    let robot = Robot::start("motors", &only(Kind::Actuators { drives, limits: WheelLimits::default() }));
+    let bus = bus.display();
+    robot.wait_for(|it| {
+        it.said(&format!("actuators ({bus}, encoders {bus} and {bus}): the left encoder ({bus}): "))
+    });
+    let wheels = robot.ipc.port("wheels").unwrap();
+    let mut request = [0; WheelRequest::SIZE];
+    WheelRequest { velocities: [3.0; 2], holds_ms: 60_000 }.encode(&mut request).unwrap();
+    wheels.send_timeout(&request, TIMEOUT).unwrap();
+    robot.wait_for(|it| it.running.status()[0].failures > 1);
+    let told = robot.until(&wheels, |bytes| Some(Wheels::decode(bytes).unwrap()));
+    assert!(told.head.stale && told.commanded == [0.0; 2], "{told:?}");
 }

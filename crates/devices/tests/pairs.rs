@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use ipc::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Wheels};
 use onbeat_devices::fake::range_finder::{Faults, RangeFinder, Settings};
 use onbeat_devices::pair::Stage;
-use onbeat_devices::{Kind, Peripheral};
+use onbeat_devices::task::actuators::WheelLimits;
+use onbeat_devices::{Kind, Peripheral, WheelDrives};
 use support::{Robot, TIMEOUT, only, ordinary};
 
 fn range_finder_at(path: PathBuf) -> Vec<Peripheral> {
@@ -71,6 +72,58 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
     assert!(robot.running.tasks().iter().all(|task| task.live().jobs > 0));
     assert!(robot.running.records().iter_mut().all(|records| records.next_record().is_some()));
     assert!(robot.running.exchanges().iter().all(|exchanges| !exchanges.is_empty()));
+}
+
+/// The parts of the paper's robot: a myAHRS+, and DC motors the left of which is wired the other way round.
+fn paper() -> Vec<Peripheral> {
+    let unit = types::ImuUnit::MyAhrs;
+    let mut parts = only(Kind::Imu { unit, output: types::ImuOutput::Quaternion, i2c: None });
+    parts.extend(only(Kind::Actuators {
+        drives: WheelDrives::DcMotors {
+            spi: None,
+            dac: types::DacChip::Mcp4912,
+            full_scale: 25.0,
+            motors_reversed: [true, false],
+            encoders_reversed: [false, true],
+        },
+        limits: WheelLimits::default(),
+    }));
+    parts
+}
+
+// feature(devices): myAHRS+ over I2C: raw data, roll, pitch, yaw, or its quaternion
+// feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
+#[test]
+fn a_myahrs_tells_its_heading_and_dc_motors_turn_their_wheels_and_stop_when_nobody_asks_any_more() {
+    let robot = Robot::start("paper", &paper());
+    let (imu, wheels) = (robot.ipc.port("imu").unwrap(), robot.ipc.port("wheels").unwrap());
+    let fresh = |it: &[u8]| Some(Imu::decode(it).unwrap()).filter(|it| !it.head.stale);
+    let found = robot.until(&imu, fresh);
+    // It turns by 40 degrees to both sides of north, level: yaw 50 to 130 degrees from east.
+    let [x, y, z, w] = found.orientation;
+    let yaw = 2.0 * z.atan2(w).to_degrees();
+    assert!((49.0..131.0).contains(&yaw) && x.abs() < 0.01 && y.abs() < 0.01, "{yaw}: {found:?}");
+    assert!((found.linear_acceleration[2] - 9.8).abs() < 0.5 && found.yaw_variance < 1e-4, "{found:?}");
+
+    let ask = |velocities, holds_ms| {
+        let mut request = [0; WheelRequest::SIZE];
+        WheelRequest { velocities, holds_ms }.encode(&mut request).unwrap();
+        wheels.send_timeout(&request, TIMEOUT).unwrap();
+    };
+    // A busy machine may have them stopped meanwhile: they go on by themselves.
+    ask([4.0, -3.0], 60_000);
+    let near = |found: [f64; 2], left: f64, right: f64| {
+        (found[0] - left).abs() < 0.4 && (found[1] - right).abs() < 0.4
+    };
+    let turned = robot.until(&wheels, |it| {
+        Some(Wheels::decode(it).unwrap()).filter(|it| !it.head.stale && near(it.velocities, 4.0, -3.0))
+    });
+    assert!(turned.positions[0] > 0.0 && turned.positions[1] < 0.0, "{turned:?}");
+    ask([4.0, -3.0], 1);
+    robot.until(&wheels, |it| {
+        let it = Wheels::decode(it).unwrap();
+        (near(it.velocities, 0.0, 0.0) && it.commanded == [0.0; 2]).then_some(())
+    });
 }
 
 // feature(devices): SCIP 2.0 over a (pseudo-)terminal: recorded replies, damage, garbage, unplugging
@@ -151,13 +204,24 @@ fn silence_and_garbage_are_reported_once_and_the_sensor_works_when_it_recovers()
 fn devices_this_machine_does_not_have_are_named_and_their_tasks_go_on_with_stale_marks() {
     let nowhere = PathBuf::from("/dev/onbeat-no-such-device");
     let mut peripherals = range_finder_at(nowhere.clone());
-    peripherals.extend(only(Kind::Imu { i2c: Some((nowhere.clone(), 0x68)) }));
+    peripherals.extend(only(Kind::mpu6050(Some((nowhere.clone(), 0x68)))));
     peripherals.extend(only(Kind::Sonar { gpio: Some((nowhere.clone(), 1, 2)), temperature: 293.15 }));
     let chip = types::LedChip::Ws2812;
-    peripherals.extend(only(Kind::LedStrip { spi: Some(nowhere), chip, leds: 3, brightness: 1 }));
+    let spi = Some(nowhere.clone());
+    peripherals.extend(only(Kind::LedStrip { spi, chip, leds: 3, brightness: 1 }));
+    peripherals.extend(only(Kind::Actuators {
+        drives: WheelDrives::DcMotors {
+            spi: Some([nowhere.clone(), nowhere.clone(), nowhere]),
+            dac: types::DacChip::Mcp4922,
+            full_scale: 10.0,
+            motors_reversed: [false; 2],
+            encoders_reversed: [false; 2],
+        },
+        limits: WheelLimits::default(),
+    }));
     let robot = Robot::start("nowhere", &peripherals);
     robot.wait_for(|it| it.running.status().iter().all(|status| status.stage == Stage::Failed));
-    for name in ["range_finder", "imu", "sonar", "led_strip"] {
+    for name in ["range_finder", "imu", "sonar", "led_strip", "actuators"] {
         assert!(
             robot.said(&format!("{name} (/dev/onbeat-no-such-device")),
             "{:?}",

@@ -103,7 +103,7 @@ fn a_device_that_is_not_there_is_a_warning_and_its_task_is_measured_all_the_same
     let folder = Folder::new();
     let waiting = Duration::from_millis(300);
     let mut experiment = Devices { duration: Duration::from_millis(600), waiting, ..Devices::default() };
-    experiment.replace(Kind::Imu { i2c: Some(("/dev/onbeat-no-such-bus".into(), 0x68)) });
+    experiment.replace(Kind::mpu6050(Some(("/dev/onbeat-no-such-bus".into(), 0x68))));
     let report = conduct(&folder, |context| experiment.run(context));
     assert!(
         report.warnings.iter().any(|warning| warning.starts_with("device imu (/dev/onbeat-no-such-bus")),

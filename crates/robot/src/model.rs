@@ -47,9 +47,9 @@ pub use sensor::Sensor;
 pub use signal::Signals;
 pub(crate) use signal::{NamedSignal, SignalEntry, SignalWriter};
 pub use types::{
-    AfterOutage, ApplicationKind, AxisMode, BaseKind, ControllerKind, CyclicMode, DigitalOutput, EscKind,
-    FrameOrder, Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy, PeripheralKind, PortKind,
-    Profile, ProfileError, SensorKind, TerminalModel,
+    AfterOutage, ApplicationKind, AxisMode, BaseKind, ControllerKind, CyclicMode, DacChip, DigitalOutput,
+    EscKind, FrameOrder, ImuOutput, ImuUnit, Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy,
+    PeripheralKind, PortKind, Profile, ProfileError, SensorKind, TerminalModel,
 };
 
 /// A robot file.

@@ -42,6 +42,19 @@ fn peripherals_have_the_papers_periods_and_ports_of_their_own() {
 }
 
 #[test]
+fn a_unit_brings_its_address_and_motors_their_parts() {
+    let imu = |text: &str| with_peripherals(&format!("[[peripheral]]\nkind = \"imu\"\n{text}")).unwrap();
+    assert_eq!(imu("").peripherals[0].address, 0x68);
+    assert_eq!(imu("unit = \"myahrs\"\noutput = \"raw\"").peripherals[0].address, 0x20);
+    assert_eq!(imu("unit = \"myahrs\"\naddress = 0x21").peripherals[0].address, 0x21);
+    let text = "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4912\"\ndevice = \"/dev/spidev0.0\"\n\
+                encoders = [\"/dev/spidev0.1\", \"/dev/spidev0.2\"]\nfull_scale = 25.0\nmotors_reversed = [false, true]\n";
+    let motors = with_peripherals(text).unwrap().peripherals[0].clone();
+    assert_eq!((motors.motors_reversed, motors.encoders_reversed), ([false, true], [false; 2]));
+    assert_eq!(motors.encoders.unwrap()[1].to_str(), Some("/dev/spidev0.2"));
+}
+
+#[test]
 fn a_bad_peripheral_is_one_sentence() {
     for (text, sentence) in [
         (
@@ -80,8 +93,44 @@ fn a_bad_peripheral_is_one_sentence() {
         ),
         (
             "[[peripheral]]\nkind = \"actuators\"\ndevice = \"/dev/can0\"",
-            "device in a peripheral of the kind actuators, expected axes = [LEFT, RIGHT], axes of the bus: remove it, or \
-             correct the kind",
+            "device of actuators without dac, expected dac = \"mcp4912\" or \"mcp4922\" beside it, for two DC motors: add dac, \
+             or remove it",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4912\"",
+            "dac without full_scale, expected full_scale, the velocity of a wheel at the end of the converter's range, \
+             rad/s: add it",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4912\"\nfull_scale = 8.0",
+            "velocity 10 of wheels with full_scale 8, expected a velocity up to full_scale: lower the one or raise the other",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4922\"\nfull_scale = 20.0\ndevice = \"/dev/spidev0.0\"",
+            "a converter without encoders, expected encoders = [LEFT, RIGHT], their SPI devices: add them",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4922\"\nfull_scale = 20.0\ndevice = \"/dev/spidev0.0\"\n\
+             encoders = [\"/dev/spidev0.1\", \"/dev/spidev0.0\"]",
+            "one SPI device for two parts, expected three SPI devices, one each for the converter and the encoders: \
+             correct one of them",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4922\"\nfull_scale = 20.0\nencoders = [\"spidev0.1\", \"/a\"]",
+            "encoders = \"spidev0.1\", expected the whole path of a device, as \"/dev/ttyACM0\": write it from / on",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4922\"\nfull_scale = 90.0\nvelocity = 80.0",
+            "period 10 ms of DC motors that turn 80 rad/s, expected at most 20 ms, and a way of at most 0.6 rad in it: shorten \
+             the period, or lower the velocity",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndac = \"mcp4912\"\nfull_scale = 20.0\naxes = [\"joint-1\", \"joint-2\"]",
+            "actuators with dac and axes, expected one of them: DC motors, or axes of the bus: remove one of them",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\noutput = \"euler\"",
+            "output of an mpu6050, expected unit = \"myahrs\" beside it: remove it, or correct the unit",
         ),
         (
             "[[peripheral]]\nkind = \"lidar\"",

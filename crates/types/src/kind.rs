@@ -81,7 +81,7 @@ named! {
         RangeFinder = "range_finder";
         /// LED strip on an SPI bus.
         LedStrip = "led_strip";
-        /// MPU-6050 on an I2C bus.
+        /// Inertial measurement unit on an I2C bus.
         Imu = "imu";
         /// Two driven wheels.
         Actuators = "actuators";
@@ -122,6 +122,53 @@ named! {
         Apa102 = "apa102";
         /// WS2812 or SK6812, without a clock line.
         Ws2812 = "ws2812";
+    }
+}
+
+named! {
+    /// Inertial measurement unit.
+    #[derive(Default)]
+    ImuUnit {
+        /// MPU-6050: angular velocities and accelerations.
+        #[default]
+        Mpu6050 = "mpu6050";
+        /// myAHRS+: with a magnetometer, and an orientation of its own.
+        MyAhrs = "myahrs";
+    }
+}
+
+impl ImuUnit {
+    /// Usual I2C address.
+    #[must_use]
+    pub const fn address(self) -> u16 {
+        match self {
+            Self::Mpu6050 => 0x68,
+            Self::MyAhrs => 0x20,
+        }
+    }
+}
+
+named! {
+    /// Output of a myAHRS+ that the orientation comes from.
+    #[derive(Default)]
+    ImuOutput {
+        /// Its quaternion.
+        #[default]
+        Quaternion = "quaternion";
+        /// Its roll, pitch and yaw.
+        Euler = "euler";
+        /// Its uncorrected angular velocities and accelerations, from which the orientation is computed here.
+        Raw = "raw";
+    }
+}
+
+named! {
+    /// Digital-to-analogue converter of two channels on an SPI bus.
+    DacChip {
+        /// 10 bits.
+        Mcp4912 = "mcp4912";
+        /// 12 bits.
+        Mcp4922 = "mcp4922";
     }
 }
 

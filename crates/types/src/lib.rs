@@ -42,8 +42,8 @@ pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, Workin
 pub use command::{AxisTarget, ExternalCommand, Freshness, ToolPose, Twist};
 pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};
 pub use kind::{
-    ApplicationKind, BaseKind, ControllerKind, EscKind, LedChip, PeripheralKind, PortKind, SensorKind,
-    TerminalModel,
+    ApplicationKind, BaseKind, ControllerKind, DacChip, EscKind, ImuOutput, ImuUnit, LedChip,
+    PeripheralKind, PortKind, SensorKind, TerminalModel,
 };
 pub use profile::{Profile, ProfileError, RealTimeProfile, Residency, Scheduling};
 pub use schedule::{Policy, Protocol};

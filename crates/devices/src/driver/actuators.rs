@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use control::clock::now_ns;
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
 use ipc::state::{ReadError, Reader, State};
@@ -26,8 +27,21 @@ pub trait Drives: Send + 'static {
     /// feedback yet.
     ///
     /// # Errors
-    /// They cannot be reached.
+    /// They cannot be reached, or were stopped.
     fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError>;
+
+    /// Stops the drives, of which nothing is asked any more.
+    ///
+    /// # Errors
+    /// They cannot be reached.
+    fn rest(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Remark for people since the last call.
+    fn remark(&mut self) -> Option<String> {
+        None
+    }
 
     /// Releases the drives.
     fn close(&mut self);
@@ -66,7 +80,17 @@ impl<D: Drives> Driver for Actuators<D> {
         sample: &mut Feedback,
         _timeout: Duration,
     ) -> Result<bool, DeviceError> {
-        self.drives.exchange(request.0, sample)
+        // The ordinary task may have stood still, and requests have waited.
+        let stale = now_ns().saturating_sub(request.stamp_ns) > TIME_TO_LIVE.as_nanos() as u64;
+        self.drives.exchange(if stale { [0.0; 2] } else { request.wheels }, sample)
+    }
+
+    fn unasked(&mut self) -> Result<(), DeviceError> {
+        self.drives.rest()
+    }
+
+    fn remark(&mut self) -> Option<String> {
+        self.drives.remark()
     }
 
     fn close(&mut self) {
@@ -146,6 +170,7 @@ impl Drives for OfCycle {
             stamp_ns: held.state.release_ns,
             positions: axes.map(|axis| axis.position),
             velocities: axes.map(|axis| axis.velocity),
+            stops: 0,
         };
         // No feedback before the drives have answered either.
         Ok(axes.iter().all(|axis| axis.fresh))

@@ -166,8 +166,9 @@ impl<R: Registers> Driver for Mpu6050<R> {
         }
         // The middle of the transfer.
         sample.stamp_ns = begin + (now_ns() - begin) / 2;
-        sample.raw = Raw::parse(&measured);
-        if sample.raw.is_saturated() {
+        let raw = Raw::parse(&measured);
+        (sample.motion, sample.orientation) = (raw.motion(), None);
+        if raw.is_saturated() {
             self.saturated += 1;
             if self.saturated.is_power_of_two() {
                 let times = self.saturated;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::driver::led_strip::Wire;
+use crate::driver::spi::{Mode, Wire};
 use crate::pair::DeviceError;
 
 /// Strip that keeps the last bytes it was sent.
@@ -27,7 +27,7 @@ impl Wire for Strip {
         "simulated".into()
     }
 
-    fn open(&mut self, speed: u32) -> Result<(), DeviceError> {
+    fn open(&mut self, speed: u32, _mode: Mode) -> Result<(), DeviceError> {
         self.speed = speed;
         Ok(())
     }
@@ -37,6 +37,12 @@ impl Wire for Strip {
         let bits = bytes.len() as u64 * 8;
         thread::sleep(Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.speed.max(1))));
         bytes.clone_into(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    /// A strip gives no answer.
+    fn receive(&mut self, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        bytes.fill(0);
         Ok(())
     }
 

@@ -158,7 +158,7 @@ fn level([x, y, z]: [f64; 3]) -> [f64; 4] {
 }
 
 /// Rotation followed by a turn, rad about x, y, z of the unit; exact for a constant axis.
-fn turned(rotation: [f64; 4], turn: [f64; 3]) -> [f64; 4] {
+pub(super) fn turned(rotation: [f64; 4], turn: [f64; 3]) -> [f64; 4] {
     let angle = length(turn);
     // sin(a/2)/a near 0 is 1/2 - a^2/48.
     let scale = if angle < 1e-6 { 0.5 } else { (angle / 2.0).sin() / angle };

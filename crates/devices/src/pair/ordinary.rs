@@ -45,6 +45,14 @@ pub trait Driver: Send + 'static {
         timeout: Duration,
     ) -> Result<bool, DeviceError>;
 
+    /// No request has come for [`UNASKED`]: what moves is to be stopped. Devices that move nothing leave it out.
+    ///
+    /// # Errors
+    /// The device has failed and must be opened again.
+    fn unasked(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// Closes the device.
     fn close(&mut self);
 
@@ -128,8 +136,11 @@ struct Post<D: Driver> {
     outbox: Vec<u8>,
 }
 
+/// Time without a request after which a driver is told so.
+pub const UNASKED: Duration = Duration::from_millis(50);
+
 /// Longest wait of the task before it checks for a stop.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = UNASKED;
 
 /// Most exchanges recorded: three hours of the fastest device.
 const MOST_EXCHANGES: usize = 1_000_000;
@@ -152,7 +163,10 @@ impl<D: Driver> Post<D> {
                 Ok(asked) => asked,
             };
             if D::ASKED && !asked {
-                continue;
+                match driver.unasked() {
+                    Ok(()) => continue,
+                    Err(error) => return Some(error),
+                }
             }
             let begin = now_ns();
             match driver.exchange(&self.request, &mut self.sample, LOOK) {

@@ -5,22 +5,28 @@ use ipc::sensor::{Head, WheelRequest, Wheels};
 use crate::pair::datagram::{Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 
-/// Commanded velocities of the wheels: left and right, rad/s.
+/// Commanded velocities of the wheels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Velocities(pub [f64; 2]);
+pub struct Velocities {
+    /// Release of the real-time task that commands them, CLOCK_MONOTONIC ns.
+    pub stamp_ns: u64,
+    /// Left and right, rad/s.
+    pub wheels: [f64; 2],
+}
 
 impl Datagram for Velocities {
-    const LARGEST: usize = 16;
+    const LARGEST: usize = 24;
 
     fn encode(&self, bytes: &mut [u8]) -> usize {
-        Put::new(bytes).f64(self.0[0]).f64(self.0[1]).length()
+        Put::new(bytes).u64(self.stamp_ns).f64(self.wheels[0]).f64(self.wheels[1]).length()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> bool {
         let mut take = Take(bytes);
-        let Some(((left, right), ())) = take.f64().zip(take.f64()).zip(take.end()) else { return false };
-        self.0 = [left, right];
-        left.is_finite() && right.is_finite()
+        let mut read = || Some(Self { stamp_ns: take.u64()?, wheels: [take.f64()?, take.f64()?] });
+        let Some((read, ())) = read().zip(take.end()) else { return false };
+        *self = read;
+        self.wheels.iter().all(|it| it.is_finite())
     }
 }
 
@@ -33,14 +39,17 @@ pub struct Feedback {
     pub positions: [f64; 2],
     /// Velocities, left and right, rad/s.
     pub velocities: [f64; 2],
+    /// How often the drives have stopped the wheels because of how they turned.
+    pub stops: u32,
 }
 
 impl Datagram for Feedback {
-    const LARGEST: usize = 40;
+    const LARGEST: usize = 44;
 
     fn encode(&self, bytes: &mut [u8]) -> usize {
         let numbers = self.positions.iter().chain(&self.velocities);
-        numbers.fold(Put::new(bytes).u64(self.stamp_ns), |put, &it| put.f64(it)).length()
+        let put = numbers.fold(Put::new(bytes).u64(self.stamp_ns), |put, &it| put.f64(it));
+        put.u32(self.stops).length()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> bool {
@@ -49,6 +58,7 @@ impl Datagram for Feedback {
             self.stamp_ns = take.u64()?;
             self.positions = [take.f64()?, take.f64()?];
             self.velocities = [take.f64()?, take.f64()?];
+            self.stops = take.u32()?;
             Some(())
         };
         read().and_then(|()| take.end()).is_some()
@@ -56,7 +66,8 @@ impl Datagram for Feedback {
 }
 
 /// Brings the wheels to the requested velocities, within their limits. Without a valid request, or without
-/// feedback, it brings them to rest.
+/// feedback, it brings them to rest. Wheels that the drives stopped stay at rest until nobody asks for motion any more: the
+/// request has run out, or asks for rest.
 #[derive(Clone, Debug)]
 pub struct ActuatorsWork {
     limits: WheelLimits,
@@ -65,6 +76,7 @@ pub struct ActuatorsWork {
     holds_until_ns: u64,
     commanded: [f64; 2],
     feedback: Feedback,
+    stopped: bool,
 }
 
 /// Limits of a wheel.
@@ -93,6 +105,7 @@ impl ActuatorsWork {
             holds_until_ns: 0,
             commanded: [0.0; 2],
             feedback: Feedback::default(),
+            stopped: false,
         }
     }
 }
@@ -103,6 +116,7 @@ impl Work for ActuatorsWork {
     const PUBLISHED: usize = Wheels::SIZE;
 
     fn take(&mut self, sample: &Feedback) -> u64 {
+        self.stopped |= sample.stops != self.feedback.stops;
         self.feedback = *sample;
         sample.stamp_ns
     }
@@ -118,13 +132,14 @@ impl Work for ActuatorsWork {
     }
 
     fn step(&mut self, moment: &Moment, request: &mut Velocities) -> bool {
-        let holds = moment.release_ns < self.holds_until_ns && !moment.stale;
-        let target = if holds { self.asked } else { [0.0; 2] };
+        let asks = moment.release_ns < self.holds_until_ns && self.asked != [0.0; 2];
+        self.stopped &= asks;
+        let target = if asks && !self.stopped && !moment.stale { self.asked } else { [0.0; 2] };
         let step = self.limits.acceleration * moment.period_ns as f64 * 1e-9;
         for (commanded, target) in self.commanded.iter_mut().zip(target) {
             *commanded += (target - *commanded).clamp(-step, step);
         }
-        request.0 = self.commanded;
+        *request = Velocities { stamp_ns: moment.release_ns, wheels: self.commanded };
         true
     }
 
@@ -150,7 +165,8 @@ mod tests {
         let mut request = Velocities::default();
         let moment = Moment { release_ns: at_ms * MS, period_ns: 10 * MS, stale };
         assert!(work.step(&moment, &mut request));
-        request.0
+        assert_eq!(request.stamp_ns, at_ms * MS);
+        request.wheels
     }
 
     #[test]
@@ -174,6 +190,36 @@ mod tests {
         assert_eq!(commanded(&mut work, 0, true), [0.0, 0.0]);
         assert!(!ask(&mut work, [f64::NAN, 0.0], 0) && !ask(&mut work, [0.0, f64::INFINITY], 0));
         assert!(!work.receive(b"hello", &Moment::default()));
-        assert!(!Velocities::default().decode(&[0xff; 16]), "NaN");
+        assert!(!Velocities::default().decode(&[0xff; 24]), "NaN");
+        assert!(!Velocities::default().decode(&[0; 16]) && Velocities::default().decode(&[0; 24]));
+    }
+
+    #[test]
+    fn wheels_that_the_drives_stopped_stay_at_rest_until_nobody_asks_for_motion_any_more() {
+        let limits = WheelLimits { velocity: 1.0, acceleration: 1_000.0 };
+        for lets_go in [true, false] {
+            let mut work = ActuatorsWork::new(limits);
+            ask(&mut work, [0.5, 0.5], 0);
+            assert_eq!(commanded(&mut work, 0, false), [0.5, 0.5]);
+            let sample = Feedback { stops: 1, ..Feedback::default() };
+            let mut bytes = [0; Feedback::LARGEST];
+            let (length, mut read) = (sample.encode(&mut bytes), Feedback::default());
+            assert!(read.decode(&bytes[..length]) && read == sample, "{read:?}");
+            work.take(&sample);
+            for at in [10, 20, 30] {
+                ask(&mut work, [0.5, 0.5], at);
+                work.take(&sample);
+                assert_eq!(commanded(&mut work, at, false), [0.0, 0.0], "who asks on and on gets nothing");
+            }
+            if lets_go {
+                ask(&mut work, [0.0, 0.0], 40);
+                assert_eq!(commanded(&mut work, 40, false), [0.0, 0.0]);
+            } else {
+                // Its time is over.
+                assert_eq!(commanded(&mut work, 140, false), [0.0, 0.0]);
+            }
+            ask(&mut work, [0.5, 0.5], 150);
+            assert_eq!(commanded(&mut work, 150, false), [0.5, 0.5]);
+        }
     }
 }

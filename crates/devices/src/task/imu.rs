@@ -1,40 +1,45 @@
 //! Real-time task of the IMU.
 
 use ipc::sensor::{Head, Imu};
+use types::ImuUnit;
 
-use crate::imu::mpu6050::{ACCELERATION_VARIANCE, ANGULAR_VELOCITY_VARIANCE, Raw};
-use crate::imu::{Motion, Orientation};
+use crate::imu::{Motion, Orientation, mpu6050, myahrs};
 use crate::pair::datagram::{Poke, Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 
-/// Values of the unit's registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Measurement of the unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Time of the reading, CLOCK_MONOTONIC ns.
     pub stamp_ns: u64,
-    /// Register values.
-    pub raw: Raw,
+    /// Angular velocity, acceleration, temperature.
+    pub motion: Motion,
+    /// Rotation from the unit's frame to east, north, up, a unit quaternion x, y, z, w, of a unit that knows it.
+    pub orientation: Option<[f64; 4]>,
 }
 
 impl Datagram for Sample {
-    const LARGEST: usize = 8 + 14;
+    const LARGEST: usize = 8 + 7 * 8 + 4 * 8;
 
     fn encode(&self, bytes: &mut [u8]) -> usize {
-        let numbers = self.raw.acceleration.iter().chain([&self.raw.temperature]);
-        let numbers = numbers.chain(&self.raw.angular_velocity);
-        numbers.fold(Put::new(bytes).u64(self.stamp_ns), |put, &it| put.u16(it as u16)).length()
+        let Motion { angular_velocity, acceleration, temperature } = &self.motion;
+        let numbers = angular_velocity.iter().chain(acceleration).chain([temperature]);
+        let numbers = numbers.chain(self.orientation.iter().flatten());
+        numbers.fold(Put::new(bytes).u64(self.stamp_ns), |put, &it| put.f64(it)).length()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> bool {
         let mut take = Take(bytes);
         let mut read = || {
             self.stamp_ns = take.u64()?;
-            for number in &mut self.raw.acceleration {
-                *number = take.u16()? as i16;
+            let motion = &mut self.motion;
+            let numbers = motion.angular_velocity.iter_mut().chain(&mut motion.acceleration);
+            for number in numbers.chain([&mut motion.temperature]) {
+                *number = take.f64()?;
             }
-            self.raw.temperature = take.u16()? as i16;
-            for number in &mut self.raw.angular_velocity {
-                *number = take.u16()? as i16;
+            self.orientation = None;
+            if let Some(x) = take.f64() {
+                self.orientation = Some([x, take.f64()?, take.f64()?, take.f64()?]);
             }
             Some(())
         };
@@ -42,12 +47,24 @@ impl Datagram for Sample {
     }
 }
 
-/// Requests a sample each period and tracks the orientation.
+/// Requests a sample each period and tracks the orientation, unless the unit tells it.
 #[derive(Clone, Debug, Default)]
 pub struct ImuWork {
+    unit: ImuUnit,
+    /// Computed here.
     orientation: Orientation,
+    /// Told by the unit.
+    told: Option<[f64; 4]>,
     motion: Motion,
     last_ns: u64,
+}
+
+impl ImuWork {
+    /// Creates the work for this unit.
+    #[must_use]
+    pub fn new(unit: ImuUnit) -> Self {
+        Self { unit, ..Self::default() }
+    }
 }
 
 impl Work for ImuWork {
@@ -60,8 +77,11 @@ impl Work for ImuWork {
         let seconds = sample.stamp_ns.saturating_sub(self.last_ns) as f64 * 1e-9;
         let seconds = if self.last_ns == 0 { 0.0 } else { seconds };
         self.last_ns = sample.stamp_ns;
-        self.motion = sample.raw.motion();
-        self.orientation.update(&self.motion, seconds);
+        self.motion = sample.motion;
+        self.told = sample.orientation;
+        if self.told.is_none() {
+            self.orientation.update(&self.motion, seconds);
+        }
         sample.stamp_ns
     }
 
@@ -70,19 +90,57 @@ impl Work for ImuWork {
     }
 
     fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
-        let bias = self.orientation.bias();
-        let angular_velocity = [0, 1, 2].map(|axis| self.motion.angular_velocity[axis] - bias[axis]);
+        let computed = &self.orientation;
+        let (orientation, bias, tilt_variance, yaw_variance) = match self.told {
+            Some(told) => (told, [0.0; 3], myahrs::ORIENTATION_VARIANCE, myahrs::ORIENTATION_VARIANCE),
+            None => {
+                (computed.rotation(), computed.bias(), computed.tilt_variance(), computed.yaw_variance())
+            }
+        };
+        let (angular_velocity_variance, linear_acceleration_variance) = match self.unit {
+            ImuUnit::Mpu6050 => (mpu6050::ANGULAR_VELOCITY_VARIANCE, mpu6050::ACCELERATION_VARIANCE),
+            ImuUnit::MyAhrs => (myahrs::ANGULAR_VELOCITY_VARIANCE, myahrs::ACCELERATION_VARIANCE),
+        };
         let imu = Imu {
             head,
-            orientation: self.orientation.rotation(),
-            angular_velocity,
+            orientation,
+            angular_velocity: [0, 1, 2].map(|axis| self.motion.angular_velocity[axis] - bias[axis]),
             linear_acceleration: self.motion.acceleration,
-            tilt_variance: self.orientation.tilt_variance(),
-            yaw_variance: self.orientation.yaw_variance(),
-            angular_velocity_variance: ANGULAR_VELOCITY_VARIANCE,
-            linear_acceleration_variance: ACCELERATION_VARIANCE,
+            tilt_variance,
+            yaw_variance,
+            angular_velocity_variance,
+            linear_acceleration_variance,
             temperature: self.motion.temperature,
         };
         imu.encode(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_units_own_orientation_is_told_as_it_is_and_without_one_it_is_computed() {
+        let mut work = ImuWork::new(ImuUnit::MyAhrs);
+        let motion = Motion { acceleration: [0.0, 0.0, 9.8], ..Motion::default() };
+        let told = [0.5, -0.5, 0.5, 0.5];
+        let mut bytes = [0; Sample::LARGEST];
+        let mut imu_of = |orientation| {
+            let sample = Sample { stamp_ns: 7, motion, orientation };
+            let length = sample.encode(&mut bytes);
+            let mut read = Sample::default();
+            assert!(read.decode(&bytes[..length]) && read == sample, "{read:?}");
+            assert!(!read.decode(&bytes[..length - 1]) && !read.decode(&[]));
+            work.take(&sample);
+            let mut message = [0; Imu::SIZE];
+            work.encode(Head::default(), &mut message).unwrap();
+            Imu::decode(&message).unwrap()
+        };
+        let imu = imu_of(Some(told));
+        assert_eq!((imu.orientation, imu.yaw_variance), (told, myahrs::ORIENTATION_VARIANCE));
+        let imu = imu_of(None);
+        assert_eq!(imu.orientation, [0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(imu.angular_velocity_variance, myahrs::ANGULAR_VELOCITY_VARIANCE);
     }
 }

@@ -63,7 +63,7 @@ impl Devices {
         }
         let given = [
             self.range_finder.map(|port| Kind::RangeFinder { serial: Some((port, BAUD)), watched: 0.5 }),
-            self.imu.map(|bus| Kind::Imu { i2c: Some((bus, mpu6050::ADDRESS)) }),
+            self.imu.map(|bus| Kind::mpu6050(Some((bus, mpu6050::ADDRESS)))),
             self.sonar.map(|lines| Kind::Sonar { gpio: Some(lines), temperature: 293.15 }),
             self.led_strip.map(|bus| Kind::LedStrip {
                 spi: Some(bus),

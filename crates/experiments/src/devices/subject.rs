@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use ::devices::driver::actuators::Actuators;
 use ::devices::driver::imu::{I2c, Mpu6050};
-use ::devices::driver::led_strip::{LedStrip, Spi};
+use ::devices::driver::led_strip::LedStrip;
+use ::devices::driver::myahrs::MyAhrs;
 use ::devices::driver::range_finder::{BAUD, RangeFinder};
 use ::devices::driver::sonar::{Gpio, HcSr04};
+use ::devices::driver::spi::Spi;
 use ::devices::fake::{self, scene::Scene};
 use ::devices::pair::{Datagram, DeviceError, Driver, Moment, Work};
 use ::devices::task::actuators::ActuatorsWork;
@@ -15,6 +17,8 @@ use ::devices::task::led_strip::LedStripWork;
 use ::devices::task::range_finder::RangeFinderWork;
 use ::devices::task::sonar::SonarWork;
 use ::devices::{Kind, Peripheral};
+
+use types::ImuUnit;
 
 use crate::Error;
 
@@ -89,10 +93,17 @@ impl Subject {
                     None => Self::of(work, LedStrip::new(fake::strip::Strip::default(), chip, brightness)),
                 }
             }
-            Kind::Imu { i2c } => match i2c {
-                Some((bus, address)) => Self::of(ImuWork::default(), Mpu6050::new(I2c::new(bus, address))),
-                None => Self::of(ImuWork::default(), Mpu6050::new(fake::imu::Unit::default())),
-            },
+            Kind::Imu { unit, output, i2c } => {
+                let work = ImuWork::new(unit);
+                match (unit, i2c.map(|(bus, address)| I2c::new(bus, address))) {
+                    (ImuUnit::Mpu6050, Some(i2c)) => Self::of(work, Mpu6050::new(i2c)),
+                    (ImuUnit::Mpu6050, None) => Self::of(work, Mpu6050::new(fake::imu::Unit::default())),
+                    (ImuUnit::MyAhrs, Some(i2c)) => Self::of(work, MyAhrs::new(i2c, output)),
+                    (ImuUnit::MyAhrs, None) => {
+                        Self::of(work, MyAhrs::new(fake::myahrs::Unit::default(), output))
+                    }
+                }
+            }
             Kind::Actuators { limits, .. } => {
                 Self::of(ActuatorsWork::new(limits), Actuators::new(fake::wheels::Pair::default()))
             }

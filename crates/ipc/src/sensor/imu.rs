@@ -1,15 +1,15 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// Measurement of an inertial measurement unit, and the orientation computed from it. After the head, as
+/// Measurement of an inertial measurement unit, and the orientation computed from it or told by the unit. After the head, as
 /// 64-bit floating-point numbers: orientation x, y, z, w; angular velocity x, y, z; linear acceleration x,
 /// y, z; the four variances in the order below; the temperature.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Imu {
     /// Head.
     pub head: Head,
-    /// Unit quaternion x, y, z, w from the unit's frame to one whose z axis points up. Its yaw is 0 at the
-    /// start of the task and drifts: without a compass, north is unknown.
+    /// Unit quaternion x, y, z, w from the unit's frame to one whose z axis points up. Of a unit with a compass
+    /// that tells it, yaw counts from east; of one without, it is 0 at the start of the task and drifts.
     pub orientation: [f64; 4],
     /// Angular velocity about x, y, z of the unit, rad/s, without the bias at rest.
     pub angular_velocity: [f64; 3],
@@ -17,7 +17,7 @@ pub struct Imu {
     pub linear_acceleration: [f64; 3],
     /// Variance of roll and pitch, rad^2.
     pub tilt_variance: f64,
-    /// Variance of yaw, rad^2; it grows.
+    /// Variance of yaw, rad^2; without a compass it grows.
     pub yaw_variance: f64,
     /// Variance of each angular velocity, (rad/s)^2.
     pub angular_velocity_variance: f64,

@@ -1,8 +1,10 @@
 //! The robot file's devices beside the bus.
 
+use std::path::PathBuf;
+
 use control::profile::{RealTimeProfile, Scheduling};
 use devices::task::actuators::WheelLimits;
-use devices::{Kind, Peripheral};
+use devices::{Kind, Peripheral, WheelDrives};
 use robot::{PeripheralKind, RobotConfig};
 
 /// The devices of `robot`; all of them simulated where its bus is.
@@ -23,14 +25,30 @@ fn peripheral(robot: &RobotConfig, it: &robot::Peripheral, simulated: bool) -> P
         PeripheralKind::LedStrip => {
             Kind::LedStrip { spi: device, chip: it.chip, leds: it.leds, brightness: it.brightness }
         }
-        PeripheralKind::Imu => Kind::Imu { i2c: device.map(|bus| (bus, it.address)) },
+        PeripheralKind::Imu => {
+            Kind::Imu { unit: it.unit, output: it.output, i2c: device.map(|bus| (bus, it.address)) }
+        }
         PeripheralKind::Actuators => Kind::Actuators {
-            axes: it.axes.clone(),
+            drives: wheel_drives(it, device),
             limits: WheelLimits { velocity: it.velocity, acceleration: it.acceleration },
         },
     };
     let (name, port) = (it.name.clone(), it.port.clone());
     Peripheral { name, port, period: it.period, profile: task_profile(robot, it), kind }
+}
+
+fn wheel_drives(it: &robot::Peripheral, device: Option<PathBuf>) -> WheelDrives {
+    match (it.dac, &it.axes) {
+        (Some(dac), _) => WheelDrives::DcMotors {
+            spi: device.zip(it.encoders.clone()).map(|(converter, [left, right])| [converter, left, right]),
+            dac,
+            full_scale: it.full_scale,
+            motors_reversed: it.motors_reversed,
+            encoders_reversed: it.encoders_reversed,
+        },
+        (None, Some(axes)) => WheelDrives::Axes(axes.clone()),
+        (None, None) => WheelDrives::Simulated,
+    }
 }
 
 /// As the cycle's, but below it: rate monotonic among themselves, unless the file says otherwise. No shield and no spin:
@@ -55,6 +73,8 @@ const BELOW_CYCLE: usize = 5;
 
 #[cfg(test)]
 mod tests {
+    use ::robot::{ImuOutput, ImuUnit};
+
     use super::*;
 
     fn robot(peripherals: &str) -> RobotConfig {
@@ -65,9 +85,9 @@ mod tests {
     #[test]
     fn a_simulated_robot_has_simulated_devices_and_a_real_one_the_files() {
         let robot = robot("\n[[peripheral]]\nkind = \"imu\"\ndevice = \"/dev/i2c-1\"\naddress = 0x69\n");
-        assert_eq!(peripherals(&robot, true)[0].kind, Kind::Imu { i2c: None });
-        let real = Kind::Imu { i2c: Some(("/dev/i2c-1".into(), 0x69)) };
-        assert_eq!(peripherals(&robot, false)[0].kind, real);
+        let imu = |i2c| Kind::Imu { unit: ImuUnit::Mpu6050, output: ImuOutput::Quaternion, i2c };
+        assert_eq!(peripherals(&robot, true)[0].kind, imu(None));
+        assert_eq!(peripherals(&robot, false)[0].kind, imu(Some(("/dev/i2c-1".into(), 0x69))));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::ipc::OURS;
 use super::{Checked, unknown_name};
 use crate::error::Problem;
+use crate::field::Number;
 use crate::model::PeripheralKind::{Actuators, Imu, LedStrip, RangeFinder, Sonar};
-use crate::model::{Axis, Controller, ControllerKind, Ipc, Peripheral, PeripheralKind};
+use crate::model::{Axis, Controller, ControllerKind, ImuUnit, Ipc, Peripheral, PeripheralKind};
 use crate::place::Place;
 
 /// Completes peripherals with the names, ports and periods of their kinds, and checks them.
@@ -31,8 +32,12 @@ pub(super) fn peripherals(
         }
         match it.kind {
             Sonar => lines(it, entry)?,
-            Actuators => wheels(it, axes, controllers, entry.key("axes"))?,
-            RangeFinder | LedStrip | Imu => {}
+            Actuators => {
+                motors(it, entry)?;
+                wheels(it, axes, controllers, entry.key("axes"))?;
+            }
+            Imu => unit(it, entry)?,
+            RangeFinder | LedStrip => {}
         }
         if others.iter().any(|other| other.name == it.name) {
             let found = format!("a second peripheral \"{}\"", it.name);
@@ -65,6 +70,81 @@ fn lines(sonar: &Peripheral, entry: Place<'_>) -> Checked<()> {
     }
     Ok(())
 }
+
+/// Completes an IMU with its unit's address; only a myAHRS+ has outputs to choose from.
+fn unit(it: &mut Peripheral, entry: Place<'_>) -> Checked<()> {
+    if !entry.has("address") {
+        it.address = it.unit.address();
+    }
+    if entry.has("output") && it.unit != ImuUnit::MyAhrs {
+        let found = format!("output of an {}", it.unit.name());
+        let remedy = "remove it, or correct the unit";
+        return Err(Problem::new(entry.key("output"), found, "unit = \"myahrs\" beside it", remedy));
+    }
+    Ok(())
+}
+
+/// Checks DC motors behind a converter: what belongs to them, and that no turn of a wheel can pass unseen.
+fn motors(it: &Peripheral, entry: Place<'_>) -> Checked<()> {
+    let wrong = |key, found: String, expected: &str, remedy: &str| {
+        Err(Problem::new(entry.key(key), found, expected, remedy))
+    };
+    if it.dac.is_none() {
+        let keys = ["device", "encoders", "full_scale", "motors_reversed", "encoders_reversed"];
+        let Some(key) = keys.into_iter().find(|key| entry.has(key)) else { return Ok(()) };
+        let expected = "dac = \"mcp4912\" or \"mcp4922\" beside it, for two DC motors";
+        return wrong(key, format!("{key} of actuators without dac"), expected, "add dac, or remove it");
+    }
+    if it.axes.is_some() {
+        let found = "actuators with dac and axes".to_owned();
+        return wrong("axes", found, "one of them: DC motors, or axes of the bus", "remove one of them");
+    }
+    if !entry.has("full_scale") {
+        let expected = "full_scale, the velocity of a wheel at the end of the converter's range, rad/s";
+        return wrong("dac", "dac without full_scale".to_owned(), expected, "add it");
+    }
+    if it.velocity > it.full_scale {
+        let found =
+            format!("velocity {} of wheels with full_scale {}", Number(it.velocity), Number(it.full_scale));
+        return wrong(
+            "full_scale",
+            found,
+            "a velocity up to full_scale",
+            "lower the one or raise the other",
+        );
+    }
+    if it.device.is_some() && it.encoders.is_none() {
+        let expected = "encoders = [LEFT, RIGHT], their SPI devices";
+        return wrong("device", "a converter without encoders".to_owned(), expected, "add them");
+    }
+    if let Some([left, right]) = &it.encoders {
+        if left == right || it.device.as_ref().is_some_and(|dac| dac == left || dac == right) {
+            let expected = "three SPI devices, one each for the converter and the encoders";
+            return wrong(
+                "encoders",
+                "one SPI device for two parts".to_owned(),
+                expected,
+                "correct one of them",
+            );
+        }
+    }
+    let (milliseconds, turned) = (it.period.as_secs_f64() * 1e3, it.velocity * it.period.as_secs_f64());
+    if milliseconds > LONGEST_OF_MOTORS || turned > MOST_TURNED {
+        let found =
+            format!("period {milliseconds} ms of DC motors that turn {} rad/s", Number(it.velocity));
+        let expected =
+            format!("at most {LONGEST_OF_MOTORS} ms, and a way of at most {MOST_TURNED} rad in it");
+        let remedy = "shorten the period, or lower the velocity";
+        return Err(Problem::new(entry.first_of(&["period", "velocity", "kind"]), found, expected, remedy));
+    }
+    Ok(())
+}
+
+/// Longest period of DC motors, ms: they are stopped after 50 ms without a command.
+const LONGEST_OF_MOTORS: f64 = 20.0;
+
+/// Way of a wheel in a period, rad, of which several may pass unseen before half a turn does.
+const MOST_TURNED: f64 = 0.6;
 
 /// Checks the axes of actuators, and that a controller follows their velocities, which arrive by the shared-memory
 /// interface.
@@ -100,20 +180,28 @@ fn only_its_own_keys(kind: PeripheralKind, entry: Place<'_>) -> Checked<()> {
         (&["trigger", "echo", "temperature"], Sonar),
         (&["baud", "watched"], RangeFinder),
         (&["chip", "leds", "brightness"], LedStrip),
-        (&["address"], Imu),
-        (&["axes", "velocity", "acceleration"], Actuators),
+        (&["address", "unit", "output"], Imu),
+        (
+            &[
+                "axes",
+                "velocity",
+                "acceleration",
+                "dac",
+                "encoders",
+                "full_scale",
+                "motors_reversed",
+                "encoders_reversed",
+            ],
+            Actuators,
+        ),
     ];
-    let wrong = |key: &str, expected: String| {
-        let found = format!("{key} in a peripheral of the kind {}", kind.name());
-        Err(Problem::new(entry.key(key), found, expected, "remove it, or correct the kind"))
-    };
     for (keys, of) in keys.into_iter().filter(|&(_, of)| of != kind) {
         if let Some(key) = keys.iter().find(|key| entry.has(key)) {
-            return wrong(key, format!("{key} in a peripheral of the kind {}", of.name()));
+            let found = format!("{key} in a peripheral of the kind {}", kind.name());
+            let expected = format!("{key} in a peripheral of the kind {}", of.name());
+            let remedy = "remove it, or correct the kind";
+            return Err(Problem::new(entry.key(key), found, expected, remedy));
         }
-    }
-    if kind == Actuators && entry.has("device") {
-        return wrong("device", "axes = [LEFT, RIGHT], axes of the bus".to_owned());
     }
     Ok(())
 }

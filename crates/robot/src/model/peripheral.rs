@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::Deserializer;
-use types::{LedChip, PeripheralKind};
+use types::{DacChip, ImuOutput, ImuUnit, LedChip, PeripheralKind};
 
 use super::{HIGHEST_CPU, usual};
 use crate::field::{KEY, positive, readable, refused, time_within, two, whole};
@@ -48,8 +48,14 @@ pub struct Peripheral {
     /// Temperature of a sonar's air, K.
     #[serde(default = "usual_temperature", deserialize_with = "positive")]
     pub temperature: f64,
-    /// I2C address of an IMU.
-    #[serde(default = "usual_address", deserialize_with = "whole::<_, _, 0x08, 0x77>")]
+    /// Unit of an IMU.
+    #[serde(default)]
+    pub unit: ImuUnit,
+    /// Output of a myAHRS+ that the orientation comes from.
+    #[serde(default)]
+    pub output: ImuOutput,
+    /// I2C address of an IMU; by default that of its unit.
+    #[serde(default, deserialize_with = "whole::<_, _, 0x08, 0x77>")]
     pub address: u16,
     /// Chip of a strip's LEDs.
     #[serde(default)]
@@ -60,9 +66,24 @@ pub struct Peripheral {
     /// Brightness of LEDs, 0 to 31.
     #[serde(default = "usual_brightness", deserialize_with = "whole::<_, _, 0, 31>")]
     pub brightness: u8,
-    /// Names of the left and the right axis of actuators; `None` simulates the drives.
+    /// Names of the left and the right axis of actuators; `None`, and no converter, simulates the drives.
     #[serde(default, deserialize_with = "names")]
     pub axes: Option<[String; 2]>,
+    /// Converter before the amplifiers of two DC motors, its SPI device in `device`.
+    #[serde(default)]
+    pub dac: Option<DacChip>,
+    /// SPI devices of the encoders on the left and the right wheel.
+    #[serde(default, deserialize_with = "devices")]
+    pub encoders: Option<[PathBuf; 2]>,
+    /// Velocity of a wheel at the end of the converter's range, without load, rad/s.
+    #[serde(default, deserialize_with = "positive")]
+    pub full_scale: f64,
+    /// Motors that turn the other way round, left and right.
+    #[serde(default, deserialize_with = "sides")]
+    pub motors_reversed: [bool; 2],
+    /// Encoders that count the other way round, left and right.
+    #[serde(default, deserialize_with = "sides")]
+    pub encoders_reversed: [bool; 2],
     /// Highest speed of actuators, rad/s.
     #[serde(default = "usual_velocity", deserialize_with = "positive")]
     pub velocity: f64,
@@ -75,7 +96,6 @@ usual! {
     usual_baud: u32 = 115_200;
     usual_watched: f64 = 0.5;
     usual_temperature: f64 = 293.15;
-    usual_address: u16 = 0x68;
     usual_leds: usize = 60;
     usual_brightness: u8 = 8;
     usual_velocity: f64 = 10.0;
@@ -91,10 +111,22 @@ fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[String; 2
     two(deserializer).map(|(left, right)| Some([left, right]))
 }
 
+fn sides<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[bool; 2], D::Error> {
+    two(deserializer).map(|(left, right)| [left, right])
+}
+
 fn device<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
-    let path = PathBuf::deserialize(deserializer)?;
+    whole_path(PathBuf::deserialize(deserializer)?).map(Some)
+}
+
+fn devices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[PathBuf; 2]>, D::Error> {
+    let (left, right) = two(deserializer)?;
+    Ok(Some([whole_path(left)?, whole_path(right)?]))
+}
+
+fn whole_path<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
     if path.is_absolute() {
-        return Ok(Some(path));
+        return Ok(path);
     }
     let expected = "the whole path of a device, as \"/dev/ttyACM0\"";
     Err(refused(format_args!("{KEY} = {path:?}"), expected, "write it from / on"))

@@ -5,9 +5,9 @@ uname -srv >&3
 
 load() { for module in /root/$1-*.ko; do insmod "$module" $2; done; }
 
-# An I2C bus whose one chip is memory.
+# An I2C bus whose two chips are memory.
 load i2c
-insmod /root/stub.ko chip_addr=0x68
+insmod /root/stub.ko chip_addr=0x68,0x20
 # An SPI controller of bits on a parallel port, whose one device is given to user space instead of its own driver.
 load spi
 device=$(ls /sys/bus/spi/devices | head -n 1)
