@@ -1,7 +1,7 @@
 //! Latency from an interrupt to user code: of a timer, a frame, a GPIO line (controllers paper, Figure 6).
 
 mod found;
-mod frames;
+pub(crate) mod frames;
 mod gpio;
 mod timer;
 

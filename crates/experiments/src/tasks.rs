@@ -1,6 +1,8 @@
-//! Periodic tasks on one CPU: measured and computed response times (controllers paper, Tables 2, 3 and 6, Figure 3).
+//! Periodic tasks on one CPU: measured and computed response times, and outputs that they toggle (controllers paper, Tables 2,
+//! 3 and 6, Figures 3 and 7).
 
 pub(crate) mod job;
+mod outside;
 pub(crate) mod set;
 pub(crate) mod share;
 mod timeline;
@@ -13,6 +15,7 @@ use report::{Report, Row, Section, Table};
 use schedulability::{ResponseTime, analyse, fixed_priority};
 use serde_json::{Value, json};
 
+pub use self::outside::{Lines, Toggle};
 pub use self::set::{Busy, Periodic, read};
 
 use self::job::Job;
@@ -40,6 +43,8 @@ pub struct Tasks {
     pub duration: Duration,
     /// CPU of all tasks.
     pub cpu: usize,
+    /// Outputs that the tasks toggle.
+    pub toggle: Toggle,
 }
 
 impl Tasks {
@@ -54,6 +59,7 @@ impl Tasks {
             busy: Busy::ALL.to_vec(),
             duration: Duration::from_secs(20),
             cpu: default_cpu(),
+            toggle: Toggle::Nothing,
         })
     }
 
@@ -72,6 +78,7 @@ impl Tasks {
                 cpu: self.cpu,
                 busy,
                 share: Share::Nothing,
+                toggle: &self.toggle,
             };
             run.check()?;
             let Some((ran, doubts)) = context.cell(busy.slug(), || run.conduct(context.stop))? else {
@@ -101,10 +108,16 @@ impl Tasks {
             ("busy", busy.slug().into()),
             ("cpu", self.cpu.into()),
         ]);
-        let columns = ["release_ns", "start_ns", "end_ns", "execution_ns"];
+        let mut columns = vec!["release_ns", "start_ns", "end_ns", "execution_ns"];
+        let mut values: Vec<&[u64]> = vec![&release, &start, &end, &execution];
+        let (up, down) = (column(|job| job.outside[0]), column(|job| job.outside[1]));
+        if self.toggle.is_seen() {
+            columns.extend(["outside_up_ns", "outside_down_ns"]);
+            values.extend([&up[..], &down]);
+        }
         let name = task.name.replace(|letter: char| !letter.is_alphanumeric() && letter != '_', "-");
         let mut raw = Raw::begin(context, &format!("{name}-{}", busy.slug()), "job", &columns, settings)?;
-        raw.append(&[&release, &start, &end, &execution])?;
+        raw.append(&values)?;
         raw.finish(facts([]))
     }
 
@@ -129,6 +142,9 @@ impl Tasks {
             report.condition(it.name.as_str(), value);
         }
         report.condition("CPU of the tasks", self.cpu.to_string());
+        if let Some(words) = self.toggle.words() {
+            report.condition("outputs", words);
+        }
         for (busy, ran) in all {
             let counts: Vec<String> = ran.iter().map(|jobs| jobs.len().to_string()).collect();
             report.condition(format!("samples, {}", busy.name()), format!("jobs: {}", counts.join(", ")));
@@ -139,6 +155,9 @@ impl Tasks {
             let tasks: Vec<Measured> =
                 self.tasks.iter().zip(ran).map(|(task, jobs)| Measured::new(task, jobs)).collect();
             self.tables(*busy, &tasks, &mut report);
+            if self.toggle.is_seen() {
+                outside(*busy, &tasks, &mut report);
+            }
             let timelines = Both::of(&task_set(&self.tasks, |_| None), ran);
             report.sections.extend(timelines.into_iter().flat_map(|it| it.sections(busy.name())));
             values.extend(self.values(*busy, &tasks));
@@ -264,7 +283,7 @@ impl Tasks {
         let given = self.computed(|_| None);
         let (median, longest) = self.computed_from_measured(tasks);
         let task = |(place, it): (usize, &Measured)| {
-            json!({
+            let mut value = json!({
                 "name": it.name,
                 "busy": busy.slug(),
                 "period_ns": it.period.statistics(),
@@ -274,10 +293,58 @@ impl Tasks {
                 "computed_response_ns": given[place].ns(),
                 "computed_response_of_median_execution_ns": median[place].ns(),
                 "computed_response_of_longest_execution_ns": longest[place].ns(),
-            })
+            });
+            if self.toggle.is_seen() {
+                let Outside { period, up, period_error, up_error } = &it.outside;
+                value["outside"] = json!({
+                    "period_ns": period.statistics(),
+                    "up_ns": up.statistics(),
+                    "period_difference_ns": period_error.statistics(),
+                    "up_difference_ns": up_error.statistics(),
+                });
+            }
+            value
         };
         tasks.iter().enumerate().map(task).collect()
     }
+}
+
+/// Tables of what is seen outside beside the tasks' own stamps.
+fn outside(busy: Busy, tasks: &[Measured], report: &mut Report) {
+    let table = |caption: &str, rows: Vec<Row>| {
+        Section::Table(Table {
+            caption: format!("{caption}, {}", busy.name()),
+            columns: distribution::heads("task", &FOUR),
+            rows,
+        })
+    };
+    let beside = |own: fn(&Measured) -> &Durations, seen: fn(&Measured) -> &Durations| {
+        let two = |it: &Measured| {
+            [
+                four(&format!("{}: own stamps", it.name), &own(it).statistics()),
+                four(&format!("{}: from outside", it.name), &seen(it).statistics()),
+            ]
+        };
+        tasks.iter().flat_map(two).collect::<Vec<_>>()
+    };
+    let periods = beside(|it| &it.period, |it| &it.outside.period);
+    report.sections.push(table("Period seen from outside, us: edge up to edge up", periods));
+    let ups = beside(|it| &it.up, |it| &it.outside.up);
+    report.sections.push(table("Output up, us: start to end of a job", ups));
+    let differences = |it: &Measured| {
+        [
+            four(&format!("{}: period", it.name), &it.outside.period_error.statistics()),
+            four(&format!("{}: output up", it.name), &it.outside.up_error.statistics()),
+        ]
+    };
+    let rows = tasks.iter().flat_map(differences).collect();
+    report.sections.push(table("|own stamps - from outside|, us, of each job", rows));
+    let periods: Vec<Durations> = tasks
+        .iter()
+        .map(|it| Durations::new(format!("{}, from outside", it.name), it.outside.period.ns.clone()))
+        .collect();
+    let caption = format!("Period seen from outside, {}", busy.name());
+    report.sections.extend(distribution::plots(&caption, &periods));
 }
 
 /// Distribution of the responses of a task, and they over time.
@@ -323,8 +390,44 @@ struct Measured {
     jitter: Durations,
     response: Durations,
     execution: Durations,
+    /// From start to end.
+    up: Durations,
+    outside: Outside,
     /// Releases, s since the first.
     seconds: Vec<f64>,
+}
+
+/// What is seen of a task from outside, of the jobs whose edges were seen.
+struct Outside {
+    period: Durations,
+    up: Durations,
+    /// Differences to the task's own stamps.
+    period_error: Durations,
+    up_error: Durations,
+}
+
+impl Outside {
+    fn new(name: &str, jobs: &[Job]) -> Self {
+        let (mut periods, mut ups) = (Vec::new(), Vec::new());
+        for job in jobs.iter().filter(|job| !job.outside.contains(&0)) {
+            let [up, down] = job.outside;
+            ups.push((down.saturating_sub(up), job.end - job.start));
+        }
+        for pair in jobs.windows(2).filter(|pair| pair.iter().all(|job| job.outside[0] != 0)) {
+            let period = pair[1].outside[0].saturating_sub(pair[0].outside[0]);
+            periods.push((period, pair[1].start - pair[0].start));
+        }
+        let seen = |all: &[(u64, u64)]| Durations::new(name, all.iter().map(|(seen, _)| *seen).collect());
+        let error = |all: &[(u64, u64)]| {
+            Durations::new(name, all.iter().map(|(seen, own)| seen.abs_diff(*own)).collect())
+        };
+        Self {
+            period: seen(&periods),
+            up: seen(&ups),
+            period_error: error(&periods),
+            up_error: error(&ups),
+        }
+    }
 }
 
 impl Measured {
@@ -339,6 +442,8 @@ impl Measured {
             period: durations(periods),
             response: durations(jobs.iter().map(|job| job.end - job.release).collect()),
             execution: durations(jobs.iter().map(|job| job.execution).collect()),
+            up: durations(jobs.iter().map(|job| job.end - job.start).collect()),
+            outside: Outside::new(&task.name, jobs),
             seconds: jobs.iter().map(|job| (job.release - first) as f64 / 1e9).collect(),
         }
     }

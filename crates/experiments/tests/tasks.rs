@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use onbeat_experiments::tasks::Tasks;
+use onbeat_experiments::tasks::{Busy, Tasks, Toggle};
 use support::{Folder, conduct, goes_on, number, table};
 
 // feature(measure): `measure tasks`: two tasks beside their computed response times, busy in blocks of elapsed time and by processor time
@@ -81,4 +81,50 @@ fn a_task_set_of_a_file_runs_too() {
     assert!(folder.recording("a-b-blocks").rows().len() > 1);
     assert!(report.values["tasks"].as_array().unwrap().len() == 2 && report.found.is_none());
     assert_eq!(table(&report, "Timeline from a common release").rows.len(), 2);
+}
+
+// feature(measure): `measure tasks --toggle`: outputs that the tasks toggle, seen from outside beside their own stamps
+#[test]
+fn tasks_toggle_an_output_that_is_seen_from_outside_as_they_say() {
+    let folder = Folder::new();
+    let experiment = Tasks {
+        duration: Duration::from_millis(600),
+        busy: vec![Busy::ProcessorTime],
+        toggle: Toggle::Frames,
+        ..Tasks::named("controllers").unwrap()
+    };
+    if let Err(error) = onbeat_experiments::cable::Cable::lay() {
+        return eprintln!("skipped: {error}");
+    }
+    let report = conduct(&folder, |context| experiment.run(context));
+    let periods = table(&report, "Period seen from outside, us");
+    let names: Vec<&str> = periods.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["tau1: own stamps", "tau1: from outside", "tau2: own stamps", "tau2: from outside"]);
+    for (task, period_ns) in [("tau1", 1_000_000), ("tau2", 5_000_000)] {
+        let recording = folder.recording(&format!("{task}-processor-time"));
+        let columns =
+            ["release_ns", "start_ns", "end_ns", "execution_ns", "outside_up_ns", "outside_down_ns"];
+        assert_eq!(recording.header.columns, columns);
+        let rows: Vec<Vec<i64>> = recording.rows().map(<[i64]>::to_vec).collect();
+        let seen: Vec<&Vec<i64>> = rows.iter().filter(|row| row[4] != 0 && row[5] != 0).collect();
+        // Frames are read by an ordinary thread, which a busy machine may keep from it; that is told.
+        assert!(seen.len() * 2 > rows.len(), "{} of {}", seen.len(), rows.len());
+        assert!(seen.len() == rows.len() || report.text().contains("were not seen outside"));
+        // The output is up within the job: by what its own stamps say, never for longer.
+        for row in &seen {
+            let (up, own) = (row[5] - row[4], row[2] - row[1]);
+            assert!(up > 0 && up <= own + own / 1_000, "{task}: {up} ns seen, {own} ns by its own stamps");
+        }
+        // Whoever stands outside counts the periods that the tasks do.
+        let first = |column: usize| seen[0][column];
+        let last = |column: usize| seen[seen.len() - 1][column];
+        let [own, outside] =
+            [1, 4].map(|column| (last(column) - first(column) + period_ns / 2) / period_ns);
+        assert!(own == outside && own > 50, "{task}: {own} periods, {outside} seen");
+    }
+    let of = |name: &str| {
+        report.values["tasks"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
+    };
+    assert!(of("tau1")["outside"]["period_ns"]["count"].as_u64().unwrap() > 100, "{}", of("tau1"));
+    goes_on(&folder, &report, |context| experiment.run(context));
 }

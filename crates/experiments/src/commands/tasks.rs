@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use onbeat_experiments::tasks::{self, Busy};
+use onbeat_experiments::tasks::{self, Busy, Lines, Toggle};
 
 use super::{Cells, Cpu, lasting};
 use cli::failure::Failure;
@@ -21,6 +21,15 @@ pub(crate) struct Tasks {
     /// Way in which jobs are busy
     #[arg(long, value_name = "HOW", default_value = "both")]
     busy: How,
+
+    /// Toggle an output with each job, up from its start to its end: "frames" over a private cable, or a GPIO line for each
+    /// task, as gpiochip0:17,gpiochip0:18
+    #[arg(long, value_name = "frames|LINES", value_parser = outputs)]
+    toggle: Option<Toggle>,
+
+    /// Look at the toggled GPIO lines by these, wired to them
+    #[arg(long, value_name = "LINES", requires = "toggle")]
+    observe: Option<Lines>,
 
     #[command(flatten)]
     cpu: Cpu,
@@ -41,6 +50,7 @@ enum How {
 
 impl Tasks {
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        let toggle = observed(self.toggle.unwrap_or_default(), self.observe)?;
         let named = tasks::Tasks::named(&self.set).map_err(|error| Failure::new(error.to_string()))?;
         let experiment = tasks::Tasks {
             duration: self.duration,
@@ -50,8 +60,27 @@ impl Tasks {
                 How::ProcessorTime => vec![Busy::ProcessorTime],
                 How::Both => Busy::ALL.to_vec(),
             },
+            toggle,
             ..named
         };
         self.cells.conduct("tasks", |context| experiment.run(context))
+    }
+}
+
+fn outputs(text: &str) -> Result<Toggle, String> {
+    if text == "frames" {
+        return Ok(Toggle::Frames);
+    }
+    let Lines(outputs) = text.parse().map_err(|error| format!("{error}, or \"frames\""))?;
+    Ok(Toggle::Lines { outputs, inputs: Vec::new() })
+}
+
+fn observed(toggle: Toggle, observe: Option<Lines>) -> Result<Toggle, Failure> {
+    match (toggle, observe) {
+        (Toggle::Lines { outputs, .. }, Some(Lines(inputs))) => Ok(Toggle::Lines { outputs, inputs }),
+        (Toggle::Frames, Some(_)) => Err(Failure::new(
+            "--observe with --toggle frames, expected GPIO lines to be toggled: the kernel stamps frames by itself",
+        )),
+        (toggle, _) => Ok(toggle),
     }
 }

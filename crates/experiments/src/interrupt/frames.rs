@@ -179,9 +179,11 @@ fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
 
 /// Builds the shortest Ethernet frame: one datagram without effect on any SubDevice, with the number as its
 /// data.
-fn build(buffer: &mut [u8; FRAME], number: u64) -> usize {
+pub(crate) fn build(buffer: &mut [u8; FRAME], number: u64) -> usize {
     let mut builder = FrameBuilder::new(buffer, SOURCE);
-    let data = [MARK.to_le_bytes(), number.to_le_bytes()].concat();
+    let mut data = [0; 16];
+    data[..8].copy_from_slice(&MARK.to_le_bytes());
+    data[8..].copy_from_slice(&number.to_le_bytes());
     let header = DatagramHeader::new(Command::Nop, 0, Address::Logical(0), data.len() as u16);
     // 16 bytes fit into 60.
     let _ = builder.push_data(header, &data);
@@ -189,7 +191,7 @@ fn build(buffer: &mut [u8; FRAME], number: u64) -> usize {
 }
 
 /// Number of a frame of ours; `None` for any other.
-fn number(frame: &[u8]) -> Option<u64> {
+pub(crate) fn number(frame: &[u8]) -> Option<u64> {
     let frame = Frame::parse(frame).ok()?;
     let datagram = frame.datagrams().next()?;
     let (mark, number) = datagram.data.split_at_checked(8)?;
@@ -206,7 +208,8 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-const FRAME: usize = 60;
+/// Bytes of a frame.
+pub(crate) const FRAME: usize = 60;
 /// Locally administered address.
 const SOURCE: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0x0B]);
 /// Mark of our frames.

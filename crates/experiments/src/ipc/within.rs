@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::distribution::{Durations, heads};
 use crate::tasks::set::Run;
 use crate::tasks::share::Share;
-use crate::tasks::{Busy, read};
+use crate::tasks::{Busy, Toggle, read};
 use crate::{Context, Error};
 
 /// Responses of tau1 with one means in both tasks.
@@ -44,7 +44,7 @@ pub(super) fn conduct(
             break;
         }
         context.say(format_args!("ipc: two tasks that share {}", share.name()));
-        let run = Run { tasks: &tasks, duration, cpu, busy: Busy::Blocks, share };
+        let run = Run { tasks: &tasks, duration, cpu, busy: Busy::Blocks, share, toggle: &Toggle::Nothing };
         run.check()?;
         let (ran, more) = run.conduct(context.stop)?;
         doubts.extend(more);

@@ -6,7 +6,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use nix::sys::socket::sockopt::{ReceiveTimeout, ReceiveTimestampns};
+use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, ReceiveTimeout, ReceiveTimestampns};
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike as _, bind,
     recvmsg, send, setsockopt, socket,
@@ -47,6 +47,13 @@ impl StampedSocket {
         setsockopt(&descriptor, ReceiveTimeout, &timeout)?;
         bind(descriptor.as_raw_fd(), &address(index)?)?;
         Ok(Self { descriptor, control: nix::cmsg_space!(libc::timespec) })
+    }
+
+    /// Makes room for so many bytes of frames that wait to be read, as far as it is granted.
+    pub(crate) fn make_room(&self, bytes: usize) {
+        if setsockopt(&self.descriptor, RcvBufForce, &bytes).is_err() {
+            let _ = setsockopt(&self.descriptor, RcvBuf, &bytes);
+        }
     }
 
     /// Sends one frame.

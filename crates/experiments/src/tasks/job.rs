@@ -8,6 +8,7 @@ use control::pacer::OverrunPolicy;
 use control::profile::RealTimeProfile;
 use control::task::{CreateError, Periods, Settings, Task};
 
+use super::outside::Output;
 use super::set::Busy;
 use super::share::Shared;
 use crate::clocks::thread_time;
@@ -20,6 +21,9 @@ pub(crate) struct Job {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) execution: u64,
+    /// Edges of its output up and down, stamped outside by a clock of their own; 0 for one that was not seen.
+    #[serde(default)]
+    pub(crate) outside: [u64; 2],
 }
 
 /// Settings of a task's thread.
@@ -41,17 +45,27 @@ pub(super) type Tasked = Task<io::Result<Vec<Job>>>;
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(super) fn create(name: &str, plan: &Plan, mut share: Box<dyn Shared>) -> Result<Tasked, CreateError> {
+pub(super) fn create(
+    name: &str,
+    plan: &Plan,
+    mut share: Box<dyn Shared>,
+    mut output: Box<dyn Output>,
+) -> Result<Tasked, CreateError> {
     let settings =
         Settings::every(name, plan.period).with_profile(plan.profile).with_overrun(OverrunPolicy::CatchUp);
     let plan = plan.clone();
     // It keeps records of its own, which include the processor time of a job.
-    let (task, _) =
-        Settings { records: 1, ..settings }.create_loop(move |periods| run(periods, &plan, &mut *share))?;
+    let (task, _) = Settings { records: 1, ..settings }
+        .create_loop(move |periods| run(periods, &plan, &mut *share, &mut *output))?;
     Ok(task)
 }
 
-fn run(periods: &mut Periods, plan: &Plan, share: &mut dyn Shared) -> io::Result<Vec<Job>> {
+fn run(
+    periods: &mut Periods,
+    plan: &Plan,
+    share: &mut dyn Shared,
+    output: &mut dyn Output,
+) -> io::Result<Vec<Job>> {
     let work = Work::calibrated();
     let mut jobs = vec![Job { release: u64::MAX, ..Job::default() }; plan.jobs];
     // Every page of it was just written.
@@ -59,14 +73,16 @@ fn run(periods: &mut Periods, plan: &Plan, share: &mut dyn Shared) -> io::Result
     let (sections, length) = if plan.shares_whole { (1, plan.execution) } else { blocks(plan.execution) };
     while let Some(release) = periods.wait_period() {
         let (start, before) = (periods.now().as_nanos(), thread_time());
+        output.set(jobs.len(), true)?;
         for _ in 0..sections {
             share.within(&mut || match plan.busy {
                 Busy::Blocks => elapse_in_blocks(periods, length),
                 Busy::ProcessorTime => work.execute(length),
             })?;
         }
+        output.set(jobs.len(), false)?;
         let (execution, end) = (thread_time() - before, periods.now().as_nanos());
-        jobs.push(Job { release: release.instant.as_nanos(), start, end, execution });
+        jobs.push(Job { release: release.instant.as_nanos(), start, end, execution, outside: [0; 2] });
         if release.cycle + 1 >= plan.jobs as u64 {
             break;
         }
@@ -146,6 +162,7 @@ fn spin(turns: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tasks::outside::Toggle;
     use crate::tasks::share::Share;
 
     #[test]
@@ -185,7 +202,8 @@ mod tests {
             shares_whole: true,
         };
         let share = || Share::Nothing.make(1).unwrap().remove(0);
-        let task = create("test", &plan, share()).unwrap();
+        let output = || Toggle::Nothing.open(&[1]).unwrap().0.remove(0);
+        let task = create("test", &plan, share(), output()).unwrap();
         assert!(task.grants().refusals().next().is_none());
         task.start();
         let begin = std::time::Instant::now();
@@ -204,7 +222,7 @@ mod tests {
             assert!(pair[0].end <= pair[1].start, "one job at a time");
         }
         assert!(jobs.iter().all(|job| job.release <= job.start && job.start < job.end));
-        let never = create("never", &plan, share()).unwrap().join().unwrap().value.unwrap();
+        let never = create("never", &plan, share(), output()).unwrap().join().unwrap().value.unwrap();
         assert_eq!(never, [], "it was not started");
     }
 }

@@ -11,6 +11,7 @@ use schedulability::{Policy, Task, TaskSet};
 use types::time::nanoseconds;
 
 use super::job::{self, Job, Plan};
+use super::outside::Toggle;
 use super::share::Share;
 use crate::Error;
 use crate::thread::real_time;
@@ -121,6 +122,8 @@ pub(crate) struct Run<'a> {
     pub(crate) busy: Busy,
     /// Means that the tasks share.
     pub(crate) share: Share,
+    /// Outputs that they toggle.
+    pub(crate) toggle: &'a Toggle,
 }
 
 /// Jobs of each task, and doubts.
@@ -145,9 +148,13 @@ impl Run<'_> {
     /// Runs all tasks, released together.
     pub(crate) fn conduct(&self, stop: &AtomicBool) -> Result<Ran, Error> {
         let shared = self.share.make(self.tasks.len()).map_err(Error::other)?;
-        let create = |(task, share)| job::create(&task_name(task), &self.plan(task), share);
-        let tasks: Vec<_> =
-            self.tasks.iter().zip(shared).map(create).collect::<Result<_, _>>().map_err(Error::other)?;
+        let jobs: Vec<usize> = self.tasks.iter().map(|task| self.plan(task).jobs).collect();
+        let (outputs, watch) = self.toggle.open(&jobs)?;
+        let parts = self.tasks.iter().zip(shared).zip(outputs);
+        let tasks = parts.map(|((task, share), output)| {
+            job::create(&task_name(task), &self.plan(task), share, output).map_err(Error::other)
+        });
+        let tasks: Vec<_> = tasks.collect::<Result<_, _>>()?;
         if let Some(late) = tasks.iter().find(|task| !task.wait_until_ready(TIMEOUT)) {
             return Err(Error::other(format_args!(
                 "task `{}` is not ready after {TIMEOUT:?}",
@@ -172,6 +179,16 @@ impl Run<'_> {
             }
             ran.push(ended.value.map_err(|error| Error::other(format_args!("task `{name}`: {error}")))?);
         }
+        for ((task, jobs), edges) in self.tasks.iter().zip(&mut ran).zip(watch.finish()?) {
+            for (job, outside) in jobs.iter_mut().zip(edges) {
+                job.outside = outside;
+            }
+            let unseen = jobs.iter().filter(|job| job.outside.contains(&0)).count();
+            if unseen > 0 {
+                let (name, all) = (&task.name, jobs.len());
+                warnings.push(format!("{name}: the edges of {unseen} of {all} jobs were not seen outside"));
+            }
+        }
         Ok((ran, warnings))
     }
 
@@ -194,7 +211,7 @@ fn task_name(task: &Periodic) -> String {
     task.name.replace('\0', "")
 }
 
-/// Most jobs: five and a half hours of tau1; 640 MB.
+/// Most jobs: five and a half hours of tau1; 960 MB.
 const MOST_JOBS: usize = 20_000_000;
 
 /// Time from all threads being ready to the first release: all are asleep by then.

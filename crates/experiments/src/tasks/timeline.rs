@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn job(release: u64, start: u64, end: u64) -> Job {
-        Job { release, start, end, execution: end - start }
+        Job { release, start, end, execution: end - start, outside: [0; 2] }
     }
 
     #[test]
