@@ -49,7 +49,7 @@ pub(crate) struct OwnBus {
 const OF_OWN: [&str; 8] =
     ["iface", "segment", "capture", "loss", "late", "duplicate", "reorder", "corrupt"];
 
-/// Which bus a command is to look at.
+/// Bus that a command looks at.
 #[derive(Args, Debug)]
 pub(crate) struct Where {
     /// Look at the bus of this running cycle instead: its name, or the path of its socket

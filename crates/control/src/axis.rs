@@ -162,7 +162,7 @@ impl Axes {
         self.axes.iter_mut().for_each(Axis::clear_interlock);
     }
 
-    /// Something around an axis allows it this; what allows least counts.
+    /// Permission of a part around an axis; what allows least counts.
     pub(crate) fn set_interlock(&mut self, axis: usize, interlock: InterlockState) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.set_interlock(interlock);

@@ -68,7 +68,7 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
 /// Report of a controller to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControllerOutput {
-    /// Which controller is active, and the trajectory it follows.
+    /// The active controller, and the trajectory it follows.
     pub control: ipc::state::Control,
     /// Pose of the base, by its odometry.
     pub pose: Pose,

@@ -46,7 +46,7 @@ pub use types::FrameOrder;
 pub struct CycleConfiguration {
     /// Time between two releases.
     pub period: Duration,
-    /// Which reply a cycle works with.
+    /// Reply that a cycle works with.
     pub order: FrameOrder,
     /// Cycles in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
     pub cycles: Option<u64>,
@@ -108,7 +108,7 @@ pub struct Cycle<L, C> {
 }
 
 impl<L: Link, C: Clock> Cycle<L, C> {
-    /// Makes a cycle around a MainDevice that was brought up to PreOp, and the ear to it.
+    /// Makes a cycle around a MainDevice that was brought up to PreOp, and its observer.
     ///
     /// # Errors
     /// An axis whose objects are not in the process data of its drive.

@@ -20,7 +20,7 @@ const RECORDS: usize = 8192;
 /// Events between two looks; bring-up of a long line has a few for each SubDevice.
 const EVENTS: usize = 4096;
 
-/// Something that happened in a cycle, and when.
+/// An event of a cycle, and its time.
 #[derive(Debug)]
 pub struct CycleEvent {
     /// Number of the cycle.

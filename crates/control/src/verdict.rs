@@ -52,7 +52,7 @@ pub enum Finding {
     },
     /// The drive of an axis is in fault.
     AxisInFault {
-        /// Which.
+        /// Number of the axis, from 0.
         axis: usize,
         /// [`State::Fault`], or on its way there.
         state: State,
@@ -61,7 +61,7 @@ pub enum Finding {
     },
     /// Supervision has stopped an axis.
     AxisStopped {
-        /// Which.
+        /// Number of the axis, from 0.
         axis: usize,
         /// Reason.
         reason: StopReason,
@@ -81,7 +81,7 @@ pub enum Finding {
     },
     /// An axis answered, and its drive did not give up its torque: it obeys no more.
     NotDisabled {
-        /// Which.
+        /// Number of the axis, from 0.
         axis: usize,
         /// State of its drive.
         state: State,
@@ -95,14 +95,14 @@ pub enum Finding {
     },
     /// A SubDevice did not answer at the end.
     Silent {
-        /// Which.
+        /// Its position.
         position: usize,
         /// For so many cycles.
         cycles: u32,
     },
     /// A SubDevice has left Op.
     OutsideOp {
-        /// Which.
+        /// Its position.
         position: usize,
         /// State of it.
         status: AlStatus,
@@ -111,7 +111,7 @@ pub enum Finding {
     },
     /// A SubDevice that answered until the stop did not while the axes were brought to rest.
     LostInTheStop {
-        /// Which.
+        /// Its position.
         position: usize,
         /// For so many cycles.
         cycles: u32,

@@ -189,7 +189,7 @@ pub enum ConvolutionError {
     /// Speed.
     #[error("{name} limit along the path: expected a number above 0, found {found}")]
     Limit {
-        /// Which limit.
+        /// Name of the limit.
         name: &'static str,
         /// Value given.
         found: f64,

@@ -284,7 +284,7 @@ pub enum PathError {
     /// A curve that stands still or turns on the spot.
     #[error("path: piece {piece} has a cusp or no length: a base cannot follow it (counted from 0)")]
     Cusp {
-        /// Which piece.
+        /// Number of the piece, from 0.
         piece: usize,
     },
     /// Two paths that do not meet.

@@ -144,7 +144,7 @@ pub enum PlaceError {
         /// Error of the operating system.
         error: io::Error,
     },
-    /// Something else has the path of the socket.
+    /// The path of the socket is taken by another file.
     #[error(
         "{}: expected nothing, or the socket of a cycle that has ended, found {found}: remove it, or give this IPC another \
          name (--ipc NAME)",

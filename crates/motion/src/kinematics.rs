@@ -27,7 +27,7 @@ pub enum BaseError {
     /// A length that is not finite and above 0.
     #[error("{name}: expected a finite number of metres above 0, found {found}")]
     Length {
-        /// Which length.
+        /// Name of the length.
         name: &'static str,
         /// Value given.
         found: f64,
@@ -35,7 +35,7 @@ pub enum BaseError {
     /// An angle that is not finite.
     #[error("{name}: expected a finite number of radians, found {found}")]
     Angle {
-        /// Which angle.
+        /// Name of the angle.
         name: &'static str,
         /// Value given.
         found: f64,
@@ -45,7 +45,7 @@ pub enum BaseError {
         "wheel {wheel}: rollers whose axes stand across its way drive nothing; expected less than 89 degrees"
     )]
     Rollers {
-        /// Which wheel.
+        /// Number of the wheel, from 0.
         wheel: usize,
     },
     /// The wheels leave a motion free.

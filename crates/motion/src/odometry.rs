@@ -82,7 +82,7 @@ impl<B: Rolling<WHEELS>, const WHEELS: usize> Odometry<B, WHEELS> {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("wheel {wheel}: expected a finite number of radians, found {found}")]
 pub struct OdometryError {
-    /// Which wheel.
+    /// Number of the wheel, from 0.
     pub wheel: usize,
     /// Number found.
     pub found: f64,

@@ -72,7 +72,7 @@ pub enum Synchronisation {
 pub enum Target {
     /// To a position, to be passed with a velocity; from there on it goes on with that velocity.
     Position {
-        /// Where.
+        /// Position at which it is.
         position: Radians,
         /// Velocity there.
         velocity: RadiansPerSecond,
@@ -300,9 +300,9 @@ pub enum OnlineError {
     /// A limit means nothing.
     #[error("axis {axis}: expected a {name} limit that is finite and above 0, found {found}")]
     Limit {
-        /// Which axis.
+        /// Number of the axis, from 0.
         axis: usize,
-        /// Which limit.
+        /// Name of the limit.
         name: &'static str,
         /// Value given.
         found: f64,
@@ -326,7 +326,7 @@ pub enum OnlineError {
     /// NaN or infinite.
     #[error("axis {axis}: expected finite numbers, found {found}")]
     NotFinite {
-        /// Which axis.
+        /// Number of the axis, from 0.
         axis: usize,
         /// Value found.
         found: f64,
@@ -334,7 +334,7 @@ pub enum OnlineError {
     /// Faster than the axis may be.
     #[error("axis {axis}: expected a velocity within {limit} rad/s (m/s for a base), found {found}")]
     TooFast {
-        /// Which axis.
+        /// Number of the axis, from 0.
         axis: usize,
         /// Value asked for.
         found: f64,
@@ -344,13 +344,13 @@ pub enum OnlineError {
     /// The target is too far away.
     #[error("axis {axis}: the target is more than two hours away: give a nearer one")]
     TooLong {
-        /// Which axis.
+        /// Number of the axis, from 0.
         axis: usize,
     },
     /// No way was found; the axis goes on to its old target.
     #[error("axis {axis}: no jerk-limited way to the target was found")]
     NotFound {
-        /// Which axis.
+        /// Number of the axis, from 0.
         axis: usize,
     },
 }

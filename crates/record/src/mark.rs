@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mark", rename_all = "snake_case")]
 pub enum Mark {
-    /// Something that happened, as `onbeat events` tells it.
+    /// An event, as `onbeat events` tells it.
     Event {
         /// Number of the cycle.
         cycle: u64,

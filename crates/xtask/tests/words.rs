@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Words that no sentence at the beginning of a doc comment begins with: it would speak around the thing.
-const NO_BEGINNING: [&str; 11] = [
+const NO_BEGINNING: [&str; 13] = [
     "What",
     "How",
     "Who",
@@ -14,7 +14,9 @@ const NO_BEGINNING: [&str; 11] = [
     "Whoever",
     "Whatever",
     "Whether",
+    "Which",
     "Somebody",
+    "Something",
     "Nobody",
     "Everybody",
 ];

@@ -147,7 +147,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// Cycles where the bus was to go.
 const CYCLES: usize = 30;
 
-/// Something new is asked for, or all is given up, within this, with the time-outs that a user gets.
+/// Time within which a new request is made, or all is given up, with the time-outs that a user gets.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Two SubDevices are in PreOp, or given up, within this, however much they pretend to hold.

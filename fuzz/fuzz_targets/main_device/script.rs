@@ -33,7 +33,7 @@ pub(crate) enum Deed {
     Lie(Lie),
     /// No lies any more.
     Truth,
-    /// Something happens to a SubDevice.
+    /// An event at a SubDevice.
     Segment(SegmentDeed, u8),
     /// The host stands still for so many times 4 ms.
     Stall(u8),

@@ -21,7 +21,7 @@ pub(crate) enum Event {
     Trajectory(Vec<u8>),
     /// Another command.
     Command(ExternalCommand),
-    /// Something is wrong with a drive, or right again.
+    /// A drive gets a defect, or loses it.
     Trouble(usize, Trouble),
     /// The cycle is to end.
     Stopping,

@@ -50,7 +50,7 @@ enum Verb {
     },
 }
 
-/// Which bus.
+/// The bus.
 #[derive(Args, Debug)]
 struct Place {
     /// Robot file that says what should be there; simulated without --iface

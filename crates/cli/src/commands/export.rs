@@ -77,7 +77,7 @@ fn create(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Which side ended it.
+/// Side that ended it.
 enum Stopped {
     Read(record::recording::RecordingError),
     Written(io::Error),

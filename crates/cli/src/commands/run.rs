@@ -71,7 +71,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
-    /// Which reply a cycle works with, instead of the robot file's
+    /// Reply that a cycle works with, instead of the robot file's
     #[arg(long, value_parser = frame_order(), value_name = "ORDER")]
     frame_order: Option<FrameOrder>,
 

@@ -77,7 +77,7 @@ pub(crate) struct List {
     json: bool,
 }
 
-/// Which SubDevice, on which bus.
+/// A SubDevice, and its bus.
 #[derive(Args, Debug)]
 pub(super) struct Place {
     /// The SubDevice: its position from 0, or its name

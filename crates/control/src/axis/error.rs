@@ -56,7 +56,7 @@ pub enum AxisError {
     Supervision {
         /// Name of the axis.
         axis: String,
-        /// Which.
+        /// Error of the settings.
         error: SettingsError,
     },
     /// Its drive is to find its home by itself, and nothing would stop the axis where it does not.

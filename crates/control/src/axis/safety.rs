@@ -226,7 +226,7 @@ impl AxisSafety {
         self.anchored == 0 && !braked && !stopped.is_some_and(StopReason::is_latched)
     }
 
-    /// Something is wrong with the axis that is not seen here.
+    /// The axis has a defect that is not seen here.
     pub(super) fn stop_for(&mut self, reason: StopReason) {
         if let Some(supervisor) = &mut self.supervisor {
             supervisor.stop_for(reason);

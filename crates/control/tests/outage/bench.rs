@@ -27,7 +27,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 use super::judge::{COUNTS_PER_RADIAN, JERK, STEP};
 use crate::support::{PERIOD, cycle_of, supervised};
 
-/// Which way frames are lost, or that none is while the host stands still.
+/// Direction in which frames are lost, or that none is while the host stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Out,

@@ -224,7 +224,7 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
     Some((at, event))
 }
 
-/// Which registers there are, the registers, the room for the stack, the stack, and how much of it was filled.
+/// Mask of the registers, the registers, the room for the stack, the stack, and how much of it was filled.
 fn stack(bytes: &[u8]) -> Option<Stack> {
     if word(bytes, 0)? == 0 {
         return None;

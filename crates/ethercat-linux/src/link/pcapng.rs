@@ -5,7 +5,7 @@ use std::io::{self, Write};
 /// First bytes of a file: type of the section header block, the same in both byte orders.
 pub(super) const SECTION_HEADER: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
 
-/// Which way a frame went, seen from the MainDevice (epb_flags, section 4.3.1).
+/// Direction of a frame, seen from the MainDevice (epb_flags, section 4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Inbound = 1,

@@ -19,7 +19,7 @@ pub enum HomingProgress {
     Running,
     /// The drive counts from its home, and works in its cyclic mode again.
     Attained,
-    /// Something else was asked of the drive, or it left Operation enabled.
+    /// Another request was made of the drive, or it left Operation enabled.
     Interrupted,
     /// The drive showed a homing error, or was called off ([`super::Drive::abort_homing`]).
     Failed,

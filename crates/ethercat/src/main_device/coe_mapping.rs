@@ -17,7 +17,7 @@ const MOST_ENTRIES: usize = 1024;
 /// SyncManagers of a SubDevice with a mailbox, and their assignment objects: outputs, inputs.
 const DIRECTIONS: [(u8, u16); 2] = [(2, ASSIGNMENT_OUTPUTS), (3, ASSIGNMENT_INPUTS)];
 
-/// Which directions there is a SyncManager for: outputs, inputs.
+/// Directions for which there is a SyncManager: outputs, inputs.
 pub(super) type Directions = [bool; 2];
 
 /// Object to read next.

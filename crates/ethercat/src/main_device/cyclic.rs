@@ -473,7 +473,7 @@ impl MainDevice {
     }
 }
 
-/// Which datagram of a chunk comes first.
+/// The first datagram of a chunk.
 fn first_part(chunk: &Chunk) -> ChunkPart {
     match (chunk.output_bytes() == 0, chunk.input_bytes() == 0) {
         (false, false) if chunk.read_write => ChunkPart::Both,

@@ -188,7 +188,7 @@ pub enum BusError {
     /// Link states contradict the count.
     #[error("SubDevice {position} hangs on no open port: link states changed during the scan; start again")]
     Topology {
-        /// Which.
+        /// Its position.
         position: u16,
     },
     /// One SubDevice fails.

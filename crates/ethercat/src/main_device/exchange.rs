@@ -71,7 +71,7 @@ pub(super) enum Owner {
     Worker(u16),
 }
 
-/// Which part of a chunk a datagram carries.
+/// Part of a chunk that a datagram carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChunkPart {
     /// LRW: outputs, then inputs.
@@ -130,7 +130,7 @@ struct Slot {
 struct Numbers {
     /// The newest.
     generation: u32,
-    /// Which of the newest were answered; the newest is the lowest bit.
+    /// Those of the newest that were answered; the newest is the lowest bit.
     answered: u64,
     /// Frames on their way, by purpose.
     in_flight: [usize; 2],

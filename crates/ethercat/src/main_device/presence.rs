@@ -101,7 +101,7 @@ impl Mark {
     }
 }
 
-/// Which described SubDevice each one found is, all in the order of the cable; `None` for strangers. Hot-connect groups first,
+/// The described SubDevice that each one found is, all in the order of the cable; `None` for strangers. Hot-connect groups first,
 /// wherever they stand; the rest in their order, as many as can be.
 pub(super) fn assign(
     found: &[SubDevice],

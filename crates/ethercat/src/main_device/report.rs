@@ -99,9 +99,9 @@ pub use types::state::BringUpPhase;
 pub enum Event {
     /// A new phase was reached.
     BringUpPhase {
-        /// Which.
+        /// The phase.
         phase: BringUpPhase,
-        /// When.
+        /// Time of that.
         at: Instant,
     },
     /// The bus cannot be brought up or kept up: it goes back to Init.

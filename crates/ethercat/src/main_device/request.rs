@@ -56,7 +56,7 @@ pub enum MailboxService {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// Which values shall follow.
+        /// Values that shall follow.
         value_info: ValueInfo,
     },
 }
@@ -141,7 +141,7 @@ pub enum MailboxError {
     /// The mailbox does not take or give messages.
     #[error("the mailbox at {address:#06x} does not answer: check power and cable, or restart it")]
     NoAnswer {
-        /// Where.
+        /// Address of the mailbox.
         address: u16,
     },
 }

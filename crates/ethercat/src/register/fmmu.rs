@@ -6,7 +6,7 @@ use crate::wire::{read_u16, read_u32};
 /// Bytes of one FMMU's registers.
 pub const LENGTH: u16 = 16;
 
-/// Which commands an FMMU answers.
+/// Commands that an FMMU answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FmmuDirection {
     /// Mapped for neither.
@@ -34,7 +34,7 @@ pub struct Fmmu {
     pub physical_address: u16,
     /// First mapped bit of the first physical byte, 0 to 7.
     pub physical_start_bit: u8,
-    /// Which commands it answers.
+    /// Commands that it answers.
     pub direction: FmmuDirection,
     /// True if it is active at all.
     pub active: bool,

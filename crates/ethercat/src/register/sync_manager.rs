@@ -33,7 +33,7 @@ pub enum SyncManagerMode {
     Mailbox,
 }
 
-/// Which way the data goes.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncManagerDirection {
     /// The MainDevice reads: inputs.
@@ -79,7 +79,7 @@ impl SyncManager {
         }
     }
 
-    /// Which way the data goes, or `None` for the two the standard does not define.
+    /// Direction of the data, or `None` for the two the standard does not define.
     #[must_use]
     pub const fn direction(&self) -> Option<SyncManagerDirection> {
         match self.control >> 2 & 0x03 {

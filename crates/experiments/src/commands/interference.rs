@@ -73,7 +73,7 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
-    /// Which reply a cycle works with: with wait_for_reply frames leave at the release, before anything is computed
+    /// Reply that a cycle works with: with wait_for_reply frames leave at the release, before anything is computed
     #[arg(long, value_name = "ORDER", value_parser = ["reply_of_last_cycle", "wait_for_reply"])]
     frame_order: Option<String>,
 

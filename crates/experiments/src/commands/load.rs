@@ -13,7 +13,7 @@ use cli::stop::Stop;
 
 #[derive(Args, Debug)]
 pub(crate) struct Load {
-    /// Which load
+    /// The load
     #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(onbeat_experiments::load::Load::all().into_iter().map(onbeat_experiments::load::Load::name)))]
     load: String,
 

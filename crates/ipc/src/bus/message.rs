@@ -360,7 +360,7 @@ pub struct Event {
 pub enum Severity {
     /// As it should be, or so again.
     Ok,
-    /// Something failed.
+    /// A failure.
     Error,
     /// Worth a look; a severity of a newer version, too.
     #[default]

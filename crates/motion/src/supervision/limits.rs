@@ -67,7 +67,7 @@ pub struct FollowingErrorLimit {
 /// All that supervision knows of an axis beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Which set-points move it, and who makes the motion between them.
+    /// Set-points that move it, and the side that makes the motion between them.
     pub mode: AxisMode,
     /// Limits it must not exceed.
     pub limits: Limits,
@@ -117,7 +117,7 @@ pub enum SettingsError {
     /// A number that has to be finite and above 0.
     #[error("{name}: expected a finite number above 0, found {value}")]
     NotPositive {
-        /// Which.
+        /// Name of the limit.
         name: &'static str,
         /// Value given.
         value: f64,

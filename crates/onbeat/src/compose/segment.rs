@@ -288,7 +288,7 @@ fn analogue_signal(channel: u8, it: &Simulation, outputs: &[Level]) -> Signal {
     }
 }
 
-/// Something to look at on every channel, each slower than the one before.
+/// A signal to look at on every channel, each slower than the one before.
 fn course(channel: u8, ramp: bool, [offset, amplitude, frequency]: [f64; 3]) -> Signal {
     let number = f64::from(channel);
     let frequency = frequency / (1.0 + number);

@@ -1,7 +1,7 @@
 //! The node `controller_manager`: services and topic of ros2_control's controller manager, for `ros2 control`, `spawner` and
 //! MoveIt.
 //!
-//! Which controller is active is the cycle's; that one is loaded or configured is this node's, as in ros2_control.
+//! The active controller is the cycle's; that one is loaded or configured is this node's, as in ros2_control.
 
 mod broadcasters;
 mod controllers;

@@ -201,7 +201,7 @@ impl<'h> Followed<'h> {
     }
 }
 
-/// Something that is done every so often.
+/// Work that is done every so often.
 struct Every(Duration, Option<Instant>);
 
 impl Every {

@@ -175,7 +175,7 @@ fn titled(title: String, area: Rect, buffer: &mut Buffer) -> Rect {
     inner
 }
 
-/// Which rows of many are seen, in words; nothing where all are.
+/// The rows of many that are seen, in words; nothing where all are.
 fn range(first: usize, room: usize, all: usize) -> String {
     if room >= all {
         return String::new();

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
-/// Which cycle.
+/// Choice of a cycle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Which<'a>(pub(crate) Option<&'a str>);
 

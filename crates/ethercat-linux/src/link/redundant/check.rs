@@ -189,7 +189,7 @@ fn probe(buffer: &mut [u8], number: u32) -> usize {
     builder.finish()
 }
 
-/// Which copy of the frame of this number came in `at` an end, and what became of it.
+/// Copy of the frame of this number that came in `at` an end, and what became of it.
 fn recognised(bytes: &[u8], at: End, number: u32) -> Option<(End, Seen)> {
     if redundancy::identity(bytes) != Some((INDEX, number)) {
         return None;

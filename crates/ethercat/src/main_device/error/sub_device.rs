@@ -209,7 +209,7 @@ pub enum SubDeviceError {
         "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"
     )]
     MailboxLength {
-        /// Where.
+        /// Its address.
         address: u16,
         /// Count.
         found: u16,
@@ -223,9 +223,9 @@ pub enum SubDeviceError {
         "PDO {pdo:#06x} wants SyncManager {sync_manager}, its SII declares {count} of them; choose another"
     )]
     SyncManager {
-        /// Which PDO.
+        /// Index of the PDO.
         pdo: u16,
-        /// Which SyncManager.
+        /// Number of the SyncManager.
         sync_manager: u8,
         /// Number there are.
         count: usize,

@@ -25,7 +25,7 @@ pub struct SdoInformation<'a> {
 /// Contents of an SDO information message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdoInformationService<'a> {
-    /// Which objects are there?
+    /// Request for the list of objects.
     ListRequest(ListType),
     /// A fragment: of all fragments joined, the first two bytes repeat the list type, then follow
     /// indices, two bytes each; or, for [`ListType::LENGTHS`], five lengths.
@@ -43,7 +43,7 @@ pub enum SdoInformationService<'a> {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// Which values shall follow the description.
+        /// Values that shall follow the description.
         value_info: ValueInfo,
     },
     /// A fragment of an [`EntryDescription`].
@@ -52,7 +52,7 @@ pub enum SdoInformationService<'a> {
     Error(AbortCode),
 }
 
-/// Which objects a list holds (ETG.1000.6, 5.6.3.3).
+/// Kind of a list of objects (ETG.1000.6, 5.6.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListType(pub u16);
 
@@ -71,7 +71,7 @@ impl ListType {
     pub const STARTUP_PARAMETERS: Self = Self(5);
 }
 
-/// Which values follow an entry description (ETG.1000.6, 5.6.3.6).
+/// Values that follow an entry description (ETG.1000.6, 5.6.3.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValueInfo(pub u8);
 
@@ -263,7 +263,7 @@ pub struct EntryDescription<'a> {
     pub index: u16,
     /// Sub-index.
     pub sub_index: u8,
-    /// Which values stand in `data` before the name.
+    /// Values that stand in `data` before the name.
     pub value_info: ValueInfo,
     /// Index of the data type.
     pub data_type: u16,

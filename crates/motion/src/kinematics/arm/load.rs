@@ -183,7 +183,7 @@ pub enum ArmError {
     Number {
         /// Its name.
         joint: String,
-        /// Where.
+        /// Name of the number.
         what: &'static str,
     },
     /// Limits the wrong way round.

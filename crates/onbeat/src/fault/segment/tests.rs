@@ -254,7 +254,7 @@ fn applications_mailboxes_states_watchdogs_and_clocks_follow() {
     assert_eq!(rig.active(), ["state refuse drive-1 PreOp 0x0001", "mailbox stuck drive-1"]);
 }
 
-/// Which of so many frames come back over a wire with this script, a millisecond apart.
+/// Those of so many frames that come back over a wire with this script, a millisecond apart.
 fn fates(script: &str, count: usize) -> Vec<bool> {
     let (segment, targets) = drives();
     let script = Script::parse(script, "script", &targets).unwrap();
