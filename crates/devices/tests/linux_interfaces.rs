@@ -244,7 +244,7 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     assert_eq!(status.device, bus.display().to_string());
 }
 
-/// Nobody is connected, and the controller has the converter's mode only: the encoders' is refused.
+/// Without a connection; the controller has the converter's mode only: the encoders' is refused.
 // feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
 #[test]
 fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_encoders_nothing_moves() {

@@ -397,7 +397,7 @@ struct Measured {
     seconds: Vec<f64>,
 }
 
-/// What is seen of a task from outside, of the jobs whose edges were seen.
+/// Times of a task as seen from outside, of the jobs whose edges were seen.
 struct Outside {
     period: Durations,
     up: Durations,

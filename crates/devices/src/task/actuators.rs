@@ -39,7 +39,7 @@ pub struct Feedback {
     pub positions: [f64; 2],
     /// Velocities, left and right, rad/s.
     pub velocities: [f64; 2],
-    /// How often the drives have stopped the wheels because of how they turned.
+    /// Number of times that the drives have stopped the wheels because of how they turned.
     pub stops: u32,
 }
 

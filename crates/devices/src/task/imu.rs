@@ -53,8 +53,8 @@ pub struct ImuWork {
     unit: ImuUnit,
     /// Computed here.
     orientation: Orientation,
-    /// Told by the unit.
-    told: Option<[f64; 4]>,
+    /// By the unit itself.
+    measured: Option<[f64; 4]>,
     motion: Motion,
     last_ns: u64,
 }
@@ -78,8 +78,8 @@ impl Work for ImuWork {
         let seconds = if self.last_ns == 0 { 0.0 } else { seconds };
         self.last_ns = sample.stamp_ns;
         self.motion = sample.motion;
-        self.told = sample.orientation;
-        if self.told.is_none() {
+        self.measured = sample.orientation;
+        if self.measured.is_none() {
             self.orientation.update(&self.motion, seconds);
         }
         sample.stamp_ns
@@ -91,7 +91,7 @@ impl Work for ImuWork {
 
     fn encode(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
         let computed = &self.orientation;
-        let (orientation, bias, tilt_variance, yaw_variance) = match self.told {
+        let (orientation, bias, tilt_variance, yaw_variance) = match self.measured {
             Some(told) => (told, [0.0; 3], myahrs::ORIENTATION_VARIANCE, myahrs::ORIENTATION_VARIANCE),
             None => {
                 (computed.rotation(), computed.bias(), computed.tilt_variance(), computed.yaw_variance())

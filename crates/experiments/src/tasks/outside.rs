@@ -51,7 +51,7 @@ impl FromStr for Lines {
 }
 
 impl Toggle {
-    /// What toggles, and what looks at it; `None` without an output.
+    /// Output that toggles, and input that looks at it; `None` without an output.
     pub(super) fn words(&self) -> Option<String> {
         let names = |lines: &[Line]| lines.iter().map(Line::to_string).collect::<Vec<_>>().join(", ");
         match self {
