@@ -97,9 +97,15 @@ pub trait Application: Send {
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]);
 
     /// True if further steps would change nothing, neither in it nor in its inputs nor in what it shows to others, until outputs, a
-    /// message, a change of state or a call from outside. Asked after steps, and after messages; those steps that would change nothing may
-    /// be left out.
+    /// message, SYNC0 or SYNC1, a change of state or a call from outside. Asked after steps, after these signals and after messages; those
+    /// steps that would change nothing may be left out.
     fn rests(&self) -> bool {
+        false
+    }
+
+    /// True if steps may be left out until SYNC0, for some milliseconds at most: [`sync0`](Application::sync0) makes up for them, and so does a step
+    /// that comes before, as if each had been made. Asked as `rests` is.
+    fn waits_for_sync0(&self) -> bool {
         false
     }
 

@@ -61,8 +61,10 @@ pub struct SubDevice {
     supervision: Option<Supervision>,
     /// First step that was not made.
     next_step: Instant,
-    /// Steps would change nothing: they are left out.
+    /// Steps would change nothing, or SYNC0 makes up for them: they are left out.
     rests: bool,
+    /// SYNC0, or the next step, makes up for those that are left out.
+    makes_up: bool,
     /// Its application was stepped, and nothing but mail has turned to that since.
     was_stepped: bool,
 }
@@ -93,6 +95,7 @@ impl SubDevice {
             supervision: None,
             next_step: Instant::EPOCH,
             rests: false,
+            makes_up: false,
             was_stepped: false,
         }
     }
@@ -234,11 +237,14 @@ impl SubDevice {
         }
         while self.is_awake(now) {
             match self.esc.sync_due() {
-                Some((signal, due)) if due <= now && due < self.next_step => self.sync(signal, due),
+                Some((signal, due)) if due <= now && due < self.next_step => {
+                    self.sync(signal, due);
+                    self.settle();
+                }
                 _ if self.next_step <= now => {
                     self.step(self.next_step);
                     self.next_step = self.next_step + STEP;
-                    self.rests = self.may_rest();
+                    self.settle();
                 }
                 _ => break,
             }

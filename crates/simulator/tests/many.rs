@@ -10,20 +10,24 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{BringUpPhase, BusError, MailboxRequest, MailboxService, SubDeviceError};
+use ethercat::main_device::{
+    BringUpPhase, BusError, Configuration, Event, MailboxRequest, MailboxService, SubDeviceConfiguration,
+    SubDeviceError, Sync0,
+};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 use onbeat_simulator::application::servo::default_mapping;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{
-    Application, ProcessDataLengths, Replies, ServoDescription, ServoDrive, StateChange,
+    Application, ProcessDataLengths, Replies, ServoDescription, ServoDrive, StateChange, Sync0Event,
+    Synchronisation, SynchronisationState,
 };
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::{EscDescription, SubDevice};
 
 use rig::wire::Wire;
-use rig::{DRIVE, Rig, drives, to_op};
+use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
 /// Frames for each SubDevice of a thousand, all of the way to Op: as many datagrams as fit share one.
 const FRAMES_EACH: u64 = 8;
@@ -47,6 +51,20 @@ fn a_thousand_sub_devices_reach_op_and_share_frames_on_the_way() {
 /// Cycles from PreOp to Op beyond those that must be whole: requests and looks at each of a thousand take far more, as few frames
 /// fit beside their process data.
 const CYCLES_TO_OP: u64 = 20;
+
+/// One frame a cycle checks the starts of ten: each waits for all others between its start time and its activation, and all are asked for SafeOp
+/// once SYNC0 is near.
+// feature(main-device): a thousand drives with SYNC0 at 1 ms come to Op, and no start of SYNC0 is missed
+#[test]
+fn a_thousand_drives_with_sync0_come_to_op_and_no_start_is_missed() {
+    let mut rig = Rig::new(with_sync0(1000), drives(1000));
+    rig.run_up();
+    let missed = rig.events.iter().filter(|it| matches!(it, Event::SyncMissed { .. })).count();
+    assert_eq!((missed, rig.main_device.phase()), (0, BringUpPhase::Op));
+    let mut whole = 0;
+    (0..20).for_each(|_| whole += u32::from(rig.cycle().all_fresh));
+    assert_eq!(whole, 20);
+}
 
 /// One broadcast asks all for a state, and the status that rides along with each cycle tells that they are there.
 // feature(main-device): a bus of many is asked for SafeOp and Op at once
@@ -126,6 +144,18 @@ impl Application for Counted {
         self.may_rest && self.drive.rests()
     }
 
+    fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        self.drive.sync0(event, outputs, inputs);
+    }
+
+    fn synchronisation(&self) -> Option<Synchronisation> {
+        self.drive.synchronisation()
+    }
+
+    fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
+        self.drive.show_synchronisation(shown);
+    }
+
     fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
         Some(&mut self.drive)
     }
@@ -140,6 +170,10 @@ impl Application for Counted {
 }
 
 fn segment(may_rest: bool, steps: &Arc<AtomicU64>) -> Vec<SubDevice> {
+    counted(4, may_rest, steps)
+}
+
+fn counted(count: u32, may_rest: bool, steps: &Arc<AtomicU64>) -> Vec<SubDevice> {
     let device = |serial| {
         let image = with_coe(Identity { serial, ..DRIVE }, "drive", default_mapping()).image();
         let description = ServoDescription::new(DeviceDescription::from_sii(&image));
@@ -147,13 +181,19 @@ fn segment(may_rest: bool, steps: &Arc<AtomicU64>) -> Vec<SubDevice> {
         let application = Box::new(Counted { drive, may_rest, steps: Arc::clone(steps) });
         SubDevice::new(EscDescription::default(), image.emit(), application)
     };
-    (0..4).map(device).collect()
+    (0..count).map(device).collect()
+}
+
+/// So many with SYNC0, a fifth of the period behind the grid.
+fn with_sync0(count: usize) -> Configuration {
+    let sync0 = Some(Sync0 { cycle: PERIOD, shift: PERIOD / 5 });
+    described(vec![SubDeviceConfiguration { sync0, ..SubDeviceConfiguration::default() }; count])
 }
 
 /// All that a MainDevice sees of these SubDevices in a life with much in it, and their registers from time to time.
-fn life(devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
+fn life(configuration: Configuration, devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
     let seen = Rc::new(RefCell::new(Vec::new()));
-    let mut rig = Rig::new(to_op(), devices);
+    let mut rig = Rig::new(configuration, devices);
     let replies = Rc::clone(&seen);
     rig.tamper = Some(Box::new(move |bytes| replies.borrow_mut().push(bytes.to_vec())));
     let note = |rig: &mut Rig| {
@@ -198,13 +238,72 @@ fn life(devices: Vec<SubDevice>) -> Vec<Vec<u8>> {
 // feature(simulator): SubDevices in which nothing would change are not stepped, and answer as if they were
 #[test]
 fn sub_devices_that_rest_answer_as_those_that_are_stepped_all_the_time() {
-    let steps = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
-    let (resting, stepped) = (life(segment(true, &steps[0])), life(segment(false, &steps[1])));
-    let [made, all] = steps.map(|it| it.load(Ordering::Relaxed));
-    assert!(made * 2 < all, "{made} steps of {all}");
-    assert_eq!(resting.len(), stepped.len());
-    for (number, (resting, stepped)) in resting.iter().zip(&stepped).enumerate() {
-        let differs = (0..resting.len()).find(|&place| resting[place] != stepped[place]);
-        assert_eq!(differs, None, "first byte of frame {number} that differs");
+    for configuration in [to_op(), with_sync0(4)] {
+        let steps = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+        let lives = [(true, &steps[0]), (false, &steps[1])]
+            .map(|(rests, steps)| life(configuration.clone(), segment(rests, steps)));
+        let [made, all] = steps.map(|it| it.load(Ordering::Relaxed));
+        assert!(made * 2 < all, "{made} steps of {all}");
+        let [resting, stepped] = lives;
+        assert_eq!(resting.len(), stepped.len());
+        for (number, (resting, stepped)) in resting.iter().zip(&stepped).enumerate() {
+            let differs = (0..resting.len()).find(|&place| resting[place] != stepped[place]);
+            assert_eq!(differs, None, "first byte of frame {number} that differs");
+        }
+    }
+}
+
+/// In Op each is stepped once for each frame with its process data, and not once more for SYNC0; without frames SYNC0 alone calls it.
+// feature(simulator): drives with SYNC0 that stand still are called by frames and SYNC0 alone
+#[test]
+fn drives_with_sync0_that_stand_still_are_not_stepped_between_frames() {
+    const DRIVES: u32 = 20;
+    const CYCLES: u64 = 50;
+    let steps = Arc::new(AtomicU64::new(0));
+    let mut rig = Rig::new(with_sync0(DRIVES as usize), counted(DRIVES, true, &steps));
+    rig.run_up();
+    (0..20).for_each(|_| _ = rig.cycle());
+    steps.store(0, Ordering::Relaxed);
+    (0..CYCLES).for_each(|_| assert!(rig.cycle().all_fresh));
+    let made = steps.swap(0, Ordering::Relaxed);
+    assert!(made <= u64::from(DRIVES) * CYCLES, "{made} steps of {DRIVES} in {CYCLES} cycles");
+    rig.pass_to(rig.now + PERIOD / 2, false);
+    steps.store(0, Ordering::Relaxed);
+    rig.pass_to(rig.now + 10 * PERIOD, false);
+    assert_eq!(steps.load(Ordering::Relaxed), 0);
+    let states = rig.segment.sub_devices().iter().map(|it| it.al_status().al_state());
+    assert!(states.into_iter().all(|state| state == Some(AlState::Op)));
+}
+
+/// Time of a cycle of many drives with SYNC0, printed and not asserted: a number with a meaning takes `SUB_DEVICES=1000 cargo test --release -p
+/// onbeat-simulator --test main time_of_many -- --nocapture`.
+#[test]
+fn time_of_many_with_sync0() {
+    for (count, enabled) in [(100, false), (100, true)] {
+        let count = std::env::var("SUB_DEVICES").ok().and_then(|it| it.parse().ok()).unwrap_or(count);
+        let mut rig = Rig::new(with_sync0(count as usize), drives(count));
+        rig.run_up();
+        for controlword in [6_u8, 7, 15].into_iter().filter(|_| enabled) {
+            for cycle in 0..10 {
+                for position in 0..count as usize {
+                    let now: [u8; 4] = rig.main_device.inputs(position)[2..6].try_into().unwrap();
+                    let outputs = rig.main_device.outputs_mut(position);
+                    outputs[0] = controlword;
+                    if cycle < 9 || controlword < 15 {
+                        outputs[2..6].copy_from_slice(&now);
+                    }
+                }
+                rig.cycle();
+            }
+        }
+        let cycles = 200;
+        let begin = std::time::Instant::now();
+        (0..cycles).for_each(|_| _ = rig.cycle());
+        let each = begin.elapsed() / cycles;
+        println!(
+            "{count} drives with SYNC0, {}: {each:?} a cycle, {} ns for each",
+            if enabled { "enabled" } else { "disabled" },
+            each.as_nanos() / u128::from(count)
+        );
     }
 }

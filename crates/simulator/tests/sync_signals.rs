@@ -12,7 +12,7 @@ use ethercat::time::Instant;
 use ethercat::wire::frame;
 use onbeat_simulator::application::sii::coupler;
 use onbeat_simulator::application::{Application, ProcessDataLengths, Sync0Event};
-use onbeat_simulator::{EscDescription, EscKind, Oscillator, SubDevice};
+use onbeat_simulator::{EscDescription, EscKind, Oscillator, Segment, SubDevice};
 use rig::{DRIVE, PERIOD, Rig, described, drives};
 
 /// Pulses, each with its instant and system time: of SYNC0, of SYNC1.
@@ -97,6 +97,38 @@ fn sync1_rises_at_the_multiples_of_its_own_cycle_everywhere() {
     for ((now, time), (other, other_time)) in sync0.iter().zip(other0).chain(sync1.iter().zip(other1)) {
         let apart = now.as_nanos().abs_diff(other.as_nanos());
         assert!(time == other_time && apart < 100, "{time}, {other_time}: {apart} ns apart");
+    }
+}
+
+/// On a long line a frame comes so much later to the last SubDevice that pulses come meanwhile: with each frame one here, which hands on the time of
+/// the bus.
+// feature(simulator): SYNC0 comes before the frame that reaches its SubDevice later, on lines of any length
+#[test]
+fn sync0_that_comes_while_a_frame_is_on_its_way_is_not_lost() {
+    for (each, shift) in [(1, 250), (1, 50), (10, 0)] {
+        let pulses = [Pulses::default(), Pulses::default()];
+        let devices = pulses.iter().zip([0.0, 30.0]).map(|(pulses, ppm)| recorder(ppm, pulses));
+        let segment = Segment::with_cable_delay(devices.collect(), Duration::from_micros(400));
+        let sync0 = Some(Sync0 { cycle: PERIOD / each, shift: Duration::from_micros(shift) });
+        let configuration = SubDeviceConfiguration { sync0, ..Default::default() };
+        let mut rig = Rig::on(described(vec![configuration; 2]), segment);
+        rig.run_up();
+        let missed = rig.events.iter().filter(|it| matches!(it, Event::SyncMissed { .. })).count();
+        assert_eq!(missed, 0, "{:?}", rig.events);
+        run(&mut rig, 500);
+        pulses.iter().for_each(|it| *it.lock().unwrap() = Default::default());
+        run(&mut rig, 100);
+        let [first, last] = pulses.map(|it| it.lock().unwrap()[0].clone());
+        let expected = 100 * each as usize;
+        assert!(first.len().abs_diff(expected) <= 1 && last.len().abs_diff(expected) <= 1, "{expected}");
+        let grid = u64::from(1_000_000 / each);
+        // Those of one that comes while a frame is on its way may be late by the way.
+        let most = if each == 1 { 100 } else { 400_000 };
+        assert!(first.iter().chain(&last).all(|(_, time)| time % grid == 1_000 * shift));
+        for ((now, time), (other, other_time)) in first.iter().zip(&last) {
+            let apart = now.as_nanos().abs_diff(other.as_nanos());
+            assert!(time == other_time && apart < most, "{time}, {other_time}: {apart} ns apart");
+        }
     }
 }
 

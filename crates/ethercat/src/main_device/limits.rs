@@ -102,6 +102,8 @@ pub(super) struct Limits {
     pub(super) transfer: Duration,
     /// The time between two cycles, of which each sends one datagram of a worker.
     pub(super) period: Duration,
+    /// SubDevices that share these datagrams.
+    pub(super) sub_devices: u16,
 }
 
 impl Limits {
@@ -111,6 +113,7 @@ impl Limits {
             mailbox: configuration.mailbox_timeout,
             transfer: configuration.transfer_timeout,
             period: configuration.period,
+            sub_devices: 0,
         }
     }
 

@@ -252,7 +252,8 @@ impl MainDevice {
 
     /// A worker without a plan for every SubDevice.
     pub(super) fn make_workers(&mut self) {
-        let limits = Limits::of(&self.configuration);
+        let count = self.sub_devices.len() as u16;
+        let limits = Limits { sub_devices: count, ..Limits::of(&self.configuration) };
         let workers = self.sub_devices.iter().map(|it| Worker::new(it, limits));
         self.workers = Workers::new(workers.collect());
         self.plans = self

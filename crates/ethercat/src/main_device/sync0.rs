@@ -15,13 +15,18 @@ const LEAD: Duration = Duration::from_millis(20);
 /// The same in cycles, where these are slow.
 const LEAD_CYCLES: u32 = 10;
 
+/// SubDevices that are served in one frame at the least, their longest datagram being the check of the start. On a bus of many there is room for
+/// one such frame a cycle, and each waits for all others between its start time and its activation.
+const SERVED_IN_A_FRAME: u32 = 8;
+
 /// Bound of the lead where starts were missed.
 const LONGEST_LEAD: Duration = Duration::from_secs(1);
 
-/// Time that a start is to lie ahead, twice as long after each that was missed: a machine that does much else takes longer from the one write
-/// to the other.
-pub(super) fn lead(period: Duration, misses: u32) -> Duration {
-    let usual = usual_lead(period);
+/// Time that a start is to lie ahead on a bus of so many SubDevices, twice as long after each that was missed: a machine that does much else
+/// takes longer from the one write to the other.
+pub(super) fn lead(period: Duration, sub_devices: u16, misses: u32) -> Duration {
+    let turns = u32::from(sub_devices).div_ceil(SERVED_IN_A_FRAME);
+    let usual = usual_lead(period).max(period * turns);
     usual.saturating_mul(1 << misses.min(16)).min(LONGEST_LEAD.max(usual))
 }
 
@@ -169,18 +174,25 @@ mod tests {
 
     #[test]
     fn sync0_starts_on_the_grid_plus_shift_and_ahead() {
-        let start = sync(None).start(123_456_789, lead(MS, 0));
+        let start = sync(None).start(123_456_789, lead(MS, 1, 0));
         assert_eq!(start % 1_000_000, 250_000);
         assert!(start > 123_456_789 + 20_000_000 && start <= 123_456_789 + 21_250_000);
-        let slow = sync(None).start(123_456_789, lead(100 * MS, 0));
+        let slow = sync(None).start(123_456_789, lead(100 * MS, 1, 0));
         assert!(slow > 123_456_789 + 1_000_000_000 && slow % 1_000_000 == 250_000);
     }
 
     #[test]
     fn each_missed_start_doubles_the_lead_of_the_next_up_to_a_second() {
-        let leads = [0, 1, 2, 5, 6, 7, 100].map(|misses| lead(MS, misses).as_millis());
+        let leads = [0, 1, 2, 5, 6, 7, 100].map(|misses| lead(MS, 1, misses).as_millis());
         assert_eq!(leads, [20, 40, 80, 640, 1000, 1000, 1000]);
-        assert_eq!(lead(200 * MS, 3), 2000 * MS);
+        assert_eq!(lead(200 * MS, 1, 3), 2000 * MS);
+    }
+
+    #[test]
+    fn the_lead_of_a_bus_of_many_is_the_time_in_which_each_is_served_once() {
+        let leads = [1, 160, 168, 1000, 4096].map(|sub_devices| lead(MS, sub_devices, 0).as_millis());
+        assert_eq!(leads, [20, 20, 21, 125, 512]);
+        assert_eq!(lead(MS / 4, 1000, 0), 125 * MS / 4);
     }
 
     /// SYNC1 of the data sheet: the first one its register's time behind the start.
@@ -192,7 +204,7 @@ mod tests {
             assert_eq!((sync0, behind), (1_000_000, (cycles - 1) * 1_000_000 + 125_000));
             assert_eq!(sync.activation(), 0x07);
             for time in [0, 123_456_789, 77_000_001] {
-                let start = sync.start(time, lead(MS, 0));
+                let start = sync.start(time, lead(MS, 1, 0));
                 assert!(start > time + 20_000_000 && start % 1_000_000 == 250_000);
                 assert_eq!(
                     (start + u64::from(behind)) % u64::from(cycles * 1_000_000),
@@ -247,17 +259,18 @@ mod tests {
             (1_000, 2_000, 0x01, Some(SyncMiss::NotTaken)),
         ] {
             for has_64_bits in [true, false] {
-                let found = sync(None).miss(&registers(time, next, activation), has_64_bits, lead(MS, 0));
+                let found =
+                    sync(None).miss(&registers(time, next, activation), has_64_bits, lead(MS, 1, 0));
                 assert_eq!(found, expected, "{time} {next}");
             }
         }
         // Over the wrap of 32 bits, and where they are too few.
         let wrapped = registers(u64::from(u32::MAX) - 10, 20, 0x03);
-        assert_eq!(sync(None).miss(&wrapped, false, lead(MS, 0)), None);
+        assert_eq!(sync(None).miss(&wrapped, false, lead(MS, 1, 0)), None);
         let far = registers(0, 3_000_000_000, 0x03);
-        assert_eq!(sync(None).miss(&far, false, lead(300 * MS, 0)), None);
+        assert_eq!(sync(None).miss(&far, false, lead(300 * MS, 1, 0)), None);
         let with_sync1 = sync(Some(Sync1 { cycle: MS, delay: Duration::ZERO }));
-        let found = with_sync1.miss(&registers(1, 2, 0x03), true, lead(MS, 0));
+        let found = with_sync1.miss(&registers(1, 2, 0x03), true, lead(MS, 1, 0));
         assert_eq!(found, Some(SyncMiss::NotTaken));
     }
 }

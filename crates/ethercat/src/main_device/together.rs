@@ -61,7 +61,7 @@ impl MainDevice {
     /// Goes on alone where it takes too long.
     pub(super) fn expire_together(&mut self, now: Instant) {
         match self.together {
-            Together::Gather(to, None) if self.workers.are_held() => {
+            Together::Gather(to, None) if self.workers.are_held() && !self.workers.pause(now) => {
                 self.together = Together::Gather(to, Some(now));
             }
             Together::Gather(_, Some(since)) if now.since(since) >= TIMEOUT => self.part(None),

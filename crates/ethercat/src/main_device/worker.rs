@@ -301,6 +301,11 @@ impl Worker {
         self.is_held && self.requested().is_some() && !self.awaiting && self.mailbox.is_idle()
     }
 
+    /// True while it waits at `now` before its next action.
+    pub(super) fn pauses(&self, now: Instant) -> bool {
+        self.not_before > now
+    }
+
     /// State that the next action asks for.
     fn requested(&self) -> Option<AlState> {
         match self.plan.get(self.next) {

@@ -77,6 +77,11 @@ impl Workers {
         self.count[Standing::Busy as usize] == 0
     }
 
+    /// True if one waits at `now` before it goes on, as until shortly before its SYNC0.
+    pub(super) fn pause(&self, now: Instant) -> bool {
+        self.all.iter().any(|worker| worker.pauses(now))
+    }
+
     /// True if one has something to send at `now`.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         self.learn();

@@ -6,7 +6,7 @@ use ethercat::wire::mailbox::MailboxError;
 use super::dictionary::ObjectDictionary;
 use super::mapping::{CopyPlan, Direction};
 use super::server::CoeServer;
-use super::synchronisation::Configured;
+use super::synchronisation::Shown;
 use crate::application::{ProcessDataLengths, Replies, StateChange};
 
 /// Core of an application with CoE.
@@ -17,8 +17,8 @@ pub struct CoeDevice {
     stored: Option<ObjectDictionary>,
     outputs: CopyPlan,
     inputs: CopyPlan,
-    /// Synchronisation as configured, while that in use is shown.
-    pub(super) configured_synchronisation: Option<Configured>,
+    /// Synchronisation in use, while it is shown.
+    pub(super) shown_synchronisation: Option<Shown>,
 }
 
 impl CoeDevice {
@@ -28,7 +28,7 @@ impl CoeDevice {
         let outputs = CopyPlan::new(&dictionary, Direction::Outputs);
         let inputs = CopyPlan::new(&dictionary, Direction::Inputs);
         let server = CoeServer::new(dictionary);
-        Self { server, stored: None, outputs, inputs, configured_synchronisation: None }
+        Self { server, stored: None, outputs, inputs, shown_synchronisation: None }
     }
 
     /// Powers on: the first time the objects are stored, later all values written to them are lost.

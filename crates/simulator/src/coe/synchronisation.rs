@@ -5,7 +5,7 @@ use ethercat::wire::coe::AccessRights;
 use super::common::{ERROR_SETTINGS, INPUT_SYNCHRONISATION, OUTPUT_SYNCHRONISATION};
 use super::data_type::DataType;
 use super::device::CoeDevice;
-use super::dictionary::ObjectDictionary;
+use super::dictionary::{EntryId, ObjectDictionary};
 use super::object::{Allowed, Entry, Object, READ_WRITE};
 use crate::application::{Synchronisation, SynchronisationState};
 
@@ -21,7 +21,10 @@ const SYNC_ERROR: u8 = 0x20;
 const ERROR_LIMIT: u8 = 0x02;
 
 /// Synchronisation types (ETG.1020, 13.3): free run, with the SyncManager's event, with SYNC0.
-const TYPES: [i64; 3] = [0, 1, 2];
+const TYPES: [i64; 3] = [0, 1, WITH_SYNC0];
+
+/// Type of one that follows SYNC0.
+const WITH_SYNC0: i64 = 2;
 
 /// [`TYPES`] that are supported, one bit each, as in sub-index 4.
 const SUPPORTED: i64 = 0b0000_0111;
@@ -69,11 +72,26 @@ pub(super) fn error_settings() -> Object {
     Object::record(ERROR_SETTINGS, "Error settings", 0, entries)
 }
 
-/// Types and cycle times as the MainDevice has configured them, of outputs and inputs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Configured([(i64, i64); 2]);
+/// Synchronisation that is shown in place of what the MainDevice has configured.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    /// Types and cycle times as they were configured, of outputs and inputs.
+    configured: [(i64, i64); 2],
+    /// Entries of [`COUNTERS`], of outputs and inputs.
+    counters: [[Option<EntryId>; COUNTERS.len()]; 2],
+    state: SynchronisationState,
+}
 
 const OBJECTS: [u16; 2] = [OUTPUT_SYNCHRONISATION, INPUT_SYNCHRONISATION];
+
+/// What changes while the synchronisation is in use.
+const COUNTERS: [u8; 4] = [EVENTS_MISSED, CYCLE_TOO_SHORT, SHIFT_TOO_SHORT, SYNC_ERROR];
+
+/// Values of [`COUNTERS`].
+fn counters(state: &SynchronisationState) -> [i64; COUNTERS.len()] {
+    let &SynchronisationState { events_missed, cycle_too_short, shift_too_short, error, .. } = state;
+    [events_missed.into(), cycle_too_short.into(), shift_too_short.into(), error.into()]
+}
 
 impl CoeDevice {
     /// Synchronisation that its objects ask for.
@@ -90,37 +108,58 @@ impl CoeDevice {
         }
     }
 
-    /// Shows the synchronisation in use; after it, `None`, what was configured is back.
+    /// Shows the synchronisation in use; after it, `None`, what was configured is back. Counters come with each SYNC0 while outputs
+    /// are missed: those that changed are written, without a search, and the application does not read its settings again for them.
     pub fn show_synchronisation(&mut self, shown: Option<&SynchronisationState>) {
-        let configured = self.configured_synchronisation.take();
-        let configured = configured.unwrap_or_else(|| Configured::of(self.dictionary()));
-        self.configured_synchronisation = shown.is_some().then_some(configured);
-        let dictionary = self.dictionary_mut();
-        for (index, (kind, cycle_time)) in OBJECTS.into_iter().zip(configured.0) {
-            let mut set = |sub_index, value| {
-                if let Ok(id) = dictionary.find(index, sub_index) {
-                    dictionary.set(id, value);
-                }
-            };
-            let used = shown.map(|it| (2, i64::from(it.cycle)));
-            let (kind, cycle_time) = used.unwrap_or((kind, cycle_time));
-            set(TYPE, kind);
-            set(CYCLE_TIME, cycle_time);
-            if let Some(shown) = shown {
-                set(SYNC0_CYCLE, shown.cycle.into());
-                set(EVENTS_MISSED, shown.events_missed.into());
-                set(CYCLE_TOO_SHORT, shown.cycle_too_short.into());
-                set(SHIFT_TOO_SHORT, shown.shift_too_short.into());
-                set(SYNC_ERROR, shown.error.into());
+        let before = self.shown_synchronisation.take();
+        let Some(state) = shown else {
+            if let Some(before) = before {
+                self.show_types(before.configured);
             }
+            return;
+        };
+        let known = before.as_ref().map(|it| it.state);
+        let mut now = before.unwrap_or_else(|| Shown::of(self.dictionary()));
+        if known.is_none_or(|known| known.cycle != state.cycle) {
+            self.show_types([(WITH_SYNC0, state.cycle.into()); 2]);
+            for index in OBJECTS {
+                self.show_value(index, SYNC0_CYCLE, state.cycle.into());
+            }
+        }
+        now.state = *state;
+        let (old, new) = (known.map(|known| counters(&known)), counters(state));
+        for entries in &now.counters {
+            for (number, entry) in entries.iter().enumerate() {
+                if old.is_none_or(|old| old[number] != new[number]) {
+                    entry.iter().for_each(|&entry| self.dictionary_mut().show(entry, new[number]));
+                }
+            }
+        }
+        self.shown_synchronisation = Some(now);
+    }
+
+    fn show_types(&mut self, values: [(i64, i64); 2]) {
+        for (index, (kind, cycle_time)) in OBJECTS.into_iter().zip(values) {
+            self.show_value(index, TYPE, kind);
+            self.show_value(index, CYCLE_TIME, cycle_time);
+        }
+    }
+
+    fn show_value(&mut self, index: u16, sub_index: u8, value: i64) {
+        if let Ok(entry) = self.dictionary().find(index, sub_index) {
+            self.dictionary_mut().show(entry, value);
         }
     }
 }
 
-impl Configured {
+impl Shown {
     fn of(dictionary: &ObjectDictionary) -> Self {
         let value = |index, sub_index| dictionary.value(index, sub_index).unwrap_or(0);
-        Self(OBJECTS.map(|index| (value(index, TYPE), value(index, CYCLE_TIME))))
+        Self {
+            configured: OBJECTS.map(|index| (value(index, TYPE), value(index, CYCLE_TIME))),
+            counters: OBJECTS.map(|index| COUNTERS.map(|sub_index| dictionary.find(index, sub_index).ok())),
+            state: SynchronisationState::default(),
+        }
     }
 }
 
@@ -152,5 +191,22 @@ mod tests {
         // Counters stay to be read.
         assert_eq!(values(&device), [1, 0, 6, 1, 1]);
         assert_eq!(device.synchronisation().kinds, [1, 1]);
+        // They begin anew with the next one.
+        device.show_synchronisation(Some(&SynchronisationState { cycle: 250_000, ..Default::default() }));
+        assert_eq!(values(&device), [2, 250_000, 0, 0, 0]);
+    }
+
+    /// Each SYNC0 without outputs counts: of a thousand on a host that is late, a thousand times a cycle.
+    #[test]
+    fn counters_that_are_shown_have_no_application_read_its_settings_again() {
+        let description = DeviceDescription::new(Identity::default(), "device");
+        let mut device = CoeDevice::new(common::dictionary(&description));
+        let before = device.dictionary().changes();
+        for events_missed in 0..9 {
+            let state = SynchronisationState { cycle: 500_000, events_missed, ..Default::default() };
+            device.show_synchronisation(Some(&state));
+        }
+        assert_eq!(device.dictionary().value(INPUT_SYNCHRONISATION, EVENTS_MISSED), Some(8));
+        assert_eq!(device.dictionary().changes(), before);
     }
 }

@@ -170,6 +170,15 @@ impl Esc {
     }
 
     fn write_registers(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        if address == dc::SYSTEM_TIME && bytes.len() <= 8 && self.features().distributed_clocks() {
+            // In every cycle, at every SubDevice.
+            let is_protected = self.is_protected(address);
+            if !is_protected {
+                self.memory.store(address, bytes);
+                self.clock.system_time_written(&mut self.memory, passage.now, bytes);
+            }
+            return !is_protected;
+        }
         let access = span(address, bytes.len());
         let sii = access.start < 0x0510 && access.end > u32::from(sii_interface::CONTROL);
         if sii {

@@ -65,11 +65,6 @@ impl Esc {
         core::iter::once(self.memory.word(register::STATION_ADDRESS)).chain(alias)
     }
 
-    /// True if FPxx commands to `station` address this ESC.
-    pub(crate) fn has_station(&self, station: u16) -> bool {
-        self.stations().any(|address| address == station)
-    }
-
     /// Logical addresses from the first to the last that an FMMU maps; empty without one.
     pub(crate) fn logical_span(&self) -> Range<u64> {
         self.logical_start..self.logical_end
@@ -90,7 +85,6 @@ impl Esc {
             && !self.temporary_loops.are_set()
             && !self.process_data_watchdog.is_forced()
             && alive.is_none_or(|period| period >= step)
-            && self.clock.sync_due().is_none()
     }
 
     /// Time at which the process data watchdog expires, unless it is fed.

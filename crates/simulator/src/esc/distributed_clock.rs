@@ -5,7 +5,8 @@
 //! proportional-integral controller with the published limits, whose bandwidth follows the speed counter start. The deviation of its
 //! clock's period is averaged over writes, as many as the filter depth of the speed counter says (0x0935): 4096 by default, whatever
 //! their period, but never faster than the loop can bear. The filter depth of the system time difference (0x0934) averages the shown
-//! difference only. SYNC acknowledge mode is missing, and SYNC1 without SYNC0.
+//! difference only. SYNC acknowledge mode is missing, and SYNC1 without SYNC0. Of pulses closer together than the way of a frame to their
+//! SubDevice, those that come while one that steers the clock is on this way are late by as much as the way at most.
 
 use ethercat::register::dc;
 use ethercat::time::Instant;
@@ -157,8 +158,12 @@ impl DistributedClock {
         let time = self.taken_time(memory, now);
         memory.store(dc::SYSTEM_TIME, &time.to_le_bytes());
         for (register, pulses) in [dc::START_TIME, dc::NEXT_SYNC1].into_iter().zip(&self.pulses) {
-            if let Some(Pulses { next: Some((next, _)), .. }) = pulses {
-                memory.store(register, &self.visible(*next).to_le_bytes());
+            if let Some(Pulses { next: Some((next, due)), cycle, .. }) = *pulses {
+                // Those that came while the frame was on its way are behind it.
+                let passed = if due <= now { self.full_time(memory, now).saturating_sub(next) } else { 0 };
+                let next =
+                    next + passed.checked_div(cycle).map_or(0, |it| (it + u64::from(due <= now)) * cycle);
+                memory.store(register, &self.visible(next).to_le_bytes());
             }
         }
     }
@@ -234,7 +239,7 @@ impl DistributedClock {
             Some(Pulses { next: time.map(|time| (time, now)), cycle, off: self.jitter.next() })
         };
         self.pulses = [at(first, cycle), at(first.map(|first| first.wrapping_add(behind)), each)];
-        self.schedule(memory, now);
+        (0..self.pulses.len()).for_each(|signal| self.schedule_one(memory, now, signal, LATEST_PULSE));
     }
 
     /// Cycle time of SYNC0 in ns, if it is active.
@@ -259,7 +264,8 @@ impl DistributedClock {
         let cycles = if pulses.cycle == 0 { 0 } else { SHORTEST_CYCLE.div_ceil(pulses.cycle) };
         pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
         pulses.off = self.jitter.next();
-        self.schedule(memory, due);
+        // The clock may have been read or steered later already, by a frame that was on its way here: none is lost by that.
+        self.schedule_one(memory, due, signal as usize, u64::MAX >> 1);
         Some(self.visible(system_time))
     }
 
@@ -274,29 +280,35 @@ impl DistributedClock {
                 }
             }
         }
-        self.schedule(memory, now);
+        (0..self.pulses.len()).for_each(|signal| self.schedule_one(memory, now, signal, LATEST_PULSE));
     }
 
-    /// Computes the instants of the next pulses.
+    /// Computes the instants of the next pulses anew; those that are due by `now`, when a frame that was on its way arrives, stay to be taken.
     fn schedule(&mut self, memory: &Memory, now: Instant) {
         for signal in 0..self.pulses.len() {
-            let Some(Pulses { next: Some((system_time, _)), off, .. }) = self.pulses[signal] else {
-                continue;
-            };
-            let next = self.scheduled(memory, now, (system_time, off));
-            if let Some(pulses) = &mut self.pulses[signal] {
-                pulses.next = next;
+            let due = self.pulses[signal].and_then(|pulses| pulses.next).map(|(_, due)| due);
+            if due.is_some_and(|due| due > now) {
+                self.schedule_one(memory, now, signal, LATEST_PULSE);
             }
         }
     }
 
-    /// Instant of a pulse. One that the clock was steered past comes at once; one that the system time has leapt over comes when the
+    fn schedule_one(&mut self, memory: &Memory, now: Instant, signal: usize, latest: u64) {
+        let Some(Pulses { next: Some((system_time, _)), off, .. }) = self.pulses[signal] else { return };
+        let next = self.scheduled(memory, now, (system_time, off), latest);
+        if let Some(pulses) = &mut self.pulses[signal] {
+            pulses.next = next;
+        }
+    }
+
+    /// Instant of a pulse. One that the clock is past by `latest` ns at most comes at once; one that the system time has leapt over comes when the
     /// counter has wrapped.
     fn scheduled(
         &self,
         memory: &Memory,
         now: Instant,
         (system_time, off): (u64, i64),
+        latest: u64,
     ) -> Option<(u64, Instant)> {
         let time = self.full_time(memory, now);
         let late = time.wrapping_sub(system_time);
@@ -305,7 +317,7 @@ impl DistributedClock {
             let ahead = late.wrapping_neg().saturating_add_signed(off);
             let local = self.clock.read(now).wrapping_add(ahead);
             Some((system_time, self.clock.instant_of(local, now)))
-        } else if late <= LATEST_PULSE {
+        } else if late <= latest {
             Some((system_time, now))
         } else if self.counts_64_bits {
             None

@@ -105,12 +105,14 @@ impl Segment {
     fn read_multiple_write(&mut self, now: Instant, header: &DatagramHeader, data: &mut [u8]) -> u16 {
         let register = header.ado();
         let mut counted = 0_u16;
+        let Route { hops, addresses, .. } = &mut self.route;
+        let of_station = addresses.of_station(header.adp(), hops, &self.devices);
         for place in 0..self.route.hops.len() {
             let hop = &self.route.hops[place];
             let (passage, device) = (passage(now, hop), hop.device);
             let gives = match header.command {
                 Command::Armw => header.adp().wrapping_add(place as u16) == 0,
-                _ => self.devices[device].esc().has_station(header.adp()),
+                _ => of_station.clone().any(|entry| self.route.addresses.place(entry) == place),
             };
             let command = if gives { Command::Fprd } else { Command::Fpwr };
             let is_turned_to = self.devices[device].meet(now, command, register, data.len());

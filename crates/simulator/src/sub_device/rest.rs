@@ -8,15 +8,17 @@ use ethercat::time::Instant;
 use ethercat::wire::Command;
 
 use super::{STEP, SubDevice, setup};
-use crate::esc::FIRST_SHARED;
+use crate::esc::{FIRST_SHARED, SyncSignal};
 
 impl SubDevice {
     /// When it is to be advanced next, unless it is accessed before; `None` is never.
     pub(crate) fn due(&self) -> Option<Instant> {
-        if self.rests {
-            return self.esc.watchdog_expiry().map(|expiry| self.step_from(expiry));
-        }
         let sync = self.esc.sync_due().map(|(_, due)| due);
+        if self.rests {
+            let longest = self.makes_up.then(|| self.next_step + LONGEST_WAIT);
+            let steps = [self.esc.watchdog_expiry(), self.sync0_lost_at(), longest].into_iter().flatten();
+            return steps.map(|it| self.step_from(it)).chain(sync).min();
+        }
         Some(sync.map_or(self.next_step, |due| due.min(self.next_step)))
     }
 
@@ -54,40 +56,58 @@ impl SubDevice {
     pub(crate) fn wake(&mut self, now: Instant) {
         if self.rests {
             let next = if now < self.next_step { self.next_step } else { self.step_from(now + NANOSECOND) };
-            self.resume(next);
+            self.resume(next, false);
         }
     }
 
     /// True if it does not rest at `now`, or no longer.
     pub(super) fn is_awake(&mut self, now: Instant) -> bool {
         if self.rests {
-            self.due().filter(|due| *due <= now).into_iter().for_each(|due| self.resume(due));
+            if let Some(due) = self.due().filter(|due| *due <= now) {
+                let step = self.step_from(due);
+                let sync0 = self.esc.sync_due() == Some((SyncSignal::Sync0, due));
+                self.resume(step, sync0 && due < step);
+            }
         }
         !self.rests
     }
 
-    /// Ends the rest before `step`: it is as if those before it had been made.
-    fn resume(&mut self, step: Instant) {
+    /// Ends the rest before `step`: it is as if those before it had been made. What SYNC0 is to make up for, if it is `next`, is left to it.
+    fn resume(&mut self, step: Instant, next_is_sync0: bool) {
         let skipped = step.since(self.next_step);
+        let last = self.next_step + skipped.saturating_sub(STEP);
         (self.rests, self.next_step) = (false, step);
+        if skipped.is_zero() {
+            return;
+        }
         self.esc.skip(skipped);
-        if self.has_inputs() && !skipped.is_zero() {
+        if self.makes_up && !next_is_sync0 {
+            let outputs = self.take_outputs().then_some(self.outputs.as_slice());
+            self.application.step(last, outputs, &mut self.inputs);
+        }
+        if self.has_inputs() {
             // Each step hands the same inputs over, in two buffers by turns.
             let is_even = skipped.as_nanos() / STEP.as_nanos() % 2 == 0;
             (0..1 + u8::from(is_even)).for_each(|_| setup::give_inputs(&mut self.esc, &self.inputs));
         }
     }
 
-    /// True if further steps would change nothing, in it or outside, until a frame or the caller turns to it, or a watchdog
-    /// expires.
-    pub(super) fn may_rest(&self) -> bool {
+    /// Rests from now on if it may.
+    pub(super) fn settle(&mut self) {
+        let may_rest = self.may_rest();
+        let rests = may_rest && self.application.rests();
+        self.makes_up = may_rest && !rests && self.has_inputs() && self.application.waits_for_sync0();
+        self.rests = rests || self.makes_up;
+    }
+
+    /// True if further steps would change nothing, in it or outside, but in its application, until a frame or the caller turns to it, SYNC0 or
+    /// SYNC1 comes, or a watchdog expires.
+    fn may_rest(&self) -> bool {
         self.application_runs
             && self.mailbox_runs
             && self.awaits_outputs.is_none()
-            && self.supervision.is_none()
             && self.esc.is_at_rest(STEP)
             && self.mailbox.is_at_rest(&self.esc)
-            && self.application.rests()
     }
 
     /// True if a step of its application would change nothing: only mail has come since the last, and no process data comes.
@@ -105,5 +125,8 @@ impl SubDevice {
         self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64)
     }
 }
+
+/// Longest time for which an application may leave steps out that it makes up for.
+const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
 const NANOSECOND: Duration = Duration::from_nanos(1);

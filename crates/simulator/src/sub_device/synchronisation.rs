@@ -126,8 +126,14 @@ impl Supervision {
 
     /// True if SYNC0 comes in time.
     pub(super) fn runs(&self, now: Instant) -> bool {
+        self.last_sync0.is_some() && self.lost_at().is_none_or(|lost| now < lost)
+    }
+
+    /// When SYNC0 is lost, unless it comes before; of a single pulse never.
+    fn lost_at(&self) -> Option<Instant> {
         let longest = SHORTEST_LOSS.max(2 * Duration::from_nanos(self.state.cycle.into()));
-        self.last_sync0.is_some_and(|last| self.state.cycle == 0 || now.since(last) <= longest)
+        let last = self.last_sync0.unwrap_or(Instant::EPOCH);
+        (self.state.cycle > 0).then(|| last + longest + Duration::from_nanos(1))
     }
 
     /// Begins to count anew, before Op.
@@ -154,6 +160,11 @@ impl SubDevice {
         if self.state == AlState::Op && supervision.failed() {
             self.fall(AlState::SafeOp, AlStatusCode::SYNCHRONIZATION);
         }
+    }
+
+    /// When a supervised SYNC0 that stays away ends Op.
+    pub(super) fn sync0_lost_at(&self) -> Option<Instant> {
+        self.supervision.as_ref().filter(|_| self.state == AlState::Op)?.lost_at()
     }
 
     /// True if SYNC0 comes in time, or none is supervised.

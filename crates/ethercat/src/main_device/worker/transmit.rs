@@ -173,7 +173,7 @@ impl Worker {
 
     /// Time that a start of SYNC0 is to lie ahead.
     pub(super) fn lead(&self) -> Duration {
-        sync0::lead(self.limits.period, self.sync_misses)
+        sync0::lead(self.limits.period, self.limits.sub_devices, self.sync_misses)
     }
 
     fn emit_sii(&self, outgoing: &mut Outgoing<'_>) -> bool {

@@ -67,6 +67,7 @@ pub struct ServoAxis {
     record: Option<ServoRecord>,
     /// Angle of the shaft in rad, for those that look at it.
     shaft: Level,
+    shaft_is_seen: bool,
 }
 
 /// Axis that is neither moved nor commanded: it stays as it is until the dictionary changes.
@@ -134,6 +135,7 @@ impl ServoAxis {
             torque: LimitedTorque::default(),
             record: None,
             shaft: Level::default(),
+            shaft_is_seen: false,
         };
         axis.read_settings(dictionary);
         axis.show(dictionary);
@@ -167,7 +169,7 @@ impl ServoAxis {
     }
 
     pub(super) fn set_shaft(&mut self, shaft: Level) {
-        self.shaft = shaft;
+        (self.shaft, self.shaft_is_seen) = (shaft, true);
         self.turn_shaft();
     }
 
@@ -232,6 +234,12 @@ impl ServoAxis {
     pub(super) fn rests_unseen(&self, dictionary: &ObjectDictionary) -> bool {
         let is_read = self.read.is_some_and(|(changes, ..)| changes == dictionary.changes());
         self.rest == Rest::Shown && is_read && self.record.is_none()
+    }
+
+    /// True if nobody looks at the axis before SYNC0: all settings are read, no error is to be told, and no other turns with the shaft.
+    pub(super) fn waits(&self, dictionary: &ObjectDictionary) -> bool {
+        let is_read = self.read.is_some_and(|(changes, ..)| changes == dictionary.changes());
+        is_read && self.reported.is_none() && !self.shaft_is_seen
     }
 
     /// Notes the present values, if they are recorded.

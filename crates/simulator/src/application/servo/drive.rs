@@ -119,13 +119,13 @@ impl ServoDrive {
     /// Runs the plants and the loops up to `now`.
     fn run_until(&mut self, now: Instant) {
         let mut time = *self.time.get_or_insert(now);
+        if self.axes.iter().all(ServoAxis::stays) {
+            let periods = now.since(time).as_nanos() / CONTROL_PERIOD.as_nanos();
+            time = time + Duration::from_nanos((periods * CONTROL_PERIOD.as_nanos()) as u64);
+        }
         let gap = now.since(time).max(time.since(now));
         if gap > MAXIMUM_CATCH_UP {
             time = if now > time { earlier(now, MAXIMUM_CATCH_UP) } else { now };
-        }
-        if self.axes.iter().all(ServoAxis::stays) {
-            let periods = now.since(time).as_nanos() / CONTROL_PERIOD.as_nanos();
-            time = time + CONTROL_PERIOD * periods as u32;
         }
         while now.since(time) >= CONTROL_PERIOD {
             time = time + CONTROL_PERIOD;

@@ -48,8 +48,13 @@ impl Application for ServoDrive {
 
     fn rests(&self) -> bool {
         let dictionary = self.coe.dictionary();
-        self.sync0.is_none()
-            && self.axes.iter().all(|axis| axis.rests_unseen(dictionary))
+        self.axes.iter().all(|axis| axis.rests_unseen(dictionary)) && !self.coe.has_messages()
+    }
+
+    fn waits_for_sync0(&self) -> bool {
+        let dictionary = self.coe.dictionary();
+        self.sync0 == Some(true)
+            && self.axes.iter().all(|axis| axis.waits(dictionary))
             && !self.coe.has_messages()
     }
 
