@@ -84,7 +84,7 @@ pub(super) struct Shown {
 
 const OBJECTS: [u16; 2] = [OUTPUT_SYNCHRONISATION, INPUT_SYNCHRONISATION];
 
-/// What changes while the synchronisation is in use.
+/// State that changes while the synchronisation is in use.
 const COUNTERS: [u8; 4] = [EVENTS_MISSED, CYCLE_TOO_SHORT, SHIFT_TOO_SHORT, SYNC_ERROR];
 
 /// Values of [`COUNTERS`].
