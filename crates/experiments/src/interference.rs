@@ -106,7 +106,7 @@ impl Interference {
             Some(path) => path.clone(),
             None => built_in_robot(&context.directory)?,
         };
-        let surroundings = Surroundings::begin(context);
+        let surroundings = Surroundings::begin(context).of_robot(Some(&robot));
         let mut report = self.heading(&places);
         let besides = self.besides(context, &mut report);
         let (mut cells, mut failures): (Vec<Cell>, Vec<Error>) = (Vec::new(), Vec::new());

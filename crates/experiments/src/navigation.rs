@@ -84,7 +84,7 @@ impl Navigation {
             ros2::check_rclpy(python)?;
         }
         let robot = robot_file(context, self.robot.as_deref(), "m4k.toml", EXAMPLE)?;
-        let surroundings = Surroundings::begin(context);
+        let surroundings = Surroundings::begin(context).of_robot(Some(&robot));
         let mut cells = Vec::new();
         context.progress.plan("navigation", vec![self.duration; 4]);
         for loaded in [false, true] {
@@ -161,7 +161,8 @@ impl Navigation {
             ..
         } = self.course;
         let place = |[x, y]: [f64; 2]| format!("({x}, {y})");
-        report.condition("robot", format!("{}, {length} x {width} m", robot.display()));
+        report.condition("robot file", robot.display().to_string());
+        report.condition("outline", format!("{length} x {width} m"));
         report.condition(
             "course",
             format!(

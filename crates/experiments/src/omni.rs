@@ -102,7 +102,7 @@ impl Omni {
         };
         let PathLimits { velocity, acceleration, jerk } = self.limits;
         report.conditions.extend([
-            fact("robot", robot.display().to_string()),
+            fact("robot file", robot.display().to_string()),
             fact(
                 "path",
                 format!(

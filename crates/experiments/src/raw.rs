@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use machine::conditions::Conditions;
+use machine::conditions;
 use machine::usage::Usage;
 use record::RecordingWriter;
 use record::recording::{Facts, Header};
@@ -33,7 +33,7 @@ impl Raw {
         columns: &[&str],
         mut facts: Facts,
     ) -> Result<Self, Error> {
-        facts.extend(Conditions::read().facts());
+        facts.extend(conditions::facts(&conditions::read()));
         let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
         let row = vec![0; columns.len()];
         let writer = context.record(name, &Header { what: what.into(), columns, facts })?;

@@ -40,7 +40,7 @@ impl Servo {
     /// # Errors
     /// A run failed, or a recording cannot be read.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
-        let surroundings = Surroundings::begin(context);
+        let surroundings = Surroundings::begin(context).of_robot(self.robot.as_deref());
         let run =
             OnbeatRun { robot: self.robot.clone(), period: self.period, options: self.options.clone() };
         context.progress.plan(NAME, vec![self.duration]);
@@ -116,7 +116,7 @@ impl Servo {
         };
         let conditions = &outcome["conditions"];
         let text = |name: &str| conditions[name].as_str().unwrap_or("not known").to_owned();
-        report.condition("robot", format!("{}, {} SubDevices", text("robot"), conditions["sub_devices"]));
+        report.condition("sub_devices", conditions["sub_devices"].to_string());
         report.condition("link", format!("{}, {}", text("link"), text("frame_order")));
         report.condition("profile", profile(conditions));
         report.condition("period", format!("{period} ms"));

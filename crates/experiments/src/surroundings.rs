@@ -1,17 +1,18 @@
 //! State of the machine before and during a measurement, and the resulting doubts.
 
+use std::path::Path;
 use std::time::Duration;
 
-use machine::conditions::{Conditions, VERSION, utc};
+use machine::conditions::{self, Conditions};
 use machine::usage::{Busy, Usage};
 use report::Report;
+use robot::{Overrides, RobotConfig};
 
 use crate::Context;
 
 /// Observer of the machine during a measurement.
 #[derive(Debug)]
 pub struct Surroundings {
-    began: String,
     conditions: Conditions,
     before: Option<Busy>,
     begin: Option<Usage>,
@@ -21,22 +22,25 @@ impl Surroundings {
     /// Observes the machine for a second before anything is started, then begins.
     #[must_use]
     pub fn begin(context: &Context) -> Self {
-        let (began, first) = (utc(), Usage::now().ok());
+        let (conditions, first) = (conditions::read(), Usage::now().ok());
         context.wait(LOOK);
         let begin = Usage::now().ok();
         let before = begin.as_ref().zip(first.as_ref()).map(|(now, first)| now.since(first));
-        Self { began, conditions: Conditions::read(), before, begin }
+        Self { conditions, before, begin }
+    }
+
+    /// The same for a measurement of this robot; without a file of the built-in one. A file with an error ends the measurement, which tells it.
+    #[must_use]
+    pub(crate) fn of_robot(mut self, file: Option<&Path>) -> Self {
+        if let Ok(robot) = RobotConfig::read_or_built_in(file, Overrides::default()) {
+            self.conditions = self.conditions.of_robot(&robot.name, robot.sha256());
+        }
+        self
     }
 
     /// Adds the conditions and doubts to a report; to be called when the measurement is over.
     pub fn end(&self, report: &mut Report) {
-        let it = &self.conditions;
-        report.condition("began", format!("{} on {}, onbeat {VERSION}", self.began, it.host));
-        let kind = if it.preempt_rt { " PREEMPT_RT" } else { "" };
-        report.condition("kernel", format!("Linux {}{kind}", it.kernel));
-        let governor =
-            it.governor.as_ref().map_or_else(String::new, |governor| format!(", governor {governor}"));
-        report.condition("processor", format!("{} x {}{governor}", it.cpus, it.cpu_model));
+        report.facts(&conditions::facts(&self.conditions));
         let over = self.begin.as_ref().and_then(|begin| Some(Usage::now().ok()?.since(begin)));
         for (name, busy) in [("machine before", &self.before), ("machine meanwhile", &over)] {
             report.condition(name, busy.as_ref().map_or("not known".to_owned(), Busy::to_string));
@@ -94,8 +98,7 @@ mod tests {
     fn warnings(before: Busy, over: Busy) -> Vec<String> {
         let conditions = Conditions { preempt_rt: true, ..Conditions::default() };
         let mut report = Report::default();
-        Surroundings { began: utc(), conditions, before: Some(before), begin: None }
-            .doubt(Some(&over), &mut report);
+        Surroundings { conditions, before: Some(before), begin: None }.doubt(Some(&over), &mut report);
         report.warnings
     }
 

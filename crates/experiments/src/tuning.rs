@@ -96,8 +96,8 @@ impl Tuning {
     /// # Errors
     /// No cell could be measured, or a file cannot be written. A single failed cell is a warning.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
-        let surroundings = Surroundings::begin(context);
         let robot = robot_file(context, self.robot.as_deref(), "humanoid-59.toml", HUMANOID)?;
+        let surroundings = Surroundings::begin(context).of_robot(Some(&robot));
         let count = self.loads.len() * self.columns.len();
         context.say(format_args!("tuning: {count} cells of {} s each", self.duration.as_secs_f64()));
         context.progress.plan("tuning", vec![self.duration + cell::AROUND; count]);

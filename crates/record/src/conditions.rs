@@ -1,6 +1,7 @@
 //! Conditions under which a run was measured.
 
 use serde::Serialize;
+use types::Conditions;
 
 /// [`RunConditions::link`] of a run whose SubDevices are simulated, and whose frames nothing loses on purpose.
 pub const SIMULATED: &str = "simulated";
@@ -21,26 +22,9 @@ pub struct RequestedAndGranted<T> {
 /// The conditions of a run: the machine, the privileges, the bus.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunConditions {
-    /// Begin of the run: UTC, as RFC 3339.
-    pub began: String,
-    /// Version of Onbeat.
-    pub version: String,
-    /// Name of the machine in the network.
-    pub host: String,
-    /// Name of the robot.
-    pub robot: String,
-    /// SHA-256 of the robot file's text, in hexadecimal, if there is one.
-    pub robot_file_sha256: Option<String>,
-    /// Kernel release and kind, as `6.12.0 PREEMPT_RT`.
-    pub kernel: String,
-    /// The processor's name.
-    pub cpu_model: String,
-    /// CPUs of the machine.
-    pub cpus: usize,
-    /// Frequency governor, where there is one.
-    pub governor: Option<String>,
-    /// The kernel's clock source, where it says one.
-    pub clock_source: Option<String>,
+    /// Those of every measurement.
+    #[serde(flatten)]
+    pub common: Conditions,
     /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning sleep; `none`.
     pub profile: RequestedAndGranted<String>,
     /// Measures that keep other work off the cycle's CPU, if it is shielded.

@@ -37,13 +37,14 @@ impl RunTable<'_> {
     fn write_conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let it = self.conditions;
         let mut line = |label: &str, text: &str| writeln!(f, "{label:<13}{text}");
-        line("run", &format!("{} on {}, onbeat {}", it.began, it.host, it.version))?;
-        let file = it.robot_file_sha256.as_deref().and_then(|digest| digest.get(..SHORT_DIGEST));
+        line("run", &format!("{} on {}, onbeat {}", it.common.began, it.common.host, it.common.version))?;
+        let file = it.common.robot_file_sha256.as_deref().and_then(|digest| digest.get(..SHORT_DIGEST));
         let file = file.map(|digest| format!(", robot file sha256 {digest}...")).unwrap_or_default();
-        line("robot", &format!("{}{file}", it.robot))?;
-        line("kernel", &it.kernel)?;
-        let mut machine = format!("{} x {}", it.cpus, it.cpu_model);
-        for (label, value) in [("governor", &it.governor), ("clock source", &it.clock_source)] {
+        line("robot", &format!("{}{file}", it.common.robot.as_deref().unwrap_or("-")))?;
+        line("kernel", &it.common.kernel)?;
+        let mut machine = format!("{} x {}", it.common.cpus, it.common.cpu_model);
+        for (label, value) in [("governor", &it.common.governor), ("clock source", &it.common.clock_source)]
+        {
             if let Some(value) = value {
                 machine += &format!(", {label} {value}");
             }
@@ -192,22 +193,27 @@ const PERCENTILES: [(&str, f64); 5] =
 
 #[cfg(test)]
 mod tests {
+    use types::Conditions;
+
     use super::*;
     use crate::conditions::RequestedAndGranted;
     use crate::record::{CycleRecord, Phase};
 
     fn conditions() -> RunConditions {
         RunConditions {
-            began: "2026-11-21T07:40:27.123Z".into(),
-            version: "0.1.0".into(),
-            host: "bench-3".into(),
-            robot: "six-axis".into(),
-            robot_file_sha256: Some("0123456789abcdef".repeat(4)),
-            kernel: "6.12.0 PREEMPT_RT".into(),
-            cpu_model: "Example 3000".into(),
-            cpus: 4,
-            governor: Some("performance".into()),
-            clock_source: Some("tsc".into()),
+            common: Conditions {
+                began: "2026-11-21T07:40:27.123Z".into(),
+                version: "0.1.0".into(),
+                host: "bench-3".into(),
+                robot: Some("six-axis".into()),
+                robot_file_sha256: Some("0123456789abcdef".repeat(4)),
+                kernel: "6.12.0 PREEMPT_RT".into(),
+                cpu_model: "Example 3000".into(),
+                cpus: 4,
+                governor: Some("performance".into()),
+                clock_source: Some("tsc".into()),
+                ..Conditions::default()
+            },
             profile: RequestedAndGranted { requested: "PMC".into(), granted: "MC".into() },
             shield: Some("CPU 3 by cpuset (cgroup v1): 40 threads and 7 interrupts moved, 5 left".into()),
             deadline_runtime_ns: RequestedAndGranted::default(),

@@ -23,8 +23,8 @@ impl Report {
             good: good(what).to_owned(),
             ..Self::default()
         };
-        conditions(&mut report, &recording.header.facts);
-        conditions(&mut report, &recording.end);
+        report.facts(&recording.header.facts);
+        report.facts(&recording.end);
         report.condition("samples", recording.len().to_string());
         if !recording.complete {
             report.warn("the recording was cut off: what was known only at its end is missing");
@@ -60,6 +60,25 @@ impl Report {
         }
         Ok(report)
     }
+
+    /// Adds facts as conditions by their names, and a list named `warnings` as warnings.
+    pub fn facts(&mut self, facts: &Facts) {
+        for (name, value) in facts {
+            match value {
+                Value::Array(warnings) if name == "warnings" => {
+                    warnings.iter().filter_map(Value::as_str).for_each(|warning| self.warn(warning));
+                }
+                // The table of signals has what counts of it.
+                Value::Array(_) if name == "signals" => {}
+                _ => {
+                    let (name, value) = in_words(name, value);
+                    if !value.is_empty() {
+                        self.condition(name, value);
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn title(what: &str) -> String {
@@ -94,32 +113,12 @@ fn good(what: &str) -> &'static str {
     }
 }
 
-/// Adds facts as conditions, and a list named `warnings` as warnings.
-fn conditions(report: &mut Report, facts: &Facts) {
-    for (name, value) in facts {
-        match value {
-            Value::Array(warnings) if name == "warnings" => {
-                warnings.iter().filter_map(Value::as_str).for_each(|warning| report.warn(warning));
-            }
-            // The table of signals has what counts of it.
-            Value::Array(_) if name == "signals" => {}
-            _ => {
-                let (name, value) = in_words(name, value);
-                if !value.is_empty() {
-                    report.condition(name, value);
-                }
-            }
-        }
-    }
-}
-
 /// Name of a fact without its unit, and its value with it.
 fn in_words(name: &str, value: &Value) -> (String, String) {
-    let plain = name.replace('_', " ");
-    if let (Some(base), Some(nanoseconds)) = (name.strip_suffix("_ns"), value.as_f64()) {
-        return (base.replace('_', " "), time(nanoseconds));
+    match (name.strip_suffix("_ns"), value.as_f64()) {
+        (Some(name), Some(nanoseconds)) => (name.to_owned(), time(nanoseconds)),
+        _ => (name.to_owned(), text(value)),
     }
-    (plain, text(value))
 }
 
 fn text(value: &Value) -> String {

@@ -6,6 +6,7 @@
 //! | [`bus`] | error counters, working counters, ends of cables |
 //! | [`cause`] | causes of lateness and of disturbances |
 //! | [`command`] | [`Twist`], [`AxisTarget`]: targets of commands, [`ExternalCommand`], and their [`Freshness`] |
+//! | [`conditions`] | [`Conditions`] that every measurement has, by their names |
 //! | [`kind`] | kinds of controllers, bases, sensors, ports and peripherals |
 //! | [`cycle`] | choices of a cycle |
 //! | [`object`] | values of CoE objects as text |
@@ -25,6 +26,7 @@ pub mod bus;
 pub mod cause;
 mod codes;
 pub mod command;
+pub mod conditions;
 pub mod cycle;
 pub mod kind;
 mod named;
@@ -40,6 +42,7 @@ pub mod units;
 pub use axis::{AxisMode, CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
 pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
 pub use command::{AxisTarget, ExternalCommand, Freshness, ToolPose, Twist};
+pub use conditions::Conditions;
 pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};
 pub use kind::{
     ApplicationKind, BaseKind, ControllerKind, DacChip, EscKind, ImuOutput, ImuUnit, LedChip,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use control::profile::{RealTimeProfile, Residency, Scheduling};
 use machine::check::{self, Finding, Severity, Subject};
-use machine::conditions::Conditions;
+use machine::conditions;
 use machine::cpus::Cpus;
 use machine::ethtool::Ethtool;
 use machine::root::Root;
@@ -106,7 +106,7 @@ impl Doctor {
             cpu,
             priority: self.priority,
             interface: self.iface.clone(),
-            conditions: Conditions::read().to_string(),
+            conditions: conditions::read().to_string(),
             severity: severity(&findings),
             checks: findings,
             mended,

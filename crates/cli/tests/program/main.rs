@@ -9,6 +9,7 @@ mod byte_strings;
 mod check;
 mod command_line;
 mod common;
+mod conditions;
 mod controller_process;
 mod devices;
 mod diag;

@@ -64,7 +64,7 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
     let conditions = cells.first().map(|cell| &cell.conditions);
     if let Some(conditions) = conditions {
         let text = |name: &str| conditions[name].as_str().unwrap_or("not known").to_owned();
-        report.condition("robot", format!("{}, {} SubDevices", text("robot"), conditions["sub_devices"]));
+        report.condition("sub_devices", conditions["sub_devices"].to_string());
         report.condition("link", format!("{}, {}", text("link"), text("frame_order")));
     }
     report.condition("period", format!("{} ms", settings.period.as_secs_f64() * 1e3));

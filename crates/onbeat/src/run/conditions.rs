@@ -2,7 +2,7 @@
 
 use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
-use machine::conditions::{Conditions, VERSION, utc};
+use machine::conditions::{self, Conditions};
 pub use record::conditions::SIMULATED;
 use record::{RequestedAndGranted, RunConditions};
 use robot::RobotConfig;
@@ -32,8 +32,8 @@ impl Bus {
 
 /// Conditions that a run is measured under.
 pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, nics: &Nics, bus: Bus) -> RunConditions {
-    let machine = Conditions::read();
-    let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
+    let common = conditions::read().of_robot(&robot.name, robot.sha256());
+    let warnings = warnings(&common, granted, nics);
     let fifo = |scheduling| match scheduling {
         Scheduling::Fifo { priority } => Some(priority),
         Scheduling::Deadline { .. } => None,
@@ -47,16 +47,7 @@ pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, nics: &Nics, bus
     let cpu = granted.cpu.requested();
     let memory_lock = granted.memory.requested().is_some();
     RunConditions {
-        began: utc(),
-        version: VERSION.to_owned(),
-        host: machine.host.clone(),
-        robot: robot.name.clone(),
-        robot_file_sha256: robot.sha256(),
-        kernel: format!("{}{kind}", machine.kernel),
-        cpu_model: machine.cpu_model.clone(),
-        cpus: machine.cpus,
-        governor: machine.governor.clone(),
-        clock_source: machine.clock_source.clone(),
+        common,
         cpu: RequestedAndGranted { requested: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
         priority: RequestedAndGranted {
             requested: priority,
@@ -81,7 +72,7 @@ pub(super) fn conditions(robot: &RobotConfig, granted: &Grants, nics: &Nics, bus
         link: bus.link,
         nic: nics.words(),
         frame_order: robot.cycle.frame_order.name().to_owned(),
-        warnings: warnings(&machine, granted, nics),
+        warnings,
     }
 }
 

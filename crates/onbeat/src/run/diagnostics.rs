@@ -27,7 +27,7 @@ impl DiagnosticsWriter {
         let document = Diagnostics {
             process: std::process::id(),
             conditions: Conditions {
-                kernel: conditions.kernel.clone(),
+                kernel: conditions.common.kernel.clone(),
                 link: conditions.link.clone(),
                 profile_requested: conditions.profile.requested.clone(),
                 profile_granted: conditions.profile.granted.clone(),

@@ -16,7 +16,7 @@ use ethercat::pdo::PdoMapping;
 use ethercat::sii::Image;
 use ethercat::wire::Command;
 use ethercat::wire::frame::places;
-use machine::conditions::Conditions;
+use machine::conditions;
 use machine::usage::Usage;
 use record::recording::Header;
 use record::{Facts, RecordingWriter};
@@ -261,9 +261,8 @@ fn watched_outputs(robot: &RobotConfig, segment: &Segment) -> Result<Option<Watc
 }
 
 fn facts(robot: &RobotConfig, interface: &str, watched: Option<&Watched>) -> Facts {
-    let mut facts = Conditions::read().facts();
+    let mut facts = conditions::facts(&conditions::read().of_robot(&robot.name, robot.sha256()));
     let mut add = |name: &str, value: Value| facts.insert(name.into(), value);
-    add("robot", robot.name.as_str().into());
     add("sub_devices", robot.bus.sub_devices.len().into());
     add("period_ns", types::time::nanoseconds(robot.cycle.period).into());
     add("interface", interface.into());
