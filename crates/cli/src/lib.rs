@@ -9,6 +9,7 @@
 //! | `bus` | a bus in PreOp, for commands that need no cycle |
 //! | [`stop`] | Ctrl-C |
 //! | [`output`] | standard output and standard error, closed, full or stopped |
+//! | `journal` | systemd's journal |
 //! | [`failure`] | end of a command that cannot do its work |
 #![forbid(unsafe_code)]
 // `output` writes: it survives what is closed or full.
@@ -18,6 +19,7 @@ pub mod arguments;
 mod bus;
 mod commands;
 pub mod failure;
+mod journal;
 mod left_behind;
 mod limits;
 mod object_address;
@@ -84,7 +86,7 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
 
 fn ended(failure: &Failure) -> ExitCode {
     if !failure.is_silent() {
-        output::say_or_give_up(output::with_priority(Severity::Error, &failure.lines()).into_owned());
+        output::say_or_give_up(journal::with_priority(Severity::Error, &failure.lines()).into_owned());
     }
     failure.exit_code()
 }

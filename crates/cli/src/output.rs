@@ -1,17 +1,15 @@
 //! Standard output and standard error: they may be closed, full, or a terminal that takes nothing.
 
 use std::borrow::Cow;
-use std::env;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::process::exit;
+use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender, TrySendError};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use control::output::{OutputThread, Unfinished};
-use ipc::bus::Severity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::Failure;
@@ -163,28 +161,6 @@ fn gone(limit: Option<Timespec>) -> bool {
     let mut watched = [PollFd::new(&output, PollFlags::empty())];
     let told = poll(&mut watched, limit.as_ref());
     told.is_ok_and(|told| told > 0) && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
-}
-
-/// True if standard error is the journal's (`$JOURNAL_STREAM`, systemd.exec(5)).
-pub(crate) fn is_journal() -> bool {
-    static IS: OnceLock<bool> = OnceLock::new();
-    *IS.get_or_init(|| {
-        let Ok(stream) = env::var("JOURNAL_STREAM") else { return false };
-        rustix::fs::fstat(io::stderr()).is_ok_and(|it| stream == format!("{}:{}", it.st_dev, it.st_ino))
-    })
-}
-
-/// Lines with their priority before each, for the journal (sd-daemon(3)).
-pub(crate) fn with_priority(severity: Severity, lines: &str) -> Cow<'_, str> {
-    if !is_journal() {
-        return lines.into();
-    }
-    let priority = match severity {
-        Severity::Ok => "<6>",
-        Severity::Warning => "<4>",
-        Severity::Error => "<3>",
-    };
-    lines.lines().map(|line| format!("{priority}{line}")).collect::<Vec<_>>().join("\n").into()
 }
 
 /// Writes a line to standard error; an error of that is no reason to stop.

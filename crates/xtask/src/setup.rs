@@ -20,6 +20,7 @@ const NEEDS: &[Need] = &[
     Need { program: "cyclictest", probe: &["--help"], package: "rt-tests" },
     Need { program: "ethtool", probe: &["--version"], package: "ethtool" },
     Need { program: "strace", probe: &["-V"], package: "strace" },
+    Need { program: "tmux", probe: &["-V"], package: "tmux" },
     Need { program: "c++", probe: &["--version"], package: "g++" },
     Need { program: "qemu-system-x86_64", probe: &["--version"], package: "qemu-system-x86" },
     Need { program: "/bin/busybox", probe: &["true"], package: "busybox-static" },

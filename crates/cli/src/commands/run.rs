@@ -156,7 +156,13 @@ impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut live = LiveLine::new();
         let robot = self.robot()?;
-        let mut log = Log::open(&robot, self.wire.iface.as_deref(), self.events.as_deref(), self.metrics)?;
+        let mut log = Log::open(
+            &robot,
+            self.wire.iface.as_deref(),
+            self.events.as_deref(),
+            self.metrics,
+            live.voice(),
+        )?;
         let outcome =
             self.finish(&robot, &mut log, &mut live).and_then(|finished| self.print(finished, &live));
         let written = log.end(&outcome);

@@ -12,6 +12,7 @@ use control::output::{OutputThread, Taken};
 use ipc::bus::Severity;
 
 use super::{USUAL_COLUMNS, columns};
+use crate::journal::{self, Fields};
 use crate::output::{self, LAST_TIMEOUT};
 
 /// Interval at which the line is rewritten on a terminal.
@@ -41,8 +42,10 @@ pub(crate) struct Voice {
 enum Said {
     /// Progress.
     Shown(String),
-    /// A line that stays.
-    Sentence(Severity, String),
+    /// A line that stays, with what the journal keeps beside it.
+    Sentence(Severity, String, Fields),
+    /// An entry of the journal's.
+    Kept(Severity, String, Fields),
     /// The last line shown stays, too.
     Finished,
     End,
@@ -56,14 +59,31 @@ impl Voice {
 
     /// The same with a severity, which the journal keeps.
     pub(crate) fn tell(&self, severity: Severity, line: &str) {
-        match self.lines.try_send(Said::Sentence(severity, line.to_owned())) {
+        self.tell_with(severity, line, Fields::new());
+    }
+
+    /// The same with fields, which the journal keeps, too.
+    pub(crate) fn tell_with(&self, severity: Severity, line: &str, fields: Fields) {
+        self.hand_over(Said::Sentence(severity, line.to_owned(), fields));
+    }
+
+    /// Says something to the journal alone, if there is one.
+    pub(crate) fn keep(&self, severity: Severity, line: &str, fields: Fields) {
+        if journal::is_there() {
+            self.hand_over(Said::Kept(severity, line.to_owned(), fields));
+        }
+    }
+
+    fn hand_over(&self, said: Said) {
+        match self.lines.try_send(said) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
                 // Relaxed: a count, nothing hangs on it.
                 self.missing.fetch_add(1, Ordering::Relaxed);
             }
             // The system had no room for a thread.
-            Err(TrySendError::Disconnected(_)) => output::say(line),
+            Err(TrySendError::Disconnected(Said::Sentence(_, line, _))) => output::say(line),
+            Err(TrySendError::Disconnected(_)) => {}
         }
     }
 }
@@ -74,7 +94,7 @@ impl Voice {
     pub(crate) fn overheard() -> (Self, impl FnMut() -> Vec<String>) {
         let (lines, said) = mpsc::sync_channel(ROOM);
         let heard = move || {
-            let sentence = |said| if let Said::Sentence(_, line) = said { Some(line) } else { None };
+            let sentence = |said| if let Said::Sentence(_, line, _) = said { Some(line) } else { None };
             said.try_iter().filter_map(sentence).collect()
         };
         (Self { lines, missing: Arc::default() }, heard)
@@ -141,23 +161,37 @@ impl Drop for LiveLine {
 
 /// Writes the lines until the end. A closed standard error is no reason to stop.
 fn write(terminal: bool, said: &Receiver<Said>, missing: &AtomicU64, taken: &Taken) {
-    let clear = if terminal { "\r\x1b[2K" } else { "" };
+    let clear = if terminal { CLEAR } else { "" };
+    let mut last = None;
     for said in said {
         let mut error = io::stderr().lock();
         let _ = match said {
             Said::Shown(line) if terminal => {
-                let line = output::shown(&line);
-                write!(error, "{clear}{}", clipped(&line, columns(&io::stderr()).unwrap_or(USUAL_COLUMNS)))
-                    .and_then(|()| error.flush())
+                let line = output::shown(&line).into_owned();
+                let shown = write!(error, "{clear}{UNBROKEN}{}{BROKEN}\r", fitting(&line));
+                let shown = shown.and_then(|()| error.flush());
+                last = Some(line);
+                shown
             }
             // The journal keeps what happens; how it goes is `onbeat top`'s and --metrics's.
-            Said::Shown(_) if output::is_journal() => Ok(()),
+            Said::Shown(_) if journal::is_there() => Ok(()),
             Said::Shown(line) => writeln!(error, "{}", output::shown(&line)),
-            Said::Sentence(severity, line) => {
-                writeln!(error, "{clear}{}", output::with_priority(severity, &output::shown(&line)))
+            Said::Sentence(severity, line, fields) => {
+                last = None;
+                let line = output::shown(&line);
+                match !fields.is_empty() && journal::send(severity, &line, &fields) {
+                    true => Ok(()),
+                    false => writeln!(error, "{clear}{}", journal::with_priority(severity, &line)),
+                }
             }
-            Said::Finished if terminal => writeln!(error),
-            Said::Finished => Ok(()),
+            Said::Kept(severity, line, fields) => {
+                journal::send(severity, &output::shown(&line), &fields);
+                Ok(())
+            }
+            Said::Finished => match last.take() {
+                Some(line) => writeln!(error, "{clear}{}", fitting(&line)),
+                None => Ok(()),
+            },
             Said::End => {
                 let missing = missing.load(Ordering::Relaxed);
                 if missing > 0 {
@@ -169,6 +203,19 @@ fn write(terminal: bool, said: &Receiver<Said>, missing: &AtomicU64, taken: &Tak
         };
         taken.add(1);
     }
+}
+
+/// Takes the line shown from a terminal. The cursor waits at its first letter: where a terminal that becomes narrower breaks the line
+/// into several, they are below.
+const CLEAR: &str = "\r\x1b[J";
+
+/// Between these a line that is too long is cut (DECAWM): a terminal tells its new size later than it has it.
+const UNBROKEN: &str = "\x1b[?7l";
+const BROKEN: &str = "\x1b[?7h";
+
+/// As much of a line as this terminal, of this size, has room for.
+fn fitting(line: &str) -> String {
+    clipped(line, columns(&io::stderr()).unwrap_or(USUAL_COLUMNS))
 }
 
 /// A line longer than the terminal is wide could not be rewritten in place.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::bus::{PartNames, is_alike, place, sentence, span};
+use control::bus::{PartNames, event, is_alike, place, sentence, span};
 use control::observer::{CycleEvent, Happening};
 use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
@@ -12,9 +12,11 @@ use ethercat::main_device::{BringUpPhase, CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::bus::Severity;
 use robot::RobotConfig;
+use serde_json::json;
 
 use super::interface::Interface;
 use super::trouble;
+use crate::journal::{self, Fields};
 use crate::words::live_line::Voice;
 use crate::words::moment::Moment;
 
@@ -101,7 +103,8 @@ impl Chronicle {
                 others.push(next);
             }
             if let Some((severity, words)) = self.words(&event, &others) {
-                self.tell(severity, event.at, event.cycle, &words);
+                let fields = self.fields([&event].into_iter().chain(&others));
+                self.tell(severity, event.at, event.cycle, &words, fields);
             }
         }
     }
@@ -211,7 +214,8 @@ impl Chronicle {
         };
         let lost: Vec<_> = positions.iter().map(event).collect();
         if let Some((severity, sentence)) = sentence(&lost[0], &lost[1..], &self.names) {
-            self.tell(severity, first.since, first.cycle, &format!("{sentence}: {why}"));
+            let fields = self.fields(&lost);
+            self.tell(severity, first.since, first.cycle, &format!("{sentence}: {why}"), fields);
         }
     }
 
@@ -230,12 +234,24 @@ impl Chronicle {
             let (name, drive) = (self.names.axis(number), self.names.sub_device(axis.sub_device));
             let why = trouble::kept_off_words(why);
             let words = format!("axis \"{name}\" at {drive} stays in {state}: {why}");
-            self.tell(Severity::Error, now, status.cycle, &words);
+            let what = json!({ "event": "not_enabled", "cycle": status.cycle, "at_ns": now.as_nanos(), "axis": number });
+            let mut fields = Fields::new();
+            journal::add(&mut fields, &what);
+            self.tell(Severity::Error, now, status.cycle, &words, fields);
         }
     }
 
-    fn tell(&self, severity: Severity, at: Instant, cycle: u64, words: &str) {
-        self.voice.tell(severity, &format!("{}: {words}", Moment::of(at, cycle)));
+    fn tell(&self, severity: Severity, at: Instant, cycle: u64, words: &str, fields: Fields) {
+        self.voice.tell_with(severity, &format!("{}: {words}", Moment::of(at, cycle)), fields);
+    }
+
+    /// Fields that the journal keeps of events that are one line.
+    fn fields<'a>(&self, events: impl IntoIterator<Item = &'a CycleEvent>) -> Fields {
+        let mut fields = Fields::new();
+        for event in events.into_iter().filter_map(|it| event(it, &self.names)) {
+            journal::add(&mut fields, &serde_json::to_value(event).unwrap_or_default());
+        }
+        fields
     }
 }
 

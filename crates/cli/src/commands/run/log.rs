@@ -7,6 +7,7 @@ use control::bus::{PartNames, event};
 use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
 use ipc::bus::{Event, Severity};
+use machine::conditions;
 use onbeat::compose::names::part_names;
 use onbeat::{CycleEvent, LateCycle, Progress};
 use robot::RobotConfig;
@@ -16,12 +17,15 @@ use serde_json::{Value, json};
 use super::event_file::EventFile;
 use super::metrics::Metrics;
 use crate::failure::Failure;
+use crate::journal::{self, Fields};
+use crate::words::live_line::Voice;
 use crate::words::moment::Moment;
 
 /// Keeps and counts what happens in a run.
 pub(super) struct Log {
     /// Names of the robot's parts, for sentences.
     pub(super) names: PartNames,
+    voice: Voice,
     file: Option<EventFile>,
     metrics: Option<Metrics>,
     cycle: u64,
@@ -46,24 +50,24 @@ impl Log {
         interface: Option<&str>,
         file: Option<&Path>,
         metrics: Option<SocketAddr>,
+        voice: Voice,
     ) -> Result<Self, Failure> {
         let names = part_names(robot, interface.map(str::to_owned));
         let log = Self {
             metrics: metrics.map(|address| Metrics::listen(address, robot, names.clone())).transpose()?,
             file: file.map(EventFile::open).transpose()?,
+            voice,
             names,
             cycle: 0,
         };
         let on = interface.map_or_else(|| "a simulated bus".to_owned(), |it| format!("interface {it}"));
-        let began = json!({
-            "robot": robot.name,
-            "interface": interface,
-            "version": env!("CARGO_PKG_VERSION"),
-            "process": std::process::id(),
-        });
-        let version = env!("CARGO_PKG_VERSION");
+        let conditions = conditions::read().of_robot(&robot.name, robot.sha256());
+        let mut began = conditions::facts(&conditions);
+        began.insert("interface".to_owned(), json!(interface));
+        began.insert("process".to_owned(), json!(std::process::id()));
+        let version = &conditions.version;
         let sentence = format!("onbeat {version} runs \"{}\" on {on}", robot.name);
-        log.own("run_began", Severity::Ok, &sentence, began);
+        log.own("run_began", Severity::Ok, &sentence, Value::Object(began));
         Ok(log)
     }
 
@@ -85,10 +89,10 @@ impl Log {
 
     /// Takes a notice.
     pub(super) fn notice(&self, severity: Severity, sentence: &str) {
-        self.own("notice", severity, sentence, json!({}));
+        self.write(self.line("notice", severity, sentence, json!({})));
     }
 
-    /// Takes a late cycle.
+    /// Tells and takes a late cycle.
     pub(super) fn late(&self, late: &LateCycle) {
         let sentence = late.to_string();
         let time = Moment::of(Instant::from_nanos(late.start_ns), late.cycle).time();
@@ -97,6 +101,9 @@ impl Log {
             "cycle": late.cycle, "at_ns": late.start_ns, "severity": Severity::Warning, "sentence": sentence,
             "event": "late_cycle", "late_ns": late.late_ns, "causes": causes,
         });
+        let mut fields = Fields::new();
+        journal::add(&mut fields, &what);
+        self.voice.tell_with(Severity::Warning, &sentence, fields);
         self.write(Line { time, what });
     }
 
@@ -122,19 +129,40 @@ impl Log {
             Err(failure) => (Severity::Error, failure.to_string()),
         };
         let code = outcome.as_ref().map_or_else(Failure::code, |()| 0);
-        self.own("run_ended", severity, &sentence, json!({ "exit_code": code }));
+        let what = json!({ "exit_code": code });
+        match outcome {
+            Ok(()) => self.own("run_ended", severity, &sentence, what),
+            // The program ends with the sentence, which the journal gets as well.
+            Err(_) => {
+                let line = self.line("run_ended", severity, &sentence, what);
+                self.keep(severity, &format!("the run ended with exit code {code}"), &line);
+                self.write(line);
+            }
+        }
         self.file.take().map_or(Ok(()), EventFile::finish)
     }
 
-    /// Writes an event of the program's own.
-    fn own(&self, event: &str, severity: Severity, sentence: &str, mut what: Value) {
+    /// Keeps an event of the program's own, which is no line of a terminal's.
+    fn own(&self, event: &str, severity: Severity, sentence: &str, what: Value) {
+        let line = self.line(event, severity, sentence, what);
+        self.keep(severity, sentence, &line);
+        self.write(line);
+    }
+
+    fn keep(&self, severity: Severity, sentence: &str, line: &Line<Value>) {
+        let mut fields = Fields::new();
+        journal::add(&mut fields, &line.what);
+        self.voice.keep(severity, sentence, fields);
+    }
+
+    fn line(&self, event: &str, severity: Severity, sentence: &str, mut what: Value) -> Line<Value> {
         let now = MonotonicClock.now();
         what["cycle"] = self.cycle.into();
         what["at_ns"] = now.as_nanos().into();
         what["severity"] = json!(severity);
         what["sentence"] = sentence.into();
         what["event"] = event.into();
-        self.write(Line { time: Moment::of(now, self.cycle).time(), what });
+        Line { time: Moment::of(now, self.cycle).time(), what }
     }
 
     fn write(&self, line: Line<impl Serialize>) {

@@ -67,7 +67,6 @@ impl Reporter for RunReporter<'_> {
     }
 
     fn late(&mut self, late: &LateCycle) {
-        self.live.tell(Severity::Warning, &late.to_string());
         self.log.late(late);
     }
 

@@ -1,0 +1,49 @@
+//! The live line of `onbeat run` in a terminal whose size changes.
+
+use crate::common::shared;
+use crate::tmux::Tmux;
+
+/// It is one line at any width, and nothing is left of it where it was wider.
+// feature(program): the live line of `run` follows its terminal at 40, 80 and 200 columns
+#[test]
+fn the_live_line_follows_its_terminal_and_leaves_nothing_over() {
+    let _shared = shared();
+    let onbeat = env!("CARGO_BIN_EXE_onbeat");
+    let script =
+        format!("trap : INT; stty -echoctl; {onbeat} run --no-ipc --for 300s >/dev/null; echo over; cat");
+    let Some(tmux) = Tmux::start("live-line", (200, 24), &script) else { return };
+    for (columns, last) in
+        [(200, "us"), (40, "…"), (200, "us"), (80, "…"), (40, "…"), (80, "…"), (200, "us"), (39, "…")]
+    {
+        tmux.resize(columns, 24);
+        let before = cycles(&tmux.screen()).unwrap_or_default();
+        let screen = tmux.until(&format!("drawn at {columns} columns"), |screen| {
+            let drawn = cycles(screen).is_some_and(|cycles| cycles > before + 200);
+            // A terminal has its new size before the program in it knows.
+            let letters = |line: &String| line.chars().count();
+            let fits = |line: &String| match last {
+                "…" => letters(line) == usize::from(columns) - 1,
+                _ => letters(line) < usize::from(columns),
+            };
+            drawn && screen.last().is_some_and(|line| line.ends_with(last) && fits(line))
+        });
+        assert_eq!(told(&screen), 1, "{columns} columns:\n{}", screen.join("\n"));
+    }
+    tmux.press("C-c");
+    // The last one stays, and what comes after it stands below.
+    let screen = tmux.until("over", |screen| screen.last().is_some_and(|line| line == "over"));
+    let line = &screen[screen.len() - 2];
+    assert!(line.starts_with("stopping, bus in phase") && line.chars().count() < 39, "{screen:#?}");
+    assert_eq!(told(&screen), 0, "{screen:#?}");
+}
+
+/// Cycles that the last line tells, if it does.
+fn cycles(screen: &[String]) -> Option<u64> {
+    screen.last()?.split_once(" cycles, ")?.0.parse().ok()
+}
+
+/// Lines, or rests of lines, that tell how the run goes.
+fn told(screen: &[String]) -> usize {
+    let parts = [" cycles, ", "WKC errors", "Operation enabled", "jitter <="];
+    screen.iter().filter(|line| parts.iter().any(|part| line.contains(part))).count()
+}
