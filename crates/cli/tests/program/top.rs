@@ -1,5 +1,6 @@
 //! `onbeat top`, beside a cycle that this test plays.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,6 +16,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::common::{Running, finished, onbeat};
+use crate::tmux::Tmux;
 use types::CyclicMode;
 
 /// A cycle of two axes in a folder of its own.
@@ -27,12 +29,16 @@ struct Played {
 
 impl Played {
     fn new(name: &str) -> Self {
+        Self::with_axes(name, &["left".to_owned(), "right".to_owned()])
+    }
+
+    fn with_axes(name: &str, axes: &[String]) -> Self {
         let folder = folder(name);
         let axis = |name: &str| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
         let description = Description {
             robot: "played".into(),
             period_ns: 1_000_000,
-            axes: vec![axis("left"), axis("right")],
+            axes: axes.iter().map(|name| axis(name)).collect(),
             ..Description::default()
         };
         let mut ipc = Builder::new("played", &description);
@@ -44,7 +50,7 @@ impl Played {
             folder,
             ends,
             server: Some(server),
-            state: State { bus, axes: vec![axis; 2], ..State::default() },
+            state: State { bus, axes: vec![axis; axes.len()], ..State::default() },
         }
     }
 
@@ -319,4 +325,61 @@ fn a_screen_that_changes_its_size_is_drawn_anew() {
     pty.until("Operation", || cycle.step());
     std::io::Write::write_all(&mut pty.master(), b"q").expect("the terminal");
     assert!(shown.wait().expect("its end").success());
+}
+
+/// The humanoid's axes, of which one has stopped, in a terminal that people pull larger and smaller: each picture is whole, its names are
+/// told apart, and nothing of the one before is left.
+// feature(ipc): `onbeat top` in a large terminal, a small one, and one that changes
+#[test]
+fn whatever_the_size_of_a_terminal_it_shows_whole_rows_of_axes_told_apart() {
+    let joints =
+        ["shoulder-pitch", "shoulder-roll", "shoulder-yaw", "elbow-pitch", "wrist-pitch", "wrist-roll"];
+    let names: Vec<String> = ["left", "right"]
+        .iter()
+        .flat_map(|side| joints.map(|joint| format!("the-{side}-arm-{joint}-joint")))
+        .collect();
+    let mut cycle = Played::with_axes("tmux", &names);
+    cycle.state.axes[1].stop = StopReason::FollowingError as u8;
+    cycle.step();
+    let (program, ipc) = (env!("CARGO_BIN_EXE_onbeat"), cycle.server().path().display().to_string());
+    let script = format!("ONBEAT_IPC={ipc} exec {program} top --every 20ms");
+    let Some(tmux) = Tmux::start("top", (200, 50), &script) else { return };
+    for (columns, rows) in [(200, 50), (80, 24), (140, 30), (60, 16), (200, 50), (80, 24)] {
+        tmux.resize(columns, rows);
+        let before = cycle.state.cycle;
+        let screen = tmux.until(&format!("whole at {columns} x {rows}"), |screen| {
+            cycle.step();
+            cycle.state.axes[0].position += 0.01;
+            let drawn = screen
+                .first()
+                .and_then(|title| title.split_once("cycle ")?.1.split(' ').next()?.parse().ok());
+            let is_new = drawn.is_some_and(|drawn: u64| drawn > before);
+            // A curve has two points at least.
+            let has_curves = columns < 200
+                || screen.iter().any(|line| line.contains("the-left") && line.contains('\u{2588}'));
+            let is_whole = screen.len() == usize::from(rows);
+            is_new
+                && is_whole
+                && has_curves
+                && screen.last().is_some_and(|keys| keys.starts_with(" q quit"))
+        });
+        let text = screen.join("\n");
+        let titles = |title: &str| screen.iter().filter(|line| line.starts_with(title)).count();
+        assert_eq!((titles(" played"), titles(" axes"), titles(" q quit")), (1, 1, 1), "{text}");
+        let first = screen.iter().position(|line| line.contains("stopped")).expect("heads") + 1;
+        let enabled = |line: &&String| line.contains("enabled") && !line.contains("drives");
+        let axes: Vec<&String> = screen[first..].iter().take_while(enabled).collect();
+        assert!(axes.len() == names.len() || usize::from(rows) < 24 + 2 && axes.len() >= 4, "{text}");
+        let told: HashSet<&str> = axes.iter().filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(told.len(), axes.len(), "{text}");
+        assert!(
+            axes[1].contains("following error") && axes.iter().all(|line| line.contains(".")),
+            "{text}"
+        );
+        // Where there is room there are whole names, and curves beside the numbers.
+        let whole = columns >= 140;
+        assert_eq!(names.iter().take(axes.len()).all(|name| told.contains(name.as_str())), whole, "{text}");
+        assert_eq!(axes[0].contains('\u{2588}'), columns == 200, "{text}");
+    }
+    tmux.press("q");
 }

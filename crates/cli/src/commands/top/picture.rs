@@ -112,6 +112,11 @@ impl History {
 }
 
 impl History {
+    /// True once there is more than a point of each curve.
+    pub(super) fn has_curves(&self) -> bool {
+        self.axes.first().is_some_and(|seen| seen.len() > 1)
+    }
+
     fn take_axes(&mut self, values: Vec<f64>) {
         self.axes.resize(values.len(), VecDeque::new());
         self.axes.iter_mut().zip(values).for_each(|(all, value)| push(all, value));

@@ -1,14 +1,17 @@
 //! The axes, one a line.
 
+use std::collections::HashSet;
+
 use ipc::state::{Axis, DriveState, StopReason};
 use ipc::words;
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Alignment, Constraint, Rect};
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Text};
-use ratatui::widgets::{Cell, Row, Table, Widget};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, Widget};
 
 use super::super::picture::Picture;
+use super::curves::curve;
 use super::{faint, first, length, range, titled};
 
 /// Lines all of them take.
@@ -27,14 +30,30 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     );
     let inner = titled(title, area, buffer);
     let columns = Columns::of(picture, area.width);
+    let inner = match columns.curves {
+        Some(left) => render_curves(picture, from, left, inner, buffer),
+        None => inner,
+    };
+    let names = told_apart(picture, usize::from(columns.name));
     let heads = COLUMNS.map(|(head, side, ..)| Cell::from(Text::from(head).alignment(side)));
     let shown = (from..all).take(room).filter_map(|axis| Some((axis, picture.state.axes.get(axis)?)));
-    let rows =
-        shown.map(|(axis, it)| Row::new(columns.shown(cells(picture, axis, it, columns))).style(style(it)));
+    let rows = shown.map(|(axis, it)| {
+        Row::new(columns.shown(cells(picture, axis, it, &names[axis], columns))).style(style(it))
+    });
     let table = Table::new(rows, columns.widths())
         .header(Row::new(columns.shown(heads)).style(faint()))
         .column_spacing(1);
     table.render(inner, buffer);
+}
+
+/// Draws curves of the axes from the first one shown on, right of so many columns, and gives the place left of them.
+fn render_curves(picture: &Picture, first: usize, left: u16, area: Rect, buffer: &mut Buffer) -> Rect {
+    let [table, curves] = Layout::horizontal([Constraint::Length(left), Constraint::Min(0)]).areas(area);
+    Paragraph::new("over the last pictures, by the mode").style(faint()).render(curves, buffer);
+    for (axis, line) in (first..rows(picture)).zip(curves.rows().skip(1)) {
+        curve(picture, axis, line, buffer);
+    }
+    table
 }
 
 /// Columns from left to right: head, side, least room in which it is shown, and width; those of the name and of the reason
@@ -59,6 +78,8 @@ const NAME: &str = "";
 struct Columns {
     room: Room,
     name: u16,
+    /// Columns of the table, where curves find room beside it.
+    curves: Option<u16>,
 }
 
 /// Room of a terminal.
@@ -81,13 +102,18 @@ impl Columns {
             USUAL.. => Room::Usual,
             _ => Room::Small,
         };
-        let others: u16 = Self { room, name: 0 }.lengths().iter().map(|length| length + 1).sum();
+        let others: u16 =
+            Self { room, name: 0, curves: None }.lengths().iter().map(|length| length + 1).sum();
         let with = |axis| words::stopped_with(axis, &picture.description);
         let reason = picture.state.axes.iter().map(|axis| count(&stopped(axis, with(axis)))).max();
+        let whole = reason.unwrap_or(0).max(count("stopped"));
         // A reason is not cut for a name that is the longer one.
-        let reason = reason.unwrap_or(0).max(count("stopped")).min(LONGEST_REASON);
+        let reason = whole.min(LONGEST_REASON);
         let rest = (width + 1).saturating_sub(others + reason + 1);
-        Self { room, name: longest.min(rest).max(4) }
+        let name = longest.min(rest).max(4);
+        let table = others + name + whole.max(LONGEST_REASON) + GAP;
+        let is_wide = table + LEAST_CURVE <= width;
+        Self { room, name, curves: Some(table).filter(|_| is_wide && picture.history.has_curves()) }
     }
 
     /// Width of each column but the last.
@@ -124,7 +150,13 @@ fn style(it: &Axis) -> Style {
 }
 
 /// Cells of an axis, one for each of [`COLUMNS`].
-fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> [Cell<'a>; COLUMNS.len()] {
+fn cells<'a>(
+    picture: &'a Picture,
+    axis: usize,
+    it: &Axis,
+    name: &str,
+    columns: Columns,
+) -> [Cell<'a>; COLUMNS.len()] {
     let configured = || picture.description.axes.get(axis).map_or("", |axis| axis.mode.name());
     let mode = words::mode(it.mode).unwrap_or_else(|| configured().into());
     let (target, error) = picture
@@ -137,7 +169,7 @@ fn cells<'a>(picture: &'a Picture, axis: usize, it: &Axis, columns: Columns) -> 
         _ => words::drive_state(it.drive_state).into_owned(),
     };
     [
-        text(shortened(picture.axis_name(axis), usize::from(columns.name))),
+        text(name.to_owned()),
         text(mode.into_owned()),
         text(state),
         right(number(it.position)),
@@ -163,14 +195,45 @@ fn in_a_word(state: DriveState) -> &'static str {
     }
 }
 
-/// A name that is too long, without its middle: names differ mostly at their ends.
-pub(super) fn shortened(name: &str, room: usize) -> String {
+/// Names of all axes, in so many letters at most: of those that are longer a part is left out, the one that tells most of them apart. Where
+/// none does, what all names begin and end with is left out, too.
+pub(super) fn told_apart(picture: &Picture, room: usize) -> Vec<String> {
+    let names: Vec<&str> = (0..rows(picture)).map(|axis| picture.axis_name(axis)).collect();
+    let cut = |names: &[&str], begin| names.iter().map(|name| shortened(name, begin, room)).collect();
+    let distinct = |names: &[String]| names.iter().collect::<HashSet<_>>().len();
+    let usual: Vec<String> = cut(&names, room.saturating_sub(1) / 2);
+    if distinct(&usual) == names.iter().collect::<HashSet<_>>().len() {
+        return usual;
+    }
+    let differing = differing(&names);
+    let others =
+        [&names, &differing].into_iter().flat_map(|names| (0..room).map(|begin| cut(names, begin)));
+    // The first of the best.
+    others.fold(usual, |best, other| if distinct(&other) > distinct(&best) { other } else { best })
+}
+
+/// Names without what all of them begin and end with.
+fn differing<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let first = names.first().copied().unwrap_or_default();
+    let shared = |same: &dyn Fn(&str) -> usize| names.iter().map(|name| same(name)).min().unwrap_or(0);
+    let begin = shared(&|name| {
+        let alike = name.chars().zip(first.chars()).take_while(|(one, other)| one == other);
+        alike.map(|(letter, _)| letter.len_utf8()).sum()
+    });
+    let end = shared(&|name| {
+        let alike = name[begin..].chars().rev().zip(first[begin..].chars().rev());
+        alike.take_while(|(one, other)| one == other).map(|(letter, _)| letter.len_utf8()).sum()
+    });
+    names.iter().map(|name| &name[begin..name.len() - end]).collect()
+}
+
+/// A name with its first letters, so many, and as many of its last ones as there is room for.
+fn shortened(name: &str, begin: usize, room: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= room || room == 0 {
         return name.to_owned();
     }
-    let end = (room - 1).div_ceil(2);
-    let begin = room - 1 - end;
+    let end = room - 1 - begin;
     letters[..begin].iter().chain(&['\u{2026}']).chain(&letters[letters.len() - end..]).collect()
 }
 
@@ -232,6 +295,12 @@ const WIDE: u16 = 110;
 /// Columns from which all numbers are.
 const USUAL: u16 = 72;
 
+/// Columns between the table and the curves beside it.
+const GAP: u16 = 2;
+
+/// Columns below which a curve tells nothing.
+const LEAST_CURVE: u16 = 36;
+
 /// Letters of the reasons that are not cut.
 const LONGEST_REASON: u16 = 15;
 
@@ -241,10 +310,9 @@ mod tests {
 
     #[test]
     fn long_names_keep_both_ends() {
-        assert_eq!(shortened("left-leg-hip-yaw", 16), "left-leg-hip-yaw");
-        assert_eq!(shortened("left-leg-hip-yaw", 10), "left\u{2026}p-yaw");
-        assert_eq!(shortened("left-leg-hip-yaw", 1), "\u{2026}");
-        assert_ne!(shortened("left-leg-hip-yaw", 9), shortened("left-leg-hip-roll", 9));
+        assert_eq!(shortened("left-leg-hip-yaw", 7, 16), "left-leg-hip-yaw");
+        assert_eq!(shortened("left-leg-hip-yaw", 4, 10), "left\u{2026}p-yaw");
+        assert_eq!(shortened("left-leg-hip-yaw", 0, 1), "\u{2026}");
     }
 
     #[test]

@@ -72,6 +72,11 @@ const FIRST_COLUMNS: &[&str] = &[
     "overruns",
     "disturbances involuntary switches",
     "disturbances minor faults",
+    "disturbances major faults",
+    "disturbances voluntary switches",
+    "actual period minimum us",
+    "actual period mean us",
+    "actual period maximum us",
     "open",
     "sent",
     "refused",
@@ -87,6 +92,12 @@ const SHORT: &[(&str, &str)] = &[
     ("response maximum us", "at most"),
     ("disturbances involuntary switches", "preempted"),
     ("disturbances minor faults", "faults"),
+    ("disturbances major faults", "major faults"),
+    ("disturbances voluntary switches", "waits"),
+    ("actual period minimum us", "period min us"),
+    ("actual period mean us", "mean us"),
+    ("actual period maximum us", "max us"),
+    ("response minimum us", "response min us"),
 ];
 
 fn section(name: &str, part: &Value) -> Vec<Line<'static>> {

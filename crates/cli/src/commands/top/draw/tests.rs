@@ -1,5 +1,6 @@
 //! Pictures as golden text.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use ipc::bus::PortErrorCounters;
@@ -209,6 +210,49 @@ fn names_are_told_apart_and_reasons_are_not_cut_at_80_columns() {
     let found = shown(&picture, View::default(), 80, 24);
     assert!(found.contains("left-\u{2026}der-1") && found.contains("left-\u{2026}der-2"), "{found}");
     assert!(found.contains("following error"), "{found}");
+}
+
+/// Also where they differ in their middle only.
+#[test]
+fn what_is_left_of_long_names_tells_them_apart() {
+    let told = |names: &[&str], room| {
+        let mut picture = base();
+        let axis = picture.description.axes[0].clone();
+        picture.state.axes = vec![picture.state.axes[0]; names.len()];
+        picture.description.axes =
+            names.iter().map(|name| AxisDescription { name: (*name).into(), ..axis.clone() }).collect();
+        super::axes::told_apart(&picture, room)
+    };
+    let same_ends =
+        ["the-left-arm-shoulder-joint", "the-left-arm-elbow-xxx-joint", "the-left-leg-elbow-xxx-joint"];
+    let of_twenty = told(&same_ends, 20);
+    assert!(of_twenty.iter().all(|name| name.chars().count() == 20), "{of_twenty:?}");
+    assert_eq!(of_twenty.iter().collect::<HashSet<_>>().len(), 3, "{of_twenty:?}");
+    assert_eq!(
+        told(&["left-leg-hip-yaw", "left-leg-hip-roll"], 9),
+        ["left\u{2026}-yaw", "left\u{2026}roll"]
+    );
+    assert_eq!(told(&["x", "x"], 9), ["x", "x"]);
+    let joints = ["shoulder-pitch", "elbow-pitch", "wrist-roll"];
+    let arms: Vec<String> = ["left", "right"]
+        .iter()
+        .flat_map(|it| joints.map(|joint| format!("the-{it}-arm-{joint}-joint")))
+        .collect();
+    let of_eleven = told(&arms.iter().map(String::as_str).collect::<Vec<_>>(), 11);
+    assert_eq!(of_eleven.iter().collect::<HashSet<_>>().len(), 6, "{of_eleven:?}");
+}
+
+// feature(ipc): `onbeat top` at 200x50: axes with their whole names and their curves beside them, then bus, tasks, channels, warnings
+#[test]
+fn a_large_terminal_has_curves_beside_the_axes() {
+    let mut picture = base();
+    picture.history.axes = vec![(0..200).map(f64::from).collect(); 3];
+    let found = shown(&picture, View::default(), 200, 50);
+    assert_eq!(found, include_str!("200x50.golden.txt"), "\n{found}");
+    // Of a picture that stands alone there is no curve.
+    picture.history.axes = vec![[1.0].into(); 3];
+    let found = shown(&picture, View::default(), 200, 50);
+    assert!(!found.contains("over the last pictures") && found.contains("head-of-the-robot"), "{found}");
 }
 
 #[test]
