@@ -34,6 +34,7 @@ mod measure;
 mod measure_motion;
 mod measure_tasks;
 mod missing_interface;
+mod modes;
 mod moving;
 mod new;
 mod nic;

@@ -55,7 +55,7 @@ impl Served {
         self.asked(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"))
     }
 
-    fn socket(&self) -> Socket {
+    pub(crate) fn socket(&self) -> Socket {
         self.socket_from(&format!("http://{}", self.address)).expect("a WebSocket")
     }
 
@@ -79,7 +79,7 @@ impl Drop for Served {
 }
 
 /// A page's end.
-struct Socket(WebSocket<TcpStream>);
+pub(crate) struct Socket(WebSocket<TcpStream>);
 
 impl Socket {
     fn say(&mut self, message: Message) {
@@ -92,7 +92,7 @@ impl Socket {
     }
 
     /// The next document that is so; half a minute at most.
-    fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(30) {
             if let Message::Text(text) = self.0.read().expect("a message") {
