@@ -9,8 +9,10 @@
 //! | [`archive`] | the archive |
 //! | [`debian`] | the Debian package |
 //! | [`installed`] | a fresh Debian with the package in it |
+//! | [`booted`] | that Debian booted, with a robot as a service |
 
 mod archive;
+mod booted;
 mod debian;
 pub(crate) mod installed;
 pub(crate) mod licences;

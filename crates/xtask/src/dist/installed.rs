@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::booted;
 use super::debian::{self, Packed};
 use super::target::{Programs, TARGETS, of_processor};
 use super::{Pages, copy, write};
@@ -38,6 +39,7 @@ pub(super) fn tried(root: &Path, package: &Path) -> Outcome {
     let outcome = copy(package, &fresh.join("onbeat.deb"))
         .and_then(|()| inside(&fresh, include_str!("installed.sh")))
         .and_then(|()| verify_unit(&fresh))
+        .and_then(|()| booted::test(&fresh))
         .and_then(|()| inside(&fresh, include_str!("removed.sh")));
     let _ = fs::remove_dir_all(&fresh);
     outcome.map_or_else(Outcome::Failed, |()| Outcome::Passed)
@@ -70,10 +72,12 @@ fn fresh(folder: &Path) -> Result<PathBuf, String> {
     let name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let name = name.ok_or("this is no Debian: /etc/os-release has no VERSION_CODENAME")?;
     let base = folder.join(name);
-    if !base.join("complete").exists() {
+    if !base.join("complete").exists() || !base.join("sbin/init").exists() {
         let _ = fs::remove_dir_all(&base);
         let mut bootstrap = Command::new("debootstrap");
-        bootstrap.args(["--variant=minbase", "--include=libcap2-bin", name]).arg(&base);
+        bootstrap
+            .args(["--variant=minbase", "--include=libcap2-bin,systemd,systemd-sysv", name])
+            .arg(&base);
         println!("installing Debian {name} below target (debootstrap)");
         command::output(&mut bootstrap)?;
         fs::write(base.join("complete"), "").map_err(|error| format!("{}: {error}", base.display()))?;
