@@ -244,7 +244,8 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     assert_eq!(status.device, bus.display().to_string());
 }
 
-/// Without a connection; the controller has the converter's mode only: the encoders' is refused.
+/// Without a connection. The controller has the converter's mode only, and its driver in Linux 6.1 does not survive
+/// another: encoders in their own mode are not tried.
 // feature(devices): DC motors by an SPI converter (MCP4912, MCP4922), SPI absolute encoders (AS5045)
 #[test]
 fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_encoders_nothing_moves() {
@@ -261,7 +262,8 @@ fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_e
     assert!(as5045::angle(reading).is_err(), "nobody answers, and that is no angle: {reading:?}");
     drop(wire);
 
-    let spi = Some([bus.clone(), bus.clone(), bus.clone()]);
+    let nowhere = PathBuf::from("/dev/onbeat-no-such-device");
+    let spi = Some([bus.clone(), nowhere.clone(), nowhere.clone()]);
     let drives = WheelDrives::DcMotors {
         spi,
         dac: types::DacChip::Mcp4912,
@@ -270,10 +272,9 @@ fn words_of_a_converter_and_of_encoders_go_through_the_kernels_spi_and_without_e
         encoders_reversed: [false; 2],
     };
     let robot = Robot::start("motors", &only(Kind::Actuators { drives, limits: WheelLimits::default() }));
-    let bus = bus.display();
-    robot.wait_for(|it| {
-        it.said(&format!("actuators ({bus}, encoders {bus} and {bus}): the left encoder ({bus}): "))
-    });
+    let (bus, nowhere) = (bus.display(), nowhere.display());
+    let place = format!("actuators ({bus}, encoders {nowhere} and {nowhere}): ");
+    robot.wait_for(|it| it.said(&format!("{place}the left encoder ({nowhere}): opening: ")));
     let wheels = robot.ipc.port("wheels").unwrap();
     let mut request = [0; WheelRequest::SIZE];
     WheelRequest { velocities: [3.0; 2], holds_ms: 60_000 }.encode(&mut request).unwrap();
