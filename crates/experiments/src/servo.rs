@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use record::{CycleRecord, cycles};
-use report::{Report, Section, cycle};
-use serde_json::Value;
+use report::{Report, Row, Section, Table, cycle};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::distribution::{self, Durations};
 use crate::onbeat_run::OnbeatRun;
@@ -74,11 +75,15 @@ impl Servo {
         report.sections.push(Section::Table(cycle::percentiles(&summary)));
         report.sections.push(Section::Table(cycle::health(&summary)));
         report.sections.extend(reference_clock(&outcome["clock_lock"], period).map(Section::Text));
+        let signals = sync_signals(&outcome["sub_devices"]);
+        report.sections.extend(phase_in_words(&signals).map(Section::Text));
+        report.sections.extend(phase_table(&signals).map(Section::Table));
         report.sections.extend(cycle::plots(&cycles, period));
         if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
             report.values.extend(values);
         }
         report.values.insert("clock_lock".to_owned(), outcome["clock_lock"].clone());
+        report.values.insert("sync_signals".to_owned(), json!(signals));
         Ok(report)
     }
 
@@ -150,10 +155,13 @@ fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {
         state => {
             let after = told["cycles_to_lock"].as_u64().unwrap_or(0) as f64 * period_ns as f64 / 1e9;
             let drift = micros("drift_ppb");
+            let losses = match told["losses"].as_u64() {
+                Some(1) => "once".to_owned(),
+                losses => format!("{} times", losses.unwrap_or(0)),
+            };
             format!(
-                "The cycle's lock to the reference clock of the bus: {state}, found within {after:.2} s, lost {} times, held within \
+                "The cycle's lock to the reference clock of the bus: {state}, found within {after:.2} s, lost {losses}, held within \
                  {:.1} us; drift {drift:+.2} ppm",
-                told["losses"],
                 micros("held_within_ns"),
             )
         }
@@ -163,6 +171,62 @@ fn reference_clock(told: &Value, period_ns: u64) -> Option<String> {
         micros("difference_ns"),
         micros("frame_phase_ns"),
     ))
+}
+
+/// SYNC0 or SYNC1 of a SubDevice, and the frame of the last cycle against it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct SyncSignal {
+    sub_device: String,
+    /// "SYNC0" or "SYNC1".
+    signal: &'static str,
+    cycle_ns: u64,
+    shift_ns: u64,
+    frame_phase_ns: u64,
+}
+
+/// Those of all SubDevices, as the run told them.
+fn sync_signals(sub_devices: &Value) -> Vec<SyncSignal> {
+    let signal = |of: &Value, signal, key: &str| {
+        let number = |name: &str| of[key][name].as_u64();
+        Some(SyncSignal {
+            sub_device: of["name"].as_str()?.to_owned(),
+            signal,
+            cycle_ns: number("cycle_ns")?,
+            shift_ns: number("shift_ns")?,
+            frame_phase_ns: number("frame_phase_ns")?,
+        })
+    };
+    let all = sub_devices.as_array().into_iter().flatten();
+    all.flat_map(|of| [signal(of, "SYNC0", "sync0"), signal(of, "SYNC1", "sync1")]).flatten().collect()
+}
+
+/// Where the frame comes soonest and where latest behind SYNC0; `None` where no SubDevice has it.
+fn phase_in_words(signals: &[SyncSignal]) -> Option<String> {
+    let sync0 = || signals.iter().filter(|it| it.signal == "SYNC0");
+    let (first, last) =
+        (sync0().min_by_key(|it| it.frame_phase_ns)?, sync0().max_by_key(|it| it.frame_phase_ns)?);
+    let told = |it: &SyncSignal| {
+        let (phase, cycle) = (it.frame_phase_ns as f64 / 1e3, it.cycle_ns as f64 / 1e3);
+        format!("\"{}\" {phase:.1} us behind its SYNC0, which comes every {cycle} us", it.sub_device)
+    };
+    let rest = if first == last { String::new() } else { format!("; latest {}", told(last)) };
+    let soonest = if rest.is_empty() { "" } else { "soonest " };
+    Some(format!("The cycle's frame passes {soonest}{}{rest}.", told(first)))
+}
+
+/// The frame against SYNC0 and SYNC1, a row for each; `None` where no SubDevice has one.
+fn phase_table(signals: &[SyncSignal]) -> Option<Table> {
+    let micros = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let row = |it: &SyncSignal| {
+        let times = [it.cycle_ns, it.shift_ns, it.frame_phase_ns].map(micros);
+        let cells = std::iter::once(it.signal.to_owned()).chain(times).collect();
+        Row { name: it.sub_device.clone(), cells, from_paper: false }
+    };
+    (!signals.is_empty()).then(|| Table {
+        caption: "The frame of the last cycle against SYNC0 and SYNC1 of each SubDevice, us".to_owned(),
+        columns: distribution::heads("SubDevice", &["signal", "cycle", "shift", "frame behind it"]),
+        rows: signals.iter().map(row).collect(),
+    })
 }
 
 /// Letters granted, and those requested if they differ.
@@ -184,9 +248,35 @@ pub(crate) fn refusals(outcome: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    // feature(measure): `servo` tells the phase of the frame against SYNC0 and SYNC1 of each SubDevice, in words and a table
+    #[test]
+    fn the_phase_is_told_of_each_sub_device_and_of_none_where_none_has_sync0() {
+        let sync = |cycle_ns: u64, shift_ns: u64, frame_phase_ns: u64| json!({ "cycle_ns": cycle_ns, "shift_ns": shift_ns, "frame_phase_ns": frame_phase_ns });
+        let told = json!([
+            { "name": "coupler", "answers": true },
+            { "name": "drive", "sync0": sync(1_000_000, 100_000, 412_340) },
+            { "name": "analogue", "sync0": sync(100_000, 0, 12_460), "sync1": sync(1_000_000, 0, 512_460) },
+        ]);
+        let signals = sync_signals(&told);
+        let expected = "The cycle's frame passes soonest \"analogue\" 12.5 us behind its SYNC0, which comes every 100 us; \
+                        latest \"drive\" 412.3 us behind its SYNC0, which comes every 1000 us.";
+        assert_eq!(phase_in_words(&signals).as_deref(), Some(expected));
+        let rows = phase_table(&signals).unwrap().rows;
+        let rows: Vec<_> =
+            rows.iter().map(|row| format!("{}: {}", row.name, row.cells.join(" "))).collect();
+        let expected = [
+            "drive: SYNC0 1000.0 100.0 412.3",
+            "analogue: SYNC0 100.0 0.0 12.5",
+            "analogue: SYNC1 1000.0 0.0 512.5",
+        ];
+        assert_eq!(rows, expected);
+        let alone =
+            "The cycle's frame passes \"drive\" 412.3 us behind its SYNC0, which comes every 1000 us.";
+        assert_eq!(phase_in_words(&signals[..1]).as_deref(), Some(alone));
+        assert_eq!((phase_in_words(&[]), phase_table(&sync_signals(&Value::Null))), (None, None));
+    }
 
     // feature(measure): `servo` tells lock, difference and phase of the frame against SYNC0
     #[test]
@@ -195,7 +285,7 @@ mod tests {
             "state": "locked", "phase_error_ns": 12, "drift_ppb": 49_980, "outliers": 3, "losses": 1, "cycles_to_lock": 812,
             "held_within_ns": 1_240, "difference_ns": -1_234_560, "frame_phase_ns": 512_340,
         });
-        let expected = "The cycle's lock to the reference clock of the bus: locked, found within 0.81 s, lost 1 times, held \
+        let expected = "The cycle's lock to the reference clock of the bus: locked, found within 0.81 s, lost once, held \
                         within 1.2 us; drift +49.98 ppm. The reference clock differs from this host's by -1234.6 us; frames \
                         pass it 512.3 us behind SYNC0 without a shift.";
         assert_eq!(reference_clock(&told, 1_000_000).as_deref(), Some(expected));

@@ -155,9 +155,14 @@ fn servo_tells_the_lock_to_the_reference_clock() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     // Lines are broken where the terminal ends.
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for told in
-        ["lock to the reference clock of the bus: ", "found within ", "behind SYNC0 without a shift"]
-    {
+    for told in [
+        "lock to the reference clock of the bus: ",
+        "found within ",
+        "reference clock differs from this host's by ",
+        "behind SYNC0 without a shift",
+        "us behind its SYNC0, which comes every 1000 us; latest \"drive-",
+        "drive-6 SYNC0 1000.0 100.0 ",
+    ] {
         assert!(words.contains(told), "{told}: {}", ran.stdout);
     }
     let report = std::fs::read_to_string(folder.join("report.json")).expect("the report");
@@ -165,6 +170,13 @@ fn servo_tells_the_lock_to_the_reference_clock() {
     let lock = &report["values"]["clock_lock"];
     assert!(lock["cycles_to_lock"].as_u64() > Some(0), "{lock}");
     assert!(lock["frame_phase_ns"].as_u64().is_some_and(|phase| phase < 1_000_000), "{lock}");
+    let signals = report["values"]["sync_signals"].as_array().expect("SYNC0 of each drive");
+    let drives: Vec<_> =
+        signals.iter().map(|it| (it["sub_device"].as_str(), it["shift_ns"].as_u64())).collect();
+    let expected: Vec<_> = (1..=6).map(|number| format!("drive-{number}")).collect();
+    let expected: Vec<_> = expected.iter().map(|name| (Some(name.as_str()), Some(100_000))).collect();
+    assert_eq!(drives, expected);
+    assert!(signals.iter().all(|it| it["frame_phase_ns"].as_u64() < Some(1_000_000)), "{signals:?}");
 }
 
 #[test]
