@@ -75,8 +75,9 @@ use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
 use crate::redundancy::Ring;
+use crate::register::{dc, sync_manager};
 use crate::time::Instant;
-use crate::wire::frame;
+use crate::wire::{frame, read_u16, read_u32, read_u64};
 
 use broadcasts::Broadcasts;
 use cyclic::Cyclic;
@@ -223,9 +224,13 @@ impl MainDevice {
         if let Some(length) = self.transmit_process_data(now, buffer) {
             return Some(length);
         }
-        if self.is_quiet() {
-            return None;
-        }
+        if self.is_quiet() { None } else { self.transmit_others(now, buffer) }
+    }
+
+    /// The frames of a bus that is not quiet. What is marked cold lies apart from the code of a quiet cycle, which the processor has to
+    /// fetch again each time the kernel has sent a frame.
+    #[cold]
+    fn transmit_others(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         self.expire_services(now);
         self.advance(now);
         self.transmit_service(now, buffer)
@@ -234,35 +239,64 @@ impl MainDevice {
     /// Takes a received Ethernet frame, of any source.
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
         self.note_served(now);
-        let outcome = self.exchange.accept(bytes);
-        self.exchange.learn_time(now, bytes, outcome);
-        let index = match outcome {
-            Ok((index, _)) => index,
-            Err(reception) => {
-                if matches!(reception, Reception::Late | Reception::Duplicate) {
-                    self.cycle.disturbed();
-                }
-                if reception == Reception::OtherMainDevice && self.others.received(now) {
-                    let source = frame::source(bytes);
-                    self.tell(Event::OtherMainDevice {
-                        source,
-                        frames: self.reception().other_main_device,
-                    });
-                }
-                return reception;
-            }
+        let (index, purpose) = match self.exchange.accept(bytes) {
+            Ok(answered) => answered,
+            Err(reception) => return self.refused(now, bytes, reception),
         };
-        let sent = self.exchange.take_datagrams(index);
         self.answered_sent_at = self.exchange.sent_at(index);
-        for sent in &sent {
-            let (data, working_counter) = sent.answer(bytes);
-            self.deliver(now, sent.owner, data, working_counter);
+        if purpose == Purpose::Service {
+            self.exchange.reply_time.answered(now.since(self.answered_sent_at));
         }
-        self.exchange.put_back(index, sent);
-        if !self.is_quiet() {
+        let mut has_news = !self.is_quiet();
+        let mut number = 0;
+        while let Some(sent) = self.exchange.datagram(index, number) {
+            let (data, working_counter) = sent.answer(bytes);
+            has_news = has_news || !self.take_usual(now, sent.owner, data, working_counter);
+            if has_news {
+                self.deliver(now, sent.owner, data, working_counter);
+            }
+            number += 1;
+        }
+        if has_news && !self.is_quiet() {
             self.advance(now);
         }
         Reception::Accepted
+    }
+
+    /// Takes what comes in most cycles of a quiet bus; false if there is more to it, and nothing was taken.
+    fn take_usual(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) -> bool {
+        match owner {
+            Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
+            Owner::BusStatus => return self.is_settled(data, working_counter),
+            Owner::MailboxStatus(_) => return working_counter != 1 || !sync_manager::is_mailbox_full(data),
+            Owner::ReferenceTime => match read_u64(data, 0) {
+                Some(time @ 1..) => self.note_reference_time(now, time),
+                _ => return false,
+            },
+            Owner::ClockDifference(position) if working_counter == 1 => {
+                let difference = dc::difference_nanoseconds(read_u32(data, 0).unwrap_or(0));
+                self.sub_devices[usize::from(position)].clock_difference = Some(difference);
+            }
+            Owner::ClockDifference(_) | Owner::HostTime => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// A frame came that answers none on its way.
+    #[cold]
+    fn refused(&mut self, now: Instant, bytes: &[u8], reception: Reception) -> Reception {
+        if reception == Reception::Late {
+            self.exchange.learn_late(now, bytes);
+        }
+        if matches!(reception, Reception::Late | Reception::Duplicate) {
+            self.cycle.disturbed();
+        }
+        if reception == Reception::OtherMainDevice && self.others.received(now) {
+            let source = frame::source(bytes);
+            self.tell(Event::OtherMainDevice { source, frames: self.reception().other_main_device });
+        }
+        reception
     }
 
     /// The next thing that happened. Call until `None`.
@@ -432,9 +466,13 @@ impl MainDevice {
         }
     }
 
+    /// Takes what comes in a reply, whatever it is.
+    #[cold]
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
-            Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
+            Owner::Chunk(..) | Owner::ClockDifference(_) | Owner::HostTime => {
+                self.take_usual(now, owner, data, working_counter);
+            }
             Owner::ReferenceTime => self.take_reference_time(now, data),
             Owner::Settling => {
                 self.settling.over();
@@ -445,22 +483,16 @@ impl MainDevice {
                 self.settling.spread_came(data, of_all);
             }
             Owner::BusStatus => {
-                let status = AlStatus::from_bits(crate::wire::read_u16(data, 0).unwrap_or(0));
+                let status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
                 self.watch_states(now, status, working_counter);
             }
-            Owner::ClockDifference(position) if working_counter == 1 => {
-                let register = crate::wire::read_u32(data, 0).unwrap_or(0);
-                self.sub_devices[usize::from(position)].clock_difference =
-                    Some(crate::register::dc::difference_nanoseconds(register));
-            }
-            Owner::MailboxStatus(position) if working_counter == 1 => {
+            Owner::MailboxStatus(position) => {
                 let place = usize::from(position);
-                let is_full = data[0] & crate::register::sync_manager::STATUS_MAILBOX_FULL != 0;
+                let is_full = working_counter == 1 && sync_manager::is_mailbox_full(data);
                 if is_full && self.workers[place].takes_mail() {
                     self.workers[place].mailbox.fetch_mail(now);
                 }
             }
-            Owner::ClockDifference(_) | Owner::MailboxStatus(_) | Owner::HostTime => {}
             Owner::Bus => self.broadcast_answered(working_counter),
             Owner::Survey(place) => self.survey_answered(now, place, data, working_counter),
             Owner::Visit => self.visit_answered(now, data, working_counter),

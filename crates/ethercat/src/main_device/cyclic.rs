@@ -185,9 +185,7 @@ impl Cyclic {
             return;
         }
         let start = if part == ChunkPart::Both { chunk.output_bytes() } else { 0 };
-        let (whole, packed) = data[start..].split_at(chunk.inputs.len());
-        self.inputs[chunk.inputs.clone()].copy_from_slice(whole);
-        chunk.packed_inputs.unpack(packed, &mut self.inputs);
+        chunk.take_inputs(&data[start..], &mut self.inputs);
     }
 
     /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and its group's.
@@ -281,9 +279,7 @@ impl Cyclic {
         let all = is_whole || self.end_of_each(report);
         report.all_fresh = all && report.frames_lost == 0;
         self.whole_cycles = if report.all_fresh { self.whole_cycles.saturating_add(1) } else { 0 };
-        let is_short = |(_, it): &(usize, WorkingCounter)| !it.is_complete();
-        self.short =
-            if report.all_fresh { None } else { self.working_counters().enumerate().find(is_short) };
+        self.short = if report.all_fresh { None } else { self.find_short() };
         self.spread_next = match self.spread {
             true => self.joining || self.whole_cycles < WHOLE_AGAIN,
             false => may_spread && (self.joining || report.working_counter_errors > 0),
@@ -293,7 +289,14 @@ impl Cyclic {
         }
     }
 
+    /// The first datagram in which a part is missing.
+    #[cold]
+    fn find_short(&self) -> Option<(usize, WorkingCounter)> {
+        self.working_counters().enumerate().find(|(_, it)| !it.is_complete())
+    }
+
     /// Finds out which SubDevices took part in the cycle, and counts datagrams in which one is missing. True if all did.
+    #[cold]
     fn end_of_each(&mut self, report: &mut CycleReport) -> bool {
         let undisturbed = !self.cut.disturbed;
         for member in &mut self.members {
@@ -373,9 +376,7 @@ impl Cyclic {
                 return;
             };
             if part != ChunkPart::Inputs {
-                let (whole, packed) = data[..outputs].split_at_mut(chunk.outputs.len());
-                whole.copy_from_slice(&self.outputs[chunk.outputs.clone()]);
-                chunk.packed_outputs.pack(&self.outputs, packed);
+                chunk.put_outputs(&self.outputs, data);
             }
             let inputs_follow = part == ChunkPart::Outputs && inputs > 0;
             self.next_datagram =
@@ -414,9 +415,8 @@ impl MainDevice {
     /// Ends a cycle: frames that are still out are lost, and their replies will be dropped as late.
     pub fn end_cycle(&mut self, now: Instant) -> CycleReport {
         let mut report = CycleReport { frames_sent: self.cycle.frames_sent, ..CycleReport::default() };
-        while let Some(index) = self.exchange.expire(Purpose::ProcessData, now, Duration::ZERO) {
-            report.frames_lost += 1;
-            let _ = index;
+        if self.awaiting() > 0 {
+            report.frames_lost = self.lose_process_data(now);
         }
         if !self.cycle.running {
             return report;
@@ -426,6 +426,13 @@ impl MainDevice {
         self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
         self.cycle.end(&mut report, self.phase.is_towards_op() || !target_is_op);
         report
+    }
+
+    /// Gives up the frames that are still out; returns how many.
+    #[cold]
+    fn lose_process_data(&mut self, now: Instant) -> u16 {
+        let expire = || self.exchange.expire(Purpose::ProcessData, now, Duration::ZERO);
+        core::iter::from_fn(expire).count() as u16
     }
 
     /// The next frame of this cycle.

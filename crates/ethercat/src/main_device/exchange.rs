@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use crate::link::MAXIMUM_FRAME_LENGTH;
 use crate::time::Instant;
-use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
+use crate::wire::ethernet::{ETHERTYPE_OFFSET, PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{self, FrameError};
 use crate::wire::{
     Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32, read_u64,
@@ -227,25 +227,53 @@ impl Exchange {
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
     pub(super) fn accept(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
+        let (index, purpose) = match self.usual_slot(bytes) {
+            Some(found) => found,
+            None => self.look_closely(bytes)?,
+        };
+        let slot = &mut self.slots[index];
+        slot.state = SlotState::Over;
+        let age = self.numbers.generation.wrapping_sub(slot.generation);
+        self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
+        self.numbers.in_flight[purpose as usize] -= 1;
+        self.counters.accepted += 1;
+        if purpose == Purpose::Service {
+            self.services = (self.services + 1).min(SLOTS);
+        }
+        Ok((index, purpose))
+    }
+
+    /// The frame that `bytes` answer as most replies do: marked by a SubDevice, no shorter than it was sent, all headers as they were sent.
+    fn usual_slot(&self, bytes: &[u8]) -> Option<(usize, Purpose)> {
+        let start: &[u8; GENERATION_AT + 4] = bytes.first_chunk()?;
+        let index = usize::from(start[frame::DATAGRAMS_OFFSET + 1]);
+        let slot = self.slots.get(index)?;
+        let SlotState::InFlight(purpose) = slot.state else { return None };
+        let (bytes, sent) = (bytes.get(..slot.length)?, slot.frame.get(..slot.length)?);
+        let sent_start: &[u8; GENERATION_AT + 4] = sent.first_chunk()?;
+        let of_both = |at| (head(start, at), head(sent_start, at));
+        let differs = |(one, other): (u64, u64), mask| (one ^ other) & mask;
+        let is_marked = start[SOURCE_OFFSET] & PROCESSED_BIT != 0;
+        // EtherType and EtherCAT header; command, address and length of the generation number; the number itself.
+        let mut different = differs(of_both(ETHERTYPE_OFFSET), u64::from(u32::MAX))
+            | differs(of_both(frame::DATAGRAMS_OFFSET), GENERATION_FIXED | MORE_FOLLOWS)
+            | differs(of_both(GENERATION_AT - 4), u64::from(u32::MAX) << 32);
+        let circulating = if self.takes_circulating { 0 } else { CIRCULATING };
+        for datagram in &slot.datagrams {
+            let at = usize::from(datagram.offset);
+            different |= differs((head(bytes, at), head(sent, at)), datagram.fixed | circulating);
+        }
+        (is_marked && different == 0).then_some((index, purpose))
+    }
+
+    /// The frame that `bytes` answer in any way that counts; all else is counted as what it is.
+    #[cold]
+    fn look_closely(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
         let mut outcome = self.matching_slot(bytes);
         if bytes.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT == 0) {
             outcome = self.unmarked(bytes, outcome);
         }
-        match outcome {
-            Ok((index, purpose)) => {
-                let slot = &mut self.slots[index];
-                slot.state = SlotState::Over;
-                let age = self.numbers.generation.wrapping_sub(slot.generation);
-                self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
-                self.numbers.in_flight[purpose as usize] -= 1;
-                self.counters.accepted += 1;
-                if purpose == Purpose::Service {
-                    self.services = (self.services + 1).min(SLOTS);
-                }
-            }
-            Err(reception) => self.counters.count(reception),
-        }
-        outcome
+        outcome.inspect_err(|reception| self.counters.count(*reception))
     }
 
     /// Meaning of a frame that no SubDevice has marked: a reply of a segment that leaves the source address alone,
@@ -286,7 +314,7 @@ impl Exchange {
         if end < first + GENERATION_END {
             return Err(Reception::Truncated);
         }
-        let generation = read_u32(bytes, first + datagram::HEADER_LENGTH).unwrap_or(0);
+        let generation = read_u32(bytes, GENERATION_AT).unwrap_or(0);
         if !self.is_ours(generation) {
             return Err(Reception::OtherMainDevice);
         }
@@ -315,23 +343,16 @@ impl Exchange {
         u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
-    /// A frame that was accepted, or came too late, came `now`: a measurement of the time that replies take.
-    pub(super) fn learn_time(
-        &mut self,
-        now: Instant,
-        bytes: &[u8],
-        outcome: Result<(usize, Purpose), Reception>,
-    ) {
-        match outcome {
-            Ok((index, Purpose::Service)) => self.reply_time.answered(now.since(self.slots[index].sent_at)),
-            Err(Reception::Late) => {
-                let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
-                let generation = read_u32(bytes, at).unwrap_or(0);
-                let age = self.numbers.generation.wrapping_sub(generation);
-                self.reply_time.late(generation, age, now);
-            }
-            _ => {}
-        }
+    /// A reply came `now`, too late: a measurement of the time that replies take.
+    pub(super) fn learn_late(&mut self, now: Instant, bytes: &[u8]) {
+        let generation = read_u32(bytes, GENERATION_AT).unwrap_or(0);
+        let age = self.numbers.generation.wrapping_sub(generation);
+        self.reply_time.late(generation, age, now);
+    }
+
+    /// The datagram of this number in the frame in a slot, if it has so many.
+    pub(super) fn datagram(&self, index: usize, number: usize) -> Option<Sent> {
+        self.slots.get(index)?.datagrams.get(number).copied()
     }
 
     /// When the frame in this slot was sent.
@@ -416,6 +437,7 @@ const fn fixed(command: Command) -> u64 {
 /// The generation number's datagram: command NOP, address 0, four bytes.
 const GENERATION_HEAD: u64 = (GENERATION_LENGTH as u64) << 48;
 const GENERATION_FIXED: u64 = COMMAND | ADDRESS | LENGTH;
+const GENERATION_AT: usize = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
 const GENERATION_END: usize = frame::DATAGRAM_OVERHEAD + GENERATION_LENGTH as usize;
 
 /// The first eight bytes of the header at `offset`; 0 past the end.

@@ -455,6 +455,15 @@ impl MainDevice {
         self.phase = Phase::ToInit;
     }
 
+    /// True if the AL status of all, as so many show it, tells a quiet bus nothing new: [`Self::watch_states`] would do nothing.
+    pub(super) fn is_settled(&self, status: &[u8], working_counter: u16) -> bool {
+        status == self.status_in_op.bits().to_le_bytes()
+            && usize::from(working_counter) + self.recovery.absent() == self.workers.len()
+            && self.recovery.has_noted(working_counter)
+            && self.together == Together::Apart
+            && self.reference_lost.is_none()
+    }
+
     /// In Op: has all examined when one is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         self.see_together(now, combined, working_counter);

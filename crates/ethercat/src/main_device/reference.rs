@@ -73,9 +73,7 @@ impl MainDevice {
     /// enough for a zero.
     pub(super) fn take_reference_time(&mut self, now: Instant, data: &[u8]) {
         if let Some(time) = self.told_time(now, data) {
-            self.reference_time = Some((time, now));
-            self.reference_sample = Some((time, self.answered_sent_at));
-            self.reference_silent = 0;
+            self.note_reference_time(now, time);
         } else if self.phase == Phase::Running {
             self.reference_silent += 1;
             if self.reference_silent >= limits::REFERENCE_SILENT {
@@ -83,6 +81,13 @@ impl MainDevice {
                 self.reference_lost = Some(now);
             }
         }
+    }
+
+    /// The reference clock's time came `now`, whole.
+    pub(super) fn note_reference_time(&mut self, now: Instant, time: u64) {
+        self.reference_time = Some((time, now));
+        self.reference_sample = Some((time, self.answered_sent_at));
+        self.reference_silent = 0;
     }
 
     /// Command that reads the reference clock's time, and hands it on unless that clock is in doubt.

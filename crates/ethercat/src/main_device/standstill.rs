@@ -16,10 +16,13 @@ impl MainDevice {
     /// Notes that it is called at `now`. If that was due before, all that is given up after a time is put off by as much.
     pub(super) fn note_served(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.served_at, now);
-        let gap = now.since(before);
-        if gap <= NOTICED || before == Instant::EPOCH {
-            return;
+        if now > before + NOTICED && before != Instant::EPOCH {
+            self.note_gap(before, now);
         }
+    }
+
+    #[cold]
+    fn note_gap(&mut self, before: Instant, now: Instant) {
         let due = if self.cycle.running {
             // From cycle to cycle, and for late replies before Op is asked for.
             Some(before + (self.configuration.period * 2).max(LONGEST_WAIT))

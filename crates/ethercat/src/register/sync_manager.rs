@@ -15,6 +15,13 @@ pub const PDI_CONTROL_OFFSET: u16 = 7;
 
 /// Status bit: a mailbox holds a message not yet read.
 pub const STATUS_MAILBOX_FULL: u8 = 0x08;
+
+/// True if this status, as it was read, has [`STATUS_MAILBOX_FULL`].
+#[must_use]
+pub fn is_mailbox_full(status: &[u8]) -> bool {
+    status.first().is_some_and(|status| status & STATUS_MAILBOX_FULL != 0)
+}
+
 /// Activate bit: repeat request; the MainDevice toggles it when it lost the reply of a mailbox read
 /// (ETG.1000.4, 6.10).
 pub const ACTIVATE_REPEAT: u8 = 0x02;

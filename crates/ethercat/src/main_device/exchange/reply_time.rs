@@ -38,7 +38,7 @@ impl ReplyTime {
     }
 
     /// Its reply came in time, after `took`.
-    pub(super) fn answered(&mut self, took: Duration) {
+    pub(in super::super) fn answered(&mut self, took: Duration) {
         let back = self.longest.saturating_sub(took) / BACK;
         self.longest = took.max(self.longest - back);
     }

@@ -50,15 +50,17 @@ impl Packed {
     }
 
     /// From the image to a datagram.
-    pub(in super::super) fn pack(&self, image: &[u8], data: &mut [u8]) {
-        data.fill(0);
+    pub(super) fn pack(&self, image: &[u8], data: &mut [u8]) {
         for it in &self.0 {
+            if it.start_bit == 0 {
+                data[it.byte] = 0;
+            }
             data[it.byte] |= (image[it.image] & it.mask()) << it.start_bit;
         }
     }
 
     /// From a datagram to the image.
-    pub(in super::super) fn unpack(&self, data: &[u8], image: &mut [u8]) {
+    pub(super) fn unpack(&self, data: &[u8], image: &mut [u8]) {
         for it in &self.0 {
             image[it.image] = data[it.byte] >> it.start_bit & it.mask();
         }

@@ -38,6 +38,11 @@ impl Recovery {
         self.survey.failed();
     }
 
+    /// True if as many took part in the last broadcast.
+    pub(in crate::main_device) fn has_noted(&self, count: u16) -> bool {
+        self.answering == count
+    }
+
     /// Notes how many took part in a broadcast.
     pub(in crate::main_device) fn note_answering(&mut self, count: u16) {
         if self.answering != count {
