@@ -108,7 +108,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub const SCHEMA: &str = include_str!("../robot.schema.json");
 
 /// Robot of those who name none: six servo axes.
-const BUILT_IN: &str = include_str!("../../../examples/six-axis.toml");
+const BUILT_IN: &str = include_str!("six-axis.toml");
 
 impl RobotConfig {
     /// Reads and checks the robot file at `path`; without one the built-in robot.
