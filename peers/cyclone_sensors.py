@@ -162,7 +162,7 @@ def are_on_the_robot(sensors):
         raise Judged(f"/tf_static: {parents}, expected {expected}")
     places = {it.child_frame_id: it.transform.translation for it in transforms}
     wheels = [(round(places[name].y, 6), round(places[name].z, 6)) for name in ("left-wheel", "right-wheel")]
-    if wheels != [(0.21, 0.1016), (-0.21, 0.1016)] or places["laser"].z != 0.25:
+    if wheels != [(0.115, 0.1016), (-0.115, 0.1016)] or places["laser"].z != 0.25:
         raise Judged(f"/tf_static: {places}")
 
 

@@ -7,6 +7,7 @@ Types whose packages PyPI lacks (tf2_msgs, control_msgs, controller_manager_msgs
 has to run before. Times are compared with those of a genuine node in the same run.
 """
 
+import json
 import math
 import os
 import random
@@ -299,8 +300,9 @@ class Judge:
         place = self.peer.next("/odom", Odometry).pose.pose.position
         goal = (place.x + 1.0, place.y)
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../python/examples/dynamic_window.py")
-        course = [str(number) for number in (*goal, 1000.0, 1000.0)]
-        planner = Process(self.robot.folder, "planner", [sys.executable, script, *course, "--ros"])
+        far = {"obstacle": [(1000, 0), (1001, 0), (1000, 1)], "boards": [(-100, -100), (100, 100)]}
+        course = json.dumps({"goal": goal, **far})
+        planner = Process(self.robot.folder, "planner", [sys.executable, script, "--course", course, "--ros"])
 
         def there(odometry):
             planner.check()
