@@ -160,9 +160,9 @@ impl DistributedClock {
         for (register, pulses) in [dc::START_TIME, dc::NEXT_SYNC1].into_iter().zip(&self.pulses) {
             if let Some(Pulses { next: Some((next, due)), cycle, .. }) = *pulses {
                 // Those that came while the frame was on its way are behind it.
-                let passed = if due <= now { self.full_time(memory, now).saturating_sub(next) } else { 0 };
-                let next =
-                    next + passed.checked_div(cycle).map_or(0, |it| (it + u64::from(due <= now)) * cycle);
+                let late = self.full_time(memory, now).saturating_sub(next);
+                let passed = if due <= now { late.checked_div(cycle).map_or(0, |it| it + 1) } else { 0 };
+                let next = next.wrapping_add(passed.wrapping_mul(cycle));
                 memory.store(register, &self.visible(next).to_le_bytes());
             }
         }
@@ -265,7 +265,7 @@ impl DistributedClock {
         pulses.next = (cycles > 0).then(|| (system_time.wrapping_add(pulses.cycle * cycles), due));
         pulses.off = self.jitter.next();
         // The clock may have been read or steered later already, by a frame that was on its way here: none is lost by that.
-        self.schedule_one(memory, due, signal as usize, u64::MAX >> 1);
+        self.schedule_one(memory, due, signal as usize, LONGEST_WAY);
         Some(self.visible(system_time))
     }
 
@@ -410,6 +410,9 @@ const ACTIVATION_STATUS: u16 = 0x0984;
 
 /// Latest pulse that is still made up for, in ns; steering moves the clock by far less.
 const LATEST_PULSE: u64 = 100_000;
+
+/// The same where it came while a frame was on its way, in ns: longer than the way through 65,535 SubDevices. What is behind it was leapt over.
+const LONGEST_WAY: u64 = 100_000_000;
 
 /// Shortest cycle of SYNC0 and SYNC1, in ns of system time.
 const SHORTEST_CYCLE: u64 = 10_000;

@@ -141,6 +141,25 @@ fn a_leap_of_the_system_time_over_the_next_event_ends_them() {
     assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
 }
 
+/// A frame that was on its way when a pulse came makes the system time leap: that pulse comes, and those that were leapt over do not.
+#[test]
+fn a_leap_behind_a_pulse_that_is_due_makes_up_for_none_that_it_leaps_over() {
+    let (mut clock, mut memory) = unit(0.0, 0, true);
+    activate(&mut clock, &mut memory, Instant::EPOCH, 1_000_000, 1_000_000);
+    memory.store(dc::SYSTEM_TIME_OFFSET, &1_000_000_000_000_000_000_u64.to_le_bytes());
+    clock.reset_difference(&mut memory, Instant::from_nanos(1_000_500));
+    assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), Some(1_000_000));
+    assert_eq!(clock.take_sync(&memory, SyncSignal::Sync0), None);
+}
+
+#[test]
+fn a_start_time_at_the_end_of_the_counter_is_shown_beyond_its_wrap() {
+    let (mut clock, mut memory) = unit(0.0, u64::MAX - 1_000, true);
+    activate(&mut clock, &mut memory, Instant::EPOCH, u64::MAX - 500, 1_000_000);
+    clock.refresh(&mut memory, Instant::from_nanos(600));
+    assert_eq!(memory.quad_word(dc::START_TIME), 999_499);
+}
+
 /// Pulses up to a time, in ns behind the start.
 fn pulses(sync0: u32, sync1: u32, until: u64) -> [Vec<u64>; 2] {
     const START: u64 = 2_000_000;
