@@ -13,6 +13,6 @@ pub mod real_time;
 pub mod status;
 
 pub use datagram::Datagram;
-pub use ordinary::{DeviceError, Driver};
+pub use ordinary::{DeviceError, Driver, Remarks};
 pub use real_time::{Moment, Work};
 pub use status::{DeviceStatus, Stage};

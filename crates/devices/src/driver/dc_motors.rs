@@ -11,7 +11,7 @@ use types::DacChip;
 use super::actuators::Drives;
 use super::spi::{Mode, Wire};
 use crate::motor::{Fault, Wheel, WheelSettings, as5045, mcp49x2};
-use crate::pair::DeviceError;
+use crate::pair::{DeviceError, Remarks};
 use crate::task::actuators::Feedback;
 
 /// Two wheels, left and right.
@@ -24,8 +24,7 @@ pub struct DcMotors<W: Wire> {
     /// Since it was opened rest has not been asked for yet: nothing moves until then.
     held: bool,
     stops: u32,
-    invalid: u64,
-    remark: Option<String>,
+    remarks: Remarks,
 }
 
 const NAMES: [&str; 2] = ["left", "right"];
@@ -44,8 +43,7 @@ impl<W: Wire> DcMotors<W> {
             wheels: settings.map(Wheel::new),
             held: true,
             stops: 0,
-            invalid: 0,
-            remark: None,
+            remarks: Remarks::default(),
         }
     }
 
@@ -80,7 +78,8 @@ impl<W: Wire> DcMotors<W> {
                 Ok(_) => why = "its angle leaps further than the wheel can turn".into(),
                 Err(invalid) => why = invalid,
             }
-            self.invalid += 1;
+            self.remarks
+                .count(|times| format!("readings of an encoder that are not valid, {times} times so far"));
         }
         let (name, place) = (NAMES[wheel], self.encoders[wheel].place());
         Err(DeviceError(format!("the {name} encoder ({place}): {why}")))
@@ -88,12 +87,7 @@ impl<W: Wire> DcMotors<W> {
 
     /// One turn of the loop.
     fn turn(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<(), DeviceError> {
-        let before = self.invalid;
         let readings = [self.read(0, Wheel::can_be_at)?, self.read(1, Wheel::can_be_at)?];
-        if self.invalid > before && self.invalid.is_power_of_two() {
-            self.remark =
-                Some(format!("readings of an encoder that are not valid, {} times so far", self.invalid));
-        }
         self.held &= velocities != [0.0; 2];
         let asked = if self.held { [0.0; 2] } else { velocities };
         let mut outputs = [0.0; 2];
@@ -150,13 +144,13 @@ impl<W: Wire> Drives for DcMotors<W> {
 
     fn rest(&mut self) -> Result<(), DeviceError> {
         if self.wheels.iter().any(|wheel| !wheel.is_at_rest()) {
-            self.remark = Some("stopped: no command came from its real-time task".into());
+            self.remarks.say("stopped: no command came from its real-time task");
         }
         self.stop()
     }
 
     fn remark(&mut self) -> Option<String> {
-        self.remark.take()
+        self.remarks.take()
     }
 
     fn close(&mut self) {

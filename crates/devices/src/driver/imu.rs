@@ -9,7 +9,7 @@ use i2cdev::linux::LinuxI2CDevice;
 
 use crate::imu::mpu6050::{IDENTITY, MEASURED, Raw, SET_UP, register};
 use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver};
+use crate::pair::{DeviceError, Driver, Remarks};
 use crate::task::imu::Sample;
 
 /// Interface between the driver and a bus: registers that are read and written in sequence.
@@ -97,15 +97,14 @@ impl Registers for I2c {
 #[derive(Debug)]
 pub struct Mpu6050<R> {
     registers: R,
-    saturated: u64,
-    remark: Option<String>,
+    remarks: Remarks,
 }
 
 impl<R: Registers> Mpu6050<R> {
     /// Creates a driver over these registers.
     #[must_use]
     pub fn new(registers: R) -> Self {
-        Self { registers, saturated: 0, remark: None }
+        Self { registers, remarks: Remarks::default() }
     }
 
     fn set_up(&mut self) -> Result<(), DeviceError> {
@@ -169,12 +168,8 @@ impl<R: Registers> Driver for Mpu6050<R> {
         let raw = Raw::parse(&measured);
         (sample.motion, sample.orientation) = (raw.motion(), None);
         if raw.is_saturated() {
-            self.saturated += 1;
-            if self.saturated.is_power_of_two() {
-                let times = self.saturated;
-                self.remark =
-                    Some(format!("at the end of its scale, {times} times so far: it moves too fast"));
-            }
+            self.remarks
+                .count(|times| format!("at the end of its scale, {times} times so far: it moves too fast"));
         }
         Ok(true)
     }
@@ -184,6 +179,6 @@ impl<R: Registers> Driver for Mpu6050<R> {
     }
 
     fn remark(&mut self) -> Option<String> {
-        self.remark.take()
+        self.remarks.take()
     }
 }

@@ -8,7 +8,7 @@ use types::ImuOutput;
 use super::imu::Registers;
 use crate::imu::myahrs::{ATTITUDE, Attitude, IDENTITY, MOTION, READY, motion, register};
 use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver};
+use crate::pair::{DeviceError, Driver, Remarks};
 use crate::task::imu::Sample;
 
 /// Driver of a myAHRS+.
@@ -16,15 +16,14 @@ use crate::task::imu::Sample;
 pub struct MyAhrs<R> {
     registers: R,
     output: ImuOutput,
-    unused: u64,
-    remark: Option<String>,
+    remarks: Remarks,
 }
 
 impl<R: Registers> MyAhrs<R> {
     /// Creates a driver over these registers, whose samples have this output of the unit.
     #[must_use]
     pub fn new(registers: R, output: ImuOutput) -> Self {
-        Self { registers, output, unused: 0, remark: None }
+        Self { registers, output, remarks: Remarks::default() }
     }
 
     /// Checks that it is a myAHRS+ that measures; returns its revision.
@@ -53,12 +52,8 @@ impl<R: Registers> MyAhrs<R> {
             ImuOutput::Raw => return None,
         };
         if told.is_none() {
-            self.unused += 1;
-            if self.unused.is_power_of_two() {
-                let times = self.unused;
-                self.remark =
-                    Some(format!("a {what} that is no orientation, not used, {times} times so far"));
-            }
+            self.remarks
+                .count(|times| format!("a {what} that is no orientation, not used, {times} times so far"));
         }
         told
     }
@@ -104,7 +99,7 @@ impl<R: Registers> Driver for MyAhrs<R> {
     }
 
     fn remark(&mut self) -> Option<String> {
-        self.remark.take()
+        self.remarks.take()
     }
 }
 

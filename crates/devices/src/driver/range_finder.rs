@@ -8,7 +8,7 @@ use ipc::sensor::MOST_POINTS;
 
 use super::serial::Serial;
 use crate::pair::datagram::Poke;
-use crate::pair::{DeviceError, Driver};
+use crate::pair::{DeviceError, Driver, Remarks};
 use crate::scip::session::TIMEOUT;
 use crate::scip::{Event, Parameters, Session};
 use crate::task::range_finder::Sample;
@@ -20,8 +20,7 @@ pub struct RangeFinder {
     baud: u32,
     talk: Option<(Serial, Session)>,
     parameters: Parameters,
-    remark: Option<String>,
-    wrong: u64,
+    remarks: Remarks,
 }
 
 /// Default speed of such sensors, bit/s; those on USB ignore it.
@@ -36,8 +35,7 @@ impl RangeFinder {
             baud,
             talk: None,
             parameters: Parameters::default(),
-            remark: None,
-            wrong: 0,
+            remarks: Remarks::default(),
         }
     }
 
@@ -132,11 +130,7 @@ impl Driver for RangeFinder {
                 Ok(true)
             }
             Some(Event::Wrong(error)) => {
-                self.wrong += 1;
-                // Reports the first error, then ever more rarely: a bad cable would flood the output.
-                if self.wrong.is_power_of_two() {
-                    self.remark = Some(format!("{} wrong replies so far; the last: {error}", self.wrong));
-                }
+                self.remarks.count(|times| format!("{times} wrong replies so far; the last: {error}"));
                 Ok(false)
             }
             Some(Event::Failed(error)) => Err(DeviceError(error.to_string())),
@@ -152,6 +146,6 @@ impl Driver for RangeFinder {
     }
 
     fn remark(&mut self) -> Option<String> {
-        self.remark.take()
+        self.remarks.take()
     }
 }

@@ -62,6 +62,34 @@ pub trait Driver: Send + 'static {
     }
 }
 
+/// Remarks of a driver.
+#[derive(Debug, Default)]
+pub struct Remarks {
+    count: u64,
+    last: Option<String>,
+}
+
+impl Remarks {
+    /// Remarks this.
+    pub fn say(&mut self, words: &str) {
+        self.last = Some(words.to_owned());
+    }
+
+    /// Counts an event that may come often: the first is remarked, with how many there were, and then ever fewer, as they would flood the
+    /// output.
+    pub fn count(&mut self, words: impl FnOnce(u64) -> String) {
+        self.count += 1;
+        if self.count.is_power_of_two() {
+            self.last = Some(words(self.count));
+        }
+    }
+
+    /// The newest one since the last call.
+    pub fn take(&mut self) -> Option<String> {
+        self.last.take()
+    }
+}
+
 /// Reason for a failure of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -163,19 +191,19 @@ impl<D: Driver> Post<D> {
                 Ok(asked) => asked,
             };
             if D::ASKED && !asked {
-                match driver.unasked() {
-                    Ok(()) => continue,
-                    Err(error) => return Some(error),
+                if let Err(error) = driver.unasked() {
+                    return Some(error);
                 }
-            }
-            let begin = now_ns();
-            match driver.exchange(&self.request, &mut self.sample, LOOK) {
-                Err(error) => return Some(error),
-                Ok(false) => {}
-                Ok(true) => {
-                    pause.over();
-                    self.tell(around);
-                    note(around, begin);
+            } else {
+                let begin = now_ns();
+                match driver.exchange(&self.request, &mut self.sample, LOOK) {
+                    Err(error) => return Some(error),
+                    Ok(false) => {}
+                    Ok(true) => {
+                        pause.over();
+                        self.tell(around);
+                        note(around, begin);
+                    }
                 }
             }
             if let Some(remark) = driver.remark() {
@@ -258,7 +286,108 @@ impl Pause {
 
 #[cfg(test)]
 mod tests {
+    use ipc::channel::Kind;
+    use ipc::client::Client;
+    use ipc::description::Description;
+    use ipc::server::Builder;
+
     use super::*;
+    use crate::task::actuators::{Feedback, Velocities};
+
+    /// A driver of what moves when it is asked.
+    struct Moving {
+        moves: Arc<AtomicBool>,
+        remarks: Remarks,
+    }
+
+    impl Driver for Moving {
+        type Request = Velocities;
+        type Sample = Feedback;
+        const ASKED: bool = true;
+
+        fn device(&self) -> String {
+            "a double".into()
+        }
+
+        fn open(&mut self) -> Result<String, DeviceError> {
+            Ok("one that moves".into())
+        }
+
+        fn exchange(
+            &mut self,
+            _request: &Velocities,
+            _sample: &mut Feedback,
+            _timeout: Duration,
+        ) -> Result<bool, DeviceError> {
+            self.moves.store(true, Ordering::Relaxed);
+            Ok(false)
+        }
+
+        fn unasked(&mut self) -> Result<(), DeviceError> {
+            if self.moves.swap(false, Ordering::Relaxed) {
+                self.remarks.say("stopped");
+            }
+            Ok(())
+        }
+
+        fn remark(&mut self) -> Option<String> {
+            self.remarks.take()
+        }
+
+        fn close(&mut self) {}
+    }
+
+    // feature(devices): what moves is stopped when its real-time task asks nothing any more, and that is said
+    #[test]
+    fn what_moves_is_stopped_when_its_real_time_task_asks_nothing_any_more() {
+        let folder = std::env::temp_dir().join(format!("onbeat-devices-unasked-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut builder = Builder::new("unasked", &Description::default());
+        builder.folder(&folder);
+        let mut port = builder.port("wheels.device", Kind::Message { size: 64, depth: 4 }).unwrap();
+        let (_ends, server) = builder.open().unwrap();
+        port.bind();
+        let channel = Client::open(server.path()).unwrap().port("wheels.device").unwrap();
+        let (stop, moves, said) =
+            (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default(), Arc::<Mutex<String>>::default());
+        let words = Arc::clone(&said);
+        let around = Surroundings {
+            channel,
+            status: Shared::new("wheels", "a double".into()),
+            stop: Arc::clone(&stop),
+            say: Arc::new(move |line| line.clone_into(&mut words.lock().unwrap())),
+            exchanges: None,
+        };
+        let driver = Moving { moves: Arc::clone(&moves), remarks: Remarks::default() };
+        let task = thread::spawn(move || run(driver, &around));
+        let wait = |what: &str, seen: &dyn Fn() -> bool| {
+            let begin = Instant::now();
+            while !seen() {
+                assert!(begin.elapsed() < Duration::from_secs(40), "{what}: {}", said.lock().unwrap());
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let mut bytes = [0; Velocities::LARGEST];
+        let length = Velocities { stamp_ns: 1, wheels: [1.0; 2] }.encode(&mut bytes);
+        port.send(&bytes[..length]).unwrap();
+        wait("stopped", &|| *said.lock().unwrap() == "wheels: stopped");
+        assert!(!moves.load(Ordering::Relaxed));
+        stop.store(true, Ordering::Relaxed);
+        task.join().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn events_that_come_often_are_remarked_ever_more_rarely() {
+        let mut remarks = Remarks::default();
+        let told: Vec<u64> = (1..=20)
+            .filter(|_| {
+                remarks.count(|times| format!("{times} times"));
+                remarks.take().is_some()
+            })
+            .collect();
+        assert_eq!(told, [1, 2, 4, 8, 16]);
+    }
 
     #[test]
     fn a_device_that_keeps_failing_is_left_alone_longer_and_longer() {
