@@ -171,10 +171,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Gives it process data by name, which its controller finds in [`Controller::init`].
     ///
     /// # Errors
-    /// A signal outside the process data, or one that the controller does not find; [`Cycle::abandon`] gives back the bus.
+    /// A signal outside the process data, one that the controller does not find, or its panic; [`Cycle::abandon`] gives back the bus.
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
         self.signals = Signals::bind(signals, &mut self.main_device)?;
-        Ok(self.controller.init(&self.signals)?)
+        self.controller.init(&self.signals)
     }
 
     /// Hands the signals at these places, in their order, and all axes over in every cycle from Op on, for a recording; after

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
-use crate::signal::{Io, SignalError, Signals};
+use crate::signal::{Io, Signals, SignalsError};
 use crate::task::words;
 
 pub(super) struct CalledController {
@@ -17,9 +17,12 @@ impl CalledController {
         Self { controller, panic: None }
     }
 
-    /// As [`Controller::init`], before the first cycle: a panic there is its caller's.
-    pub(super) fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
-        self.controller.init(signals)
+    /// As [`Controller::init`], before the first cycle.
+    pub(super) fn init(&mut self, signals: &Signals) -> Result<(), SignalsError> {
+        match self.call(|controller| controller.init(signals)) {
+            Some(found) => Ok(found?),
+            None => Err(SignalsError::Panicked(self.panic().unwrap_or_default())),
+        }
     }
 
     pub(super) fn command(&mut self, command: &ExternalCommand) {

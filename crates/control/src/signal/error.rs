@@ -92,6 +92,9 @@ pub enum SignalsError {
     /// [`crate::controller::Controller::init`] has refused.
     #[error("the controller cannot start: {0}")]
     Controller(#[from] SignalError),
+    /// [`crate::controller::Controller::init`] has panicked, with these words.
+    #[error("the controller panicked before the first cycle: {0}")]
+    Panicked(String),
 }
 
 fn direction(input: bool) -> &'static str {

@@ -165,6 +165,10 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         let error = cycle.map(drop).unwrap_err().to_string();
         assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
     }
+    let panics: Ask = |_| std::panic::resume_unwind(Box::new("on purpose"));
+    let (panicked, _) = cycle(with_outside(), &[], 1, |_, _| Box::new(Asking(panics)));
+    let error = panicked.map(drop).unwrap_err().to_string();
+    assert_eq!(error, "the controller panicked before the first cycle: on purpose");
     let asked: [(Ask, &str); 7] = [
         (|it| it.input::<i16>("levels").map(drop), "signal \"levels\" has 2 elements, expected 1"),
         (|it| it.input_slice::<i16>("levels.first").map(drop), "signal \"levels.first\" has no elements"),
