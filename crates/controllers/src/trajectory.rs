@@ -187,11 +187,13 @@ impl JointTrajectory {
         if info.stopping {
             return Err(Refused::plain(Rejection::Stopping));
         }
-        let Self { next, points, settings, sources, .. } = self;
+        let Self { next, points, settings, sources, seen, .. } = self;
         let off = next.rows.iter().position(|row| sources[row.axis] == Source::Off);
         if let Some(row) = off {
             let axis = Some(next.robot_axis(row, settings));
-            return Err(Refused { axis, ..Refused::plain(Rejection::NotEnabled) });
+            let is_enabled = seen[next.rows[row].axis].feedback.phase != AxisPhase::NotEnabled;
+            let why = if is_enabled { Rejection::Held } else { Rejection::NotEnabled };
+            return Err(Refused { axis, ..Refused::plain(why) });
         }
         next.complete(|axis| points[axis].position.0, settings)?;
         let release_ns = info.release.as_nanos();

@@ -124,6 +124,13 @@ fn a_trajectory_for_an_axis_that_is_off_is_not_taken_and_one_that_waits_fails_at
     bench.run(20);
     assert_eq!(bench.outcomes(2), [Rejected(Rejection::NotEnabled)]);
     assert_eq!(bench.trajectory.last().unwrap().axis, Some(2));
+    // Held, while its drive is enabled.
+    bench.reports[0].stop = Some(StopReason::Outage);
+    bench.reports[0].feedback.phase = AxisPhase::HoldingAt(Radians(0.0));
+    bench.run(2);
+    bench.send(&begin(3, &[0], 1), &points(3, &[(1.0, &[0.5])]));
+    bench.run(20);
+    assert_eq!(bench.outcomes(3), [Rejected(Rejection::Held)]);
 }
 
 #[test]

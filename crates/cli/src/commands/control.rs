@@ -14,7 +14,9 @@ use ipc::client::{Client, PortError};
 use ipc::description::Description;
 use ipc::message::control::{Action, Reply, Request, SIZE};
 use ipc::state::State;
+use ipc::words;
 use types::ControllerKind;
+use types::state::DriveState;
 
 use super::Which;
 use crate::arguments::lasting;
@@ -167,6 +169,28 @@ fn place<'a>(
     let found = names.clone().position(|name| name == wanted).and_then(|at| u32::try_from(at).ok());
     found.ok_or_else(|| {
         Failure::new(format!("\"{wanted}\": the robot has no such {kind}, {}", Near::to(wanted, names)))
+    })
+}
+
+/// Sentence on an axis of these whose drive is not enabled, if one is not.
+fn powerless(axes: &[usize], description: &Description, state: &State) -> Option<String> {
+    axes.iter().find_map(|&axis| {
+        let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+        let found = words::drive_state(axis.drive_state);
+        (axis.drive_state != DriveState::OperationEnabled as u8).then(|| {
+            format!(
+                "the drive of axis \"{name}\" is in {found}, expected Operation enabled: `onbeat control enable` or `reset`"
+            )
+        })
+    })
+}
+
+/// Sentence on an axis of these that supervision holds, if one is.
+fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option<String> {
+    axes.iter().find_map(|&axis| {
+        let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+        let why = words::stop(axis.stop)?;
+        Some(format!("axis \"{name}\" is held: {why}; mend that, then `onbeat control reset`"))
     })
 }
 

@@ -153,6 +153,25 @@ fn a_motion_that_cannot_be_is_a_sentence_and_moves_nothing() {
     robot.interrupt();
 }
 
+// feature(program): `onbeat control move` of an axis that is held or not enabled says which, why and what to do
+#[test]
+fn a_motion_of_an_axis_that_is_held_or_off_names_the_reason_and_the_remedy() {
+    let _shared = shared();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-drive.toml");
+    let robot = Robot::run("move-held", file, &SLOW);
+    robot.stand_still(Duration::from_millis(500));
+    robot.until("held", |state| state.axes[0].stop != 0);
+    let ran = asked(&robot, &["move", "shaft", "0.1"]);
+    let sentence = "axis \"shaft\" is held: no process data of the axis (outage); mend that, then `onbeat control reset`";
+    assert!(ran.code == Some(1) && ran.sentence().contains(sentence), "{}", ran.stderr);
+    assert_eq!(asked(&robot, &["reset"]).code, Some(0));
+    assert_eq!(asked(&robot, &["disable"]).code, Some(0));
+    let ran = asked(&robot, &["move", "shaft", "0.1"]);
+    let sentence = "the drive of axis \"shaft\" is in Switch on disabled, expected Operation enabled: `onbeat control enable`";
+    assert!(ran.code == Some(1) && ran.sentence().contains(sentence), "{}", ran.stderr);
+    robot.interrupt();
+}
+
 // feature(program): `onbeat control stop`, `deactivate` and `disable` are heard whoever has the port of requests
 #[test]
 fn a_stop_is_heard_whoever_asks_for_something_else() {

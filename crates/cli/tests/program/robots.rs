@@ -14,6 +14,8 @@ use onbeat::ipc::message::trajectory::{
 use onbeat::ipc::message::{Rows, control as requests};
 use onbeat::ipc::state::{Refusal, State, TrajectoryStatus};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::common::{Ran, Running, await_cycles, onbeat, shared};
 use motion::{Metres, SerialArm};
 
@@ -59,6 +61,17 @@ impl Robot {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Stops the whole process for so long.
+    pub(crate) fn stand_still(&self, lasts: Duration) {
+        let signal = |which| {
+            let pid = i32::try_from(self.running.id()).ok().and_then(Pid::from_raw).expect("its number");
+            kill_process(pid, which).expect("a signal");
+        };
+        signal(Signal::STOP);
+        std::thread::sleep(lasts);
+        signal(Signal::CONT);
     }
 
     /// Ends the run; what it came to.

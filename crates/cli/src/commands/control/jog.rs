@@ -13,11 +13,10 @@ use ipc::words;
 use motion::RadiansPerSecond;
 use ratatui::termion::event::Key;
 use ratatui::termion::raw::IntoRawMode;
-use types::state::DriveState;
 use types::{BaseKind, ControllerKind};
 
 use super::position::some_share;
-use super::{active, place};
+use super::{active, held_axis, place, powerless};
 use crate::commands::{Keyboard, first_state};
 use crate::failure::Failure;
 use crate::output;
@@ -57,7 +56,7 @@ impl Jog {
         };
         let description = cycle.description();
         let moved = self.moved(description, &before)?;
-        if let Some(why) = moved.powerless(description, &before) {
+        if let Some(why) = powerless(moved.axes(description, &before), description, &before) {
             return Err(Failure::new(why));
         }
         let keyboard = Keyboard::open().map_err(no_terminal)?;
@@ -89,11 +88,12 @@ impl Jog {
                 let why = words::last_refusal(&state.command, description).unwrap_or_default();
                 break Err(Failure::new(format!("the cycle refused the command: {why}")));
             }
-            let held_by = moved.held(description, &state);
+            let axes = moved.axes(description, &state);
+            let held_by = held_axis(axes, description, &state);
             held_since = held_by.is_some().then(|| held_since.unwrap_or_else(Instant::now));
             // What a stale command or an outage held goes on by itself.
             let stays = held_by.filter(|_| held_since.is_some_and(|since| since.elapsed() > PASSING));
-            if let Some(why) = moved.powerless(description, &state).or(stays) {
+            if let Some(why) = powerless(axes, description, &state).or(stays) {
                 break Err(Failure::new(why));
             }
             // A terminal that is gone is noticed at the keyboard.
@@ -234,28 +234,6 @@ impl Moved<'_> {
                 )
             }
         }
-    }
-
-    /// Sentence on an axis of it whose drive is not enabled, if one is not.
-    fn powerless(&self, description: &Description, state: &State) -> Option<String> {
-        self.axes(description, state).iter().find_map(|&axis| {
-            let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
-            let found = words::drive_state(axis.drive_state);
-            (axis.drive_state != DriveState::OperationEnabled as u8).then(|| {
-                format!(
-                    "the drive of axis \"{name}\" is in {found}, expected Operation enabled: `onbeat control enable` or `reset`"
-                )
-            })
-        })
-    }
-
-    /// Sentence on an axis of it that supervision holds, if one is.
-    fn held(&self, description: &Description, state: &State) -> Option<String> {
-        self.axes(description, state).iter().find_map(|&axis| {
-            let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
-            let why = words::stop(axis.stop)?;
-            Some(format!("axis \"{name}\" is held: {why}; mend that, then `onbeat control reset`"))
-        })
     }
 
     fn axes<'a>(&'a self, description: &'a Description, state: &State) -> &'a [usize] {

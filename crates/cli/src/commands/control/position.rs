@@ -14,7 +14,7 @@ use ipc::message::trajectory::{
 use ipc::state::{State, TrajectoryStatus};
 use types::ControllerKind;
 
-use super::{LOOK, active, place};
+use super::{LOOK, active, held_axis, place, powerless};
 use crate::arguments::share;
 use crate::commands::first_state;
 use crate::failure::Failure;
@@ -58,6 +58,10 @@ impl Move {
         let legs = self.legs(description, &state)?;
         let moved: Vec<usize> = legs.iter().map(|leg| leg.axis as usize).collect();
         active(description, &state, &[ControllerKind::JointTrajectory], &moved)?;
+        let stopped = held_axis(&moved, description, &state);
+        if let Some(why) = stopped.or_else(|| powerless(&moved, description, &state)) {
+            return Err(Failure::new(why));
+        }
         still(&state)?;
         let lasts = self.duration(&legs, description)?;
         let port = cycle.port(PORT).map_err(Failure::new)?;

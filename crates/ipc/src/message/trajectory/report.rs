@@ -87,6 +87,8 @@ codes! {
         Interrupted = 16, "another begin came before its commit, or it was called off";
         /// The first point cannot be reached from the current positions in the time given.
         Start = 17, "the first point cannot be reached from where the axes are in the time given";
+        /// Supervision has stopped an axis; its state has the reason.
+        Held = 18, "an axis is held after a stop: once its reason is gone it has to be reset";
     }
 }
 
