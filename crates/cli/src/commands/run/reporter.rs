@@ -107,14 +107,14 @@ fn line(phase: Phase, status: &Status, timing: &RunSummary, lost: usize, simulat
         Phase::Stopping => format!("stopping, bus in phase {}: {states}", status.phase),
         Phase::Measuring if status.phase == BringUpPhase::Op => {
             let jitter = timing.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
-            // The parts that fit on a narrow terminal come first.
+            let lost = timing.lost_frames.count;
+            // What counts most comes first: a narrow terminal cuts the rest.
             format!(
-                "{} cycles, {} lost{}, {} overruns, {} WKC errors | {states} | jitter <= {jitter:.0} us",
+                "{} cycles, {lost} lost, {} overruns, {} WKC errors | {states} | jitter <= {jitter:.0} us{}",
                 timing.cycles(),
-                timing.lost_frames.count,
-                if simulated && timing.lost_frames.count > 0 { " (machine was late)" } else { "" },
                 timing.overruns.count,
                 timing.working_counter_errors.count,
+                if simulated && lost > 0 { " | lost: machine was late" } else { "" },
             )
         }
         Phase::BringUp | Phase::Measuring => format!("bus in phase {}: {states}", status.phase),
@@ -169,11 +169,29 @@ mod tests {
         assert_eq!(of(Phase::Measuring, &status, 0), expected);
         timing.record(&CycleRecord { lost_frames: 2, ..CycleRecord::begin(1, 0, 0) });
         let simulated = |it| line(Phase::Measuring, &status, &timing, 0, it);
-        assert!(
-            simulated(true).starts_with("1 cycles, 2 lost (machine was late), "),
-            "{}",
-            simulated(true)
-        );
-        assert!(simulated(false).starts_with("1 cycles, 2 lost, "), "{}", simulated(false));
+        let told = format!("1 cycles, 2 lost, 0 overruns, 0 WKC errors | {states} | jitter <= 0 us");
+        assert_eq!(simulated(false), told);
+        assert_eq!(simulated(true), told + " | lost: machine was late");
+    }
+
+    /// A terminal of 40 columns shows 38 letters of it, and a mark.
+    #[test]
+    fn frames_lost_and_overruns_fit_on_a_narrow_terminal() {
+        let mut status = Status::initial(6, 6);
+        status.phase = BringUpPhase::Op;
+        let mut timing = RunSummary::new(1_000_000);
+        for cycle in 1..=20_000 {
+            let lost_frames = u32::from(cycle % 1_000 == 0);
+            timing.record(&CycleRecord {
+                lost_frames,
+                overrun: cycle % 5_000 == 0,
+                ..CycleRecord::begin(cycle, 0, 0)
+            });
+        }
+        for simulated in [false, true] {
+            let line = line(Phase::Measuring, &status, &timing, 0, simulated);
+            let seen: String = line.chars().take(38).collect();
+            assert!(seen.starts_with("20000 cycles, 20 lost, 4 overruns"), "{seen}");
+        }
     }
 }
