@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -217,32 +218,94 @@ fn an_address_that_cannot_be_listened_at_is_told_before_the_bus_is_touched() {
     assert_eq!(run(&["run", "--metrics", "localhost"]).code, Some(2), "no address with a port");
 }
 
-// feature(program): where standard error is the journal's, lines have their priority, and the live line stays away
-#[test]
-fn the_journal_gets_priorities_and_no_live_line() {
-    let path = file("log-journal.txt", "");
+/// A machine as `onbeat` sees it with standard error in this journal: with what stands in `/run`, and with nothing else there.
+///
+/// `None` where no namespace of mounts is to be had, which is said.
+fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
+    let root = rustix::process::geteuid().is_root();
+    let namespace = if root { "--mount" } else { "--mount --map-root-user" };
+    let unshare = || {
+        let mut command = std::process::Command::new("unshare");
+        command.args(namespace.split(' ')).stdin(Stdio::null());
+        testkit::end_with_parent(&mut command);
+        command
+    };
+    let possible = unshare().args(["mount", "-t", "tmpfs", "run", "/run"]).output();
+    if !possible.as_ref().is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: it needs a namespace of mounts: {possible:?}");
+        return None;
+    }
     let script = file("log-journal-faults.txt", "1200ms drive fault drive-3 0x7500\n");
-    let journal = File::options().append(true).open(&path).unwrap();
-    let of = journal.metadata().unwrap();
-    let mut command = onbeat();
+    let mut command = unshare();
+    command.args(["sh", "-c", &format!("mount -t tmpfs run /run && {run} exec \"$@\""), "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_onbeat"));
     command.args(["run", "--for", "2s", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"]);
     command.args(["--faults", script.to_str().unwrap()]);
-    command
-        .env("JOURNAL_STREAM", format!("{}:{}", of.dev(), of.ino()))
-        .stdout(Stdio::null())
-        .stderr(journal);
+    let of = journal.metadata().unwrap();
+    command.env("JOURNAL_STREAM", format!("{}:{}", of.dev(), of.ino()));
+    command.stdout(Stdio::null()).stderr(journal.try_clone().unwrap());
+    Some(command)
+}
+
+// feature(program): where standard error is the journal's, lines have their priority, and the live line stays away
+#[test]
+fn a_journal_that_takes_no_entries_gets_lines_with_priorities_and_no_live_line() {
+    let path = file("log-journal.txt", "");
+    let journal = File::options().append(true).open(&path).unwrap();
     let _shared = shared();
-    let status = command.status().expect("the program");
-    assert_eq!(status.code(), Some(3));
+    let Some(mut command) = with_run(&journal, "") else { return };
+    assert_eq!(command.status().expect("the program").code(), Some(3));
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.lines().all(|line| ["<3>", "<4>", "<6>"].iter().any(|it| line.starts_with(it))), "{text}");
-    assert!(
-        text.lines().any(|line| line.starts_with("<3>") && line.contains("is in fault: 0x7500")),
-        "{text}"
-    );
-    assert!(
-        text.lines().any(|line| line.starts_with("<3>onbeat: axis \"axis-3\" ended in Fault")),
-        "{text}"
-    );
+    let has = |start: &str, part: &str| text.lines().any(|it| it.starts_with(start) && it.contains(part));
+    assert!(has("<3>", "is in fault: 0x7500"), "{text}");
+    assert!(has("<3>onbeat: axis \"axis-3\" ended in Fault", ""), "{text}");
     assert!(!text.contains("cycles, "), "{text}");
+}
+
+// feature(program): where a journal takes entries, events are entries with fields, and what has none is a line with its priority
+#[test]
+fn a_journal_that_takes_entries_gets_events_with_fields_and_no_live_line() {
+    let path = file("log-journal-lines.txt", "");
+    let journal = File::options().append(true).open(&path).unwrap();
+    // The path of a socket has a hundred letters at most.
+    let folder = std::env::temp_dir().join(format!("onbeat-journal-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let socket = UnixDatagram::bind(folder.join("socket")).expect("a socket");
+    let _shared = shared();
+    let its = format!(
+        "mkdir -p /run/systemd/journal && mount --bind '{}' /run/systemd/journal &&",
+        folder.display()
+    );
+    let Some(mut command) = with_run(&journal, &its) else { return };
+    let mut running = command.spawn().expect("the program");
+    // A queue of datagrams is short: whoever sends waits for who reads.
+    socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a time limit");
+    let (mut entries, mut ended, mut bytes) = (Vec::new(), None, vec![0; 1 << 16]);
+    loop {
+        match socket.recv(&mut bytes) {
+            Ok(length) => entries.push(String::from_utf8(bytes[..length].to_vec()).expect("UTF-8")),
+            Err(_) if ended.is_some() => break,
+            Err(_) => ended = running.try_wait().expect("the program"),
+        }
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(ended.and_then(|it| it.code()), Some(3));
+    let has = |entry: &String, line: &str| entry.lines().any(|it| it == line);
+    let fault = entries.iter().find(|it| has(it, "ONBEAT_EVENT=drive_fault"));
+    let fault = fault.unwrap_or_else(|| panic!("no fault in {entries:#?}"));
+    for line in ["PRIORITY=3", "SYSLOG_IDENTIFIER=onbeat", "ONBEAT_AXIS=2", "ONBEAT_ERROR_CODE=29952"] {
+        assert!(has(fault, line), "no {line} in {fault}");
+    }
+    let message = fault.lines().find(|line| line.starts_with("MESSAGE=")).expect("a message");
+    assert!(message.contains("is in fault: 0x7500"), "{message}");
+    let lines = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        lines.lines().all(|line| ["<3>", "<4>", "<6>"].iter().any(|it| line.starts_with(it))),
+        "{lines}"
+    );
+    assert!(!lines.contains("is in fault"), "told once: {lines}");
+    let told = |part: &str| lines.contains(part) || entries.iter().any(|it| it.contains(part));
+    assert!(told("axis \"axis-3\" ended in Fault") && !told("cycles, "), "{lines}{entries:#?}");
 }
