@@ -96,7 +96,7 @@ fn axis((request, home, target): Row) -> PyResult<AxisAnswer> {
         Some((3, number)) => Some(AxisTarget::Effort(NewtonMetres(number))),
         Some((found, _)) => return Err(unknown("kind of target", found)),
     };
-    Ok(AxisAnswer { request, home, target })
+    Ok(AxisAnswer { request, home, target, ignored: None })
 }
 
 /// Inputs of one cycle.

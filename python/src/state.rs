@@ -95,7 +95,7 @@ impl State {
             freshness: it.freshness.to_string(),
             accepted: it.accepted,
             refused: it.refused,
-            last_refusal: words::refusal(it.last_refusal).map(words::Words::into_owned),
+            last_refusal: words::refusal_of(it, &self.description).map(words::Words::into_owned),
             last_refused_axis: (it.last_refusal != 0 && it.last_refused_axis != u16::MAX)
                 .then_some(it.last_refused_axis),
             last_refused_signal: (it.last_refusal != 0 && it.last_refused_signal != u16::MAX)

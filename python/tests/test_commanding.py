@@ -66,8 +66,10 @@ def test_targets_of_axes_are_named_or_listed(start: Start) -> None:
 @pytest.mark.parametrize(
     ("axes", "why"),
     [
-        ({"left-wheel": Position(1.0)}, "mode cannot"),
-        ({"left-wheel": Effort(1e9)}, "mode cannot"),
+        ({"left-wheel": Position(1.0)}, "in csv it takes velocities"),
+        ({"left-wheel": Effort(1e9)}, "in csv it takes velocities"),
+        # Controller `base` is active, `wheels` would follow it.
+        ({"left-wheel": Velocity(1.0)}, "no target that the active controller follows"),
     ],
 )
 def test_what_an_axis_must_not_do_is_refused_counted_and_moves_nothing(

@@ -7,6 +7,7 @@ mod binding;
 mod error;
 mod fault;
 mod fields;
+pub(crate) mod ignored;
 mod mode;
 mod safety;
 mod together;
@@ -184,7 +185,7 @@ impl Axes {
             if report.stop != Some(StopReason::OtherAxis) {
                 report.stopped_with = None;
             }
-            (command.home, command.mode) = (false, None);
+            (command.home, command.mode, command.ignored) = (false, None, None);
         }
     }
 

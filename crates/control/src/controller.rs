@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::{AxisMode, ModeOfOperation, Request, State, Statusword};
+use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
@@ -137,6 +137,17 @@ pub struct AxisReport {
     pub counts: Option<(i32, f64)>,
     /// Its drive is not on the bus, and need not be: the axis stays stopped until it has come and is asked for.
     pub absent: bool,
+    /// Set-point that its controller has given it for some time instead of the one its mode takes: it does not move.
+    pub ignored: Option<IgnoredSetpoint>,
+}
+
+/// Set-point that an axis is given and its mode does not take, where it is given no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IgnoredSetpoint {
+    /// Mode of the axis.
+    pub mode: AxisMode,
+    /// Mode whose set-point it is.
+    pub given: CyclicMode,
 }
 
 impl AxisReport {
@@ -162,7 +173,8 @@ pub struct AxisCommand {
     /// Request to its drive. [`Request::FaultReset`] also acknowledges a stop of supervision; a drive that is enabled
     /// stays so.
     pub request: Request,
-    /// Its target: only that of its mode counts, and one that is no finite number changes nothing.
+    /// Its target: only that of its mode counts, and one that is no finite number changes nothing. Where the others alone ask for a motion
+    /// [`AxisReport::ignored`] tells it, and so does an event.
     pub setpoint: AxisSetpoint,
     /// Its place now is its home, see [`motion::homing`]. Taken once, and only while its set-points stand or its drive
     /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
@@ -174,4 +186,6 @@ pub struct AxisCommand {
     /// and supervision has not stopped it, else at rest, and profile modes of [`AxisConfiguration::modes`](crate::axis::AxisConfiguration::modes)
     /// only. [`AxisReport::mode`] shows it. A drive that does not show it within 0.1 s is asked for the mode before.
     pub mode: Option<AxisMode>,
+    /// Kind of a set-point that another process has given it instead of the one its mode takes, and that did not come with it.
+    pub ignored: Option<CyclicMode>,
 }

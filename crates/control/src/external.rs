@@ -143,7 +143,7 @@ enum Look {
     InTime,
     /// The answer to a cycle before.
     Late,
-    Wrong(Wrong),
+    Wrong(Wrong, Option<usize>),
 }
 
 /// Outcome of a cycle.
@@ -151,7 +151,8 @@ enum Look {
 enum Served {
     InTime,
     Late,
-    Wrong(Wrong),
+    /// With the axis whose answer it is.
+    Wrong(Wrong, Option<usize>),
     /// There is no process.
     Absent,
 }
@@ -194,8 +195,8 @@ impl<R: Remote> External<R> {
         }
         self.remote.ask(&self.request);
         self.asked = Some(cycle);
-        if let Look::Wrong(why) = before {
-            return Served::Wrong(why);
+        if let Look::Wrong(why, axis) = before {
+            return Served::Wrong(why, axis);
         }
         let asked = self.remote.now();
         for _ in 0..LOOKS {
@@ -204,7 +205,7 @@ impl<R: Remote> External<R> {
                     self.note_response(self.remote.now().since(asked));
                     return Served::InTime;
                 }
-                Look::Wrong(why) => return Served::Wrong(why),
+                Look::Wrong(why, axis) => return Served::Wrong(why, axis),
                 Look::Nothing | Look::Late => self.remote.now(),
             };
             if now >= deadline {
@@ -219,11 +220,11 @@ impl<R: Remote> External<R> {
     fn look(&mut self, cycle: u64) -> Look {
         match self.remote.newest(&mut self.answer) {
             Received::Nothing => return Look::Nothing,
-            Received::Wrong(why) => return Look::Wrong(why),
+            Received::Wrong(why) => return Look::Wrong(why, None),
             Received::Answer => {}
         }
-        if let Err(why) = self.check() {
-            return Look::Wrong(why);
+        if let Err((why, axis)) = self.check() {
+            return Look::Wrong(why, axis);
         }
         self.take();
         if self.answer.cycle == cycle {
@@ -234,24 +235,24 @@ impl<R: Remote> External<R> {
     }
 
     /// Checks an answer against the robot: it is taken whole or not at all.
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), (Wrong, Option<usize>)> {
         let Answer { cycle, axes, outputs, .. } = &self.answer;
         if self.asked.is_none_or(|asked| *cycle > asked) || self.taken.is_some_and(|taken| *cycle <= taken)
         {
-            return Err(Wrong::Cycle);
+            return Err((Wrong::Cycle, None));
         }
         if (axes.len(), outputs.len()) != (self.axes.len(), self.kinds.len()) {
-            return Err(Wrong::Rows);
+            return Err((Wrong::Rows, None));
         }
-        for (answer, settings) in axes.iter().zip(&self.settings.axes) {
-            axis::check(answer, settings.as_ref())?;
+        for (index, (answer, settings)) in axes.iter().zip(&self.settings.axes).enumerate() {
+            axis::check(answer, settings.as_ref()).map_err(|why| (why, Some(index)))?;
         }
         for (output, kind) in outputs.iter().zip(&self.kinds) {
             let Some(word) = *output else { continue };
-            let kind = kind.ok_or(Wrong::Output)?;
+            let kind = kind.ok_or((Wrong::Output, None))?;
             match value(word, kind) {
-                Value::Real(number) if !number.is_finite() => return Err(Wrong::NotFinite),
-                Value::Bool(_) if word > 1 => return Err(Wrong::Code),
+                Value::Real(number) if !number.is_finite() => return Err((Wrong::NotFinite, None)),
+                Value::Bool(_) if word > 1 => return Err((Wrong::Code, None)),
                 _ => {}
             }
         }
@@ -328,9 +329,10 @@ impl<R: Remote> External<R> {
                 counters.most_late_in_a_row = counters.most_late_in_a_row.max(self.late_in_a_row.into());
                 self.is_fresh &= self.late_in_a_row < self.settings.max_late;
             }
-            Served::Wrong(why) => {
+            Served::Wrong(why, axis) => {
                 self.is_fresh = false;
                 counters.wrong += 1;
+                counters.wrong_axis = axis.map_or(0, |axis| axis as u64 + 1);
                 (counters.last_wrong, counters.why_wrong) = (cycle, why as u64);
             }
             Served::Absent => (self.late_in_a_row, self.is_fresh) = (0, false),

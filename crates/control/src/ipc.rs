@@ -23,7 +23,7 @@ use crate::status::Status;
 use command::Commands;
 use figures::Figures;
 
-pub use command::{BaseRules, Commanded, Rules, Takes};
+pub use command::{BaseRules, Commanded, Follows, Rules, Takes};
 pub(crate) use convert::{report, shown};
 
 /// The cycle's end of the IPC.

@@ -11,6 +11,8 @@ use motion::supervision::StopReason;
 use record::CycleRecord;
 use types::{LockState, Value};
 
+use crate::controller::IgnoredSetpoint;
+
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 
@@ -91,6 +93,13 @@ pub enum Happening {
     AxisFreed {
         /// Place among the axes, from 0.
         axis: usize,
+    },
+    /// The controller of an axis gives it a set-point that its mode does not take, and no other.
+    SetpointIgnored {
+        /// Place among the axes, from 0.
+        axis: usize,
+        /// The mode, and what it is given.
+        what: IgnoredSetpoint,
     },
     /// A drive in fault has reported the error code of an axis, object 0x603F.
     DriveFault {

@@ -159,11 +159,12 @@ impl StatusReader {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use ethercat::cia402::{ModeOfOperation, State, Statusword};
+    use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, State, Statusword};
     use motion::supervision::StopReason;
     use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
+    use crate::controller::IgnoredSetpoint;
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -190,6 +191,10 @@ mod tests {
             was_enabled: number % 13 == 0,
             counts: (number % 3 == 0).then_some((number as i32, n)),
             absent: number % 17 == 0,
+            ignored: AxisMode::ALL.get(number as usize % 9).map(|&mode| {
+                let given = if number % 2 == 0 { CyclicMode::Torque } else { CyclicMode::Velocity };
+                IgnoredSetpoint { mode, given }
+            }),
         };
         Status {
             cycle: number,

@@ -8,7 +8,7 @@ use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 
-use crate::controller::AxisReport;
+use crate::controller::{AxisReport, IgnoredSetpoint};
 use crate::observer::Happening;
 use crate::status::{RingStatus, SubDeviceStatus};
 
@@ -27,6 +27,8 @@ pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
     stops: Vec<Option<StopReason>>,
+    /// Set-point of each axis that was reported as ignored.
+    ignored: Vec<Option<IgnoredSetpoint>>,
     /// Beginning of the time without any answer.
     silent_since: Option<Instant>,
     interface_gone: bool,
@@ -48,6 +50,7 @@ impl BusWatch {
         Self {
             lost_for: vec![0; sub_devices],
             stops: vec![None; axes],
+            ignored: vec![None; axes],
             silent_since: None,
             interface_gone: false,
             gone_told: false,
@@ -179,8 +182,17 @@ impl BusWatch {
         }
     }
 
-    /// Reports the axes that supervision has stopped, and those that it has let go.
+    /// Reports the axes that supervision has stopped, those that it has let go, and those whose set-points are ignored.
     pub(crate) fn look_at_axes(&mut self, reports: &[AxisReport], tell: &mut impl FnMut(Happening)) {
+        for (axis, (report, before)) in reports.iter().zip(&mut self.ignored).enumerate() {
+            if report.ignored == *before {
+                continue;
+            }
+            *before = report.ignored;
+            if let Some(what) = report.ignored {
+                tell(Happening::SetpointIgnored { axis, what });
+            }
+        }
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
             if report.stop == *before {
                 continue;

@@ -33,7 +33,7 @@ pub(crate) mod words;
 
 use crate::command::AxisTarget;
 use crate::state::{Axis, Base, Clamped, Refusal, Signal};
-use types::codes;
+use types::{CyclicMode, codes};
 
 pub use client::{Controller, Turn, Waited};
 pub use counters::{ControllerCounters, Counters};
@@ -43,7 +43,7 @@ pub use types::ExternalCommand;
 pub use types::state::DriveRequest;
 
 /// Version of requests, answers and their order. A process of another version is refused.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Inputs of a cycle for the controller process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,6 +119,8 @@ pub struct AxisAnswer {
     pub home: bool,
     /// Set-point of the kind that its mode follows; `None` leaves the one before.
     pub target: Option<AxisTarget>,
+    /// Set-point of another kind that the controller gives it instead: it does not move, and an event tells that.
+    pub ignored: Option<CyclicMode>,
 }
 
 codes! {

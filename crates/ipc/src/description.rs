@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use types::signal::Direction;
-use types::{AxisMode, BaseKind, ControllerKind, PortKind, SensorKind, ValueKind, ValueType};
+use types::{AxisMode, BaseKind, ControllerKind, PortKind, SensorKind, Takes, ValueKind, ValueType};
 
 use crate::state::region::Rows;
 
@@ -66,6 +66,9 @@ pub struct AxisDescription {
     /// True if its drive has the torque in its process data; else the torque in a state is 0.
     #[serde(default = "told")]
     pub measures_effort: bool,
+    /// Kinds of targets that commands may give it; none where the cycle does not tell.
+    #[serde(default)]
+    pub takes: Option<Takes>,
 }
 
 impl AxisDescription {
@@ -87,6 +90,7 @@ impl AxisDescription {
             jerk_limit: None,
             effort_limit,
             measures_effort: true,
+            takes: None,
         }
     }
 }

@@ -181,8 +181,8 @@ codes! {
         Time = 2, "its time stamp lies in the future, or its time-to-live is 0 or too long";
         /// The number of axes is not the robot's.
         Axes = 3, "another number of axes than the robot has";
-        /// A target is of a kind that the axis's mode does not support.
-        Mode = 4, "an axis is asked for what its mode cannot do";
+        /// A target is of a kind that no controller of the robot follows.
+        Mode = 4, "no controller takes this kind of target";
         /// The region holds no whole command.
         Torn = 5, "the region holds no whole command";
         /// The number of signals is not that of the outputs set from outside.
@@ -197,6 +197,8 @@ codes! {
         OutOfReach = 10, "a pose the tool cannot get to on a straight line within the limits of its joints";
         /// The straight line leads through a singular pose, where a joint would have to jump.
         Singular = 11, "a straight line through a singular pose, where a joint would have to jump";
+        /// Others follow its targets, and the active controller follows none of them.
+        Inactive = 12, "no target that the active controller follows";
     }
 }
 

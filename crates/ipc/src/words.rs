@@ -89,10 +89,23 @@ pub fn refusal(code: u8) -> Option<Words> {
     (code != 0).then(|| Refusal::from_code(code).map_or_else(|| unknown(code), |it| it.words().into()))
 }
 
+/// Text of the reason for the last refusal: of an axis that was asked for what it does not take with its mode, and what it takes. `None` if
+/// there was none.
+#[must_use]
+pub fn refusal_of(command: &CommandState, description: &Description) -> Option<Words> {
+    let axis = description.axes.get(usize::from(command.last_refused_axis));
+    match (Refusal::from_code(command.last_refusal), axis.and_then(|it| Some((it.mode, it.takes?)))) {
+        (Some(Refusal::Mode), Some((mode, takes))) => {
+            Some(format!("in {} it takes {takes}, not what was asked", mode.name()).into())
+        }
+        _ => refusal(command.last_refusal),
+    }
+}
+
 /// The last refusal with the name of its axis or signal, for a line of its own; `None` if there was none.
 #[must_use]
 pub fn last_refusal(command: &CommandState, description: &Description) -> Option<String> {
-    let why = refusal(command.last_refusal)?;
+    let why = refusal_of(command, description)?;
     let axis = description.axes.get(usize::from(command.last_refused_axis)).map(|it| &it.name);
     let signal = description.signals.get(usize::from(command.last_refused_signal)).map(|it| &it.name);
     Some(axis.or(signal).map_or_else(|| why.to_string(), |name| format!("{name}: {why}")))
@@ -130,7 +143,10 @@ impl fmt::Display for TrajectoryStatus {
 
 #[cfg(test)]
 mod tests {
+    use types::{CyclicMode, Takes};
+
     use super::*;
+    use crate::description::AxisDescription;
 
     #[test]
     fn every_code_has_its_own_words_and_an_unknown_one_is_shown_as_it_is() {
@@ -143,13 +159,38 @@ mod tests {
             assert_eq!(found.len(), codes.count());
         };
         all(&|code| stop(code).unwrap(), 1..=14);
-        all(&|code| refusal(code).unwrap(), 1..=12);
+        all(&|code| refusal(code).unwrap(), 1..=13);
         all(&|code| clamp(code).unwrap(), 1..=4);
         all(&bus_phase, 0..=10);
         all(&clock_lock, 0..=4);
         assert!(LockState::ALL.iter().all(|&lock| clock_lock(lock as u8) == lock.name()));
         all(&drive_state, 0..=9);
         assert_eq!(stop(200).unwrap(), "code 200");
+    }
+
+    #[test]
+    fn an_axis_asked_for_what_it_does_not_take_is_told_with_its_mode_and_what_it_takes() {
+        let axis = |takes| AxisDescription {
+            takes,
+            ..AxisDescription::new("left", CyclicMode::Velocity, 1.0, 1.0)
+        };
+        let told = |takes, why: Refusal| {
+            let description = Description { axes: vec![axis(takes)], ..Description::default() };
+            let command = CommandState {
+                last_refusal: why as u8,
+                last_refused_axis: 0,
+                last_refused_signal: u16::MAX,
+                ..CommandState::default()
+            };
+            last_refusal(&command, &description).unwrap()
+        };
+        let velocity = Takes { velocity: true, ..Takes::default() };
+        let sentence = "left: in csv it takes velocities, not what was asked";
+        assert_eq!(told(Some(velocity), Refusal::Mode), sentence);
+        let sentence = "left: in csv it takes no targets, not what was asked";
+        assert_eq!(told(Some(Takes::default()), Refusal::Mode), sentence);
+        assert_eq!(told(None, Refusal::Mode), format!("left: {}", Refusal::Mode.words()));
+        assert_eq!(told(Some(velocity), Refusal::NotFinite), "left: a number is NaN or infinite");
     }
 
     /// Codes are written by the enum and read by `from_code`: both must agree.

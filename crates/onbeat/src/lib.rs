@@ -146,7 +146,7 @@ pub use ::robot::{FileError, Profile};
 pub use control::bring_up::BringUpError;
 pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
-    Freshness,
+    Freshness, IgnoredSetpoint,
 };
 pub use control::link::{FaultRates, Faults, LinkKind, OpenError};
 pub use control::observer::{CycleEvent, Happening};

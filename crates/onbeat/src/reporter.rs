@@ -13,6 +13,7 @@ use ethercat::wire::MacAddress;
 use ipc::controller::Wrong;
 use ipc::diagnostics::BusDiagnosis;
 use record::RunSummary;
+use types::AxisMode;
 
 use crate::fault::socket::seconds;
 
@@ -136,6 +137,8 @@ pub enum Notice {
         cycle: u64,
         /// Reason.
         why: Wrong,
+        /// Name and mode of the axis that it was for, if it was for one.
+        axis: Option<(String, AxisMode)>,
     },
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
@@ -156,12 +159,18 @@ impl fmt::Display for Notice {
                  machine or the cable fails; set process_data_watchdog"
             ),
             Self::Fault { at, fault } => write!(f, "fault at {}: {fault}", seconds(*at)),
-            Self::WrongAnswer { cycle, why } => write!(
-                f,
-                "cycle {cycle}: an answer of the controller process is refused: {}; its axes stop, or stay disabled, as long as it \
-                 answers so",
-                why.words()
-            ),
+            Self::WrongAnswer { cycle, why, axis } => {
+                write!(
+                    f,
+                    "cycle {cycle}: an answer of the controller process is refused: {}",
+                    why.words()
+                )?;
+                if let Some((name, mode)) = axis {
+                    let takes = mode.cyclic().setpoint();
+                    write!(f, ": axis \"{name}\" is in {}, in which it takes {takes}", mode.name())?;
+                }
+                f.write_str("; its axes stop, or stay disabled, as long as it answers so")
+            }
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),

@@ -175,7 +175,7 @@ impl Settings {
                 }),
                 bus_server,
                 faults,
-                answers: external.clone().map(Answers::new),
+                answers: external.clone().map(|counters| Answers::new(counters, robot)),
                 diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 tasks,
                 frozen: None,

@@ -8,7 +8,12 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::{Client, ControllerError};
 use onbeat::ipc::state::{State, StopReason};
-use onbeat::{Controller, Robot, SignalError, Signals, StopHandle, Summary, external};
+use onbeat::motion::Radians;
+use onbeat::{
+    AxisPhase, Controller, CycleInfo, IgnoredSetpoint, Io, Request, Robot, SignalError, Signals,
+    StopHandle, Summary, external,
+};
+use types::{AxisMode, CyclicMode};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/own_controller.rs"]
@@ -109,6 +114,40 @@ fn a_hurried_one_gives_the_role_back_at_once_and_supervision_stops_the_axes() {
     process.join().unwrap();
     when(&client, |state| state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8));
     cycle.finish();
+}
+
+/// Moves every axis on by positions, whatever its mode.
+struct Positions;
+
+impl Controller for Positions {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        for (report, command) in reports.iter().zip(commands) {
+            command.request = Request::Enable;
+            match report.feedback.phase {
+                AxisPhase::HoldingAt(place) => command.setpoint.position = place,
+                AxisPhase::Following => command.setpoint.position += Radians(1e-4),
+                AxisPhase::NotEnabled => {}
+            }
+        }
+    }
+}
+
+// feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report
+#[test]
+fn an_axis_that_another_process_gives_what_its_mode_does_not_take_is_told_in_the_cycle() {
+    let cycle = Cycle::start("positions");
+    let (client, asked) = (cycle.client(), cycle.client());
+    let process = thread::spawn(move || external::run(&asked, Positions, &StopHandle::new()).unwrap());
+    when(&client, |state| state.axes.iter().all(|axis| axis.phase == 2) && state.axes[0].position > 0.03);
+    let summary = cycle.finish();
+    process.join().unwrap();
+    let ignored = |name| summary.axis(name).unwrap().ignored;
+    let expected = IgnoredSetpoint { mode: AxisMode::CyclicVelocity, given: CyclicMode::Position };
+    assert_eq!(
+        [ignored("axis-1"), ignored("axis-5"), ignored("axis-6")],
+        [None, Some(expected), Some(expected)]
+    );
 }
 
 #[derive(Debug)]

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onbeat::{Controller, CycleInfo, Io, Request, Robot};
+use onbeat::motion::Radians;
+use onbeat::{
+    AxisPhase, Control, Controller, CycleEvent, CycleInfo, Happening, Io, Reporter, Request, Robot,
+};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/own_controller.rs"]
@@ -73,4 +76,54 @@ fn the_controllers_of_the_robot_file_can_be_wrapped() {
     let summary = robot.clone().run(Wrapped(controllers)).unwrap();
     assert!(summary.axis("axis-1").unwrap().was_enabled);
     assert!(robot.run_as_described().unwrap().axis("axis-1").unwrap().was_enabled);
+}
+
+/// Moves every axis on by positions, whatever its mode.
+struct Positions;
+
+impl Controller for Positions {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        for (report, command) in reports.iter().zip(commands) {
+            command.request = Request::Enable;
+            match report.feedback.phase {
+                AxisPhase::HoldingAt(place) => command.setpoint.position = place,
+                AxisPhase::Following => command.setpoint.position += Radians(1e-4),
+                AxisPhase::NotEnabled => {}
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Told(Vec<CycleEvent>);
+
+impl Reporter for Told {
+    fn events(&mut self, events: Vec<CycleEvent>) {
+        self.0.extend(events);
+    }
+}
+
+// feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report
+#[test]
+fn an_axis_that_is_given_what_its_mode_does_not_take_is_told() {
+    let ignored = |control: Control<'_>| {
+        let mut told = Told::default();
+        six_axis().without_ipc().cycles(1_500).run_by(control, &mut told).unwrap();
+        let ignored = told.0.iter().filter_map(|event| match event.what {
+            Happening::SetpointIgnored { axis, what } => {
+                Some((axis, what.mode.name(), what.given.setpoint()))
+            }
+            _ => None,
+        });
+        let mut ignored: Vec<_> = ignored.collect();
+        ignored.sort_unstable();
+        ignored
+    };
+    // The first four are in CSP, the others in CSV.
+    let expected = [(4, "csv", "a position"), (5, "csv", "a position")];
+    assert_eq!(ignored(Control::own(Positions)), expected);
+    let axes = six_axis().axes().len();
+    assert_eq!(ignored(Control::own(example::Nod(vec![None; axes]))), []);
+    assert_eq!(ignored(Control::AsDescribed), []);
 }

@@ -17,6 +17,18 @@ named! {
     }
 }
 
+impl CyclicMode {
+    /// Its set-point in a sentence.
+    #[must_use]
+    pub const fn setpoint(self) -> &'static str {
+        match self {
+            Self::Position => "a position",
+            Self::Velocity => "a velocity",
+            Self::Torque => "a torque",
+        }
+    }
+}
+
 named! {
     /// CiA 402 mode of operation of an axis.
     AxisMode {

@@ -73,6 +73,46 @@ impl AxisTarget {
     }
 }
 
+/// Kinds of targets of an axis that are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize), serde(default))]
+pub struct Takes {
+    /// Positions.
+    pub position: bool,
+    /// Velocities.
+    pub velocity: bool,
+    /// Torques.
+    pub effort: bool,
+}
+
+impl Takes {
+    /// True if a target is of one of these kinds.
+    #[must_use]
+    pub const fn takes(self, target: AxisTarget) -> bool {
+        match target {
+            AxisTarget::Position(_) => self.position,
+            AxisTarget::Velocity(_) => self.velocity,
+            AxisTarget::Effort(_) => self.effort,
+        }
+    }
+}
+
+/// As in "positions and velocities"; "no targets" of none.
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match (self.position, self.velocity, self.effort) {
+            (false, false, false) => "no targets",
+            (true, false, false) => "positions",
+            (false, true, false) => "velocities",
+            (false, false, true) => "torques",
+            (true, true, false) => "positions and velocities",
+            (true, false, true) => "positions and torques",
+            (false, true, true) => "velocities and torques",
+            (true, true, true) => "positions, velocities and torques",
+        })
+    }
+}
+
 /// Command from outside, as the cycle took it. Every number in it is finite; it may be beyond any limit: the controller that
 /// follows it clamps it, and reports that.
 #[derive(Debug, Default, PartialEq)]

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::axis::AxisMode;
 use crate::named::named;
 
 named! {
@@ -35,6 +36,25 @@ impl ControllerKind {
     #[must_use]
     pub const fn drives_a_base(self) -> bool {
         matches!(self, Self::DiffDrive | Self::OmniDrive)
+    }
+
+    /// Modes of the axes that it can move.
+    #[must_use]
+    pub const fn modes(self) -> &'static [AxisMode] {
+        use AxisMode::{
+            CyclicPosition, CyclicTorque, CyclicVelocity, InterpolatedPosition, ProfilePosition,
+            ProfileTorque, ProfileVelocity,
+        };
+        match self {
+            Self::Hold | Self::External => &AxisMode::ALL,
+            // The torque that makes an axis swing depends on its load, and a drive that makes its own way does not swing along.
+            Self::Sinusoid => &[CyclicPosition, InterpolatedPosition, CyclicVelocity],
+            Self::JointTrajectory | Self::Cartesian => &[CyclicPosition, InterpolatedPosition],
+            Self::JointPosition => &[CyclicPosition, InterpolatedPosition, ProfilePosition],
+            Self::JointVelocity => &[CyclicPosition, InterpolatedPosition, CyclicVelocity, ProfileVelocity],
+            Self::DiffDrive | Self::OmniDrive => &[CyclicVelocity],
+            Self::JointEffort => &[CyclicTorque, ProfileTorque],
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub mod units;
 
 pub use axis::{AxisMode, CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
 pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
-pub use command::{AxisTarget, ExternalCommand, Freshness, ToolPose, Twist};
+pub use command::{AxisTarget, ExternalCommand, Freshness, Takes, ToolPose, Twist};
 pub use conditions::Conditions;
 pub use cycle::{AfterOutage, CycleClock, FrameOrder, LockState, OverrunPolicy};
 pub use kind::{

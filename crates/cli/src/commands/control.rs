@@ -211,14 +211,22 @@ fn active(
     let found = active.map_or("no controller is active".to_owned(), |it| {
         format!("controller \"{}\" ({}) is active", it.name, it.kind_name())
     });
+    let moves = |mode| kinds.iter().any(|kind| kind.modes().contains(&mode));
+    let unfit = axes.iter().filter_map(|&axis| description.axes.get(axis)).find(|it| !moves(it.mode));
     let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
     let expected = match axes {
         [] => kinds.join(" or "),
         _ => format!("{} of these axes", kinds.join(" or ")),
     };
-    let remedy = match description.controllers.iter().find(|it| fits(it)) {
-        Some(it) => format!("`onbeat control switch {}` makes it so", it.name),
-        None => "the robot file has none: add it as another [[controller]]".to_owned(),
+    let remedy = match (description.controllers.iter().find(|it| fits(it)), unfit) {
+        (Some(it), _) => format!("`onbeat control switch {}` makes it so", it.name),
+        (None, Some(axis)) => format!(
+            "the robot file has none: axis \"{}\" is in {}, in which it takes {}",
+            axis.name,
+            axis.mode.name(),
+            axis.mode.cyclic().setpoint()
+        ),
+        (None, None) => "the robot file has none: add it as another [[controller]]".to_owned(),
     };
     Err(Failure::new(format!("{found}, expected {expected}; {remedy}")))
 }

@@ -173,8 +173,8 @@ fn a_process_that_answers_wrong_is_told_so_once() {
     });
     let ran = program.finish();
     process.join().expect("the controller");
-    let told =
-        "an answer of the controller process is refused: a set-point that the axis's mode does not follow";
+    let told = "an answer of the controller process is refused: a set-point that the axis's mode does not follow, or for an axis of \
+                another controller: axis \"axis-5\" is in csv, in which it takes a velocity; its axes stop";
     assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
 }
 

@@ -240,10 +240,10 @@ fn with_run(journal: &File, run: &str) -> Option<std::process::Command> {
     command.args(["sh", "-c", &format!("mount -t tmpfs run /run && {run} exec \"$@\""), "sh"]);
     command.arg(env!("CARGO_BIN_EXE_onbeat"));
     command.args(["run", "--for", "2s", "--period", "2ms", "--no-ipc", "--json", "--profile", "none"]);
-    command.args(["--faults", script.to_str().unwrap()]);
-    let of = journal.metadata().unwrap();
+    command.args(["--faults", script.to_str().expect("UTF-8")]);
+    let of = journal.metadata().expect("its numbers");
     command.env("JOURNAL_STREAM", format!("{}:{}", of.dev(), of.ino()));
-    command.stdout(Stdio::null()).stderr(journal.try_clone().unwrap());
+    command.stdout(Stdio::null()).stderr(journal.try_clone().expect("the file twice"));
     Some(command)
 }
 

@@ -172,6 +172,18 @@ fn a_motion_of_an_axis_that_is_held_or_off_names_the_reason_and_the_remedy() {
     robot.interrupt();
 }
 
+// feature(program): `onbeat control move`, `jog`: an axis whose mode does not take such a motion is told with its mode, and what it takes
+#[test]
+fn a_motion_that_the_mode_of_an_axis_does_not_take_is_told_with_the_mode() {
+    let _shared = shared();
+    let robot = Robot::run("move-mode", M4K, &SLOW);
+    let ran = asked(&robot, &["move", "--by", "left-wheel", "0.1"]);
+    let sentence = "expected joint_trajectory of these axes; the robot file has none: axis \"left-wheel\" is in csv, in which it takes a \
+                    velocity";
+    assert!(ran.sentence().contains(sentence), "{}", ran.stderr);
+    robot.interrupt();
+}
+
 // feature(program): `onbeat control stop`, `deactivate` and `disable` are heard whoever has the port of requests
 #[test]
 fn a_stop_is_heard_whoever_asks_for_something_else() {

@@ -16,10 +16,11 @@ use motion::supervision::{
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
+use super::ignored::Ignored;
 use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
-use crate::controller::{AxisCommand, AxisReport};
+use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
 
 /// One axis, bound.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(super) struct Axis {
     /// Time its drive has been looking for its home, while it does.
     searching: Option<Seconds>,
     safety: AxisSafety,
+    /// Set-points that its mode does not take.
+    ignored: Ignored,
     /// Command the drive is to be sent.
     command: AxisCommand,
     /// Report of the axis, before anything else changed it.
@@ -117,6 +120,7 @@ impl Axis {
             home,
             searching: None,
             safety: AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
+            ignored: Ignored::default(),
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
             following_error: None,
@@ -282,6 +286,9 @@ impl Axis {
     pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
+        let mode = self.mode.now();
+        let elsewhere = asked.ignored.map(|given| IgnoredSetpoint { mode, given });
+        report.ignored = self.ignored.look(mode, &report.feedback, asked).or(elsewhere);
         let state = self.state();
         let enabled = self.exchanged && state == Some(State::OperationEnabled);
         report.was_enabled |= enabled;

@@ -11,6 +11,7 @@ use types::time::span;
 use types::{InterlockKind, LockState};
 
 use super::names::{MOST_NAMED, PartNames};
+use crate::controller::IgnoredSetpoint;
 use crate::observer::{CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
@@ -137,6 +138,21 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         }
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
+        }
+        Happening::SetpointIgnored { axis, what: IgnoredSetpoint { mode, given } } => {
+            let (given, takes) = (given.setpoint(), mode.cyclic().setpoint());
+            let what = Reported::SetpointIgnored {
+                axis,
+                mode: mode.name().to_owned(),
+                given: given.to_owned(),
+                takes: takes.to_owned(),
+            };
+            let sentence = format!(
+                "axis \"{}\" does not move: its controller sets {given} and no more, and in {} it takes {takes}",
+                names.axis(axis),
+                mode.name()
+            );
+            (what, Warning, sentence)
         }
         Happening::DriveFault { axis, position, code } => (
             Reported::DriveFault { axis, position, error_code: code },
@@ -402,6 +418,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use ethercat::cia402::{AxisMode, CyclicMode};
     use ethercat::main_device::BringUpPhase;
     use ethercat::sii::Identity;
     use ethercat::time::Instant;
@@ -453,6 +470,10 @@ mod tests {
         let told = of(Happening::DriveFault { axis: 0, position: 0, code: 0x2310 });
         let start = "axis \"drive-1\" at SubDevice 0 \"drive-1\" is in fault: 0x2310: ";
         assert!(told.sentence.starts_with(start), "{}", told.sentence);
+        let what = IgnoredSetpoint { mode: AxisMode::CyclicVelocity, given: CyclicMode::Position };
+        let told = of(Happening::SetpointIgnored { axis: 1, what });
+        let expected = "axis \"drive-2\" does not move: its controller sets a position and no more, and in csv it takes a velocity";
+        assert_eq!((told.severity, told.sentence.as_str()), (Warning, expected));
     }
 
     /// A force and its end have the signal, the value, the client and the reason.

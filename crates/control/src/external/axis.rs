@@ -23,6 +23,7 @@ pub struct ExternalAxis {
 pub(super) struct AxisTrack {
     request: Request,
     home: bool,
+    ignored: Option<CyclicMode>,
     /// Set-point of the mode, for the cycle `of`.
     at: f64,
     of: u64,
@@ -36,7 +37,7 @@ impl AxisTrack {
         if let Some(request) = answer.request {
             self.request = request;
         }
-        self.home = answer.home;
+        (self.home, self.ignored) = (answer.home, answer.ignored);
         let (at, moves) = match answer.target {
             Some(target) => (target.number(), matches!(target, AxisTarget::Position(_))),
             None => (self.at, false),
@@ -54,7 +55,7 @@ impl AxisTrack {
     /// Set-points stay where they are, for answers are missing.
     pub(super) fn freeze(&mut self, cycle: u64) {
         self.at = self.reached(cycle);
-        (self.of, self.step, self.home) = (cycle, 0.0, false);
+        (self.of, self.step, self.home, self.ignored) = (cycle, 0.0, false, None);
         if self.request == Request::FaultReset {
             self.request = Request::Halt;
         }
@@ -94,6 +95,7 @@ impl AxisTrack {
     pub(super) fn command(&mut self, cycle: u64, settings: &ExternalAxis, command: &mut AxisCommand) {
         command.request = self.request;
         command.home = std::mem::take(&mut self.home);
+        command.ignored = self.ignored;
         if settings.mode.is_profile() {
             // Its drive makes the way to a destination, which stays.
             self.step = 0.0;
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn a_request_stays_until_another_one_and_home_is_asked_once() {
         let mut track = AxisTrack::default();
-        let answer = |request| AxisAnswer { request, home: true, target: None };
+        let answer = |request| AxisAnswer { request, home: true, ..AxisAnswer::default() };
         track.take(1, &answer(Some(Request::FaultReset)));
         let mut command = AxisCommand::default();
         track.command(1, &CSP, &mut command);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::CyclicMode;
+use ethercat::cia402::{AxisMode, CyclicMode};
 use ethercat::time::Instant;
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, AxisAnswer, Request};
@@ -11,6 +11,7 @@ use ipc::state;
 use motion::AxisSetpoint;
 use thiserror::Error;
 
+use crate::axis::ignored::Ignored;
 use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
 use crate::ipc::report;
 use crate::signal::{Io, SignalError, Signals};
@@ -24,7 +25,9 @@ pub struct ControllerProcess<C> {
     controller: C,
     signals: Signals,
     /// Modes of the axes it moves; `None` for those of others.
-    modes: Vec<Option<CyclicMode>>,
+    modes: Vec<Option<AxisMode>>,
+    /// Set-points that their modes do not take.
+    ignored: Vec<Ignored>,
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
 }
@@ -58,6 +61,7 @@ impl<C: Controller> ControllerProcess<C> {
                 .map(|it| AxisReport { measures_torque: it.measures_effort, ..AxisReport::default() })
                 .collect(),
             commands: vec![AxisCommand::default(); axes],
+            ignored: vec![Ignored::default(); axes],
         })
     }
 
@@ -65,10 +69,11 @@ impl<C: Controller> ControllerProcess<C> {
     ///
     /// Allocates nothing, as long as the controller does not.
     pub fn answer(&mut self, request: &Request, stopping: bool, answer: &mut Answer) {
-        let Self { controller, signals, modes, reports, commands } = self;
+        let Self { controller, signals, modes, ignored, reports, commands } = self;
         signals.show(&request.signals, request.command.freshness);
         for ((shown, axis), drive) in reports.iter_mut().zip(&request.axes).zip(&request.drives) {
-            *shown = AxisReport { measures_torque: shown.measures_torque, ..report(axis, drive) };
+            let AxisReport { measures_torque, ignored, .. } = *shown;
+            *shown = AxisReport { measures_torque, ignored, ..report(axis, drive) };
         }
         controller.command(&request.command);
         controller.update(info(request, stopping), &mut Io::new(signals, reports, commands));
@@ -80,11 +85,14 @@ impl<C: Controller> ControllerProcess<C> {
             pose: [output.pose.x.0, output.pose.y.0, output.pose.yaw.0],
             twist: [output.twist.x.0, output.twist.y.0, output.twist.yaw.0],
         };
-        for ((axis, command), mode) in answer.axes.iter_mut().zip(commands).zip(modes) {
+        let axes = answer.axes.iter_mut().zip(reports).zip(commands);
+        for (((axis, report), command), (mode, ignored)) in axes.zip(modes.iter().zip(ignored)) {
+            report.ignored = mode.and_then(|mode| ignored.look(mode, &report.feedback, command));
             *axis = mode.map_or_else(AxisAnswer::default, |mode| AxisAnswer {
                 request: Some(command.request),
                 home: std::mem::take(&mut command.home),
-                target: Some(target(mode, &command.setpoint)),
+                target: Some(target(mode.cyclic(), &command.setpoint)),
+                ignored: report.ignored.map(|it| it.given),
             });
         }
         for (output, value) in answer.outputs.iter_mut().zip(signals.answers()) {
@@ -109,12 +117,12 @@ fn info(request: &Request, stopping: bool) -> CycleInfo {
 }
 
 /// Mode of an axis, if it is one of the controller process.
-fn mode(description: &Description, axis: usize) -> Option<CyclicMode> {
+fn mode(description: &Description, axis: usize) -> Option<AxisMode> {
     let external = description.controllers.iter().find(|it| it.kind == Some(ControllerKind::External));
     if external.is_some_and(|it| !it.axes.contains(&axis)) {
         return None;
     }
-    Some(description.axes[axis].mode.cyclic())
+    Some(description.axes[axis].mode)
 }
 
 /// Set-point of the mode. One that is not finite makes the answer wrong, and the cycle stops the axes.

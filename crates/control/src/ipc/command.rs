@@ -10,6 +10,7 @@ use ethercat::time::Instant;
 use ipc::command::{AxisTarget, Command, Read, Reader, ToolPose, Twist};
 use ipc::state::{CommandState, Refusal};
 use motion::MetresPerSecond;
+pub use types::Takes;
 use types::{Signal, Value};
 
 use crate::controller::{Clamped, ControllerOutput, ExternalCommand, Freshness};
@@ -28,6 +29,8 @@ pub(crate) struct Commands {
     pub(super) counts: CommandState,
     /// Commands taken as of the last one that is counted as clamped.
     clamped_of: u64,
+    /// Place of the active controller among those of the robot, as it was at the end of the cycle before.
+    active: usize,
 }
 
 impl Commands {
@@ -45,6 +48,7 @@ impl Commands {
                 ..CommandState::default()
             },
             clamped_of: 0,
+            active: 0,
             reader,
             rules,
         }
@@ -56,7 +60,7 @@ impl Commands {
             Read::Nothing | Read::Same => {}
             Read::Torn => self.refuse(Refused::whole(Refusal::Torn)),
             // The clock is read behind the command: an honest stamp is never in the future.
-            Read::New => match self.rules.check(&self.incoming, now().as_nanos()) {
+            Read::New => match self.rules.check(&self.incoming, now().as_nanos(), self.active) {
                 Ok(()) => self.take(),
                 Err(refused) => self.refuse(refused),
             },
@@ -77,6 +81,7 @@ impl Commands {
 
     /// Counts what the controller refuses of the command, or clamps.
     pub(super) fn note(&mut self, output: &ControllerOutput) {
+        self.active = usize::from(output.control.active);
         if let Some(why) = output.refused {
             self.refuse(Refused::whole(why));
         }
@@ -134,6 +139,8 @@ pub struct Rules {
     pub base: Option<BaseRules>,
     /// Some controller brings the tool of an arm to poses.
     pub pose: bool,
+    /// What each controller follows, in their order; empty where one moves all.
+    pub controllers: Vec<Follows>,
     /// The outputs that are set from outside, in their order.
     pub signals: Vec<Commanded>,
     /// A command may hold no longer than this.
@@ -167,15 +174,25 @@ impl Commanded {
     }
 }
 
-/// Kinds of targets of an axis that some controller of the robot can follow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Takes {
-    /// Positions.
-    pub position: bool,
-    /// Velocities.
-    pub velocity: bool,
-    /// Torques.
-    pub effort: bool,
+/// Parts of a command that a controller follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Follows {
+    /// Targets of each axis, in their order.
+    pub axes: Vec<Takes>,
+    /// The velocity of the base.
+    pub twist: bool,
+    /// The pose of the tool.
+    pub pose: bool,
+}
+
+impl Follows {
+    /// True if it follows some target of a command.
+    fn any(&self, command: &Command) -> bool {
+        let mut axes = self.axes.iter().zip(&command.axes);
+        axes.any(|(takes, target)| target.is_some_and(|target| takes.takes(target)))
+            || (self.twist && command.twist.is_some())
+            || (self.pose && command.pose.is_some())
+    }
 }
 
 /// Limits of a base.
@@ -202,8 +219,8 @@ impl Refused {
 }
 
 impl Rules {
-    /// Checks every number of `command`, read at `now_ns`.
-    fn check(&self, command: &Command, now_ns: u64) -> Result<(), Refused> {
+    /// Checks every number of `command`, read at `now_ns` with this controller active.
+    fn check(&self, command: &Command, now_ns: u64, active: usize) -> Result<(), Refused> {
         let whole = Refused::whole;
         let longest = types::time::nanoseconds(self.longest_time_to_live);
         if command.stamp_ns > now_ns || !(1..=longest).contains(&command.time_to_live_ns) {
@@ -222,12 +239,18 @@ impl Rules {
             self.check_pose(pose).map_err(whole)?;
         }
         for (index, (takes, target)) in self.axes.iter().zip(&command.axes).enumerate() {
-            let checked = target.map_or(Ok(()), |target| takes.check(target));
+            let checked = target.map_or(Ok(()), |target| check_target(*takes, target));
             checked.map_err(|why| Refused { axis: Some(index), ..whole(why) })?;
         }
         for (commanded, value) in self.signals.iter().zip(&command.signals) {
             let checked = value.map_or(Ok(()), |value| commanded.check(value));
             checked.map_err(|why| Refused { signal: Some(commanded.place), ..whole(why) })?;
+        }
+        let first = command.axes.iter().position(Option::is_some);
+        let has_target = first.is_some() || command.twist.is_some() || command.pose.is_some();
+        let follows = || self.controllers.get(active).is_some_and(|it| it.any(command));
+        if has_target && !self.controllers.is_empty() && !follows() {
+            return Err(Refused { axis: first, ..whole(Refusal::Inactive) });
         }
         Ok(())
     }
@@ -257,18 +280,11 @@ impl Rules {
     }
 }
 
-impl Takes {
-    fn check(self, target: AxisTarget) -> Result<(), Refusal> {
-        let taken = match target {
-            AxisTarget::Position(_) => self.position,
-            AxisTarget::Velocity(_) => self.velocity,
-            AxisTarget::Effort(_) => self.effort,
-        };
-        match (target.number().is_finite(), taken) {
-            (false, _) => Err(Refusal::NotFinite),
-            (true, false) => Err(Refusal::Mode),
-            (true, true) => Ok(()),
-        }
+fn check_target(takes: Takes, target: AxisTarget) -> Result<(), Refusal> {
+    match (target.number().is_finite(), takes.takes(target)) {
+        (false, _) => Err(Refusal::NotFinite),
+        (true, false) => Err(Refusal::Mode),
+        (true, true) => Ok(()),
     }
 }
 

@@ -59,5 +59,6 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         was_enabled,
         counts,
         absent: false,
+        ignored: None,
     }
 }

@@ -47,6 +47,7 @@ impl Bench {
             axes: vec![takes],
             base: Some(BaseRules { sideways: true }),
             pose: true,
+            controllers: vec![],
             signals: vec![],
             longest_time_to_live: Duration::from_secs(3600),
         };

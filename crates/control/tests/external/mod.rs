@@ -151,7 +151,7 @@ impl Turner {
                 _ => *position = axis.target_position,
             }
             let target = Some(AxisTarget::Position(Radians(*position)));
-            AxisAnswer { request: Some(DriveRequest::Enable), home: false, target }
+            AxisAnswer { request: Some(DriveRequest::Enable), target, ..AxisAnswer::default() }
         });
         Answer { cycle: request.cycle, axes: axes.collect(), ..Answer::default() }
     }

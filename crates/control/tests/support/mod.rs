@@ -204,7 +204,14 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
 pub fn rules(axes: usize) -> Rules {
     let takes = Takes { position: true, velocity: true, effort: true };
     let longest_time_to_live = Duration::from_secs(3600);
-    Rules { axes: vec![takes; axes], base: None, pose: false, signals: Vec::new(), longest_time_to_live }
+    Rules {
+        axes: vec![takes; axes],
+        base: None,
+        pose: false,
+        controllers: Vec::new(),
+        signals: Vec::new(),
+        longest_time_to_live,
+    }
 }
 
 /// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.

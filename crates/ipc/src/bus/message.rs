@@ -437,6 +437,9 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stopped_with: Option<usize>,
     },
+    /// The controller of an axis gives it a set-point that its mode does not take, and no other: `given` and `takes` are "a position", "a
+    /// velocity" or "a torque".
+    SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more.

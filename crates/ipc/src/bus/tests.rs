@@ -164,7 +164,10 @@ fn next_event(event: &Happening) -> Option<Happening> {
         }
         Emergency { .. } => DriveFault { axis, position, error_code: 0x2310 },
         DriveFault { .. } => AxisStopped { axis, reason: text, stopped_with: Some(1) },
-        AxisStopped { .. } => AxisFreed { axis },
+        AxisStopped { .. } => {
+            SetpointIgnored { axis, mode: "csv".into(), given: text.clone(), takes: text }
+        }
+        SetpointIgnored { .. } => AxisFreed { axis },
         AxisFreed { .. } => Interlock { interlock: 0, allows: true },
         Interlock { .. } => SignalForced {
             signal: text,

@@ -28,6 +28,8 @@ pub struct ControllerCounters {
     pub last_wrong: u64,
     /// Reason for it, a code of [`super::Wrong`]; 0 for none.
     pub why_wrong: u64,
+    /// Axis whose answer it was, by its index plus 1; 0 for none.
+    pub wrong_axis: u64,
     /// Times the axes were stopped because answers were missing or wrong.
     pub stops: u64,
     /// Time from the request to the answer, of those in time.
@@ -38,7 +40,7 @@ pub struct ControllerCounters {
 
 /// The same, shared with the thread of the cycle, which writes them.
 #[derive(Debug, Default)]
-pub struct Counters([AtomicU64; 14]);
+pub struct Counters([AtomicU64; 15]);
 
 impl Counters {
     /// Puts the counts of a cycle in place of the former ones, all but the process.
@@ -59,6 +61,7 @@ impl Counters {
             mean,
             maximum,
             it.worst_overstay_ns,
+            it.wrong_axis,
         ];
         for (shared, word) in self.0[1..].iter().zip(words) {
             // Relaxed: each number stands for itself.
@@ -83,6 +86,7 @@ impl Counters {
             stops: it(9),
             response_ns: SpreadNs { minimum: it(10), mean: it(11), maximum: it(12) },
             worst_overstay_ns: it(13),
+            wrong_axis: it(14),
         }
     }
 
@@ -102,6 +106,7 @@ mod tests {
         let response_ns = SpreadNs { minimum: 10, mean: 11, maximum: 12 };
         let told = ControllerCounters {
             process: 14,
+            wrong_axis: 15,
             answered: 1,
             late: 2,
             last_late: 3,

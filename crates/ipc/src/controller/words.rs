@@ -5,6 +5,7 @@ use crate::command;
 use crate::region::{Kind, magic};
 use crate::state::region as state;
 use crate::state::{Base, Clamped, Limit, Refusal};
+use types::CyclicMode;
 
 /// Region of requests, written by the cycle.
 pub(crate) const REQUEST: Kind =
@@ -180,7 +181,9 @@ fn clamped(codes: u64, rows: Rows) -> Option<Option<Clamped>> {
 fn axis_words(axis: &AxisAnswer) -> [u64; ROW] {
     let [kind, number] = command::target_words(axis.target);
     let request = axis.request.map_or(0, |request| request as u64);
-    [kind | request << 8 | u64::from(axis.home) << 16, number]
+    let ignored = axis.ignored.and_then(|mode| CyclicMode::ALL.iter().position(|&it| it == mode));
+    let ignored = ignored.map_or(0, |place| place as u64 + 1);
+    [kind | request << 8 | u64::from(axis.home) << 16 | ignored << 24, number]
 }
 
 fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
@@ -189,13 +192,19 @@ fn axis(codes: u64, bits: u64) -> Result<AxisAnswer, Wrong> {
         0 => None,
         code => Some(DriveRequest::from_code(code).ok_or(Wrong::Code)?),
     };
-    if codes >> 17 != 0 {
+    let ignored = match codes >> 24 {
+        0 => None,
+        place => Some(
+            *usize::try_from(place - 1).ok().and_then(|it| CyclicMode::ALL.get(it)).ok_or(Wrong::Code)?,
+        ),
+    };
+    if codes >> 17 & 0x7F != 0 {
         return Err(Wrong::Code);
     }
     if target.is_some() && !f64::from_bits(bits).is_finite() {
         return Err(Wrong::NotFinite);
     }
-    Ok(AxisAnswer { request, home: codes >> 16 & 1 != 0, target })
+    Ok(AxisAnswer { request, home: codes >> 16 & 1 != 0, target, ignored })
 }
 
 /// Words before the axes of a request.
@@ -224,7 +233,7 @@ mod tests {
     const ROWS: Rows = Rows { axes: 5, signals: 3 };
 
     fn every_answer() -> Answer {
-        let axis = |request, home, target| AxisAnswer { request, home, target };
+        let axis = |request, home, target| AxisAnswer { request, home, target, ignored: None };
         Answer {
             cycle: 7,
             commanded: true,
@@ -256,6 +265,11 @@ mod tests {
         let halt = AxisAnswer { request: Some(DriveRequest::Halt), ..AxisAnswer::default() };
         let [codes, bits] = axis_words(&halt);
         assert_eq!(axis(codes, bits), Ok(halt));
+        for ignored in CyclicMode::ALL.map(Some) {
+            let answer = AxisAnswer { ignored, ..halt };
+            let [codes, bits] = axis_words(&answer);
+            assert_eq!(axis(codes, bits), Ok(answer));
+        }
         for clamped in [None, Some(Clamped { limit: Limit::Velocity, axis: None })] {
             let answer = Answer { clamped, ..every_answer() };
             let mut words = vec![u64::MAX; answer_length(ROWS)];
@@ -320,7 +334,7 @@ mod tests {
             (1, 4, Wrong::Rows),
             (2, u64::MAX, Wrong::Rows),
             (3, 2, Wrong::Code),
-            (3, 12 << 8, Wrong::Code),
+            (3, 13 << 8, Wrong::Code),
             (3, 4 << 16, Wrong::Code),
             (3, 1 << 24, Wrong::Code),
             (3, 1 << 32, Wrong::Code),
@@ -333,6 +347,7 @@ mod tests {
             (16, 4, Wrong::Code),
             (16, 6 << 8, Wrong::Code),
             (16, 1 << 17, Wrong::Code),
+            (16, 4 << 24, Wrong::Code),
             (16, 1 << 63, Wrong::Code),
             (19, nan, Wrong::NotFinite),
             (21, f64::INFINITY.to_bits(), Wrong::NotFinite),

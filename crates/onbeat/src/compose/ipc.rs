@@ -73,8 +73,9 @@ pub(crate) fn interface(
 ) -> Result<Interface, Error> {
     let (sensors, described) = (signals::sensors(robot, signals), signals::described(robot, signals));
     let mut described = Description { signals: described, sensors, ..description(robot, moved_by)? };
-    for (axis, &measures) in described.axes.iter_mut().zip(measures_torque) {
-        axis.measures_effort = measures;
+    let rules = Rules { signals: Commanded::of(signals), ..rules(robot, moved_by) };
+    for ((axis, &measures), &takes) in described.axes.iter_mut().zip(measures_torque).zip(&rules.axes) {
+        (axis.measures_effort, axis.takes) = (measures, Some(takes));
     }
     let mut builder = Builder::new(name, &described);
     if robot.ipc.force {
@@ -101,11 +102,7 @@ pub(crate) fn interface(
     let has_external = robot.controllers.iter().any(|it| it.kind == ControllerKind::External);
     let external = (has_external && moved_by == MovedBy::Controllers).then(|| builder.controller());
     let ports = Ports { ports: [requests, stops, orders].into_iter().chain(others).collect(), external };
-    Ok(Interface {
-        builder,
-        rules: Rules { signals: Commanded::of(signals), ..rules(robot, moved_by) },
-        ports,
-    })
+    Ok(Interface { builder, rules, ports })
 }
 
 /// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
@@ -166,6 +163,7 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         jerk_limit: Some(axis.limits.jerk.0),
         effort_limit: axis.limits.torque.0,
         measures_effort: true,
+        takes: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Limits of commands from outside: only what one of the controllers follows is taken.
 
-use control::ipc::{BaseRules, Rules, Takes};
+use control::ipc::{BaseRules, Follows, Rules, Takes};
 use ethercat::cia402::{AxisMode, CyclicMode};
 use robot::{BaseKind, ControllerKind, RobotConfig};
 
@@ -8,36 +8,37 @@ use super::ipc::MovedBy;
 
 /// Limits of commands for `robot`. Its signals are known in PreOp.
 pub(super) fn rules(robot: &RobotConfig, moved_by: MovedBy) -> Rules {
-    let mut takes = vec![Takes::default(); robot.axes.len()];
-    let (mut twist, mut pose) = (false, false);
-    let mut follow = |follows: Follows, axes: &[usize]| {
-        twist |= follows.twist;
-        pose |= follows.pose;
-        for &axis in axes {
-            let wider = (follows.targets)(robot.axes[axis].mode);
-            takes[axis].position |= wider.position;
-            takes[axis].velocity |= wider.velocity;
-            takes[axis].effort |= wider.effort;
-        }
+    let follow = |parts: Parts, axes: &[usize]| {
+        let mut takes = vec![NO_TARGET; robot.axes.len()];
+        axes.iter().for_each(|&axis| takes[axis] = (parts.targets)(robot.axes[axis].mode));
+        Follows { axes: takes, twist: parts.twist, pose: parts.pose }
     };
-    if moved_by == MovedBy::Own {
-        follow(ANYTHING, &(0..robot.axes.len()).collect::<Vec<_>>());
-    }
-    for controller in &robot.controllers {
-        follow(follows(controller.kind), &controller.axes);
-    }
+    let each: Vec<Follows> =
+        robot.controllers.iter().map(|it| follow(follows(it.kind), &it.axes)).collect();
+    let own =
+        (moved_by == MovedBy::Own).then(|| follow(ANYTHING, &(0..robot.axes.len()).collect::<Vec<_>>()));
+    let all = || own.iter().chain(&each);
+    let (twist, pose) = (all().any(|it| it.twist), all().any(|it| it.pose));
     let base = robot.base.as_ref().filter(|_| twist);
+    let of = |axis: usize, kind: fn(&Takes) -> bool| all().any(|it| kind(&it.axes[axis]));
+    let takes = |axis| Takes {
+        position: of(axis, |it| it.position),
+        velocity: of(axis, |it| it.velocity),
+        effort: of(axis, |it| it.effort),
+    };
     Rules {
-        axes: takes,
+        axes: (0..robot.axes.len()).map(takes).collect(),
         base: base.map(|base| BaseRules { sideways: base.kind != BaseKind::Differential }),
         pose: pose && robot.arm.is_some(),
+        // Its own decides by itself what it follows, and when.
+        controllers: if own.is_some() { Vec::new() } else { each },
         signals: Vec::new(),
         longest_time_to_live: robot.ipc.longest_time_to_live,
     }
 }
 
 /// Parts of a command that a controller follows.
-struct Follows {
+struct Parts {
     /// Targets of an axis in this mode.
     targets: fn(AxisMode) -> Takes,
     /// The velocity of the base.
@@ -47,24 +48,24 @@ struct Follows {
 }
 
 const NO_TARGET: Takes = Takes { position: false, velocity: false, effort: false };
-const NOTHING: Follows = Follows { targets: |_| NO_TARGET, twist: false, pose: false };
+const NOTHING: Parts = Parts { targets: |_| NO_TARGET, twist: false, pose: false };
 /// For a controller of the program's own: all that it may be made for.
-const ANYTHING: Follows = Follows { targets: of_mode, twist: true, pose: true };
+const ANYTHING: Parts = Parts { targets: of_mode, twist: true, pose: true };
 
-fn follows(kind: ControllerKind) -> Follows {
+fn follows(kind: ControllerKind) -> Parts {
     match kind {
         ControllerKind::Hold | ControllerKind::Sinusoid | ControllerKind::JointTrajectory => NOTHING,
         ControllerKind::JointPosition => {
-            Follows { targets: |_| Takes { position: true, ..NO_TARGET }, ..NOTHING }
+            Parts { targets: |_| Takes { position: true, ..NO_TARGET }, ..NOTHING }
         }
         ControllerKind::JointVelocity => {
-            Follows { targets: |_| Takes { velocity: true, ..NO_TARGET }, ..NOTHING }
+            Parts { targets: |_| Takes { velocity: true, ..NO_TARGET }, ..NOTHING }
         }
         ControllerKind::JointEffort => {
-            Follows { targets: |_| Takes { effort: true, ..NO_TARGET }, ..NOTHING }
+            Parts { targets: |_| Takes { effort: true, ..NO_TARGET }, ..NOTHING }
         }
-        ControllerKind::DiffDrive | ControllerKind::OmniDrive => Follows { twist: true, ..NOTHING },
-        ControllerKind::Cartesian => Follows { pose: true, ..NOTHING },
+        ControllerKind::DiffDrive | ControllerKind::OmniDrive => Parts { twist: true, ..NOTHING },
+        ControllerKind::Cartesian => Parts { pose: true, ..NOTHING },
         ControllerKind::External => ANYTHING,
     }
 }
@@ -114,6 +115,21 @@ mod tests {
             let found: Vec<_> = taken(kind);
             assert_eq!(found, first_two(takes), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn each_controller_follows_what_is_its_own_and_one_of_a_program_all_that_it_likes() {
+        let mut robot =
+            RobotConfig::parse(include_str!("../../../../examples/six-axis.toml"), "robot.toml").unwrap();
+        let of = |kind, axes| Controller::of_kind(kind, axes, robot.cycle.period);
+        robot.controllers =
+            vec![of(ControllerKind::JointPosition, vec![0]), of(ControllerKind::JointVelocity, vec![0, 1])];
+        let found = rules(&robot, MovedBy::Controllers);
+        let takes = |of: &[Takes]| of[..3].iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let each: Vec<_> = found.controllers.iter().map(|it| takes(&it.axes)).collect();
+        assert_eq!(each, ["positions, no targets, no targets", "velocities, velocities, no targets"]);
+        assert_eq!(takes(&found.axes), "positions and velocities, velocities, no targets");
+        assert!(rules(&robot, MovedBy::Own).controllers.is_empty());
     }
 
     #[test]

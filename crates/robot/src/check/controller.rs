@@ -92,7 +92,7 @@ fn moved(it: &Controller, parts: Parts<'_>, entry: Place<'_>) -> Checked<Vec<usi
     if kind == Kind::Cartesian && it.axis_names.is_none() {
         return joints(it, axes, parts.arm, entry);
     }
-    let modes = modes(kind);
+    let modes = kind.modes();
     check_mode(it, modes, entry)?;
     let Some(names) = &it.axis_names else {
         let serves = |axis: &Axis| modes.contains(&it.mode_of(axis));
@@ -240,24 +240,6 @@ fn check_keys(it: &Controller, entry: Place<'_>) -> Checked<()> {
 /// Kinds that move axes in other modes than their own.
 const CHANGE_MODES: [Kind; 5] =
     [Kind::Sinusoid, Kind::JointTrajectory, Kind::JointPosition, Kind::JointVelocity, Kind::JointEffort];
-
-/// Modes of the axes that a kind can move.
-const fn modes(kind: Kind) -> &'static [AxisMode] {
-    use AxisMode::{
-        CyclicPosition, CyclicTorque, CyclicVelocity, InterpolatedPosition, ProfilePosition, ProfileTorque,
-        ProfileVelocity,
-    };
-    match kind {
-        Kind::Hold | Kind::External => &AxisMode::ALL,
-        // The torque that makes an axis swing depends on its load, and a drive that makes its own way does not swing along.
-        Kind::Sinusoid => &[CyclicPosition, InterpolatedPosition, CyclicVelocity],
-        Kind::JointTrajectory | Kind::Cartesian => &[CyclicPosition, InterpolatedPosition],
-        Kind::JointPosition => &[CyclicPosition, InterpolatedPosition, ProfilePosition],
-        Kind::JointVelocity => &[CyclicPosition, InterpolatedPosition, CyclicVelocity, ProfileVelocity],
-        Kind::DiffDrive | Kind::OmniDrive => &[CyclicVelocity],
-        Kind::JointEffort => &[CyclicTorque, ProfileTorque],
-    }
-}
 
 fn list(modes: &[AxisMode]) -> String {
     let names: Vec<_> = modes.iter().map(|mode| mode.name()).collect();

@@ -52,8 +52,8 @@ impl Diagnostics {
                 let counted = Counted::of(robot.state());
                 let last = self.last.replace(counted).unwrap_or(counted);
                 let command = &robot.state().command;
-                if let Some(why) =
-                    words::refusal(command.last_refusal).filter(|_| counted.refused > last.refused)
+                if let Some(why) = words::last_refusal(command, robot.description())
+                    .filter(|_| counted.refused > last.refused)
                 {
                     moment.voice.warn("refused", format_args!("the cycle refused a command: {why}"));
                 }
@@ -187,9 +187,7 @@ fn command(state: &State, description: &Description, last: Counted) -> Diagnosti
     let refused = command.refused.saturating_sub(last.refused);
     let clamped = command.clamped.saturating_sub(last.clamped);
     let clamp = words::last_clamp(command, description);
-    let axis = description.axes.get(usize::from(command.last_refused_axis));
-    let axis = axis.map(|axis| format!(" (axis {})", axis.name)).unwrap_or_default();
-    let why = words::refusal(command.last_refusal).map(|why| format!("{why}{axis}"));
+    let why = words::last_refusal(command, description);
     let (level, message) = match (&why, command.freshness) {
         (Some(why), _) if refused > 0 => {
             (Level::Warn, format!("{refused} commands refused since the last message: {why}"))

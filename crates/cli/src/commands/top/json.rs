@@ -61,7 +61,7 @@ pub(super) fn object(picture: &Picture) -> Value {
             "freshness": it.command.freshness.to_string(),
             "accepted": it.command.accepted,
             "refused": it.command.refused,
-            "last_refusal": words::refusal(it.command.last_refusal),
+            "last_refusal": words::refusal_of(&it.command, &picture.description),
             "last_refused_axis": refused_axis,
             "last_refused_signal": refused_signal,
             "clamped": it.command.clamped,

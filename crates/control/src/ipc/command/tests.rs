@@ -16,6 +16,7 @@ fn rules() -> Rules {
         axes: vec![position, torque],
         base: Some(BaseRules { sideways: false }),
         pose: true,
+        controllers: Vec::new(),
         signals: Commanded::of(&signals()),
         longest_time_to_live: Duration::from_secs(1),
     }
@@ -56,7 +57,7 @@ fn signals() -> Vec<Signal> {
 fn refused(change: impl FnOnce(&mut Command)) -> Option<(Refusal, Option<usize>)> {
     let mut command = good();
     change(&mut command);
-    rules().check(&command, NOW).err().map(|Refused { why, axis, .. }| (why, axis))
+    rules().check(&command, NOW, 0).err().map(|Refused { why, axis, .. }| (why, axis))
 }
 
 #[test]
@@ -102,11 +103,11 @@ fn each_signal_has_its_own_reason() {
     ];
     for (index, value, why) in rows {
         let command = Command { signals: vec![None; 2], ..good() };
-        assert_eq!(rules().check(&command, NOW), Ok(()));
+        assert_eq!(rules().check(&command, NOW, 0), Ok(()));
         let mut command = good();
         command.signals[index] = Some(value);
         let refused = Refused { signal: Some(index + 1), ..Refused::whole(why) };
-        assert_eq!(rules().check(&command, NOW), Err(refused), "{value:?}");
+        assert_eq!(rules().check(&command, NOW, 0), Err(refused), "{value:?}");
     }
     for signals in [vec![], vec![None], vec![None; 3]] {
         assert_eq!(refused(|command| command.signals = signals), Some((Refusal::Signals, None)));
@@ -130,6 +131,52 @@ fn each_axis_has_its_own_reason() {
     }
 }
 
+// feature(ipc): a command of which the active controller follows no target is refused, and which other would is known
+#[test]
+fn a_command_of_which_the_active_controller_follows_no_target_is_refused() {
+    let positions = Takes { position: true, ..Takes::default() };
+    let torques = Takes { effort: true, ..Takes::default() };
+    let follows = |takes: [Takes; 2]| Follows { axes: takes.to_vec(), ..Follows::default() };
+    let none = Takes::default();
+    let controllers = vec![
+        follows([positions, none]),
+        follows([none, torques]),
+        Follows { twist: true, ..follows([none; 2]) },
+        Follows { pose: true, ..follows([none; 2]) },
+    ];
+    let rules = Rules { controllers, ..rules() };
+    let only = |first: bool, second: bool, twist: bool, pose: bool| {
+        let Command { axes, twist: drives, pose: reaches, .. } = good();
+        Command {
+            axes: vec![axes[0].filter(|_| first), axes[1].filter(|_| second)],
+            twist: drives.filter(|_| twist),
+            pose: reaches.filter(|_| pose),
+            ..good()
+        }
+    };
+    let inactive = |axis| Err(Refused { axis, ..Refused::whole(Refusal::Inactive) });
+    for (place, command, axis) in [
+        (0, only(true, false, false, false), Some(0)),
+        (1, only(false, true, false, false), Some(1)),
+        (2, only(false, false, true, false), None),
+        (3, only(false, false, false, true), None),
+    ] {
+        for active in [0, 1, 2, 3, usize::from(ipc::state::NO_CONTROLLER)] {
+            let expected = if active == place { Ok(()) } else { inactive(axis) };
+            assert_eq!(rules.check(&command, NOW, active), expected, "{command:?} with {active}");
+        }
+        // A part that it follows, or none that moves anything, is enough.
+        assert_eq!(rules.check(&good(), NOW, place), Ok(()));
+        assert_eq!(rules.check(&only(false, false, false, false), NOW, place), Ok(()));
+    }
+    let velocity = Command {
+        axes: vec![Some(AxisTarget::Velocity(RadiansPerSecond(1.0))), None],
+        ..only(false, false, false, false)
+    };
+    assert_eq!(rules.check(&velocity, NOW, 0), inactive(Some(0)), "of another kind than it follows");
+    assert_eq!(rules.check(&velocity, NOW, 1), inactive(Some(0)));
+}
+
 #[test]
 fn a_twist_the_base_cannot_do_is_refused() {
     let rows = [
@@ -144,9 +191,9 @@ fn a_twist_the_base_cannot_do_is_refused() {
     let mut rules = rules();
     rules.base = Some(BaseRules { sideways: true });
     let sideways = Command { twist: Some(Twist::new(0.7, -0.7, 0.0)), ..good() };
-    assert_eq!(rules.check(&sideways, NOW), Ok(()));
+    assert_eq!(rules.check(&sideways, NOW, 0), Ok(()));
     rules.base = None;
-    let refused = rules.check(&good(), NOW).unwrap_err();
+    let refused = rules.check(&good(), NOW, 0).unwrap_err();
     assert_eq!((refused.why, refused.axis), (Refusal::Mode, None));
 }
 
@@ -169,7 +216,7 @@ fn a_pose_is_finite_and_turned_by_a_unit_quaternion() {
         assert_eq!(pose(position, orientation), Some((why, None)), "{position:?} {orientation:?}");
     }
     let rules = Rules { pose: false, ..rules() };
-    assert_eq!(rules.check(&good(), NOW), Err(Refused::whole(Refusal::Mode)));
+    assert_eq!(rules.check(&good(), NOW, 0), Err(Refused::whole(Refusal::Mode)));
 }
 
 // feature(ipc): any bits in a command: only finite numbers are taken, of kinds that the robot follows
@@ -196,7 +243,7 @@ fn whatever_bits_a_peer_writes_only_finite_numbers_of_known_kinds_are_taken() {
             axes: vec![target(random.u8(..4), numbers[0]), target(random.u8(..4), numbers[1])],
             ..good()
         };
-        if rules.check(&command, NOW).is_ok() {
+        if rules.check(&command, NOW, 0).is_ok() {
             taken += 1;
             assert!(match command.axes[0] {
                 Some(AxisTarget::Effort(_)) => false,

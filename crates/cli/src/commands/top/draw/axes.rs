@@ -280,8 +280,12 @@ pub(super) fn number(value: f64) -> String {
         1e3..1e5 => 0,
         _ => return format!("{value:.1e}"),
     };
+    rounded(value, decimals)
+}
+
+/// With so many decimals; rounded to nothing, a small negative number keeps no sign.
+pub(super) fn rounded(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
-    // Rounded to nothing, a small negative number keeps no sign.
     if text.trim_start_matches(['-', '0', '.']).is_empty() {
         text.trim_start_matches('-').to_owned()
     } else {

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline, Widget};
 
 use super::super::picture::{Picture, Standing};
+use super::axes::rounded;
 use super::{bold, faint};
 
 /// Lines it takes.
@@ -219,12 +220,11 @@ fn control(picture: &Picture) -> Line<'static> {
 
 fn base(picture: &Picture) -> Option<Line<'static>> {
     picture.description.base.as_ref()?;
-    let ([x, y, yaw], [ahead, left, turn]) = (picture.state.base.pose, picture.state.base.twist);
+    let [x, y, yaw] = picture.state.base.pose.map(|number| rounded(number, 3));
+    let [ahead, left, turn] = picture.state.base.twist.map(|number| rounded(number, 2));
     Some(row(
         "base",
-        Span::raw(format!(
-            "x {x:.3} m  y {y:.3} m  yaw {yaw:.3} rad   {ahead:.2}, {left:.2} m/s  {turn:.2} rad/s"
-        )),
+        Span::raw(format!("x {x} m  y {y} m  yaw {yaw} rad   {ahead}, {left} m/s  {turn} rad/s")),
     ))
 }
 

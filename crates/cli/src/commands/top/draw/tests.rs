@@ -105,7 +105,7 @@ fn base() -> Picture {
             last_clamped_axis: 0,
         },
         control: Control { enabled: true, ..Control::default() },
-        base: Base { pose: [1.234, -0.5, 0.213], twist: [0.4, 0.0, 0.1] },
+        base: Base { pose: [1.234, -0.5, 0.213], twist: [0.4, -0.001, 0.1] },
         axes: vec![moving, Axis { velocity: -3.951, ..moving }, stopped],
     };
     let mut picture = Picture { description, read_ns: 10_000_000_000, ..Picture::default() };
