@@ -71,7 +71,54 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// Starts a frame with all datagrams of the one that stands in this slot; `None` while that is on its way.
+    pub(in super::super) fn open_again<'a>(
+        &'a mut self,
+        index: usize,
+        buffer: &'a mut [u8],
+    ) -> Option<Outgoing<'a>> {
+        let Self { slots, numbers, counters, reply_time, .. } = self;
+        let slot = slots.get_mut(index).filter(|it| it.state == SlotState::Over)?;
+        let count = slot.datagrams.len();
+        let purpose = Purpose::ProcessData;
+        let (is_new, limit, is_full) = (false, usize::MAX, false);
+        Some(Outgoing {
+            slot,
+            numbers,
+            counters,
+            reply_time,
+            buffer,
+            index,
+            purpose,
+            count,
+            is_new,
+            limit,
+            is_full,
+        })
+    }
+}
+
 impl Outgoing<'_> {
+    /// Slot of the frame.
+    pub(in super::super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Calls `change` with owner, address and data of each datagram.
+    pub(in super::super) fn change_each(
+        &mut self,
+        mut change: impl FnMut(&mut Owner, &mut [u8; 4], &mut [u8]),
+    ) -> Option<()> {
+        for sent in &mut self.slot.datagrams {
+            let datagram = self.slot.frame.get_mut(usize::from(sent.offset)..sent.working_counter())?;
+            let (header, data) = datagram.split_first_chunk_mut::<{ datagram::HEADER_LENGTH }>()?;
+            let (_, rest) = header.split_first_chunk_mut::<ADDRESS_OFFSET>()?;
+            change(&mut sent.owner, rest.first_chunk_mut()?, data);
+        }
+        Some(())
+    }
+
     /// Appends a datagram of `length` bytes and returns them, or `None` if it does not fit. They are zeroed, or where
     /// `owner` wrote to them before, as he left them.
     pub(in super::super) fn push(
