@@ -62,6 +62,24 @@ pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTi
     }
 }
 
+/// Steps of the recurrence by which the response of a task's first job in a busy period is found, ns: from its execution time and blocking on, until one
+/// repeats, a hundred at most. None of a task that cannot be preempted, whose recurrence is another.
+///
+/// ```
+/// use onbeat_schedulability::{Task, TaskSet, fixed_priority};
+///
+/// let tasks = vec![Task::new("tau1", 99, 1_000_000, 500_000), Task::new("tau2", 80, 5_000_000, 1_500_000)];
+/// assert_eq!(fixed_priority::steps(&TaskSet::new(tasks), 1), [2_500_000, 3_000_000, 3_000_000]);
+/// ```
+#[must_use]
+pub fn steps(set: &TaskSet, place: usize) -> Vec<u64> {
+    let steps = level(set, place, Scale::ONE, &|_| Scale::ONE).steps(MOST_STEPS);
+    steps.into_iter().map_while(|step| u64::try_from(step).ok()).collect()
+}
+
+/// Steps that are shown at most.
+const MOST_STEPS: usize = 100;
+
 /// True if a task is proven to meet its deadline with the execution time of each task scaled.
 pub(crate) fn meets(set: &TaskSet, place: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
     let unit = scale(place);
@@ -212,6 +230,23 @@ mod tests {
             task.preemptive = false;
         }
         assert_eq!(responses(&tasks), [Some(200), Some(300), Some(350)]);
+    }
+
+    // feature(analyse): the steps of the iteration: `onbeat analyse --steps`
+    #[test]
+    fn the_steps_of_the_iteration_end_at_the_first_jobs_response_or_after_a_hundred() {
+        let steps = |tasks: &[Task], place| steps(&TaskSet::new(tasks.to_vec()), place);
+        // Burns and Wellings' textbook: w of the third is 11, 14, 17, 20, 20 from 5 on.
+        let mut tasks = [Task::new("a", 3, 7, 3), Task::new("b", 2, 12, 3), Task::new("c", 1, 20, 5)];
+        assert_eq!(steps(&tasks, 2), [11, 14, 17, 20, 20]);
+        assert_eq!(steps(&tasks, 0), [3], "nothing delays it");
+        tasks[2].blocking_ns = 1;
+        assert_eq!(steps(&tasks, 2)[0], 12);
+        // One that no time suffices for.
+        let full = [Task::new("a", 2, 10, 10), Task::new("b", 1, 1000, 1)];
+        assert_eq!(steps(&full, 1).len(), MOST_STEPS - 1);
+        tasks[2].preemptive = false;
+        assert_eq!(steps(&tasks, 2), [0; 0]);
     }
 
     #[test]

@@ -58,6 +58,22 @@ impl Level {
         effort.spend(|effort| self.walk(enough, effort, |_, _| {}))
     }
 
+    /// Steps of the recurrence for the first job, from `W = B + C` on, until one repeats: `most` at most. None of a job that cannot be preempted.
+    pub(crate) fn steps(&self, most: usize) -> Vec<u128> {
+        let base = self.blocking + self.own.cost;
+        let next = |time: &u128| {
+            let next = base.saturating_add(self.asked(*time, u128::div_ceil));
+            (next != *time && next <= self.farthest).then_some(next)
+        };
+        let mut steps: Vec<u128> = std::iter::successors(Some(base), next).take(most).collect();
+        // The last one is its own successor.
+        let settled = steps.last().filter(|last| next(last).is_none()).copied();
+        steps.extend(settled);
+        // The first is no step, but where they begin.
+        steps.drain(..1);
+        if self.preemptive { steps } else { Vec::new() }
+    }
+
     /// First job later than `enough`, and the time from the start of the busy period to its end.
     pub(crate) fn first_late(&self, enough: u128, effort: &Effort) -> Option<(u128, u128)> {
         let mut late = None;

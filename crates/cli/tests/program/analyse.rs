@@ -23,6 +23,22 @@ fn the_two_tasks_of_the_controllers_paper() {
     assert_eq!((&system["utilisation"], &system["schedulable"]), (&Value::from(0.8), &Value::from(true)));
 }
 
+// feature(analyse): the steps of the iteration: `onbeat analyse --steps`
+#[test]
+fn the_steps_of_the_controllers_papers_appendix() {
+    let ran = run(&["analyse", "examples/tasks/controllers.toml", "--steps"]);
+    assert!(ran.stdout.contains("\ntau1: 500us\ntau2: 2.5ms, 3ms, 3ms\n"), "{}", ran.stdout);
+    let ran = run(&["analyse", "examples/tasks/controllers.toml", "--steps", "--json"]);
+    assert_eq!(tasks(&ran)[1]["steps_ns"], serde_json::json!([2_500_000, 3_000_000, 3_000_000]));
+    let refused = run(&["analyse", "examples/tasks/controllers.toml", "--steps", "--policy", "edf"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("--steps: found policy \"edf\", expected policy \"fp\""),
+        "{}",
+        refused.stderr
+    );
+}
+
 #[test]
 fn the_five_tasks_of_the_controllers_paper() {
     let ran = run(&["analyse", "examples/tasks/service-robot.toml", "--json"]);

@@ -36,6 +36,10 @@ pub(crate) struct Analyse {
     #[arg(long, value_name = "OUT.svg|OUT.png")]
     gantt: Option<PathBuf>,
 
+    /// Show the steps of each task's iteration, too
+    #[arg(long)]
+    steps: bool,
+
     /// Give priorities anew
     #[arg(long, value_name = "HOW")]
     assign: Option<Assign>,
@@ -100,15 +104,25 @@ impl Analyse {
         if let Some(cpus) = self.cpus {
             notes.push(self.spread(&mut set, usize::from(cpus))?);
         }
+        if self.steps && set.policy != Policy::FixedPriority {
+            return Err(Failure::new(format!(
+                "--steps: found policy \"{}\", expected policy \"fp\", whose responses are found by iteration",
+                set.policy.name()
+            )));
+        }
         let found =
             analyse(&set).map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
         if let Some(path) = &self.gantt {
             draw(&set, &found, path)?;
         }
         if self.json {
-            output::print(format_args!("{}\n", json::object(&set, &found, &notes)))?;
+            let mut object = json::object(&set, &found, &notes);
+            if self.steps {
+                json::add_steps(&set, &mut object);
+            }
+            output::print(format_args!("{object}\n"))?;
         } else {
-            output::print(text::of(&self.file.display().to_string(), &set, &found, &notes))?;
+            output::print(text::of(&self.file.display().to_string(), &set, &found, &notes, self.steps))?;
         }
         if found.schedulable { Ok(()) } else { Err(Failure::silent(NOT_SCHEDULABLE)) }
     }

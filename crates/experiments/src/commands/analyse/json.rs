@@ -1,7 +1,7 @@
 //! The analysis for programs.
 
 use schedulability::utilisation::{hyperbolic_product, liu_layland_bound};
-use schedulability::{Analysis, Policy, TaskSet};
+use schedulability::{Analysis, Policy, TaskSet, fixed_priority};
 use serde_json::{Value, json};
 
 /// One object: `tasks`, `processors`, `system`, `notes`. What has no bound is null.
@@ -54,4 +54,11 @@ pub(super) fn object(set: &TaskSet, found: &Analysis, notes: &[String]) -> Value
         },
         "notes": notes,
     })
+}
+
+/// Adds `steps_ns` to each task: the steps of its iteration.
+pub(super) fn add_steps(set: &TaskSet, object: &mut Value) {
+    for place in 0..set.tasks.len() {
+        object["tasks"][place]["steps_ns"] = fixed_priority::steps(set, place).into();
+    }
 }

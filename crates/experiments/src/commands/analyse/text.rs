@@ -7,12 +7,18 @@ use schedulability::advice::{self, Change, Miss, Part};
 use schedulability::earliest_deadline::Feasibility;
 use schedulability::utilisation::{hyperbolic_product, liu_layland_bound};
 use schedulability::verdict::Processor;
-use schedulability::{Analysis, Policy, Protocol, ResponseTime, TaskSet};
+use schedulability::{Analysis, Policy, Protocol, ResponseTime, TaskSet, fixed_priority};
 
 use super::time;
 
 /// Table, bounds and verdict.
-pub(super) fn of(file: &str, set: &TaskSet, found: &Analysis, notes: &[String]) -> String {
+pub(super) fn of(
+    file: &str,
+    set: &TaskSet,
+    found: &Analysis,
+    notes: &[String],
+    with_steps: bool,
+) -> String {
     let policy = match set.policy {
         Policy::FixedPriority => "fixed priorities",
         Policy::EarliestDeadline => "earliest deadline first",
@@ -42,11 +48,27 @@ pub(super) fn of(file: &str, set: &TaskSet, found: &Analysis, notes: &[String]) 
         let _ = writeln!(text, "note      {note}");
     }
     let _ = write!(text, "\n{}\n", table(set, found).text());
+    if with_steps {
+        text.push_str(&steps(set));
+    }
     for processor in &found.processors {
         let _ = writeln!(text, "{}", bounds(set, found, processor));
     }
     let _ = writeln!(text, "slack of all together: {} (MAST's way: {})\n", found.slack, found.mast_slack);
     text.push_str(&verdict(set, found));
+    text
+}
+
+/// Steps of each task's iteration.
+fn steps(set: &TaskSet) -> String {
+    let mut text = "Steps of W for the first job, from W = blocking + wcet on\n".to_owned();
+    for (place, task) in set.tasks.iter().enumerate() {
+        let steps = fixed_priority::steps(set, place);
+        let told: Vec<String> = steps.into_iter().map(time).collect();
+        let told = if told.is_empty() { "none: it cannot be preempted".into() } else { told.join(", ") };
+        let _ = writeln!(text, "{}: {told}", task.name);
+    }
+    text.push('\n');
     text
 }
 
