@@ -112,17 +112,28 @@ impl Kind {
     }
 }
 
-/// The five devices of the service robot, simulated, with the paper's periods: sonar 30 ms, laser range
-/// finder 200 ms, LED strip 20 ms, IMU 10 ms, actuators 10 ms. Priorities are rate monotonic, the shorter
-/// the period the higher, from `priority` down.
+/// The five devices of the service robot, simulated, with the paper's parts and periods: sonar 30 ms, laser range finder 200 ms, LED strip
+/// with words of 24 bits 20 ms, IMU (myAHRS+) 10 ms, DC motors behind a converter of 10 bits with encoders of 12 bits 10 ms. Ours are the
+/// number of LEDs and the converter's full scale. Priorities are rate monotonic, the shorter the period the higher, from `priority` down.
 #[must_use]
 pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> {
+    // The right motor and its encoder are mounted the other way round.
+    let reversed = [false, true];
+    let (dac, full_scale) = (DacChip::Mcp4912, 25.0);
+    let drives = WheelDrives::DcMotors {
+        spi: None,
+        dac,
+        full_scale,
+        motors_reversed: reversed,
+        encoders_reversed: reversed,
+    };
+    let (unit, output) = (ImuUnit::MyAhrs, ImuOutput::Quaternion);
     let kinds = [
         (Kind::Sonar { gpio: None, temperature: 293.15 }, 3),
         (Kind::RangeFinder { serial: None, watched: 0.5 }, 4),
-        (Kind::LedStrip { spi: None, chip: LedChip::Apa102, leds: 60, brightness: 8 }, 2),
-        (Kind::mpu6050(None), 1),
-        (Kind::Actuators { drives: WheelDrives::Simulated, limits: WheelLimits::default() }, 0),
+        (Kind::LedStrip { spi: None, chip: LedChip::Ws2812, leds: 60, brightness: 8 }, 2),
+        (Kind::Imu { unit, output, i2c: None }, 1),
+        (Kind::Actuators { drives, limits: WheelLimits::default() }, 0),
     ];
     let peripheral = |(kind, below): (Kind, u8)| Peripheral {
         name: kind.bare().name().into(),

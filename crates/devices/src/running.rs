@@ -272,13 +272,8 @@ impl Start<'_> {
                         self.join(pair, work, Actuators::new(fake::wheels::Pair::default()), None)
                     }
                     WheelDrives::DcMotors { spi, dac, full_scale, motors_reversed, encoders_reversed } => {
-                        let wheel = |wheel| WheelSettings {
-                            full_scale,
-                            limits,
-                            motor_reversed: motors_reversed[wheel],
-                            encoder_reversed: encoders_reversed[wheel],
-                        };
-                        let settings = [0, 1].map(wheel);
+                        let settings =
+                            WheelSettings::pair(full_scale, limits, motors_reversed, encoders_reversed);
                         match spi {
                             Some([converter, left, right]) => {
                                 let encoders = [Spi::new(left), Spi::new(right)];
@@ -286,9 +281,7 @@ impl Start<'_> {
                                 self.join(pair, work, Actuators::new(drives), None)
                             }
                             None => {
-                                let motors = fake::dc_motors::Motors::of(&settings);
-                                let (converter, encoders) = (motors.converter(), motors.encoders());
-                                let drives = DcMotors::new(dac, converter, encoders, settings);
+                                let drives = fake::dc_motors::drives(dac, settings);
                                 self.join(pair, work, Actuators::new(drives), None)
                             }
                         }

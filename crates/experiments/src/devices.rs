@@ -314,7 +314,8 @@ fn warn(ran: &[Ran], report: &mut Report) {
         }
         it.refusals.iter().for_each(|refusal| report.warn(refusal.as_str()));
     }
-    if ran.iter().all(|it| it.status.device == "simulated" || it.status.device.starts_with("/dev/pts/")) {
+    let is_simulated = |device: &str| device.starts_with("simulated") || device.starts_with("/dev/pts/");
+    if ran.iter().all(|it| is_simulated(&it.status.device)) {
         report.warn(
             "all devices are simulated: what the kernel's real drivers and interrupts take is not in the numbers; name \
              devices with --range-finder, --imu, --sonar, --led-strip",

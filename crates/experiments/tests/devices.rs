@@ -63,10 +63,10 @@ fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
 fn waited_for(report: &Report, folder: &Folder) {
     for (caption, what) in [("Each device alone", "alone"), ("All devices together", "together")] {
         let responses = table(report, caption);
-        // An LED strip of 60 and an IMU take as long as their wires, a sonar as long as the sound to the wall and back, the
-        // actuators no time.
+        // An LED strip of 60, an IMU, encoders and a converter take as long as their wires, a sonar as long as the sound to the wall
+        // and back: 60 words of 24 bits at 1.25 us, three reads at 400 kbit/s, four transfers at 1 Mbit/s.
         for (device, device_us) in
-            [("sonar", 5_000.0), ("led_strip", 480.0), ("imu", 400.0), ("actuators", 0.0)]
+            [("sonar", 5_000.0), ("led_strip", 1_800.0), ("imu", 810.0), ("actuators", 96.0)]
         {
             let at = |column: &str| number(responses, device, column);
             let parts: f64 = ["C", "S", "r", "D", "R", "w"].into_iter().map(at).sum();
@@ -86,15 +86,16 @@ fn waited_for(report: &Report, folder: &Folder) {
 fn called_directly(report: &Report) {
     let told = report.values["direct"].as_array().unwrap();
     let of = |name: &str| told.iter().find(|it| it["name"] == name).unwrap();
-    for name in ["sonar", "led_strip", "imu"] {
+    for name in ["sonar", "led_strip", "imu", "actuators"] {
         let it = of(name);
         let (jobs, blocked) = (it["jobs"].as_u64().unwrap(), it["blocked"].as_u64().unwrap());
         // Its device is waited for in each job.
-        assert!(jobs > 3 && blocked >= jobs && it["failures"] == 0, "{it}");
+        // Motors are stopped where the machine stands still, which counts as a failure.
+        let works = it["failures"] == 0 || name == "actuators";
+        assert!(jobs > 3 && blocked >= jobs && works, "{it}");
         let (jobs, blocked) = (&it["through_channel"]["jobs"], &it["through_channel"]["blocked"]);
         assert!(jobs.as_u64().unwrap() > 10 && blocked == 0, "{it}");
     }
-    assert_eq!(of("actuators")["blocked"], 0);
     assert_eq!(table(report, "called by the real-time task itself").rows.len(), 10);
 }
 

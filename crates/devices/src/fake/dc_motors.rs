@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use control::clock::now_ns;
+use types::DacChip;
 
+use crate::driver::dc_motors::DcMotors;
 use crate::driver::spi::{Mode, Wire};
 use crate::motor::WheelSettings;
 use crate::pair::DeviceError;
@@ -59,6 +61,13 @@ pub struct End {
     encoder: Option<usize>,
     readings: u32,
     mode: Option<Mode>,
+}
+
+/// Drives of motors that are wired as these settings say.
+#[must_use]
+pub fn drives(chip: DacChip, settings: [WheelSettings; 2]) -> DcMotors<End> {
+    let motors = Motors::of(&settings);
+    DcMotors::new(chip, motors.converter(), motors.encoders(), settings)
 }
 
 /// Time constant of a motor with its wheel, s.

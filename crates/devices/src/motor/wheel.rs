@@ -20,6 +20,24 @@ pub struct WheelSettings {
     pub encoder_reversed: bool,
 }
 
+impl WheelSettings {
+    /// Settings of the left and the right wheel, which differ in their wiring only.
+    #[must_use]
+    pub fn pair(
+        full_scale: f64,
+        limits: WheelLimits,
+        motors_reversed: [bool; 2],
+        encoders_reversed: [bool; 2],
+    ) -> [Self; 2] {
+        [0, 1].map(|wheel| Self {
+            full_scale,
+            limits,
+            motor_reversed: motors_reversed[wheel],
+            encoder_reversed: encoders_reversed[wheel],
+        })
+    }
+}
+
 /// Reason to stop the wheels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use devices::Kind;
 use devices::driver::range_finder::BAUD;
-use devices::imu::mpu6050;
 
 use super::Common;
 use super::lasting;
 use cli::failure::Failure;
+use types::{ImuOutput, ImuUnit, LedChip};
 
 #[derive(Args, Debug)]
 pub(crate) struct Devices {
@@ -34,17 +34,18 @@ pub(crate) struct Devices {
     #[arg(long, value_name = "PORT")]
     range_finder: Option<PathBuf>,
 
-    /// An MPU-6050 on this I2C bus, as /dev/i2c-1, instead of the simulated one
-    #[arg(long, value_name = "BUS")]
-    imu: Option<PathBuf>,
+    /// An IMU on this I2C bus, as /dev/i2c-1 or mpu6050:/dev/i2c-1, instead of the simulated one; without a name a myAHRS+
+    #[arg(long, value_name = "[UNIT:]BUS", value_parser = imu)]
+    imu: Option<(ImuUnit, PathBuf)>,
 
     /// An HC-SR04 on these GPIO lines instead of the simulated one
     #[arg(long, value_name = "CHIP:TRIGGER:ECHO", value_parser = lines)]
     sonar: Option<(PathBuf, u32, u32)>,
 
-    /// An APA102 strip of 60 LEDs on this SPI bus, as /dev/spidev0.0, instead of the simulated one
-    #[arg(long, value_name = "BUS")]
-    led_strip: Option<PathBuf>,
+    /// A strip of 60 LEDs on this SPI bus, as /dev/spidev0.0 or apa102:/dev/spidev0.0, instead of the simulated one; without a
+    /// name of WS2812
+    #[arg(long, value_name = "[CHIP:]BUS", value_parser = strip)]
+    led_strip: Option<(LedChip, PathBuf)>,
 
     #[command(flatten)]
     common: Common,
@@ -63,11 +64,15 @@ impl Devices {
         }
         let given = [
             self.range_finder.map(|port| Kind::RangeFinder { serial: Some((port, BAUD)), watched: 0.5 }),
-            self.imu.map(|bus| Kind::mpu6050(Some((bus, mpu6050::ADDRESS)))),
+            self.imu.map(|(unit, bus)| Kind::Imu {
+                unit,
+                output: ImuOutput::default(),
+                i2c: Some((bus, unit.address())),
+            }),
             self.sonar.map(|lines| Kind::Sonar { gpio: Some(lines), temperature: 293.15 }),
-            self.led_strip.map(|bus| Kind::LedStrip {
+            self.led_strip.map(|(chip, bus)| Kind::LedStrip {
                 spi: Some(bus),
-                chip: types::LedChip::Apa102,
+                chip,
                 leds: 60,
                 brightness: 8,
             }),
@@ -75,6 +80,32 @@ impl Devices {
         given.into_iter().flatten().for_each(|kind| experiment.replace(kind));
         self.common.conduct("devices", |context| experiment.run(context))
     }
+}
+
+/// `/dev/i2c-1`, or with the unit before it.
+fn imu(text: &str) -> Result<(ImuUnit, PathBuf), String> {
+    part(text, ImuUnit::MyAhrs, &ImuUnit::ALL, ImuUnit::name)
+}
+
+/// `/dev/spidev0.0`, or with the chip before it.
+fn strip(text: &str) -> Result<(LedChip, PathBuf), String> {
+    part(text, LedChip::Ws2812, &LedChip::ALL, LedChip::name)
+}
+
+/// Path of a bus, with the name of a part before it or without.
+fn part<T: Copy>(
+    text: &str,
+    usual: T,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<(T, PathBuf), String> {
+    let Some((named, bus)) = text.split_once(':').filter(|(named, _)| !named.contains('/')) else {
+        return Ok((usual, text.into()));
+    };
+    let names = || all.iter().map(|it| name(*it)).collect::<Vec<_>>().join(" or ");
+    let it = all.iter().find(|it| name(**it) == named);
+    it.map(|it| (*it, bus.into()))
+        .ok_or_else(|| format!("found \"{named}\", expected {} before the bus", names()))
 }
 
 /// `gpiochip0:17:27`, or with the whole path.
@@ -91,6 +122,16 @@ fn lines(text: &str) -> Result<(PathBuf, u32, u32), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_named_before_its_bus_or_is_the_papers() {
+        assert_eq!(imu("/dev/i2c-1"), Ok((ImuUnit::MyAhrs, "/dev/i2c-1".into())));
+        assert_eq!(imu("mpu6050:/dev/i2c-1"), Ok((ImuUnit::Mpu6050, "/dev/i2c-1".into())));
+        assert_eq!(strip("/dev/spi:0"), Ok((LedChip::Ws2812, "/dev/spi:0".into())));
+        assert_eq!(strip("apa102:spi"), Ok((LedChip::Apa102, "spi".into())));
+        let refused = imu("bno055:/dev/i2c-1").unwrap_err();
+        assert_eq!(refused, "found \"bno055\", expected mpu6050 or myahrs before the bus");
+    }
 
     #[test]
     fn gpio_lines_are_read_and_what_is_none_is_refused() {

@@ -213,7 +213,12 @@ fn drive_it(mut drive: Box<dyn Drive>, channel: &Channel, open: &mpsc::Sender<St
         };
         let read = now_ns();
         let Ok(answer) = drive.exchange(&inbox[HEAD.min(length)..length], &mut outbox[HEAD..]) else {
-            break;
+            // As `onbeat run` does; the command has no answer.
+            drive.close();
+            if drive.open().is_err() {
+                break;
+            }
+            continue;
         };
         outbox[..8].copy_from_slice(&inbox[..8]);
         outbox[8..16].copy_from_slice(&read.to_le_bytes());

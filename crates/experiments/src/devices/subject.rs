@@ -10,13 +10,14 @@ use ::devices::driver::range_finder::{BAUD, RangeFinder};
 use ::devices::driver::sonar::{Gpio, HcSr04};
 use ::devices::driver::spi::Spi;
 use ::devices::fake::{self, scene::Scene};
+use ::devices::motor::WheelSettings;
 use ::devices::pair::{Datagram, DeviceError, Driver, Moment, Work};
 use ::devices::task::actuators::ActuatorsWork;
 use ::devices::task::imu::ImuWork;
 use ::devices::task::led_strip::LedStripWork;
 use ::devices::task::range_finder::RangeFinderWork;
 use ::devices::task::sonar::SonarWork;
-use ::devices::{Kind, Peripheral};
+use ::devices::{Kind, Peripheral, WheelDrives};
 
 use types::ImuUnit;
 
@@ -104,8 +105,18 @@ impl Subject {
                     }
                 }
             }
-            Kind::Actuators { limits, .. } => {
-                Self::of(ActuatorsWork::new(limits), Actuators::new(fake::wheels::Pair::default()))
+            Kind::Actuators { drives, limits } => {
+                let work = ActuatorsWork::new(limits);
+                match drives {
+                    WheelDrives::DcMotors {
+                        dac, full_scale, motors_reversed, encoders_reversed, ..
+                    } => {
+                        let settings =
+                            WheelSettings::pair(full_scale, limits, motors_reversed, encoders_reversed);
+                        Self::of(work, Actuators::new(fake::dc_motors::drives(dac, settings)))
+                    }
+                    _ => Self::of(work, Actuators::new(fake::wheels::Pair::default())),
+                }
             }
         })
     }
