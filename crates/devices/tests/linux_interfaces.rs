@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use i2cdev::core::I2CDevice;
 use i2cdev::linux::LinuxI2CDevice;
-use ipc::sensor::{Imu, Led, LedRequest, Pattern, WheelRequest, Wheels};
+use ipc::sensor::{Imu, Led, LedRequest, Pattern, Sonar, WheelRequest, Wheels};
 use onbeat_devices::driver::spi::{Mode, Spi, Wire};
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
 use onbeat_devices::imu::myahrs;
@@ -220,6 +220,41 @@ fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_
     let second = Robot::start("gpio-taken", &only(sonar));
     second.wait_for(|it| it.said("lines 1 and 7): line 7: ") && it.said("busy"));
     drop(others);
+}
+
+/// Sonar on lines whose edges raise interrupts, and whose wall moves away.
+// feature(devices): an echo of a sonar measured by the kernel's edges, in `cargo xtask rt --arch aarch64`
+#[test]
+fn an_echo_is_measured_by_the_kernels_edges_near_and_far() {
+    let lines = std::env::var("ONBEAT_TEST_SONAR").ok();
+    let lines = lines.as_deref().and_then(|lines| {
+        let mut parts = lines.split(':');
+        let (chip, trigger, echo) = (parts.next()?, parts.next()?, parts.next()?);
+        Some((PathBuf::from(chip), trigger.parse().ok()?, echo.parse().ok()?))
+    });
+    let Some(lines) = lines else {
+        return eprintln!(
+            "skipped: needs lines of a sonar that answers, its wall first near and then far (ONBEAT_TEST_SONAR=/dev/gpiochipN:TRIGGER:ECHO)"
+        );
+    };
+    let robot = Robot::start("echo", &only(Kind::Sonar { gpio: Some(lines), temperature: 293.15 }));
+    robot.wait_for(|it| it.said("sonar: a sonar that answers"));
+    let sonar = robot.ipc.port("sonar").unwrap();
+    // A stamp may be late: several messages in a row must say it.
+    let wall = |is_it: fn(f64) -> bool| {
+        let in_a_row = std::cell::Cell::new(0);
+        robot.until(&sonar, |bytes| {
+            let told = Sonar::decode(bytes).unwrap();
+            let is_it = !told.head.stale && told.range.is_finite() && is_it(told.range);
+            in_a_row.set(if is_it { in_a_row.get() + 1 } else { 0 });
+            (in_a_row.get() == 5).then_some(told)
+        })
+    };
+    // 3 ms and 15 ms there and back.
+    let near = wall(|range| range < 1.5);
+    let far = wall(|range| range > 1.5);
+    assert!(far.head.stamp_ns > near.head.stamp_ns, "{near:?} {far:?}");
+    assert_eq!(robot.running.status()[0].failures, 0);
 }
 
 /// The controller exists, with nothing connected: the sender cannot notice.

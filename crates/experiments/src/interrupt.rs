@@ -48,8 +48,12 @@ pub struct Interrupt {
     pub interface: Option<String>,
     /// GPIO line whose edges are waited for.
     pub gpio_input: Option<Line>,
-    /// GPIO line wired to it.
+    /// GPIO line wired to it, which makes the edges.
     pub gpio_output: Option<Line>,
+    /// GPIO line that the waiting thread sets to the input's level after each edge.
+    pub gpio_answer: Option<Line>,
+    /// GPIO line wired to the one that answers, whose edges the kernel stamps.
+    pub gpio_observe: Option<Line>,
 }
 
 /// Loads of a loaded condition, one process of each for each CPU: computing, and calls of the kernel.
@@ -66,6 +70,8 @@ impl Default for Interrupt {
             interface: None,
             gpio_input: None,
             gpio_output: None,
+            gpio_answer: None,
+            gpio_observe: None,
         }
     }
 }
@@ -73,6 +79,7 @@ impl Default for Interrupt {
 const FRAME: &str = "NIC: kernel's receive stamp to user code";
 const REACTION: &str = "NIC: frame in to frame out, by kernel stamps";
 const GPIO: &str = "GPIO: kernel's edge stamp to user code";
+const ANSWER: &str = "GPIO: edge in to edge out, by kernel stamps";
 
 impl Interrupt {
     /// Runs the experiment. A kind of interrupt that is unavailable on this machine or to this user is
@@ -214,12 +221,21 @@ impl Interrupt {
             return Ok(());
         };
         context.say("interrupt: GPIO");
-        let output = self.gpio_output.as_ref();
-        match gpio::measure(input, output, self.samples, self.interval, profile, context.stop) {
-            Ok((latencies, refusals)) => {
-                found.refused(refusals);
-                found.gpio = format!("GPIO: {} edges of {input}.", latencies.len());
-                self.keep(context, found, GPIO, latencies)
+        let lines = gpio::Lines {
+            input,
+            output: self.gpio_output.as_ref(),
+            answer: self.gpio_answer.as_ref(),
+            observe: self.gpio_observe.as_ref(),
+        };
+        match gpio::measure(lines, self.samples, self.interval, profile, context.stop) {
+            Ok(edges) => {
+                found.refused(edges.refusals);
+                found.gpio = format!("GPIO: {} edges of {input}.", edges.latencies.len());
+                self.keep(context, found, GPIO, edges.latencies)?;
+                match &self.gpio_observe {
+                    Some(_) => self.keep(context, found, ANSWER, edges.reactions),
+                    None => Ok(()),
+                }
             }
             Err(why) => {
                 found.doubt(why);
@@ -315,7 +331,8 @@ impl Interrupt {
 const NOTES: &str = "A timer's latency holds all of the way: the interrupt, its handler, the wake-up and the switch. A frame's begins where \
                      the kernel takes it from the driver, after the interrupt itself; a veth cable has no interrupt at all, its frames come \
                      by a soft interrupt on the sender's CPU. An edge's begins in the interrupt handler of the GPIO driver. The paper's is \
-                     from an input to an output, both set and read outside.";
+                     from an input to an output, both set and read outside: edge in to edge out is that way but for the interrupt before its first stamp, \
+                     and with one more before its second.";
 
 /// Longest wait of a socket for one frame.
 const TIMEOUT: Duration = Duration::from_millis(100);

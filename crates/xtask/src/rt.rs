@@ -8,11 +8,12 @@
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
 //! | [`program`] | our programs, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
-//! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot on a cable, tasks, lock-free code |
+//! | [`mod@arm`] | Debian's kernel for 64-bit ARM: robot on a cable, tasks, GPIO edges, lock-free code |
 //! | [`guest`] | guest machine that boots, runs a script, and returns its results |
 //! | [`cards`] | our links, and a ring, on emulated network cards |
 //! | [`qmp`] | qemu's monitor, which pulls their cables |
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
+//! | [`lines`] | wires between GPIO lines, and a sonar on two of them |
 //! | [`two_cpus`] | robot on a cable between two CPUs |
 //! | [`culprit`] | check of explanations against the culprit's record |
 //! | [`mod@compare`] | the papers' experiments on several kernels, side by side |
@@ -27,6 +28,7 @@ mod culprit;
 mod guest;
 mod interfaces;
 mod kernel;
+mod lines;
 mod program;
 mod qemu;
 mod qmp;

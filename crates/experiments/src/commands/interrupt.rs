@@ -37,6 +37,14 @@ pub(crate) struct Interrupt {
     #[arg(long, value_name = "CHIP:LINE", requires = "gpio_input")]
     gpio_output: Option<Line>,
 
+    /// Set this GPIO line to the level of the input after each edge, as the paper's driver does
+    #[arg(long, value_name = "CHIP:LINE", requires = "gpio_input")]
+    gpio_answer: Option<Line>,
+
+    /// Stamp the edges of this GPIO line, which is wired to the one that answers: from edge in to edge out
+    #[arg(long, value_name = "CHIP:LINE", requires = "gpio_answer")]
+    gpio_observe: Option<Line>,
+
     #[command(flatten)]
     common: Common,
 }
@@ -52,6 +60,8 @@ impl Interrupt {
             interface: self.iface,
             gpio_input: self.gpio_input,
             gpio_output: self.gpio_output,
+            gpio_answer: self.gpio_answer,
+            gpio_observe: self.gpio_observe,
         };
         self.common.conduct("interrupt", |context| experiment.run(context))
     }

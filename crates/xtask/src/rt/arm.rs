@@ -1,4 +1,5 @@
-//! Debian's PREEMPT_RT kernel for 64-bit ARM on an emulated board: doctor, the robot on a cable, two tasks, and the tests of the lock-free code.
+//! Debian's PREEMPT_RT kernel for 64-bit ARM on an emulated board: doctor, the robot on a cable, two tasks, edges of GPIO lines, and the tests of the
+//! lock-free code.
 //!
 //! Not part of `cargo xtask test`: all programs are built for another machine, which takes minutes. The emulator orders loads and stores as this
 //! machine does, more strongly than ARM: the orders that ARM allows are what loom and Miri go through (`cargo xtask proofs`).
@@ -11,7 +12,9 @@ use serde_json::Value;
 
 use super::apt::{ARM64, Apt};
 use super::guest::{Boot, Image, Results};
+use super::interfaces;
 use super::kernel::{self, Flavour};
+use super::lines::Lines;
 use super::program;
 use super::qemu::Qemu;
 use super::two_cpus;
@@ -32,6 +35,9 @@ const TESTS: [&str; 3] = [
     "a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_writer_goes_on",
     "publications_are_read_by_their_numbers_until_the_writer_comes_round_to_their_slots",
 ];
+
+/// Test of the sonar's driver that must have run.
+const ECHO: [&str; 1] = ["an_echo_is_measured_by_the_kernels_edges_near_and_far"];
 
 /// Fetches the kernel and a shell, and builds our programs, below `folder`.
 ///
@@ -60,16 +66,50 @@ pub(super) fn prepare(root: &Path, folder: &Path) -> Result<Image, Outcome> {
 /// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let robot = super::robot(root, PERIOD)?;
+    let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let tests = program::build_unit_tests(root, &image.folder, program::ARM64, "onbeat-ipc")?;
-    let tests = fs::read(&tests).map_err(|error| format!("{}: {error}", tests.display()))?;
-    let results = image.boot(&Boot {
-        name: "aarch64",
-        machine: &["-smp", "2", "-accel", "tcg,thread=multi"],
-        parameters: super::PARAMETERS,
-        script: include_str!("arm.sh"),
-        files: &[("robot.toml", robot.as_bytes()), ("root/lock-free", &tests)],
-        longest: Duration::from_secs(900),
-    })?;
+    let devices =
+        program::build_test(root, &image.folder, program::ARM64, "onbeat-devices", "linux_interfaces")?;
+    // The path of a socket is short.
+    let socket = |what| std::env::temp_dir().join(format!("onbeat-arm-{}.{what}", std::process::id()));
+    let [monitor, test] = ["qmp", "qtest"].map(socket);
+    let [qmp, qtest] =
+        [&monitor, &test].map(|socket| format!("unix:{},server=on,wait=off", socket.display()));
+    let mut lines = None;
+    let results = image.boot_attended(
+        &Boot {
+            name: "aarch64",
+            machine: &[
+                "-smp",
+                "2",
+                "-accel",
+                "tcg,thread=multi",
+                "-qmp",
+                &qmp,
+                "-qtest",
+                &qtest,
+                "-qtest-log",
+                "none",
+            ],
+            parameters: super::PARAMETERS,
+            script: include_str!("arm.sh"),
+            files: &[
+                ("robot.toml", robot.as_bytes()),
+                ("root/lock-free", &read(&tests)?),
+                ("root/interfaces", &read(&devices)?),
+            ],
+            longest: Duration::from_secs(900),
+        },
+        &mut |section| {
+            if section == "kernel" {
+                lines = Some(Lines::play(&monitor, &test)?);
+            }
+            Ok(())
+        },
+    );
+    drop(lines);
+    [monitor, test].iter().for_each(|socket| drop(fs::remove_file(socket)));
+    let results = results?;
     let kernel = results.section("kernel")?;
     println!("{kernel}");
     if !kernel.contains("aarch64") || !kernel.contains("PREEMPT_RT") {
@@ -78,8 +118,53 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     two_cpus::doctor(&results)?;
     two_cpus::run(&results)?;
     tasks(&results)?;
+    edges(&results)?;
     lock_free(&results)
 }
+
+/// Checks that edges of wired lines were seen: by the sonar's driver, from a line to user code, from a line to the line that answers, and those of tasks.
+fn edges(results: &Results) -> Result<(), String> {
+    let said = results.section("echo")?;
+    interfaces::all_ran(said, &ECHO)?;
+    let json = |name: &str| {
+        let said = || results.section("edges-said").unwrap_or_default();
+        results.json(name).map_err(|error| format!("{error}; it said {}", said()))
+    };
+    let report = json("interrupt")?;
+    let cells = report["values"]["cells"].as_array().cloned().unwrap_or_default();
+    let cell = |cell: &Value| (cell["from"].clone(), cell["condition"].clone(), cell["latency_ns"].clone());
+    let gpio =
+        cells.iter().map(cell).filter(|(from, ..)| from.as_str().is_some_and(|it| it.starts_with("GPIO")));
+    let gpio: Vec<_> = gpio.collect();
+    for (from, condition, it) in &gpio {
+        println!("{from}, {condition}: {} to {} ns, {} edges", it["minimum"], it["maximum"], it["count"]);
+    }
+    // An edge to user code and an edge to the answer's, of a real-time thread and of an ordinary one. An emulated CPU that stands still may see two
+    // edges as none.
+    let most =
+        |(.., it): &(Value, Value, Value)| it["count"].as_u64().is_some_and(|count| count * 10 > EDGES * 9);
+    if gpio.len() != 4 || !gpio.iter().all(most) {
+        return Err(format!("GPIO: expected four rows of most of {EDGES} edges, found {gpio:?}"));
+    }
+    let report = json("toggled")?;
+    for task in report["values"]["tasks"].as_array().into_iter().flatten() {
+        let (own, outside) = (&task["period_ns"], &task["outside"]["period_ns"]);
+        println!(
+            "{}: period {} ns, by its GPIO line {} ns",
+            task["name"], own["average"], outside["average"]
+        );
+        let count = |it: &Value| it["count"].as_u64().unwrap_or(0);
+        if count(outside) < 10 || count(outside) * 10 < count(own) * 9 {
+            return Err(format!(
+                "a task that toggles a line: expected most of its edges to be seen, found {task}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Edges of the GPIO line that are waited for: see `arm.sh`.
+const EDGES: u64 = 400;
 
 /// Checks that the two tasks of the controllers paper ran, and that none was faster than its busy time.
 fn tasks(results: &Results) -> Result<(), String> {

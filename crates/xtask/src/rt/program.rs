@@ -32,12 +32,18 @@ pub(super) fn build(root: &Path, folder: &Path, target: Target) -> Result<PathBu
     Ok(folder.join(target.triple).join("guest/onbeat"))
 }
 
-/// Builds one test program of `package` likewise.
+/// Builds one test program of `package` likewise, for this machine or another.
 ///
 /// # Errors
 /// The build failed.
-pub(super) fn build_test(root: &Path, folder: &Path, package: &str, test: &str) -> Result<PathBuf, String> {
-    test_program(root, folder, AMD64, &["--package", package, "--test", test], test)
+pub(super) fn build_test(
+    root: &Path,
+    folder: &Path,
+    target: Target,
+    package: &str,
+    test: &str,
+) -> Result<PathBuf, String> {
+    test_program(root, folder, target, &["--package", package, "--test", test], test)
 }
 
 /// Builds the unit tests of `package` for another machine.

@@ -28,8 +28,7 @@ impl Monitor {
         if greeting["QMP"].is_null() {
             return Err(format!("qemu's monitor: expected a greeting, found {greeting}"));
         }
-        monitor.command("qmp_capabilities", &json!({}))?;
-        Ok(monitor)
+        monitor.command("qmp_capabilities", &json!({})).map(|_| monitor)
     }
 
     /// Plugs or pulls the cable of a network card, by the name of its netdev: the card has a carrier, or none.
@@ -37,21 +36,35 @@ impl Monitor {
     /// # Errors
     /// There is no such netdev.
     pub(super) fn set_link(&mut self, netdev: &str, up: bool) -> Result<(), String> {
-        self.command("set_link", &json!({ "name": netdev, "up": up }))
+        self.command("set_link", &json!({ "name": netdev, "up": up })).map(drop)
     }
 
-    fn command(&mut self, name: &str, arguments: &Value) -> Result<(), String> {
+    /// Path of the machine's own device of this type, as QOM has it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn device(&mut self, kind: &str) -> Result<String, String> {
+        let devices = self.command("qom-list", &json!({ "path": DEVICES }))?;
+        let is_it = |device: &&Value| device["type"] == format!("child<{kind}>");
+        let found = devices.as_array().and_then(|all| all.iter().find(is_it));
+        let name = found.and_then(|device| device["name"].as_str());
+        name.map(|name| format!("{DEVICES}/{name}")).ok_or_else(|| {
+            format!("qemu's monitor: expected a device {kind} in {DEVICES}, found {devices}")
+        })
+    }
+
+    fn command(&mut self, name: &str, arguments: &Value) -> Result<Value, String> {
         let mut line = json!({ "execute": name, "arguments": arguments }).to_string();
         line.push('\n');
         self.0.get_mut().write_all(line.as_bytes()).map_err(failed)?;
         loop {
-            let answer = self.line()?;
+            let mut answer = self.line()?;
             if !answer["error"].is_null() {
                 return Err(format!("qemu's monitor refuses {}: {}", line.trim(), answer["error"]));
             }
             // Events come in between.
             if !answer["return"].is_null() {
-                return Ok(());
+                return Ok(answer["return"].take());
             }
         }
     }
@@ -65,6 +78,9 @@ impl Monitor {
     }
 }
 
+/// Folder of the devices that a machine has without being asked for them.
+const DEVICES: &str = "/machine/unattached";
+
 fn failed(error: impl fmt::Display) -> String {
     format!("qemu's monitor: {error}")
 }
@@ -76,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// A monitor that greets, tells an event before its second answer, and refuses what comes third.
+    /// A monitor that greets, tells an event before its second answer, refuses what comes third, and lists devices.
     #[test]
     fn commands_are_answered_past_events_and_refusals_are_told() {
         let path = std::env::temp_dir().join(format!("onbeat-qmp-test-{}", std::process::id()));
@@ -92,6 +108,8 @@ mod tests {
                 "{\"return\":{}}\n",
                 "{\"event\":\"X\"}\n{\"return\":{}}\n",
                 "{\"error\":{\"desc\":\"no\"}}\n",
+                "{\"return\":[{\"name\":\"device[0]\",\"type\":\"child<uart>\"},{\"name\":\"device[7]\",\"type\":\"child<pl061>\"}]}\n",
+                "{\"return\":[]}\n",
             ] {
                 asked.push(lines.next().expect("a command").expect("a line"));
                 say(answer);
@@ -102,7 +120,10 @@ mod tests {
         assert_eq!(monitor.set_link("near0", false), Ok(()));
         let refused = monitor.set_link("near9", true).expect_err("an error");
         assert!(refused.contains("near9") && refused.contains("no"), "{refused}");
-        let asked = qemu.join().expect("three commands");
+        assert_eq!(monitor.device("pl061"), Ok("/machine/unattached/device[7]".to_owned()));
+        let none = monitor.device("pl061").expect_err("an error");
+        assert!(none.contains("expected a device pl061"), "{none}");
+        let asked = qemu.join().expect("five commands");
         let second: Value = serde_json::from_str(&asked[1]).expect("JSON");
         assert_eq!(second, json!({ "execute": "set_link", "arguments": { "name": "near0", "up": false } }));
         let _ = std::fs::remove_file(&path);
