@@ -96,9 +96,9 @@ impl Controller for Positions {
 }
 
 #[derive(Default)]
-struct Told(Vec<CycleEvent>);
+struct Events(Vec<CycleEvent>);
 
-impl Reporter for Told {
+impl Reporter for Events {
     fn events(&mut self, events: Vec<CycleEvent>) {
         self.0.extend(events);
     }
@@ -108,7 +108,7 @@ impl Reporter for Told {
 #[test]
 fn an_axis_that_is_given_what_its_mode_does_not_take_is_told() {
     let ignored = |control: Control<'_>| {
-        let mut told = Told::default();
+        let mut told = Events::default();
         six_axis().without_ipc().cycles(1_500).run_by(control, &mut told).unwrap();
         let ignored = told.0.iter().filter_map(|event| match event.what {
             Happening::SetpointIgnored { axis, what } => {

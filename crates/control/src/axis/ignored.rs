@@ -23,7 +23,7 @@ pub(crate) struct Ignored {
 }
 
 impl Ignored {
-    /// What is asked in this cycle of an axis in this mode, of which its controller was shown `feedback`.
+    /// Looks at the set-point of a cycle for an axis in this mode, of which its controller was shown `feedback`.
     pub(crate) fn look(
         &mut self,
         mode: AxisMode,
@@ -84,7 +84,7 @@ mod tests {
         AxisFeedback { position: PLACE, velocity, torque, phase, fresh: true }
     }
 
-    /// What is noted at the end of cycles in which this is asked of an axis that follows at its place.
+    /// Kind noted at the end of cycles in which this is asked of an axis that follows at its place.
     fn noted(mode: AxisMode, cycles: u32, setpoint: impl Fn(u32) -> AxisSetpoint) -> Option<CyclicMode> {
         let mut ignored = Ignored::default();
         let mut look = |phase, setpoint| {

@@ -139,7 +139,7 @@ pub struct Rules {
     pub base: Option<BaseRules>,
     /// Some controller brings the tool of an arm to poses.
     pub pose: bool,
-    /// What each controller follows, in their order; empty where one moves all.
+    /// Parts that each controller follows, in their order; empty where one moves all.
     pub controllers: Vec<Follows>,
     /// The outputs that are set from outside, in their order.
     pub signals: Vec<Commanded>,
