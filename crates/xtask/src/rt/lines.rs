@@ -28,7 +28,7 @@ const ECHOES: [Duration; 2] = [Duration::from_millis(3), Duration::from_millis(1
 /// From the end of the trigger's pulse to the rising edge of the echo line.
 const BURST: Duration = Duration::from_micros(450);
 
-/// What is at the lines, until it is dropped.
+/// Lines with what hangs on them, until they are dropped.
 #[derive(Debug)]
 pub(super) struct Lines {
     socket: UnixStream,
