@@ -96,15 +96,18 @@ pub(crate) fn joint_state(
     if message.name.is_empty() {
         return Err("it names no joints".into());
     }
+    let axes = axes_by_name(&message.name, &robot.axes)?;
     if numbers.len() != message.name.len() {
+        let first = axes.first().and_then(|&axis| robot.axes.get(axis));
+        let mode =
+            first.map_or_else(String::new, |it| format!(", and {} is in {}", it.name, it.mode.name()));
         return Err(format!(
-            "its field `{}`, which the active controller follows, has {} numbers for {} joints",
+            "its field `{}`, which the active controller follows, has {} numbers for {} joints{mode}",
             quantity.name(),
             numbers.len(),
             message.name.len()
         ));
     }
-    let axes = axes_by_name(&message.name, &robot.axes)?;
     targets(axes.into_iter().zip(numbers.iter().copied()), quantity, robot)
 }
 

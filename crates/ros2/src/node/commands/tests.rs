@@ -32,6 +32,11 @@ fn joint_commands_ask_for_what_the_active_controller_follows() {
         assert_eq!((&command.axes[..], command.twist), (&[None, Some(target)][..], None));
         assert_eq!(command.time_to_live_ns, 750_000_000);
     }
+    let mut bench = Bench::new(VELOCITY);
+    let error = bench.act(|moment| move_joints(&joints(&["right"], &[0.25], &[]), moment)).unwrap_err();
+    let expected = "its field `velocity`, which the active controller follows, has 0 numbers for 1 joints, and right is in csv";
+    assert_eq!(error, expected);
+    assert!(bench.is_calm());
     let mut bench = Bench::new(DRIVE);
     let error = bench.act(|moment| move_joints(&joints(&["right"], &[0.25], &[0.0]), moment)).unwrap_err();
     assert_eq!(error, "controller `base` (diff_drive) is active, and follows no joint commands");
