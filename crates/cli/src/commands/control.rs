@@ -12,7 +12,7 @@ use control::signal::Near;
 use ipc::channel::Channel;
 use ipc::client::{Client, PortError};
 use ipc::description::Description;
-use ipc::message::control::{Action, Reply, Request, SIZE};
+use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::State;
 use ipc::words;
 use types::ControllerKind;
@@ -121,21 +121,29 @@ enum Outcome {
     TooLate,
 }
 
-/// Asks for something, and waits for the answer.
+/// Asks for something, and waits for the answer. What wants axes at rest is asked again while those that have just come to their target still
+/// settle.
 fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> Result<Outcome, Failure> {
     let begin = Instant::now();
     let mut port = open(cycle, what, within)?;
     // Others of this connection have numbers of their own.
     let id = u64::from(std::process::id());
-    let mut message = [0; SIZE];
-    let length = Request { id, what }.encode(&mut message).map_err(Failure::new)?;
-    port.write_all(&message[..length]).map_err(Failure::new)?;
+    let (mut request, mut message) = ([0; SIZE], [0; SIZE]);
+    let length = Request { id, what }.encode(&mut request).map_err(Failure::new)?;
+    let request = &request[..length];
+    port.write_all(request).map_err(Failure::new)?;
     loop {
         let length = port.recv_timeout(&mut message, LOOK).map_err(Failure::new)?;
         if let Some(length) = length {
             let reply = Reply::decode(&message[..length]).map_err(Failure::new)?;
             if reply.id == id {
-                return reply.outcome.map(|()| Outcome::Done).map_err(Failure::new);
+                let settles =
+                    reply.outcome == Err(Refusal::Moving) && begin.elapsed() < SETTLING.min(within);
+                if !settles {
+                    return reply.outcome.map(|()| Outcome::Done).map_err(Failure::new);
+                }
+                thread::sleep(LOOK);
+                port.write_all(request).map_err(Failure::new)?;
             }
         }
         if stop.is_some_and(Stop::is_requested) {
@@ -233,6 +241,9 @@ fn active(
 
 /// Time axes may take to come to rest.
 const REST: Duration = Duration::from_secs(10);
+
+/// Time that loops of axes are given to settle.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Interval at which Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);

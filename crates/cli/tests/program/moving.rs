@@ -105,6 +105,16 @@ fn the_first_drive_moves_as_its_page_says() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         robot.until("there", |state| near(state.axes[0].position, position));
     }
+    // As the page has them, one behind the other: the loop of the drive still settles.
+    for (place, controller) in ["joint_velocity", "joint_trajectory"].iter().cycle().take(4).enumerate() {
+        let to = if place == 0 { "5" } else { "0" };
+        if *controller == "joint_velocity" {
+            let ran = asked(&robot, &["move", "shaft", to, "--degrees", "--speed", "50%"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        let ran = asked(&robot, &["switch", controller]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
     assert_eq!(asked(&robot, &["reset"]).code, Some(0));
     let ran = asked(&robot, &["jog", "shaft"]);
     assert!(ran.sentence().contains("keys need a terminal"), "{}", ran.stderr);
