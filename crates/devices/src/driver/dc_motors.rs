@@ -252,6 +252,12 @@ mod tests {
             (Broken::High, 0.9, "the right encoder (simulated): no encoder answers", 0),
             (Broken::Parity(1), 0.9, "the right encoder (simulated): wrong parity", 0),
             (Broken::Overflow, 0.9, "the right encoder (simulated): its angle has overflowed", 0),
+            (
+                Broken::Leap,
+                0.9,
+                "the right encoder (simulated): its angle leaps further than the wheel can turn",
+                0,
+            ),
             (Broken::Stuck, 0.9, "the right wheel is stopped: it turned ", 1),
             (Broken::None, 0.0, "the right wheel is stopped: it turned ", 1),
             (Broken::None, -0.9, "the right wheel is stopped: it turned ", 1),
@@ -288,6 +294,13 @@ mod tests {
     fn an_encoder_that_does_not_answer_when_the_drives_are_opened_keeps_them_at_rest() {
         let (motors, mut driver) = motors();
         motors.misbehave(0, Broken::Low);
+        // What a process left that was killed.
+        let mut left = motors.converter();
+        left.open(mcp49x2::SPEED, Mode::RestsLow).unwrap();
+        for channel in [0, 1] {
+            left.send(&mcp49x2::word(DacChip::Mcp4912, channel, 0.5)).unwrap();
+        }
+        assert!(motors.outputs().iter().all(|output| *output > 0.4), "{:?}", motors.outputs());
         let error = driver.open().unwrap_err();
         assert_eq!(error.0, "the left encoder (simulated): no encoder answers");
         assert_eq!(motors.outputs(), [0.0; 2]);

@@ -51,6 +51,8 @@ pub enum Fault {
     Overflow,
     /// It says the same angle again and again.
     Stuck,
+    /// Its angles are a third of a turn away.
+    Leap,
 }
 
 /// Far end of one of the wires.
@@ -172,6 +174,7 @@ impl State {
         let fault = self.faults[encoder];
         self.advance();
         let position = if fault == Fault::Stuck { self.stuck_at } else { self.positions }[encoder];
+        let position = if fault == Fault::Leap { position + TAU / 3.0 } else { position };
         let position = if self.encoders_reversed[encoder] { -position } else { position };
         let angle = ((position / TAU).rem_euclid(1.0) * 4_096.0) as u32 % 4_096;
         // Offset compensated; overflowed or not; the field is right.

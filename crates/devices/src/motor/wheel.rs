@@ -371,6 +371,21 @@ mod tests {
     }
 
     #[test]
+    fn a_wheel_that_runs_ahead_of_its_command_gets_no_output_against_it() {
+        // Downhill: it turns at 8 rad/s, 1 rad/s is asked for.
+        let mut wheel = Wheel::new(SETTINGS);
+        wheel.start(0, 1);
+        let mut output = f64::NAN;
+        for step in 1..300 {
+            let seconds = f64::from(step) * STEP;
+            let angle = ((8.0 * seconds / TAU).rem_euclid(1.0) * 4_096.0) as u16 % 4_096;
+            output = wheel.step(1.0, angle, 1 + (seconds * 1e9) as u64).unwrap();
+            assert!(output >= 0.0, "{output} after {seconds} s");
+        }
+        assert_eq!(output, 0.0);
+    }
+
+    #[test]
     fn reversing_at_full_speed_is_no_fault() {
         let mut plant = Plant::new(SETTINGS);
         for _ in 0..10 {
