@@ -278,9 +278,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             FrameOrder::ReplyOfLastCycle => release.instant,
             FrameOrder::WaitForReply => release.instant + timeout,
         };
+        let now = self.now();
         let Self { main_device, link, pacer, frame, record, .. } = self;
-        let waited = || record.finish(Phase::Wait, pacer.clock().now().as_nanos());
-        if let Err(error) = cyclic::receive(main_device, link, pacer.clock(), frame, end, waited) {
+        let waited = |now: Instant| record.finish(Phase::Wait, now.as_nanos());
+        if let Err(error) = cyclic::receive(main_device, link, pacer.clock(), now, frame, end, waited) {
             self.note_link_error(&error);
         }
         self.status.report = self.main_device.end_cycle(self.now());

@@ -19,7 +19,8 @@ const FRAMES_A_CYCLE: usize = 256;
 const BEFORE_OP: Duration = Duration::from_millis(40);
 
 /// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`, a little longer before Op is
-/// asked for, when nothing moves; `waited` is called after each wait. `frame` is the place for one.
+/// asked for, when nothing moves. `now` is the clock as the caller has read it last: it is read again for a wait only, and `waited` is called
+/// with the time after it. `frame` is the place for one.
 ///
 /// # Errors
 /// The link's error; the frames are then still out.
@@ -27,30 +28,33 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
     main_device: &mut MainDevice,
     link: &mut L,
     clock: &C,
+    mut now: Instant,
     frame: &mut [u8],
     end: Instant,
-    mut waited: impl FnMut(),
+    mut waited: impl FnMut(Instant),
 ) -> io::Result<()> {
     let is_before_op = main_device.configuration().target == AlState::Op
         && main_device.phase() <= BringUpPhase::SafeOp
         && main_device.awaiting() > 0;
-    let end = if is_before_op { end.max(clock.now() + BEFORE_OP) } else { end };
+    let end = if is_before_op { end.max(now + BEFORE_OP) } else { end };
     for _ in 0..FRAMES_A_CYCLE {
         if main_device.in_flight() == 0 {
             break;
         }
-        // Mailbox replies are taken if they are there, process data is waited for.
-        let timeout = if main_device.awaiting() > 0 { end.since(clock.now()) } else { Duration::ZERO };
-        let received = link.receive(frame, timeout);
-        if !timeout.is_zero() {
-            waited();
-        }
-        match received? {
-            Some(length) => {
-                main_device.handle_frame(clock.now(), &frame[..length]);
+        let mut received = link.receive(frame, Duration::ZERO)?;
+        if received.is_none() {
+            // Mailbox replies are taken if they are there, process data is waited for.
+            let timeout = if main_device.awaiting() > 0 { end.since(clock.now()) } else { Duration::ZERO };
+            if timeout.is_zero() {
+                break;
             }
-            None if timeout.is_zero() => break,
-            None => {}
+            let came = link.receive(frame, timeout);
+            now = clock.now();
+            waited(now);
+            received = came?;
+        }
+        if let Some(length) = received {
+            main_device.handle_frame(now, &frame[..length]);
         }
     }
     Ok(())

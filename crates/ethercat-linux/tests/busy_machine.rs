@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -140,13 +141,71 @@ fn replies_that_take_several_cycles_are_waited_for_before_op_is_asked_for() {
     for _ in 0..500 {
         let release = clock.now() + period;
         clock.sleep_until(release);
-        cyclic::receive(&mut main_device, &mut link, &clock, &mut frame, release, || ()).unwrap();
+        let now = clock.now();
+        cyclic::receive(&mut main_device, &mut link, &clock, now, &mut frame, release, |_| ()).unwrap();
         main_device.end_cycle(clock.now());
         if main_device.phase() >= BringUpPhase::ToOp {
             return;
         }
         main_device.begin_cycle(clock.now());
         cyclic::transmit(&mut main_device, &mut link, clock.now(), &mut frame, Result::unwrap);
+    }
+    panic!("{:?}: {:?}", main_device.phase(), main_device.awaited());
+}
+
+/// A clock that counts how often it is read.
+struct Counting(VirtualClock, Cell<u32>);
+
+impl Clock for Counting {
+    fn now(&self) -> Instant {
+        self.1.set(self.1.get() + 1);
+        self.0.now()
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        self.0.sleep_until(instant);
+    }
+}
+
+/// What reading it costs is a good part of a cycle whose reply has come.
+// feature(cycle): the clock is not read for a reply that is there, and twice for one that is waited for
+#[test]
+fn the_clock_is_read_for_a_wait_only() {
+    let (period, delay) = (Duration::from_millis(1), Duration::ZERO);
+    let clock = VirtualClock::default();
+    clock.sleep_until(clock.now() + Duration::from_secs(1));
+    let segment = Segment::new((0..2).map(|_| support::servo().0).collect());
+    let mut link = Slow { clock: clock.clone(), segment, replies: VecDeque::new(), delay };
+    let configuration = Configuration { target: AlState::Op, period, ..Configuration::default() };
+    let mut main_device = MainDevice::new(configuration).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
+    pump.bring_up(BRING_UP_TIMEOUT, |_| ()).unwrap();
+    let counting = Counting(clock.clone(), Cell::new(0));
+    let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+    let (mut in_op, mut waits) = (0, Vec::new());
+    for _ in 0..2000 {
+        clock.sleep_until(clock.now() + period);
+        let now = clock.now();
+        main_device.begin_cycle(now);
+        cyclic::transmit(&mut main_device, &mut link, now, &mut frame, Result::unwrap);
+        let (readings, waited) = (counting.1.get(), waits.len());
+        let end = now + period / 2;
+        cyclic::receive(&mut main_device, &mut link, &counting, now, &mut frame, end, |at| {
+            waits.push(at.since(now));
+        })
+        .unwrap();
+        assert!(main_device.end_cycle(now).all_fresh || in_op == 0);
+        in_op += u32::from(main_device.phase() == BringUpPhase::Op);
+        // Beside process data there is no other frame by then.
+        let read = counting.1.get() - readings;
+        match in_op {
+            100..120 => assert_eq!((read, waits.len() - waited), (0, 0)),
+            120 => link.delay = Duration::from_micros(300),
+            121..140 => assert_eq!((read, &waits[waited..]), (2, &[Duration::from_micros(300)][..])),
+            140.. => return,
+            _ => {}
+        }
     }
     panic!("{:?}: {:?}", main_device.phase(), main_device.awaited());
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use onbeat_ethercat::al::AlState;
 use onbeat_ethercat::link::MAXIMUM_FRAME_LENGTH;
 use onbeat_ethercat::main_device::{BringUpPhase, Configuration, CycleReport, Event, MainDevice};
+use onbeat_ethercat_linux::cyclic;
 use onbeat_ethercat_linux::link::Link;
 use onbeat_rt::clock::{Clock, MonotonicClock};
 
@@ -67,10 +68,8 @@ impl<L: Link> Onbeat<L> {
             self.link.transmit(&self.buffer[..length]).map_err(failed)?;
             self.bytes_sent += length;
         }
-        while self.main_device.awaiting() > 0 {
-            let Some(length) = self.link.receive(&mut self.buffer, REPLY).map_err(failed)? else { break };
-            self.main_device.handle_frame(now, &self.buffer[..length]);
-        }
+        let Self { main_device, link, clock, buffer, .. } = self;
+        cyclic::receive(main_device, link, clock, now, buffer, now + REPLY, |_| ()).map_err(failed)?;
         Ok(self.main_device.end_cycle(now))
     }
 

@@ -207,8 +207,8 @@ impl<'a> Running<'a> {
             return CycleReport::default();
         };
         let before = main_device.reception().accepted;
-        let received =
-            cyclic::receive(main_device, &mut **link, &MonotonicClock, &mut self.frame, end, || ());
+        let (clock, frame) = (MonotonicClock, &mut self.frame);
+        let received = cyclic::receive(main_device, &mut **link, &clock, clock.now(), frame, end, |_| ());
         let now = MonotonicClock.now();
         if main_device.reception().accepted != before {
             self.answered = now;
