@@ -403,7 +403,7 @@ fn the_description_tells_states_and_places_as_they_are() {
     assert_eq!(*found, serde_json::json!([now(serde_json::Value::Null), at(0), at(1)]));
 }
 
-// feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame
+// feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame; receive times latched once a second
 #[test]
 fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
     for (order, drives) in [(FrameOrder::ReplyOfLastCycle, DRIVES), (FrameOrder::WaitForReply, MANY)] {
@@ -413,7 +413,8 @@ fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
         let (cable, mut begun) = (cut.clone(), None);
         let played = play_polled(order, drives, &cut, move |cycle, _, poll| {
             let since = cycle - *begun.get_or_insert(cycle);
-            if since == 1600 {
+            // A cycle of one frame: receive times are latched with the look, and read by then.
+            if since == 1650 {
                 cable.damage(cycle + 1);
             }
             if since % 100 == 0 {
@@ -434,6 +435,22 @@ fn what_sub_devices_count_is_known_within_a_round_though_nobody_asks() {
             let errors: Vec<_> = status.sub_devices.iter().map(|it| it.errors.expect("read")).collect();
             assert_eq!(errors[1].ports[0].invalid_frames, damaged, "{order:?} {from} {status:?}");
             assert!(status.sub_devices.iter().all(|it| it.state == "Op" && it.links.is_some()));
+        }
+        // Latched by one frame after each look, and told with the next.
+        let times = |(since, status): &(u64, ipc::bus::BusStatus)| {
+            let all = status.sub_devices.iter().map(|it| it.receive_times_ns.expect("read")[0]);
+            (*since, all.collect::<Vec<_>>())
+        };
+        let looks = seen.iter().filter(|(_, status)| status.phase == "Op").skip(2).map(times);
+        let looks: Vec<_> = looks.collect();
+        assert!(looks.len() > 10, "{} looks in Op", looks.len());
+        for pair in looks.windows(2) {
+            let [(then, before), (since, now)] = pair else { continue };
+            for (before, now) in before.iter().zip(now) {
+                let passed = u64::from(now.wrapping_sub(*before));
+                let expected = (since - then) * PERIOD.as_nanos() as u64;
+                assert!(passed.abs_diff(expected) < 2_000_000, "{order:?} {since}: {passed}");
+            }
         }
         let counts = played.frames.range(in_op(&played.events)).map(|(_, &count)| count);
         let (mut polled, mut cycles) = (0, 0);

@@ -21,7 +21,7 @@ pub use document::{
 pub use watched::Watched;
 
 /// Longest document, bytes.
-pub const LONGEST: usize = 64 * 1024;
+pub const LONGEST: usize = 72 * 1024;
 
 /// Writer of diagnostics, for an ordinary thread.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Slow poll of what each SubDevice counts, one after the other, and a view of the bus for one thread beside the cycle.
 //!
 //! A cycle has one SubDevice's error counters and links read, in its service frame; then so many have none that each SubDevice
-//! is read once a second, or, where they are many, one every [`FASTEST`] cycles.
+//! is read once a second, or, where they are many, one every [`FASTEST`] cycles. Receive times are latched and read with each view.
 
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ pub(super) struct Poll {
     due: u64,
 }
 
-/// View of a running bus for the thread that watches it: states, working counters, clocks, and error counters as the slow poll has read them.
+/// View of a running bus for the thread that watches it: states, working counters, clocks, error counters as the slow poll has read them, and
+/// receive times latched since the view before.
 #[derive(Debug)]
 pub struct BusPoll {
     pictures: Producer<Box<Picture>>,
@@ -61,9 +62,13 @@ fn pause(sub_devices: usize, period: Duration) -> u64 {
 impl Poll {
     pub(super) fn look(&mut self, cycle: u64, main_device: &mut MainDevice, history: &History) {
         if let Ok(mut picture) = self.pictures.pop() {
-            picture.fill(main_device, history, Wanted { errors: true, receive_times: false });
+            picture.fill(main_device, history, Wanted { errors: true, receive_times: true });
             // There is room for the one there is.
             let _ = self.filled.push(picture);
+            // Latched for the next one: they are read by then.
+            if main_device.phase() == BringUpPhase::Op {
+                main_device.latch_receive_times();
+            }
         }
         if cycle >= self.due && main_device.phase() == BringUpPhase::Op {
             self.due = cycle + self.pause;

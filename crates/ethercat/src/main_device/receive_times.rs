@@ -20,11 +20,14 @@ pub(super) fn parse(data: &[u8]) -> Option<[u32; PORTS]> {
 
 impl MainDevice {
     /// Has one frame latch the receive times of all SubDevices, and those of each with a clock read into [`super::SubDevice::receive_times`], in
-    /// service frames; `None` there until it answers. The delays in use stay. False while a SubDevice is being brought up, which latches
-    /// times of its own, or none is there: none are latched.
+    /// service frames; `None` there until it answers. The delays in use stay. Those that are latched and being read already are let
+    /// finish. False while a SubDevice is being brought up, which latches times of its own, or none is there: none are latched.
     pub fn latch_receive_times(&mut self) -> bool {
+        if self.reads_receive_times() {
+            return true;
+        }
         self.sub_devices.iter_mut().for_each(|it| it.receive_times = None);
-        let is_free = self.workers.are_done() && !self.reads_receive_times();
+        let is_free = self.workers.are_done();
         let is_there = |place: &usize| !self.is_gone(*place as u16);
         let first = (0..self.sub_devices.len()).find(is_there).filter(|_| is_free);
         first.and_then(|place| self.workers.get_mut(place)).is_some_and(|it| it.look_at_times(true))

@@ -50,6 +50,10 @@ pub struct SubDeviceDiagnosis {
     /// The same of SYNC1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync1: Option<SyncStatus>,
+    /// Receive times of ports 0 to 3 by one frame, which latches them once a second, local, ns, wrapping at 32 bits; none without a clock, where
+    /// they were not read yet, and while a SubDevice is being brought up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_times_ns: Option<[u32; 4]>,
     /// Ports with a link; none where it was not read yet, or does not answer.
     pub links: Option<Vec<u8>>,
     /// Ports that have counted errors.
@@ -135,6 +139,7 @@ fn described((position, it): (usize, &SubDeviceStatus), names: &[String]) -> Sub
         clock_difference_ns: it.clock_difference_ns,
         sync0: it.sync0,
         sync1: it.sync1,
+        receive_times_ns: it.receive_times_ns,
         links: it.links.map(|links| (0..).zip(links).filter_map(has_link).collect()),
         ports: ports.filter(|it| it.errors != PortErrorCounters::default()).collect(),
         processing_unit_errors: errors.processing_unit_errors,
@@ -170,6 +175,7 @@ mod tests {
             sync1: Some(longest),
             errors: Some(ErrorCounters { ports: [port; 4], processing_unit_errors: 255, pdi_errors: 255 }),
             links: Some([link; 4]),
+            receive_times_ns: Some([u32::MAX; 4]),
             ..SubDeviceStatus::default()
         };
         let change = WorkingCounterChange {
