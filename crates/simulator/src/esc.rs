@@ -77,11 +77,22 @@ pub(crate) struct Esc {
 /// DL control: the loop settings hold for about a second.
 const TEMPORARY_LOOPS: u8 = 1 << 1;
 
-/// Passage of a frame through this ESC: time of its processing, and of its arrival at each port.
+/// Passage of a frame through this ESC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
+    /// Time of its processing.
     pub(crate) now: Instant,
-    pub(crate) ports: [Option<Instant>; dl::PORTS],
+    /// When the segment got it, and how long after, in ns, it comes to each port.
+    pub(crate) begun: Instant,
+    pub(crate) ports: [Option<u64>; dl::PORTS],
+}
+
+impl Passage {
+    /// Ports to which it comes, and when.
+    fn arrivals(&self) -> impl Iterator<Item = (u16, Instant)> {
+        let at = |after: u64| Instant::from_nanos(self.begun.as_nanos().saturating_add(after));
+        (0..).zip(self.ports).filter_map(move |(port, after)| Some((port, at(after?))))
+    }
 }
 
 impl Esc {

@@ -48,6 +48,8 @@ pub struct Segment {
     changes: Changes,
     /// An ESC has an event mask.
     has_event_masks: bool,
+    /// SubDevices that are plain logic, unless one may have been replaced since.
+    logic: Option<Vec<usize>>,
     now: Option<Instant>,
     scratch: Box<[u8; link::MAXIMUM_FRAME_LENGTH]>,
 }
@@ -111,6 +113,7 @@ impl Segment {
             schedule,
             changes,
             has_event_masks: true,
+            logic: None,
             now: None,
             scratch,
         };
@@ -139,6 +142,7 @@ impl Segment {
         let device = self.devices.get_mut(position)?;
         device.wake(self.now.unwrap_or(Instant::EPOCH));
         self.schedule.set(position, Some(Instant::EPOCH));
+        self.logic = None;
         Some(device)
     }
 
@@ -467,8 +471,13 @@ impl link::Segment for Segment {
             core::mem::swap(&mut self.route, &mut self.other_route);
         }
         // In the order of the cable: inputs see the outputs before them.
-        let powered = self.devices.iter_mut().zip(&self.topology.powered).filter(|(_, powered)| **powered);
-        powered.for_each(|(device, _)| device.follow(now));
+        let devices = &mut self.devices;
+        let find = || (0..devices.len()).filter(|&it| devices[it].is_logic()).collect();
+        for &position in &*self.logic.get_or_insert_with(find) {
+            if self.topology.powered[position] {
+                devices[position].follow(now);
+            }
+        }
         // Loop settings written by a frame take effect from the next frame on.
         self.follow_changes();
         returns

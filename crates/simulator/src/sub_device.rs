@@ -285,9 +285,14 @@ impl SubDevice {
         self.step_application(now);
     }
 
+    /// True if its application is plain logic, which follows each frame.
+    pub(crate) fn is_logic(&self) -> bool {
+        self.application.is_logic()
+    }
+
     /// A frame has passed at `now`: logic follows the outputs that it has brought, and the levels outside.
     pub(crate) fn follow(&mut self, now: Instant) {
-        if self.state == AlState::Op && self.application_runs && self.application.is_logic() {
+        if self.state == AlState::Op && self.application_runs {
             self.step_application(now);
         }
     }

@@ -17,6 +17,9 @@ pub struct CoeDevice {
     stored: Option<ObjectDictionary>,
     outputs: CopyPlan,
     inputs: CopyPlan,
+    /// Outputs that were taken last, and changes of the dictionary since it was made until then.
+    taken: Vec<u8>,
+    taken_at: Option<u64>,
     /// Synchronisation in use, while it is shown.
     pub(super) shown_synchronisation: Option<Shown>,
 }
@@ -28,7 +31,8 @@ impl CoeDevice {
         let outputs = CopyPlan::new(&dictionary, Direction::Outputs);
         let inputs = CopyPlan::new(&dictionary, Direction::Inputs);
         let server = CoeServer::new(dictionary);
-        Self { server, stored: None, outputs, inputs, shown_synchronisation: None }
+        let (taken, taken_at) = (Vec::new(), None);
+        Self { server, stored: None, outputs, inputs, taken, taken_at, shown_synchronisation: None }
     }
 
     /// Powers on: the first time the objects are stored, later all values written to them are lost.
@@ -65,13 +69,20 @@ impl CoeDevice {
         if change.to == AlState::SafeOp {
             self.outputs = CopyPlan::new(self.dictionary(), Direction::Outputs);
             self.inputs = CopyPlan::new(self.dictionary(), Direction::Inputs);
+            self.taken_at = None;
         }
         self.server.enter(change.to);
     }
 
-    /// Copies outputs into the dictionary.
+    /// Copies outputs into the dictionary: where nobody else has changed it, those that are others than before.
     pub fn take_outputs(&mut self, outputs: &[u8]) {
-        self.outputs.take(self.server.dictionary_mut(), outputs);
+        let dictionary = self.server.dictionary_mut();
+        let before = self.taken.as_slice();
+        let before = (self.taken_at == Some(dictionary.changes())).then_some(before);
+        self.outputs.take_changed(dictionary, outputs, before);
+        self.taken_at = Some(dictionary.changes());
+        self.taken.clear();
+        self.taken.extend_from_slice(outputs);
     }
 
     /// Copies inputs from the dictionary into process data.

@@ -20,6 +20,8 @@ pub struct ObjectDictionary {
     /// Largest number of bits of all PDOs of one direction together.
     process_data_limit: usize,
     changes: u64,
+    /// Of these, those of set-points.
+    set_point_changes: u64,
 }
 
 /// Handle of an entry, valid only in the dictionary that returned it.
@@ -36,7 +38,12 @@ impl ObjectDictionary {
     /// A dictionary without objects.
     #[must_use]
     pub fn new() -> Self {
-        Self { objects: Vec::new(), process_data_limit: 8 * PROCESS_DATA_LIMIT, changes: 0 }
+        Self {
+            objects: Vec::new(),
+            process_data_limit: 8 * PROCESS_DATA_LIMIT,
+            changes: 0,
+            set_point_changes: 0,
+        }
     }
 
     /// Adds an object, in place of one with the same index. Earlier handles become stale.
@@ -89,8 +96,18 @@ impl ObjectDictionary {
 
     /// Entry of `id`, to change its value.
     pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
-        self.changes += 1;
+        self.count_change(id);
         self.shown_mut(id)
+    }
+
+    fn count_change(&mut self, id: EntryId) {
+        self.changes += 1;
+        self.set_point_changes += u64::from(self.entry(id).is_set_point);
+    }
+
+    /// Has changes of an entry count apart: a set-point, that the application reads for itself.
+    pub(crate) fn mark_set_point(&mut self, id: EntryId) {
+        self.shown_mut(id).is_set_point = true;
     }
 
     fn shown_mut(&mut self, id: EntryId) -> &mut Entry {
@@ -105,31 +122,44 @@ impl ObjectDictionary {
 
     /// Sets a value from inside the SubDevice: without access rights or range, cut to the entry's bits.
     pub fn set(&mut self, id: EntryId, value: i64) {
-        let entry = self.shown_mut(id);
-        let before = entry.integer();
-        entry.set_integer(value);
-        self.changes += u64::from(self.get(id) != before);
+        let before = self.get(id);
+        self.show(id, value);
+        if self.get(id) != before {
+            self.count_change(id);
+        }
     }
 
     /// Sets a value that the application shows, and does not read: no change for it.
     pub(crate) fn show(&mut self, id: EntryId, value: i64) {
-        self.shown_mut(id).set_integer(value);
+        // The same again is not written: an object that others may share costs as much as many that are read.
+        if self.get(id) != value {
+            self.shown_mut(id).set_integer(value);
+        }
     }
 
     /// Number of changes of objects and values so far, without those of [`show`](Self::show): while it stays as it is, the
-    /// application need not read its settings again.
+    /// application need not read anything again.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
+    /// The same without set-points: while it stays as it is, the application need not read its settings again.
+    pub(crate) fn setting_changes(&self) -> u64 {
+        self.changes - self.set_point_changes
+    }
+
     /// Takes process data for an entry, from bit `from` on; the same value again is no change.
     pub(super) fn take(&mut self, id: EntryId, process_data: &[u8], from: usize) {
-        let entry = self.shown_mut(id);
+        let entry = self.entry(id);
         let bits = usize::from(entry.bit_length);
+        let is_whole = from % 8 == 0 && bits % 8 == 0;
+        if is_whole && process_data.get(from / 8..(from + bits) / 8) == Some(&entry.value[..]) {
+            return;
+        }
         let before = entry.integer();
-        mapping::copy_bits(process_data, from, &mut entry.value, 0, bits);
-        if bits > 64 || entry.integer() != before {
-            self.changes += 1;
+        mapping::copy_bits(process_data, from, &mut self.shown_mut(id).value, 0, bits);
+        if bits > 64 || self.get(id) != before {
+            self.count_change(id);
         }
     }
 

@@ -215,7 +215,8 @@ fn mapped(mapping: &Object) -> impl Iterator<Item = PdoEntry> + '_ {
 /// searches nor allocates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyPlan {
-    steps: Vec<(usize, EntryId)>,
+    /// First bit in process data, number of bits, entry.
+    steps: Vec<(usize, u16, EntryId)>,
     bit_length: usize,
 }
 
@@ -228,7 +229,7 @@ impl CopyPlan {
             for entry in mapped(mapping) {
                 if let Ok(id) = dictionary.find(entry.index, entry.sub_index) {
                     if dictionary.entry(id).bit_length == u16::from(entry.bit_length) {
-                        plan.steps.push((plan.bit_length, id));
+                        plan.steps.push((plan.bit_length, u16::from(entry.bit_length), id));
                     }
                 }
                 plan.bit_length += usize::from(entry.bit_length);
@@ -246,21 +247,34 @@ impl CopyPlan {
     /// True if the entry is mapped.
     #[must_use]
     pub fn contains(&self, id: EntryId) -> bool {
-        self.steps.iter().any(|(_, mapped)| *mapped == id)
+        self.steps.iter().any(|(_, _, mapped)| *mapped == id)
     }
 
     /// Copies outputs into the dictionary. Entries past the end of `process_data` keep their values.
     pub fn take(&self, dictionary: &mut ObjectDictionary, process_data: &[u8]) {
-        for &(bit_offset, id) in &self.steps {
-            dictionary.take(id, process_data, bit_offset);
+        self.take_changed(dictionary, process_data, None);
+    }
+
+    /// The same, without those entries whose bytes are as `before`.
+    pub(super) fn take_changed(
+        &self,
+        dictionary: &mut ObjectDictionary,
+        process_data: &[u8],
+        before: Option<&[u8]>,
+    ) {
+        for &(bit_offset, bits, id) in &self.steps {
+            let bytes = bit_offset / 8..(bit_offset + usize::from(bits)).div_ceil(8);
+            let as_before = before.and_then(|before| before.get(bytes.clone()));
+            if as_before.is_none() || as_before != process_data.get(bytes) {
+                dictionary.take(id, process_data, bit_offset);
+            }
         }
     }
 
     /// Copies inputs from the dictionary into `process_data`. Padding keeps its bits.
     pub fn put(&self, dictionary: &ObjectDictionary, process_data: &mut [u8]) {
-        for &(bit_offset, id) in &self.steps {
-            let entry = dictionary.entry(id);
-            copy_bits(entry.bytes(), 0, process_data, bit_offset, usize::from(entry.bit_length));
+        for &(bit_offset, bits, id) in &self.steps {
+            copy_bits(dictionary.entry(id).bytes(), 0, process_data, bit_offset, usize::from(bits));
         }
     }
 }

@@ -74,6 +74,8 @@ pub struct Entry {
     pub allowed: Allowed,
     /// Value, little-endian; at most `byte_length` bytes.
     pub(super) value: SmallVec<[u8; 8]>,
+    /// Changes with each cycle, and is no setting.
+    pub(super) is_set_point: bool,
 }
 
 /// Name of an entry that has none of its own; one for all SubDevices.
@@ -97,7 +99,8 @@ impl Entry {
     ) -> Self {
         let bit_length = data_type.bit_length().unwrap_or(0);
         let value = smallvec![0; usize::from(bit_length.div_ceil(8))];
-        Self { sub_index, data_type, bit_length, access, name: name.into(), allowed: Allowed::Any, value }
+        let (name, allowed) = (name.into(), Allowed::Any);
+        Self { sub_index, data_type, bit_length, access, name, allowed, value, is_set_point: false }
     }
 
     /// Sets the value, cut to the entry's length.

@@ -46,8 +46,11 @@ impl LocalClock {
         let fraction = self.exact(now) & (ONE - 1);
         let distance = ((i128::from(remaining) << FRACTION_BITS) - fraction).max(0);
         let speed = ONE + self.rate;
-        let elapsed = (distance + speed - 1) / speed;
-        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let elapsed = match (u64::try_from(distance), u64::try_from(speed)) {
+            // Of some milliseconds: a far shorter division.
+            (Ok(distance), Ok(speed)) => distance.div_ceil(speed),
+            _ => u64::try_from((distance + speed - 1) / speed).unwrap_or(u64::MAX),
+        };
         Instant::from_nanos(now.as_nanos().saturating_add(elapsed))
     }
 

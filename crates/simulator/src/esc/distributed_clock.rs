@@ -146,10 +146,9 @@ impl DistributedClock {
 
     /// The same for the ports alone.
     pub(crate) fn latch_ports(&mut self, memory: &mut Memory, passage: &Passage) {
-        for (port, arrival) in passage.ports.into_iter().enumerate() {
-            let Some(arrival) = arrival else { continue };
+        for (port, arrival) in passage.arrivals() {
             let local = self.clock.read(arrival).wrapping_add_signed(self.jitter.next());
-            memory.store(dc::RECEIVE_TIME + 4 * port as u16, &(local as u32).to_le_bytes());
+            memory.store(dc::RECEIVE_TIME + 4 * port, &(local as u32).to_le_bytes());
         }
     }
 
@@ -184,8 +183,8 @@ impl DistributedClock {
         };
         let limit = i64::from(i32::MAX);
         let difference = difference.clamp(-limit, limit) as f64;
-        let depth = i32::from(memory.byte(dc::FILTER_DEPTHS) & 0x0F);
-        self.mean_difference += (difference - self.mean_difference) / 2_f64.powi(depth);
+        let depth = filter(memory, dc::FILTER_DEPTHS);
+        self.mean_difference += (difference - self.mean_difference) / depth;
         let shown = dc::difference_register(self.mean_difference.round() as i32);
         memory.store(dc::SYSTEM_TIME_DIFFERENCE, &shown.to_le_bytes());
         self.steer(memory, now, difference);
@@ -381,8 +380,8 @@ impl DistributedClock {
         let time_constant = bandwidth.max(0.1) * TIME_CONSTANT.max(interval * 8.0);
         let proportional = -difference / time_constant;
         if (self.integral + proportional).abs() < limit {
-            let depth = i32::from(memory.byte(dc::FILTER_DEPTHS + 1) & 0x0F);
-            self.integral += proportional * (interval / time_constant).min(0.5_f64.powi(depth));
+            let depth = filter(memory, dc::FILTER_DEPTHS + 1);
+            self.integral += proportional * (interval / time_constant).min(1.0 / depth);
         }
         let rate = (self.integral + proportional).clamp(-limit, limit);
         self.clock.set_rate(now, self.drift + rate);
@@ -416,6 +415,11 @@ const LONGEST_WAY: u64 = 100_000_000;
 
 /// Shortest cycle of SYNC0 and SYNC1, in ns of system time.
 const SHORTEST_CYCLE: u64 = 10_000;
+
+/// Values that the filter at this register averages over: two to the power of its depth.
+fn filter(memory: &Memory, register: u16) -> f64 {
+    f64::from(1_u32 << (memory.byte(register) & 0x0F))
+}
 
 /// Rate error, in seconds per second, that a speed counter difference causes (ESC data sheet, section II,
 /// 2.22.3: the clock adds a ns each `start - difference + 2` and drops one each `start + difference + 2`

@@ -172,6 +172,6 @@ fn advanced(header: &DatagramHeader, hops: usize) -> u32 {
 }
 
 pub(super) fn passage(now: Instant, hop: &Hop) -> Passage {
-    let after = |nanoseconds: u64| Instant::from_nanos(now.as_nanos().saturating_add(nanoseconds));
-    Passage { now: after(hop.arrival), ports: hop.ports.map(|port| port.map(after)) }
+    let arrival = Instant::from_nanos(now.as_nanos().saturating_add(hop.arrival));
+    Passage { now: arrival, begun: now, ports: hop.ports }
 }

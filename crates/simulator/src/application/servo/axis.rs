@@ -13,13 +13,14 @@ use ethercat::sdo_abort::AbortCode;
 use ethercat::time::Instant;
 
 use self::activity::Activity;
+use self::show::SHOWN;
 use super::control::{Cascade, LimitedTorque};
 use super::entries::Entries;
 use super::homing::Switches;
 use super::plant::Plant;
 use super::positioning::{Dwell, SetPoints};
 use super::record::{ServoRecord, Taken};
-use super::set_point::wrapped;
+use super::set_point::{floor, wrapped};
 use super::settings::{Scale, Settings, units_per_radian};
 use super::touch_probe::TouchProbe;
 use super::{COMMUNICATION_LOSS, CONTROL_PERIOD, FOLLOWING_ERROR, ServoDescription, UNDER_VOLTAGE};
@@ -36,7 +37,7 @@ pub struct ServoAxis {
     activity: Activity,
     settings: Settings,
     /// Changes of the dictionary, and the rest that the settings depend on, when they were read.
-    read: Option<(u64, [bool; 2], Option<Duration>)>,
+    read: Option<(u64, Origin)>,
     rest: Rest,
     scale: Scale,
     transition_time: Duration,
@@ -65,10 +66,15 @@ pub struct ServoAxis {
     reaction_time: Duration,
     torque: LimitedTorque,
     record: Option<ServoRecord>,
+    /// Values in the dictionary, as they were shown last.
+    shown: [Option<i64>; SHOWN],
     /// Angle of the shaft in rad, for those that look at it.
     shaft: Level,
     shaft_is_seen: bool,
 }
+
+/// What the settings depend on, beside set-points: changes of the dictionary, Op and a power stage that is off, SYNC0.
+type Origin = (u64, [bool; 2], Option<Duration>);
 
 /// Axis that is neither moved nor commanded: it stays as it is until the dictionary changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,9 +140,11 @@ impl ServoAxis {
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
             record: None,
+            shown: [None; SHOWN],
             shaft: Level::default(),
             shaft_is_seen: false,
         };
+        axis.entries.set_points().into_iter().for_each(|entry| dictionary.mark_set_point(entry));
         axis.read_settings(dictionary);
         axis.show(dictionary);
         Ok(axis)
@@ -185,7 +193,7 @@ impl ServoAxis {
         self.activity = Activity::Off;
         self.settling = self.transition_time;
         self.fault = None;
-        self.read = None;
+        (self.read, self.shown) = (None, [None; SHOWN]);
         self.read_settings(dictionary);
     }
 
@@ -232,13 +240,13 @@ impl ServoAxis {
 
     /// True if nothing happens to the axis before its dictionary changes, all its values are shown, and they are not recorded.
     pub(super) fn rests_unseen(&self, dictionary: &ObjectDictionary) -> bool {
-        let is_read = self.read.is_some_and(|(changes, ..)| changes == dictionary.changes());
+        let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         self.rest == Rest::Shown && is_read && self.record.is_none()
     }
 
     /// True if nobody looks at the axis before SYNC0: all settings are read, no error is to be told, and no other turns with the shaft.
     pub(super) fn waits(&self, dictionary: &ObjectDictionary) -> bool {
-        let is_read = self.read.is_some_and(|(changes, ..)| changes == dictionary.changes());
+        let is_read = self.read.is_some_and(|(changes, _)| changes == dictionary.changes());
         is_read && self.reported.is_none() && !self.shaft_is_seen
     }
 
@@ -303,14 +311,15 @@ impl ServoAxis {
         if state == State::FaultReactionActive {
             self.reaction_time += CONTROL_PERIOD;
         }
+        let rests = matches!(state, State::FaultReactionActive | State::QuickStopActive) && self.rests();
         let around = Surroundings {
             initialised: self.settling.is_zero(),
             power: self.settings.power,
             fault: self.fault.is_some(),
             fault_reaction_completed: self.settings.fault_reaction.is_none()
-                || self.rests()
+                || rests
                 || self.reaction_time >= FAULT_REACTION_LIMIT,
-            quick_stop_completed: self.settings.quick_stop.is_none() || self.rests(),
+            quick_stop_completed: self.settings.quick_stop.is_none() || rests,
             quick_stop_holds: self.settings.quick_stop_holds,
         };
         let mut controlword = self.settings.controlword;
@@ -342,6 +351,9 @@ impl ServoAxis {
     fn watch_probes(&mut self, before: f64, dictionary: &mut ObjectDictionary) {
         let (now, positions) = (self.plant.position(), self.entries.touch_probe_positions);
         let functions = self.settings.touch_probes;
+        if functions == [0; 2] && self.touch_probes.iter().all(TouchProbe::is_off) {
+            return;
+        }
         for ((probe, function), entries) in
             self.touch_probes.iter_mut().zip(functions).zip(positions.chunks(2))
         {
@@ -377,7 +389,7 @@ impl ServoAxis {
 
     /// Position from the encoder, in rad.
     fn measured(&self) -> f64 {
-        (self.plant.position() * self.scale.encoder_per_radian).floor() / self.scale.encoder_per_radian
+        floor(self.plant.position() * self.scale.encoder_per_radian) / self.scale.encoder_per_radian
     }
 
     /// Takes gear ratio and feed constant over, while the power stage is off; position 0 stays where it is.
@@ -395,11 +407,15 @@ impl ServoAxis {
     /// Reads commands and settings from the dictionary, where they can have changed.
     pub(super) fn read_settings(&mut self, dictionary: &mut ObjectDictionary) {
         let states = [self.operational, self.activity == Activity::Off];
-        let now = Some((dictionary.changes(), states, self.sync0_cycle));
-        if self.read == now {
+        let now = (dictionary.changes(), (dictionary.setting_changes(), states, self.sync0_cycle));
+        if self.read == Some(now) {
             return;
         }
-        (self.read, self.rest) = (now, Rest::No);
+        let before = self.read.replace(now);
+        self.rest = Rest::No;
+        if before.is_some_and(|(_, origin)| origin == now.1) {
+            return self.settings.read_set_points(dictionary, &self.entries, &self.scale);
+        }
         self.read_scale(dictionary);
         self.settings = Settings::read(dictionary, &self.entries, &self.scale, self.sync0_cycle);
         if !self.operational {

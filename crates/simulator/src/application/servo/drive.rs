@@ -24,6 +24,8 @@ pub struct ServoDrive {
     time: Option<Instant>,
     /// True once an event of SYNC0 has come, where the drive is synchronised to it.
     sync0: Option<bool>,
+    /// Changes of the dictionary when the error history was looked at.
+    history_seen: u64,
 }
 
 impl ServoDrive {
@@ -57,7 +59,7 @@ impl ServoDrive {
             .map(|number| ServoAxis::new(description, number, &mut dictionary))
             .collect::<Result<_, _>>()
             .expect("objects::dictionary adds every entry");
-        Ok(Self { coe: CoeDevice::new(dictionary), axes, time: None, sync0: None })
+        Ok(Self { coe: CoeDevice::new(dictionary), axes, time: None, sync0: None, history_seen: 0 })
     }
 
     /// Shows the angle of the shaft (rad) of its first axis as `shaft`, to encoders that turn with it.
@@ -165,6 +167,10 @@ impl ServoDrive {
 
     /// Empties 0x1003 once its count was written to 0.
     fn clear_forgotten_errors(&mut self) {
+        let changes = self.coe.dictionary().setting_changes();
+        if core::mem::replace(&mut self.history_seen, changes) == changes {
+            return;
+        }
         let (entries, dictionary) = (self.axes[0].entries(), self.coe.dictionary_mut());
         if dictionary.get(entries.error_count) == 0 && dictionary.get(entries.errors[0]) != 0 {
             for error in entries.errors {

@@ -150,6 +150,18 @@ impl Entries {
             power: simulation(3)?,
         })
     }
+
+    /// Objects that come with each cycle: [`super::settings::Settings::read_set_points`] reads them, or who samples the position.
+    pub(super) fn set_points(&self) -> [EntryId; 6] {
+        [
+            self.target_position,
+            self.interpolation_set_point,
+            self.target_velocity,
+            self.target_torque,
+            self.velocity_offset,
+            self.torque_offset,
+        ]
+    }
 }
 
 fn errors(dictionary: &ObjectDictionary) -> Result<[EntryId; ERROR_HISTORY_LENGTH], AbortCode> {

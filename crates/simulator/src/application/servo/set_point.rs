@@ -96,14 +96,24 @@ impl Braking {
 
 /// 32-bit value of a position, as in 0x6064.
 pub(super) fn wrapped(position: f64) -> i32 {
-    position.floor() as i64 as i32
+    floor(position) as i64 as i32
+}
+
+/// The next whole number below. Where the processor has no instruction of its own for that, `f64::floor` is a function of some forty.
+pub(super) fn floor(value: f64) -> f64 {
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    if value.abs() < WHOLE {
+        let towards_zero = value as i64 as f64;
+        towards_zero - f64::from(u8::from(towards_zero > value))
+    } else {
+        value
+    }
 }
 
 /// Position of value `target` that is nearest to `position`.
 pub(super) fn nearest(target: i32, position: f64) -> f64 {
-    let floor = position.floor();
     let distance = target.wrapping_sub(wrapped(position));
-    floor + f64::from(distance)
+    floor(position) + f64::from(distance)
 }
 
 #[cfg(test)]
@@ -111,6 +121,15 @@ mod tests {
     use super::*;
 
     const PERIOD: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_whole_number_below_is_that_of_the_standard_library() {
+        let near = [-3.5, -1.0, -1e-9, 0.0, 0.25, 1.0, 4_503_599_627_370_495.5, -4_503_599_627_370_495.5];
+        for value in near.into_iter().chain([1e17, -1e300, f64::INFINITY]) {
+            assert_eq!(floor(value), value.floor(), "{value}");
+        }
+        assert!(floor(f64::NAN).is_nan());
+    }
 
     #[test]
     fn a_line_leads_to_the_target_and_ends_there() {

@@ -34,7 +34,7 @@ pub(super) struct Scale {
     pub(super) inertia: f64,
 }
 
-/// Settings of the dictionary, read once a step.
+/// Settings of the dictionary, read where they have changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Settings {
     pub(super) controlword: Controlword,
@@ -51,6 +51,7 @@ pub(super) struct Settings {
     /// Position units.
     pub(super) profile: Bounds,
     pub(super) end_velocity: f64,
+    pub(super) maximum_velocity: f64,
     pub(super) profile_target_velocity: f64,
     /// N m/s.
     pub(super) torque_slope: f64,
@@ -105,7 +106,7 @@ impl Settings {
         let window = get(entries.following_error_window);
         let exponent = get(entries.interpolation_exponent) as i32;
         let interpolation = get(entries.interpolation_period) as f64 * 10_f64.powi(exponent);
-        Self {
+        let mut settings = Self {
             controlword: Controlword(get(entries.controlword) as u16),
             // All bits set switch the supervision off (CiA 402, 0x6065).
             following_error_window: (window != i64::from(u32::MAX)).then_some(window as f64),
@@ -123,8 +124,7 @@ impl Settings {
                 deceleration: units(entries.profile_deceleration),
             },
             end_velocity: units(entries.end_velocity),
-            profile_target_velocity: units(entries.target_velocity)
-                .clamp(-maximum_velocity, maximum_velocity),
+            maximum_velocity,
             torque_slope: torque(entries.torque_slope),
             position_window: units(entries.position_window),
             position_window_time: milliseconds(entries.position_window_time),
@@ -135,10 +135,6 @@ impl Settings {
             touch_probes: (get(entries.touch_probe_function) as u16).to_le_bytes(),
             outputs: (get(entries.digital_outputs) & get(entries.digital_output_mask)) as u32,
             set_point_period: sync0_cycle.unwrap_or(Duration::from_secs_f64(interpolation)),
-            target_velocity: angle(entries.target_velocity),
-            target_torque: torque(entries.target_torque),
-            velocity_offset: angle(entries.velocity_offset),
-            torque_offset: torque(entries.torque_offset),
             load_torque: get(entries.load_torque) as f64 / 1000.0,
             power: get(entries.power) != 0,
             mode: Some(ModeOfOperation::from_number(get(entries.mode) as i8))
@@ -151,7 +147,28 @@ impl Settings {
             },
             home_offset: get(entries.home_offset) as f64,
             raised_fault: get(entries.raise_fault) as u16,
-        }
+            ..Self::default()
+        };
+        settings.read_set_points(dictionary, entries, scale);
+        settings
+    }
+
+    /// Reads the set-points alone, which come with each cycle; those of positions are taken when they are sampled.
+    pub(super) fn read_set_points(
+        &mut self,
+        dictionary: &ObjectDictionary,
+        entries: &Entries,
+        scale: &Scale,
+    ) {
+        let velocity = |entry| dictionary.get(entry) as f64 / scale.units_per_radian;
+        let torque = |entry| dictionary.get(entry) as f64 / 1000.0 * scale.rated_torque;
+        let limit = self.maximum_velocity;
+        self.profile_target_velocity =
+            (dictionary.get(entries.target_velocity) as f64).clamp(-limit, limit);
+        self.target_velocity = velocity(entries.target_velocity);
+        self.target_torque = torque(entries.target_torque);
+        self.velocity_offset = velocity(entries.velocity_offset);
+        self.torque_offset = torque(entries.torque_offset);
     }
 }
 

@@ -38,6 +38,11 @@ impl TouchProbe {
         self.input.is_some_and(|(first, last)| (first..=last).contains(&position))
     }
 
+    /// True if it was not enabled when it was stepped last, and holds nothing.
+    pub(super) fn is_off(&self) -> bool {
+        self.function & ENABLE == 0 && self.status == 0 && self.stored == [None; 2]
+    }
+
     /// Its byte of 0x60B9.
     pub(super) fn status(&self) -> u8 {
         self.status

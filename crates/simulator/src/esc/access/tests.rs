@@ -4,7 +4,7 @@ use ethercat::register::sync_manager::SyncManager;
 use ethercat::register::{Fmmu, FmmuDirection};
 use ethercat::time::Instant;
 
-const PASSAGE: Passage = Passage { now: Instant::EPOCH, ports: [None; 4] };
+const PASSAGE: Passage = Passage { now: Instant::EPOCH, begun: Instant::EPOCH, ports: [None; 4] };
 
 fn esc() -> Esc {
     Esc::new(EscDescription::default(), Vec::new(), Instant::EPOCH)

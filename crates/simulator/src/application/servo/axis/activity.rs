@@ -166,7 +166,8 @@ impl ServoAxis {
         let settings = &self.settings;
         let limit = settings.torque_limit;
         let inertia = self.plant.parameters().inertia;
-        let task = self.task();
+        // Of the others nothing hangs on it.
+        let task = if matches!(self.activity, Activity::Brake(_)) { self.task() } else { Task::Nothing };
         let demand = match &mut self.activity {
             Activity::Off => return LimitedTorque::default(),
             Activity::Torque(demand) => {

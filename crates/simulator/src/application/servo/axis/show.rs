@@ -8,7 +8,7 @@ use crate::coe::ObjectDictionary;
 
 impl ServoAxis {
     /// Puts actual values into the dictionary.
-    pub(in super::super) fn show(&self, dictionary: &mut ObjectDictionary) {
+    pub(in super::super) fn show(&mut self, dictionary: &mut ObjectDictionary) {
         let counts = self.counts();
         let following_error = self.following_error();
         let torque = self.torque.torque / self.scale.rated_torque * 1000.0;
@@ -22,19 +22,28 @@ impl ServoAxis {
             | i64::from(self.touch_probes[1].input(position)) << 17;
         let probes = self.touch_probes.map(|probe| probe.status());
         let internal = counts * (self.scale.encoder_per_radian / self.scale.units_per_radian);
-        let velocity = (self.plant.velocity() * self.scale.units_per_radian).round() as i32;
+        let velocity = rounded(self.plant.velocity() * self.scale.units_per_radian);
+        // A plant may be stronger than 32 times the rated torque.
+        let torque = rounded(torque).clamp(i16::MIN.into(), i16::MAX.into());
         let entries = &self.entries;
-        dictionary.show(entries.statusword, i64::from(statusword.0));
-        dictionary.show(entries.mode_display, i64::from(mode));
-        dictionary.show(entries.digital_inputs, inputs);
-        dictionary.show(entries.touch_probe_status, i64::from(u16::from_le_bytes(probes)));
-        dictionary.show(entries.position, i64::from(wrapped(counts)));
-        dictionary.show(entries.internal_position, i64::from(wrapped(internal)));
-        dictionary.show(entries.velocity, i64::from(velocity));
-        dictionary.show(entries.following_error, i64::from(following_error.unwrap_or(0.0).round() as i32));
-        // Saturating: a plant may be stronger than 32 times the rated torque.
-        dictionary.show(entries.torque_demand, i64::from(torque.round() as i16));
-        dictionary.show(entries.torque, i64::from(torque.round() as i16));
+        let values: [_; SHOWN] = [
+            (entries.statusword, i64::from(statusword.0)),
+            (entries.mode_display, i64::from(mode)),
+            (entries.digital_inputs, inputs),
+            (entries.touch_probe_status, i64::from(u16::from_le_bytes(probes))),
+            (entries.position, i64::from(wrapped(counts))),
+            (entries.internal_position, i64::from(wrapped(internal))),
+            (entries.velocity, i64::from(velocity)),
+            (entries.following_error, i64::from(rounded(following_error.unwrap_or(0.0)))),
+            (entries.torque_demand, i64::from(torque)),
+            (entries.torque, i64::from(torque)),
+        ];
+        // Nobody else writes them: what stays as it was need not be looked up.
+        for ((entry, value), shown) in values.into_iter().zip(&mut self.shown) {
+            if shown.replace(value) != Some(value) {
+                dictionary.show(entry, value);
+            }
+        }
     }
 
     fn statusword(&self, following_error: Option<f64>) -> Statusword {
@@ -64,4 +73,12 @@ impl ServoAxis {
         }
         word
     }
+}
+
+/// Objects that are shown.
+pub(super) const SHOWN: usize = 10;
+
+/// The nearest whole number, as far as 32 bits hold it.
+fn rounded(value: f64) -> i32 {
+    (value + 0.5_f64.copysign(value)) as i32
 }

@@ -20,6 +20,7 @@ impl Application for ServoDrive {
 
     fn power_on(&mut self) {
         self.coe.power_on();
+        self.history_seen = 0;
         for axis in &mut self.axes {
             axis.power_on(self.coe.dictionary_mut());
         }
@@ -77,7 +78,7 @@ impl Application for ServoDrive {
     }
 
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
-        for axis in &self.axes {
+        for axis in &mut self.axes {
             axis.show(self.coe.dictionary_mut());
         }
         self.coe.serve(request, replies)
