@@ -120,6 +120,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         controller: Box<dyn Controller>,
         configuration: CycleConfiguration,
     ) -> Result<(Self, Observer), AxisError> {
+        rt::panic::prepare();
         let sub_devices = main_device.sub_devices().len();
         let (publisher, observer) = publication(sub_devices, axes.len());
         let bound = Axes::bind(axes, &main_device, configuration.period)?;
@@ -188,6 +189,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// The bus of a cycle that is not to run.
     #[must_use]
     pub fn abandon(self) -> (MainDevice, L) {
+        // Why there is no run is known already.
+        let _ = self.controller.end();
         (self.main_device, self.link)
     }
 
@@ -218,6 +221,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Runs on the calling thread: to Op, on until `stop` is set or the cycles have run, then the axes to
     /// rest, the drives disabled, the bus to Init.
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
+        let _mark = rt::panic::mark();
         self.pacer.restart();
         while self.phase != ShutdownPhase::Ended {
             let release = self.pacer.wait();
@@ -244,7 +248,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             status: self.status,
             before_stop: self.before_stop,
             controller_lost: self.controller_lost,
-            controller_panic: self.controller.panic(),
+            controller_panic: self.controller.end(),
             command_lost: self.command_lost,
             before_init: self.before_init,
             signal_counters: self.signals.counters(),

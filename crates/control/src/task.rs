@@ -151,6 +151,7 @@ impl Settings {
         body: impl FnOnce(&mut Periods) -> T + Send + 'static,
     ) -> Result<(Task<T>, Records), CreateError> {
         self.check()?;
+        rt::panic::prepare();
         let name = self.name.clone();
         let (start, starting) = mpsc::channel();
         let (granted, granting) = mpsc::channel();
@@ -199,6 +200,7 @@ fn run<T>(
     granted: &mpsc::Sender<(i32, Grants)>,
     body: impl FnOnce(&mut Periods) -> T,
 ) -> Finished<T> {
+    let _mark = rt::panic::mark();
     let mine = Granted::ask(profile);
     // Whoever creates the task waits for this.
     let _ = granted.send((machine::task::current(), mine.grants().clone()));

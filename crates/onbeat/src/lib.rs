@@ -90,7 +90,8 @@
 //! findings. The library installs no signal handler, prints nothing, ends no process and keeps no state between runs: any
 //! number of them go on after each other and, on interfaces of their own or simulated, beside each other. Its only globals count
 //! what Linux keeps for the whole process: holders of the memory lock and of the ban on huge pages, which the last of them gives
-//! back, journals of changes to the machine, and numbers that keep names apart. It puts
+//! back, journals of changes to the machine, numbers that keep names apart, and a panic hook before the program's own, which has panics of
+//! real-time threads told by another thread. It puts
 //! back what it changed on the machine (profile C) when the run ends; what a killed process left behind, `onbeat run` puts back.
 //!
 //! # Features

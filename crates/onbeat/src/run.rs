@@ -182,12 +182,14 @@ impl Settings {
             };
             let (measured, recorder) = watch.until_over(&self.stop, reporter, beside.as_ref());
             end.has_come();
-            let (ended, not_put_back) = started.thread.join().map_err(panicked)?;
-            not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
+            let joined = started.thread.join();
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
-            if let Some(message) = ended.controller_panic {
-                return Err(Error::ControllerPanicked { message });
-            }
+            let ended = joined.map_err(panicked).and_then(|(mut ended, not_put_back)| {
+                not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
+                let panic = ended.controller_panic.take();
+                panic.map_or(Ok(ended), |message| Err(Error::ControllerPanicked { message }))
+            });
+            let ended = ended.inspect_err(|_| tell_recorded(recorded.as_ref(), reporter))?;
             let external = external.map(|counters| counters.read());
             Ok(Ran { measured, conditions, granted, recorded, external, ended })
         })
@@ -258,6 +260,12 @@ impl<'scope> Started<'scope> {
         };
         Ok(Self { thread, number, granted })
     }
+}
+
+/// Says what came of the recording of a run that has an error to tell in place of a summary.
+fn tell_recorded(recorded: Option<&Result<String, Error>>, reporter: &mut dyn Reporter) {
+    let words = recorded.map(|it| it.as_ref().map_or_else(Error::to_string, String::clone));
+    words.into_iter().for_each(|words| reporter.notice(&Notice::Recording(words)));
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Error {

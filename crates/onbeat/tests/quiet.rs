@@ -1,9 +1,13 @@
 //! Signals, standard output and standard error belong to the program.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use std::process::Command;
+use std::io::{ErrorKind, Write};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use onbeat::{Controller, CycleInfo, Io, Robot};
+use onbeat::{Controller, CycleInfo, Error, Io, Robot};
+use rustix::io::ioctl_fionbio;
 
 fn robot() -> Robot {
     let six_axis = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml");
@@ -69,3 +73,45 @@ fn a_run() {
 #[test]
 #[ignore = "started by a_run_prints_nothing"]
 fn nothing() {}
+
+// feature(library): a controller's panic is told by another thread: neither standard error nor a backtrace holds up its axes
+#[test]
+fn a_controller_that_panics_is_not_held_up_by_standard_error() {
+    let (_never_read, write) = std::io::pipe().unwrap();
+    ioctl_fionbio(&write, true).unwrap();
+    let mut full = write.try_clone().unwrap();
+    let error = std::iter::repeat_with(|| full.write(&[0; 4096])).find_map(Result::err).unwrap();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    ioctl_fionbio(&write, false).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "a_panic", "--ignored", "--nocapture"]).env("RUST_BACKTRACE", "1");
+    let mut child = child.stdout(Stdio::null()).stderr(write).spawn().unwrap();
+    let begin = Instant::now();
+    let ended = loop {
+        match child.try_wait().unwrap() {
+            None if begin.elapsed() < Duration::from_secs(60) => thread::sleep(Duration::from_millis(10)),
+            ended => break ended,
+        }
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(ended.expect("the run is held up").success());
+}
+
+/// Panics in its hundredth cycle.
+struct Panics(u64);
+
+impl Controller for Panics {
+    fn update(&mut self, _: CycleInfo, _: &mut Io<'_>) {
+        self.0 += 1;
+        assert!(self.0 < 100, "out of its depth");
+    }
+}
+
+#[test]
+#[ignore = "started by a_controller_that_panics_is_not_held_up_by_standard_error"]
+fn a_panic() {
+    let error = robot().run(Panics(0)).map(drop).unwrap_err();
+    let Error::ControllerPanicked { message } = error else { panic!("{error}") };
+    assert_eq!(message, "out of its depth");
+}

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use onbeat::ipc::client::Client;
 use onbeat::{
-    Controller, ControllerOutput, CycleInfo, Error, ExternalCommand, FaultRates, Faults, Input, Io, Output,
-    RecordedSignals, Robot, SignalError, Signals, StopHandle, Value,
+    Control, Controller, ControllerOutput, CycleInfo, Error, ExternalCommand, FaultRates, Faults, Input,
+    Io, Notice, Output, RecordedSignals, Reporter, Robot, SignalError, Signals, StopHandle, Value,
 };
 use record::process_data::{FORCED, of_axis};
 use record::{Recording, cycles};
@@ -347,4 +347,71 @@ fn signals_that_a_slow_disk_does_not_take_are_counted_and_the_timing_is_there() 
         "it was too slow; {CYCLES} cycles are in it ({without} without signals and axes), 0 are not"
     );
     assert!(source.to_string().starts_with(&told), "{source}");
+}
+
+/// Panics with this when it is dropped, and before that in its last cycle, if it has one.
+struct Panics {
+    cycles: u64,
+    last: Option<u64>,
+    of: fn() -> Box<dyn std::any::Any + Send>,
+}
+
+impl Controller for Panics {
+    fn update(&mut self, _: CycleInfo, _: &mut Io<'_>) {
+        self.cycles += 1;
+        if Some(self.cycles) == self.last {
+            std::panic::resume_unwind((self.of)());
+        }
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        std::panic::resume_unwind((self.of)());
+    }
+}
+
+/// Panic whose value panics in its turn.
+struct Again;
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("again"));
+    }
+}
+
+struct Notices(Vec<Notice>);
+
+impl Reporter for Notices {
+    fn notice(&mut self, notice: &Notice) {
+        self.0.push(notice.clone());
+    }
+}
+
+// feature(measure): a recording is whole where the controller panics, in a cycle or when it is dropped
+#[test]
+fn a_recording_is_whole_where_the_controller_panics() {
+    let words = || -> Box<dyn std::any::Any + Send> { Box::new("out of its depth") };
+    let again = || -> Box<dyn std::any::Any + Send> { Box::new(Again) };
+    for (name, last, of, message) in [
+        ("panic", Some(400), words as fn() -> _, "out of its depth"),
+        ("drop", None, words, "out of its depth"),
+        ("again", Some(400), again, "without a word"),
+        ("drop-again", None, again, "without a word"),
+    ] {
+        let path = file(name);
+        let controller = Panics { cycles: 0, last, of };
+        let mut notices = Notices(Vec::new());
+        let robot = example("six-axis").without_ipc().cycles(1_000).record(&path);
+        let Err(error) = robot.run_by(Control::own(controller), &mut notices) else { panic!("{name}") };
+        assert!(
+            matches!(&error, Error::ControllerPanicked { message: it } if it == message),
+            "{name}: {error}"
+        );
+        let recording = read(&path);
+        assert!(recording.complete && recording.len() > 100, "{name}: {}", recording.len());
+        let told = format!("{} cycles recorded in {}", recording.len(), path.display());
+        let is_told = |it: &Notice| matches!(it, Notice::Recording(words) if *words == told);
+        assert!(notices.0.iter().any(is_told), "{name}: {:?}", notices.0);
+    }
 }

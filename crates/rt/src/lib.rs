@@ -8,11 +8,13 @@
 //! | [`doorbell`] | sleep and wake between two threads |
 //! | [`watch`] | the part of a thread's life in which it is watched |
 //! | [`output`] | outputs that may hang, each on a thread of its own |
+//! | [`panic`] | panics of real-time threads, told by another thread |
 #![deny(unsafe_code)]
 
 pub mod clock;
 pub mod output;
 pub mod pacer;
+pub mod panic;
 mod sys;
 pub mod watch;
 

@@ -21,7 +21,7 @@ impl CalledController {
     pub(super) fn init(&mut self, signals: &Signals) -> Result<(), SignalsError> {
         match self.call(|controller| controller.init(signals)) {
             Some(found) => Ok(found?),
-            None => Err(SignalsError::Panicked(self.panic().unwrap_or_default())),
+            None => Err(SignalsError::Panicked(self.panic.as_deref().map(words).unwrap_or_default())),
         }
     }
 
@@ -42,9 +42,12 @@ impl CalledController {
         self.panic.is_some()
     }
 
-    /// Words of its panic.
-    pub(super) fn panic(&self) -> Option<String> {
-        self.panic.as_deref().map(words)
+    /// Drops it; words of its panic, in its last cycles or only now.
+    pub(super) fn end(self) -> Option<String> {
+        let Self { controller, panic } = self;
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(controller)));
+        let dropped = dropped.err().map(told);
+        panic.map(told).or(dropped)
     }
 
     fn call<T>(&mut self, call: impl FnOnce(&mut dyn Controller) -> T) -> Option<T> {
@@ -55,4 +58,11 @@ impl CalledController {
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.controller)));
         called.map_err(|panic| self.panic = Some(panic)).ok()
     }
+}
+
+/// Words of a panic, whose value is not dropped: it may panic again.
+fn told(panic: Box<dyn Any + Send>) -> String {
+    let words = words(&*panic);
+    std::mem::forget(panic);
+    words
 }
