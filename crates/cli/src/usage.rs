@@ -1,18 +1,36 @@
 //! Advice where the command line cannot be read.
 
-use clap::error::{ContextKind, ContextValue};
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
 use crate::object_address::is_index;
 
 /// Corrects the advice that clap gives for the command line of `program`.
 pub(crate) fn correct(error: &mut Error, program: &Command) {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        return name_the_word(error, &typed);
+    }
+    let words: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     drop_far_words(error);
     drop_two_dashes(error, &words);
     name_the_usual(error, &words, program);
     name_the_place_of_the_robot(error);
     name_the_sub_index(error, &words);
+}
+
+/// Names the word that is no text, which clap does not.
+fn name_the_word(error: &mut Error, typed: &[OsString]) {
+    let Some((number, word)) = typed.iter().enumerate().find(|(_, word)| word.to_str().is_none()) else {
+        return;
+    };
+    let number = number + 1;
+    *error = Error::raw(
+        ErrorKind::InvalidUtf8,
+        format_args!("word {number} of the command line: found {word:?}, expected UTF-8\n"),
+    );
 }
 
 /// Drops the advice to give an option behind `--`: no command has a use for it there. A number below 0 is told its place.

@@ -1,5 +1,7 @@
 //! Hints behind a mistake: they name what was wrong, and what to do about that.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -29,6 +31,26 @@ fn no_option_is_to_be_given_behind_two_dashes() {
     assert!(usage(&["run", "--duration", "1s"]).contains("'--for'"));
     // It has no such option.
     assert!(!usage(&["events", "--duration", "1s"]).contains("'--for'"));
+}
+
+// feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
+#[test]
+fn a_word_that_is_no_text_is_told_by_its_number() {
+    let of = |before: &[&str]| {
+        let mut command = onbeat();
+        command.args(before).arg(OsStr::from_bytes(b"\xff\xfe"));
+        finished(command)
+    };
+    for before in [&["events", "--cycle"][..], &["io", "get"], &["run", "--for"], &["run", "--control"]] {
+        let ran = of(before);
+        assert_eq!(ran.code, Some(2), "{before:?}: {}", ran.stderr);
+        let number = before.len() + 1;
+        let expected = format!("word {number} of the command line: found \"\\xFF\\xFE\", expected UTF-8");
+        assert!(ran.stderr.contains(&expected), "{before:?}: {}", ran.stderr);
+    }
+    // A path may be any.
+    let ran = of(&["check"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
 }
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right
