@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use ratatui::termion::event::Key;
-use ratatui::termion::input::TermRead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::picture::View;
@@ -53,7 +53,7 @@ impl Keyboard {
             }
             time = REST_OF_A_KEY;
         }
-        Ok(Some(bytes.keys().flatten().collect()))
+        Ok(Some(decoded(&bytes)))
     }
 
     /// True if there is something to read within `time`.
@@ -66,9 +66,66 @@ impl Keyboard {
     }
 }
 
-/// True if the rest of an arrow key may be on its way: a slow line or a full buffer cuts its bytes apart.
+const ESC: u8 = 0x1b;
+
+/// True if the rest of a key may be on its way: a slow line or a full buffer cuts its bytes apart.
 fn ends_within_a_key(bytes: &[u8]) -> bool {
-    [&b"\x1b"[..], b"\x1b[", b"\x1bO"].iter().any(|begin| bytes.ends_with(begin))
+    let begin = bytes.iter().rposition(|&byte| byte == ESC);
+    match begin.map_or(&[][..], |begin| &bytes[begin..]) {
+        [ESC] | [ESC, b'O'] => true,
+        [ESC, b'[', rest @ ..] => rest.iter().all(|byte| PARAMETERS.contains(byte)),
+        _ => false,
+    }
+}
+
+/// Bytes of a control sequence before its last one (ECMA-48, 5.4).
+const PARAMETERS: RangeInclusive<u8> = 0x20..=0x3f;
+
+/// Keys of these bytes that mean something here. Control sequences that are none of them, or are cut off, are left out: what a terminal
+/// answers or pastes is no key. The parser of termion panics on some.
+fn decoded(mut bytes: &[u8]) -> Vec<Key> {
+    let mut keys = Vec::new();
+    while let [first, rest @ ..] = bytes {
+        let key;
+        (key, bytes) = match (*first, rest) {
+            (ESC, [b'[', rest @ ..]) => sequence(rest),
+            (ESC, [b'O', last @ b'@'..=b'~', rest @ ..]) => (named(b"", *last), rest),
+            (ESC, [] | [..b' ', ..]) => (Some(Key::Esc), rest),
+            // With Alt a letter is what it is without.
+            (ESC, _) => (None, rest),
+            (b'\t', rest) => (Some(Key::Char('\t')), rest),
+            (letter @ 0x01..=0x1a, rest) => (Some(Key::Ctrl(char::from(letter - 1 + b'a'))), rest),
+            (letter @ b' '..=b'~', rest) => (Some(Key::Char(char::from(letter))), rest),
+            (_, rest) => (None, rest),
+        };
+        keys.extend(key);
+    }
+    keys
+}
+
+/// Key of a control sequence, from behind its introducer on, and the bytes behind it.
+fn sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
+    let end = bytes.iter().position(|byte| !PARAMETERS.contains(byte)).unwrap_or(bytes.len());
+    match (&bytes[..end], &bytes[end..]) {
+        // Function keys of the Linux console.
+        (b"", [b'[', b'A'..=b'E', rest @ ..]) => (None, rest),
+        (parameters, [last @ b'@'..=b'~', rest @ ..]) => (named(parameters, *last), rest),
+        (_, rest) => (None, rest),
+    }
+}
+
+fn named(parameters: &[u8], last: u8) -> Option<Key> {
+    match (parameters, last) {
+        (b"", b'A') => Some(Key::Up),
+        (b"", b'B') => Some(Key::Down),
+        (b"", b'C') => Some(Key::Right),
+        (b"", b'D') => Some(Key::Left),
+        (b"", b'H') | (b"1" | b"7", b'~') => Some(Key::Home),
+        (b"", b'F') | (b"4" | b"8", b'~') => Some(Key::End),
+        (b"5", b'~') => Some(Key::PageUp),
+        (b"6", b'~') => Some(Key::PageDown),
+        _ => None,
+    }
 }
 
 /// Time for the rest of a key; Esc alone is taken after it.
@@ -111,8 +168,50 @@ mod tests {
 
     #[test]
     fn an_arrow_that_is_cut_apart_is_one_key() {
-        assert!(ends_within_a_key(b"x\x1b") && ends_within_a_key(b"\x1b[A\x1b["));
-        assert!(!ends_within_a_key(b"\x1b[A") && !ends_within_a_key(b"q"));
+        for part in [&b"x\x1b"[..], b"\x1b[A\x1b[", b"\x1bO", b"\x1b[6", b"\x1b[1;5"] {
+            assert!(ends_within_a_key(part), "{part:?}");
+        }
+        for whole in [&b"\x1b[A"[..], b"q", b"\x1b[6~", b"\x1bOA", b"\x1b[1;5A", b"\x1b[q1", b""] {
+            assert!(!ends_within_a_key(whole), "{whole:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_told_from_all_else_that_a_terminal_sends() {
+        let bytes =
+            b"\x1b[A\x1bOB\x1b[C\x1b[D\x1b[5~\x1b[6~\x1b[1~\x1b[F\t\x03q+\x1b\x1b[H\xc3\xa4\x1bq.\x1b";
+        let ends = [Key::Home, Key::End, Key::Char('\t'), Key::Ctrl('c'), Key::Char('q'), Key::Char('+')];
+        let arrows = [Key::Up, Key::Down, Key::Right, Key::Left, Key::PageUp, Key::PageDown];
+        let last = [Key::Esc, Key::Home, Key::Char('q'), Key::Char('.'), Key::Esc];
+        assert_eq!(decoded(bytes), [&arrows[..], &ends, &last].concat());
+        // Nothing takes a stop with it.
+        for begin in [&b"\x1b"[..], b"\x1bO", b"\x1b[", b"\x1b[1;", b"\x1b[[", b"\x1b[M"] {
+            assert!(decoded(&[begin, b"\x03"].concat()).contains(&Key::Ctrl('c')), "{begin:?}");
+        }
+        for none in [
+            &b"\x1b[6"[..],
+            b"\x1b[",
+            b"\x1bO",
+            b"\x1b[999~",
+            b"\x1b[1;~",
+            b"\x1b[1M",
+            b"\x1b[Mqqq",
+            b"\x1b[<0;q",
+            b"\x1b[<q;1;1M\x1b[M",
+            b"\x1b[[A",
+            b"\x1b[?1;2c",
+            b"\x1b[200~",
+        ] {
+            let keys = decoded(none);
+            assert!(keys.iter().all(|key| matches!(key, Key::Char(_))), "{none:?}: {keys:?}");
+        }
+        // All of five bytes out of these.
+        let letters = b"\x1b[O<;M09~mA\xff";
+        for number in 0..letters.len().pow(5) {
+            let bytes: Vec<u8> =
+                (0..5).map(|place| letters[number / letters.len().pow(place) % letters.len()]).collect();
+            assert!(decoded(&bytes).len() <= bytes.len(), "{bytes:?}");
+        }
     }
 
     #[test]
