@@ -156,11 +156,13 @@ mod tests {
         );
         let late = |cycle: i64| [0, 3_000, 1_000, 6_000, 0][cycle as usize % 5];
         for cycle in 0..4_000_i64 {
-            let start = cycle * 1_000_000 + late(cycle);
+            // How long the cycle reads differs, and not when it sends.
+            let read = [2, 2_000, 5_000][cycle as usize % 3];
+            let start = cycle * 1_000_000 + late(cycle) - read;
             let seen = (cycle - 2) / wave * wave;
-            // Beyond 2^53, with an oscillator that is 20 ppm fast.
-            let stamp = 800_000_000_000_000_000 + seen * 1_000_020 + late(seen.max(0)) + 70;
-            text += &format!("{cycle},{},{start},1,2,3,4,60,9,0,{stamp}\n", cycle * 1_000_000);
+            // Where floating-point numbers are 1024 apart, with an oscillator that is 20 ppm fast.
+            let stamp = 9_000_000_000_000_000_000 + seen * 1_000_020 + late(seen.max(0)) + 70;
+            text += &format!("{cycle},{},{start},1,{read},3,4,60,9,0,{stamp}\n", cycle * 1_000_000);
         }
         text
     }
