@@ -51,9 +51,6 @@ pub(crate) struct Esc {
     description: EscDescription,
     memory: Memory,
     fmmus: Vec<FmmuUnit>,
-    /// First and last logical byte of any FMMU, so that most datagrams are passed on at once.
-    logical_start: u64,
-    logical_end: u64,
     sync_managers: Vec<SyncManagerUnit>,
     sii: SiiInterface,
     mii: MiiInterface,
@@ -106,8 +103,6 @@ impl Esc {
         let mut esc = Self {
             memory: Memory::up_to(description.memory_end()),
             fmmus: vec![FmmuUnit::OFF; usize::from(description.fmmus.min(16))],
-            logical_start: 0,
-            logical_end: 0,
             sync_managers: (0..description.sync_managers.min(16)).map(SyncManagerUnit::new).collect(),
             sii,
             mii: MiiInterface::new(description.port_descriptor),
@@ -431,9 +426,6 @@ impl Esc {
             let address = register::FMMU + number as u16 * register::fmmu::LENGTH;
             *unit = FmmuUnit::new(&self.memory.array::<{ register::fmmu::LENGTH as usize }>(address));
         }
-        let spans = || self.fmmus.iter().map(FmmuUnit::span).filter(|span| !span.is_empty());
-        self.logical_start = spans().map(|span| span.start).min().unwrap_or(0);
-        self.logical_end = spans().map(|span| span.end).max().unwrap_or(0);
     }
 
     /// Restarts the ESC after three bytes in turn: 'R', 'E', 'S' (0x0040).

@@ -7,6 +7,7 @@ use ethercat::register;
 use ethercat::time::Instant;
 
 use super::Esc;
+use super::fmmu::FmmuUnit;
 
 /// Changes of one ESC, or of several.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,9 +66,9 @@ impl Esc {
         core::iter::once(self.memory.word(register::STATION_ADDRESS)).chain(alias)
     }
 
-    /// Logical addresses from the first to the last that an FMMU maps; empty without one.
-    pub(crate) fn logical_span(&self) -> Range<u64> {
-        self.logical_start..self.logical_end
+    /// Logical addresses that each FMMU maps.
+    pub(crate) fn logical_spans(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.fmmus.iter().map(FmmuUnit::span).filter(|span| !span.is_empty())
     }
 
     /// True if the fieldbus asks for events.

@@ -135,11 +135,8 @@ impl Segment {
         let (read_weight, write_weight) = if reads && writes { (READ, WRITE) } else { (READ, READ) };
         let mut counted = 0_u16;
         let Route { hops, addresses, .. } = &mut self.route;
-        addresses.find_spans(hops, &self.devices);
-        for place in 0..self.route.hops.len() {
-            if !self.route.addresses.maps(place, header.address, data.len()) {
-                continue;
-            }
+        for number in 0..addresses.find_logical(header.address, data.len(), hops, &self.devices) {
+            let place = self.route.addresses.found(number);
             let hop = &self.route.hops[place];
             let (passage, device) = (passage(now, hop), hop.device);
             if reads && writes && self.devices[device].esc().features().refuses_lrw() {

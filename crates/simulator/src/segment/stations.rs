@@ -11,16 +11,20 @@ pub(super) struct Addresses {
     /// Station addresses and aliases in use, in their order, and the place of each.
     by_station: Vec<(u16, usize)>,
     stations_known: bool,
-    /// Logical addresses that FMMUs map, first to last, by place.
-    spans: Vec<Range<u64>>,
+    /// Logical addresses that FMMUs map, by their starts: start, end, and the place of the FMMU.
+    spans: Vec<(u64, u64, usize)>,
+    /// Length of the longest of them.
+    longest: u64,
     spans_known: bool,
+    /// Places that a datagram was found to reach.
+    found: Vec<usize>,
 }
 
 impl Addresses {
     /// Room for so many SubDevices: finding them allocates nothing.
     pub(super) fn with_capacity(count: usize) -> Self {
-        let (by_station, spans) = (Vec::with_capacity(2 * count), Vec::with_capacity(count));
-        Self { by_station, spans, ..Self::default() }
+        let (by_station, found) = (Vec::with_capacity(2 * count), Vec::with_capacity(USED_FMMUS * count));
+        Self { by_station, spans: Vec::with_capacity(USED_FMMUS * count), found, ..Self::default() }
     }
 
     /// A station address or alias has changed.
@@ -54,17 +58,64 @@ impl Addresses {
         self.by_station[entry].1
     }
 
-    /// Looks up the logical addresses of all, unless they are known.
-    pub(super) fn find_spans(&mut self, hops: &[Hop], devices: &[SubDevice]) {
+    /// Finds the places whose FMMUs map a part of `length` bytes at `address`, in the order of the path: their number, for [`Self::found`].
+    pub(super) fn find_logical(
+        &mut self,
+        address: u32,
+        length: usize,
+        hops: &[Hop],
+        devices: &[SubDevice],
+    ) -> usize {
         if !core::mem::replace(&mut self.spans_known, true) {
             self.spans.clear();
-            self.spans.extend(hops.iter().map(|hop| devices[hop.device].esc().logical_span()));
+            for (place, hop) in hops.iter().enumerate() {
+                let spans = devices[hop.device].esc().logical_spans();
+                self.spans.extend(spans.map(|span| (span.start, span.end, place)));
+            }
+            self.spans.sort_unstable();
+            self.longest = self.spans.iter().map(|(start, end, _)| end - start).max().unwrap_or(0);
         }
+        let (start, end) = (u64::from(address), u64::from(address) + length as u64);
+        let first = self.spans.partition_point(|(at, ..)| at + self.longest <= start);
+        let near = self.spans[first..].iter().take_while(|(at, ..)| *at < end);
+        self.found.clear();
+        self.found.extend(near.filter(|(_, behind, _)| *behind > start).map(|(.., place)| *place));
+        self.found.sort_unstable();
+        self.found.dedup();
+        self.found.len()
     }
 
-    /// True if the FMMUs of the SubDevice at `place` may map a part of `length` bytes at `address`.
-    pub(super) fn maps(&self, place: usize, address: u32, length: usize) -> bool {
-        let (span, start) = (&self.spans[place], u64::from(address));
-        start < span.end && start + length as u64 > span.start
+    /// Place of this number among those found.
+    pub(super) fn found(&self, number: usize) -> usize {
+        self.found[number]
+    }
+}
+
+/// FMMUs that a SubDevice usually uses.
+const USED_FMMUS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Outputs and inputs of SubDevices, long ones among them, and one whose FMMU reaches over all.
+    #[test]
+    fn whoever_maps_a_part_of_a_datagram_is_found_once_and_in_the_order_of_the_path() {
+        let mut spans =
+            vec![(0, 4, 0), (4, 4 + 20, 1), (24, 25, 2), (24, 25, 3), (40, 44, 0), (44, 45, 1), (2, 60, 4)];
+        spans.sort_unstable();
+        let longest = 58;
+        let mut it = Addresses { spans: spans.clone(), longest, spans_known: true, ..Addresses::default() };
+        for address in 0..70 {
+            for length in 1..70 {
+                let count = it.find_logical(address, length, &[], &[]);
+                let found: Vec<usize> = (0..count).map(|number| it.found(number)).collect();
+                let (start, end) = (u64::from(address), u64::from(address) + length as u64);
+                let maps = |place: &usize| {
+                    spans.iter().any(|(from, to, at)| at == place && *from < end && *to > start)
+                };
+                assert_eq!(found, (0..5).filter(maps).collect::<Vec<_>>(), "{length} bytes at {address}");
+            }
+        }
     }
 }
