@@ -354,8 +354,10 @@ impl Writing {
             let last = rows.is_over();
             let mut written = 0;
             self.incoming.try_iter().for_each(|cause| tape.trigger(cause));
+            let mut marks = 0;
             for mark in self.marked.try_iter().take(AT_ONCE) {
                 tape.mark(mark, &self.say)?;
+                marks += 1;
             }
             for record in rows.by_ref().take(AT_ONCE) {
                 match &mut samples {
@@ -373,9 +375,9 @@ impl Writing {
                 if tape.flush(&self.say)? {
                     taken.add(std::mem::take(&mut waiting));
                 }
-            } else if last {
+            } else if last && marks < AT_ONCE {
                 return Ok(Written { tape, without, waiting });
-            } else {
+            } else if !last {
                 std::thread::sleep(LOOK_EVERY);
             }
         }
@@ -526,7 +528,34 @@ const BUFFER: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    // feature(measure): events at the end of a run are in its recording, however many
+    #[test]
+    fn all_that_happened_at_the_end_is_written() {
+        let path = std::env::temp_dir().join(format!("onbeat-marks-{}.onbeat", std::process::id()));
+        let ((_causes, incoming), (marks, marked)) = (mpsc::channel(), mpsc::channel());
+        let (say, _said) = mpsc::channel();
+        let (tell, _opened) = mpsc::sync_channel(1);
+        let ((top, begin), (end, bottom)) = (mpsc::channel(), mpsc::channel());
+        let (cycles, rows) = ring::bounded(1);
+        let header = Header { what: "cycle".to_owned(), columns: Vec::new(), facts: Facts::new() };
+        top.send(Top { header, samples: None }).unwrap();
+        let most = 3 * AT_ONCE as u64 + 7;
+        for cycle in 0..most {
+            let (severity, sentence) = ("ok".to_owned(), "as it should be".to_owned());
+            marks.send(Mark::Event { cycle, at_ns: 0, severity, sentence }).unwrap();
+        }
+        end.send(Facts::new()).unwrap();
+        drop((cycles, end));
+        let file = Writing { path: path.clone(), kept: Kept::Whole, incoming, marked, say };
+        assert!(file.write(&tell, &begin, rows, &bottom, &Taken::default()).is_ok());
+        let text = fs::read_to_string(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(text.matches("as it should be").count() as u64, most);
+    }
 
     // feature(measure): a recording that others move, remove, replace or cut while it is written ends the run with 1
     #[test]
