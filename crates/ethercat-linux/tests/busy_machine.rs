@@ -167,7 +167,7 @@ impl Clock for Counting {
     }
 }
 
-/// What reading it costs is a good part of a cycle whose reply has come.
+/// Readings take a good part of a cycle whose reply has come.
 // feature(cycle): the clock is not read for a reply that is there, and twice for one that is waited for
 #[test]
 fn the_clock_is_read_for_a_wait_only() {

@@ -73,7 +73,7 @@ pub struct ServoAxis {
     shaft_is_seen: bool,
 }
 
-/// What the settings depend on, beside set-points: changes of the dictionary, Op and a power stage that is off, SYNC0.
+/// Origin of the settings, beside set-points: changes of the dictionary, Op and a power stage that is off, SYNC0.
 type Origin = (u64, [bool; 2], Option<Duration>);
 
 /// Axis that is neither moved nor commanded: it stays as it is until the dictionary changes.
