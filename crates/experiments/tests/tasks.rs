@@ -35,6 +35,7 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
             found.next().unwrap_or_else(|| panic!("{caption}, {busy}"))
         };
         let responses = of("Response time, us");
+        let mut stood_still = false;
         for (task, jobs, execution) in [("tau1", 600, 500.0), ("tau2", 120, 1_500.0)] {
             let at = |column: &str| number(responses, task, column);
             assert!(at("minimum") <= at("average") && at("average") <= at("maximum"));
@@ -48,8 +49,12 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
             assert_eq!(recording.header.columns, ["release_ns", "start_ns", "end_ns", "execution_ns"]);
             // On a machine that stood still for longer than ten periods some are passed over, and that is told.
             let passed_over = jobs - recording.rows().len();
-            let told = report.text().contains(&format!("{task}: {passed_over} releases were passed over"));
+            // The last of them may lie behind the end.
+            let is_told =
+                |count| report.text().contains(&format!("{task}: {count} releases were passed over"));
+            let told = is_told(passed_over) || is_told(passed_over + 1);
             assert!(passed_over == 0 || told, "{}", report.text());
+            stood_still |= passed_over > 0;
             let (releases, period): (Vec<i64>, _) =
                 (recording.column("release_ns").unwrap().collect(), 600_000_000 / jobs as i64);
             let apart = |pair: &[i64]| pair[1] - pair[0];
@@ -63,7 +68,9 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
         assert_eq!(first("tau1"), first("tau2"));
         let timeline = of("Timeline from a common release");
         assert_eq!(timeline.rows[0].cells[0], "#####.....#####.....#####.....#####.....#####.....");
-        assert!(timeline.rows.iter().all(|row| row.cells[0].len() == 50 && row.cells[0].contains('#')));
+        // The piece that is shown may be the one in which the machine stood still.
+        let runs = |row: &report::Row| stood_still || row.cells[0].contains('#');
+        assert!(timeline.rows.iter().all(|row| row.cells[0].len() == 50 && runs(row)));
     }
     goes_on(&folder, &report, |context| experiment.run(context));
 }

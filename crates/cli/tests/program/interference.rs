@@ -70,9 +70,12 @@ fn two_loads_are_measured_and_the_identity_holds() {
         let expected =
             [("input 1 rose", two), ("input 1 fell", two), ("input 2 rose", four), ("input 2 fell", four)];
         assert_eq!((&found[..4], found[4]), (&expected[..], ("the cycle's own stamps", one)));
+        // Releases that a machine which stood still has passed over have edges as well, or lack theirs.
+        let skipped = cell["cycle"]["skipped_releases"].as_u64().expect("a count");
         for (it, cycles) in edges.iter().zip([2, 2, 4, 4, 1]) {
             let count = it["edges"].as_u64().expect("a count") + it["missing"].as_u64().expect("a count");
-            assert!((2000 / cycles - 30..=2000 / cycles + 30).contains(&count), "{it}");
+            let expected = 2000 / cycles - 30..=(2000 + skipped) / cycles + 30;
+            assert!(expected.contains(&count), "{skipped} skipped: {it}");
             let ppm = it["oscillator_difference_ppm"].as_f64().expect("a number");
             assert!(ppm.abs() < 500.0, "{it}");
         }
