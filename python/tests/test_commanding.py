@@ -151,15 +151,19 @@ def test_a_trajectory_succeeds_is_canceled_and_is_rejected(start: Start) -> None
     here = list(state.positions[:2])
     there = [here[0] + 0.2, here[1] - 0.1]
     with run.cycle.trajectories() as trajectories:
-        accepted = trajectories.follow(
-            names,
-            [Point(1.0, there)],
-            # The machine may be busy: what counts here is that it arrives.
-            tolerances={name: Tolerance(path_position=-1.0) for name in names},
-            goal_time=-1.0,
-            timeout=TIMEOUT,
-        )
-        assert accepted.wait(timeout=TIMEOUT).outcome == "succeeded"
+        # The machine may be busy, or stand still and end a motion: what counts here is that one arrives.
+        outcomes = []
+        while not outcomes or outcomes[-1] == "aborted" and len(outcomes) < 3:
+            run.until_enabled()
+            accepted = trajectories.follow(
+                names,
+                [Point(1.0, there)],
+                tolerances={name: Tolerance(path_position=-1.0) for name in names},
+                goal_time=-1.0,
+                timeout=TIMEOUT,
+            )
+            outcomes.append(accepted.wait(timeout=TIMEOUT).outcome)
+        assert outcomes[-1] == "succeeded", outcomes
         state = run.cycle.next_state(timeout=TIMEOUT)
         assert list(state.positions[:2]) == pytest.approx(there, abs=0.02)
         assert state.control.trajectory_status == "succeeded"

@@ -8,7 +8,7 @@
 //! | [`doorbell`] | sleep and wake between two threads |
 //! | [`watch`] | the part of a thread's life in which it is watched |
 //! | [`output`] | outputs that may hang, each on a thread of its own |
-//! | [`panic`] | panics of real-time threads, told by another thread |
+//! | [`mod@panic`] | panics of real-time threads, told by another thread |
 #![deny(unsafe_code)]
 
 pub mod clock;
