@@ -152,7 +152,7 @@ def test_a_trajectory_succeeds_is_canceled_and_is_rejected(start: Start) -> None
     there = [here[0] + 0.2, here[1] - 0.1]
     with run.cycle.trajectories() as trajectories:
         # The machine may be busy, or stand still and end a motion: what counts here is that one arrives.
-        outcomes = []
+        outcomes: list[str] = []
         while not outcomes or outcomes[-1] == "aborted" and len(outcomes) < 3:
             run.until_enabled()
             accepted = trajectories.follow(
