@@ -231,7 +231,6 @@ impl MainDevice {
     /// fetch again each time the kernel has sent a frame.
     #[cold]
     fn transmit_others(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
-        self.cycle.build_anew();
         self.expire_services(now);
         self.advance(now);
         self.transmit_service(now, buffer)

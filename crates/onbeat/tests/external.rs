@@ -8,16 +8,15 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::{Client, ControllerError};
 use onbeat::ipc::state::{State, StopReason};
-use onbeat::motion::Radians;
-use onbeat::{
-    AxisPhase, Controller, CycleInfo, IgnoredSetpoint, Io, Request, Robot, SignalError, Signals,
-    StopHandle, Summary, external,
-};
+use onbeat::{Controller, IgnoredSetpoint, Robot, SignalError, Signals, StopHandle, Summary, external};
 use types::{AxisMode, CyclicMode};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/own_controller.rs"]
 mod own_controller;
+mod support;
+
+use support::Positions;
 
 /// A robot whose controller is another process, and the end of its run.
 struct Cycle {
@@ -114,23 +113,6 @@ fn a_hurried_one_gives_the_role_back_at_once_and_supervision_stops_the_axes() {
     process.join().unwrap();
     when(&client, |state| state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8));
     cycle.finish();
-}
-
-/// Moves every axis on by positions, whatever its mode.
-struct Positions;
-
-impl Controller for Positions {
-    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
-        let (reports, commands) = io.split();
-        for (report, command) in reports.iter().zip(commands) {
-            command.request = Request::Enable;
-            match report.feedback.phase {
-                AxisPhase::HoldingAt(place) => command.setpoint.position = place,
-                AxisPhase::Following => command.setpoint.position += Radians(1e-4),
-                AxisPhase::NotEnabled => {}
-            }
-        }
-    }
 }
 
 // feature(axes): a controller that sets a position of an axis in csv or cst, or any other number that the mode does not take, is told by an event and in the report

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onbeat::motion::Radians;
-use onbeat::{
-    AxisPhase, Control, Controller, CycleEvent, CycleInfo, Happening, Io, Reporter, Request, Robot,
-};
+use onbeat::{Control, Controller, CycleEvent, CycleInfo, Happening, Io, Reporter, Request, Robot};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/own_controller.rs"]
 mod example;
+mod support;
+
+use support::Positions;
 
 fn six_axis() -> Robot {
     Robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml")).unwrap()
@@ -76,23 +76,6 @@ fn the_controllers_of_the_robot_file_can_be_wrapped() {
     let summary = robot.clone().run(Wrapped(controllers)).unwrap();
     assert!(summary.axis("axis-1").unwrap().was_enabled);
     assert!(robot.run_as_described().unwrap().axis("axis-1").unwrap().was_enabled);
-}
-
-/// Moves every axis on by positions, whatever its mode.
-struct Positions;
-
-impl Controller for Positions {
-    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
-        let (reports, commands) = io.split();
-        for (report, command) in reports.iter().zip(commands) {
-            command.request = Request::Enable;
-            match report.feedback.phase {
-                AxisPhase::HoldingAt(place) => command.setpoint.position = place,
-                AxisPhase::Following => command.setpoint.position += Radians(1e-4),
-                AxisPhase::NotEnabled => {}
-            }
-        }
-    }
 }
 
 #[derive(Default)]

@@ -248,8 +248,10 @@ impl Rules {
         }
         let first = command.axes.iter().position(Option::is_some);
         let has_target = first.is_some() || command.twist.is_some() || command.pose.is_some();
+        // Outputs of the same command do not go stale for it.
+        let has_signal = command.signals.iter().any(Option::is_some);
         let follows = || self.controllers.get(active).is_some_and(|it| it.any(command));
-        if has_target && !self.controllers.is_empty() && !follows() {
+        if has_target && !has_signal && !self.controllers.is_empty() && !follows() {
             return Err(Refused { axis: first, ..whole(Refusal::Inactive) });
         }
         Ok(())

@@ -81,12 +81,12 @@ struct Again {
     riders: Riders,
 }
 
-/// All that decides which datagrams a cycle of one frame has, on a bus that stays as it is.
+/// All that decides which datagrams a cycle of one frame has, beside its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Riders {
     spread: bool,
-    /// The reference clock, if its time is handed on, and the command for it.
-    reference: Option<(u16, Command)>,
+    /// Command, station address and length that read the reference clock's time, if it is handed on.
+    reference: Option<(Command, u16, usize)>,
     /// The SubDevice that is diagnosed has a clock, a mailbox.
     clock: bool,
     mailbox: bool,
@@ -157,7 +157,7 @@ impl Cyclic {
         self.has_cut = self.members.iter().any(|it| it.is_cut);
         self.has_slow = self.members.iter().any(|it| it.every > 1);
         self.due = vec![true; self.received.len()];
-        self.again = None;
+        (self.again, self.diagnosed) = (None, 0);
         self.groups = vec![[false; 3]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
     }
@@ -207,11 +207,6 @@ impl Cyclic {
         }
         let start = if part == ChunkPart::Both { chunk.output_bytes() } else { 0 };
         chunk.take_inputs(&data[start..], &mut self.inputs);
-    }
-
-    /// Builds the next cycle's frames whatever stands in the slots.
-    pub(super) fn build_anew(&mut self) {
-        self.again = None;
     }
 
     /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and its group's.
@@ -475,14 +470,14 @@ impl MainDevice {
         if !self.cycle.is_due() {
             return None;
         }
-        match self.transmit_again(now, buffer) {
-            Some(length) => Some(length),
-            None => self.transmit_anew(now, buffer),
+        if let Some(length) = self.transmit_again(now, buffer) {
+            return Some(length);
         }
+        self.transmit_anew(now, buffer)
     }
 
-    /// The frame of the cycle before once more, with new outputs and the next SubDevice's diagnosis: what most cycles of a bus of one frame
-    /// are, by a third of the code that builds one.
+    /// The frame of the cycle before once more, with new outputs and the next SubDevice's diagnosis, as most cycles of a bus of one frame
+    /// are. `None` where that is not all there is to it.
     fn transmit_again(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let sub_device = self.sub_devices.get(usize::from(self.cycle.diagnosed))?;
         let riders = self.riders(sub_device);
@@ -511,30 +506,32 @@ impl MainDevice {
     /// Datagrams beside process data, while this SubDevice is diagnosed.
     fn riders(&self, sub_device: &SubDevice) -> Riders {
         let reference = self.reference.filter(|_| self.reference_hands_on);
+        let reference = reference.map(|it| &self.sub_devices[usize::from(it)]);
         Riders {
             spread: self.cycle.spread,
-            reference: reference.map(|it| (it, self.reference_command())),
+            reference: reference
+                .map(|it| (self.reference_command(), it.station_address, it.system_time_length())),
             clock: sub_device.clock.is_some(),
             mailbox: sub_device.mailbox.is_some(),
         }
     }
 
+    /// Goes on to the SubDevice that is diagnosed in the next cycle.
     fn diagnose_next(&mut self) {
         let next = self.cycle.diagnosed + 1;
         self.cycle.diagnosed = if usize::from(next) < self.sub_devices.len() { next } else { 0 };
     }
 
+    /// A frame built datagram by datagram. Not inlined: it lies apart from the code of a cycle that needs none.
     #[inline(never)]
     fn transmit_anew(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let diagnosed = self.sub_devices.get(usize::from(self.cycle.diagnosed));
         let riders = diagnosed.map(|it| self.riders(it)).filter(|_| self.cycle.riders_due);
-        let (command, host_time) = (self.reference_command(), self.host_time(now));
+        let host_time = self.host_time(now);
         let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
-            if let Some(reference) = self.reference.filter(|_| self.reference_hands_on) {
-                let reference = &self.sub_devices[usize::from(reference)];
-                let (station, length) = (reference.station_address, reference.system_time_length());
+            if let Some((command, station, length)) = riders.and_then(|it| it.reference) {
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
                     if let Some(data) = outgoing.push(Command::Fpwr, address, length, Owner::HostTime) {

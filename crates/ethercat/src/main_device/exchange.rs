@@ -108,8 +108,8 @@ pub(super) struct Sent {
 enum SlotState {
     Unused,
     InFlight(Purpose),
-    /// Answered or lost.
-    Over,
+    /// Answered or lost; what it was for.
+    Over(Purpose),
 }
 
 /// A frame, kept as it was sent: the next one in this slot is mostly the same, and its reply is compared with it.
@@ -232,7 +232,7 @@ impl Exchange {
             None => self.look_closely(bytes)?,
         };
         let slot = &mut self.slots[index];
-        slot.state = SlotState::Over;
+        slot.state = SlotState::Over(purpose);
         let age = self.numbers.generation.wrapping_sub(slot.generation);
         self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
         self.numbers.in_flight[purpose as usize] -= 1;
@@ -377,7 +377,7 @@ impl Exchange {
         let is_expired =
             |slot: &Slot| slot.state == SlotState::InFlight(purpose) && now.since(slot.sent_at) >= age;
         let index = self.slots.iter().position(is_expired)?;
-        self.slots[index].state = SlotState::Over;
+        self.slots[index].state = SlotState::Over(purpose);
         self.numbers.in_flight[purpose as usize] -= 1;
         self.counters.lost += 1;
         if purpose == Purpose::Service {

@@ -151,6 +151,7 @@ fn a_command_of_which_the_active_controller_follows_no_target_is_refused() {
             axes: vec![axes[0].filter(|_| first), axes[1].filter(|_| second)],
             twist: drives.filter(|_| twist),
             pose: reaches.filter(|_| pose),
+            signals: vec![None; 2],
             ..good()
         }
     };
@@ -169,6 +170,9 @@ fn a_command_of_which_the_active_controller_follows_no_target_is_refused() {
         assert_eq!(rules.check(&good(), NOW, place), Ok(()));
         assert_eq!(rules.check(&only(false, false, false, false), NOW, place), Ok(()));
     }
+    let with_output = Command { signals: good().signals, ..only(true, false, false, false) };
+    assert!(with_output.signals.iter().any(Option::is_some));
+    assert_eq!(rules.check(&with_output, NOW, 1), Ok(()), "an output that it sets as well is taken");
     let velocity = Command {
         axes: vec![Some(AxisTarget::Velocity(RadiansPerSecond(1.0))), None],
         ..only(false, false, false, false)

@@ -54,6 +54,29 @@ impl Exchange {
                 index
             }
         };
+        self.fill(index, purpose, 0, buffer)
+    }
+
+    /// Starts a process data frame with all datagrams of the one that stands in this slot; `None` while that is on its way, or where another
+    /// stands there.
+    pub(in super::super) fn open_again<'a>(
+        &'a mut self,
+        index: usize,
+        buffer: &'a mut [u8],
+    ) -> Option<Outgoing<'a>> {
+        let slot = self.slots.get(index).filter(|it| it.state == SlotState::Over(Purpose::ProcessData))?;
+        let count = slot.datagrams.len();
+        self.fill(index, Purpose::ProcessData, count, buffer)
+    }
+
+    /// A frame in this slot that has the first `count` datagrams of those that stand there.
+    fn fill<'a>(
+        &'a mut self,
+        index: usize,
+        purpose: Purpose,
+        count: usize,
+        buffer: &'a mut [u8],
+    ) -> Option<Outgoing<'a>> {
         let Self { slots, numbers, counters, reply_time, .. } = self;
         Some(Outgoing {
             slot: slots.get_mut(index)?,
@@ -63,38 +86,10 @@ impl Exchange {
             buffer,
             index,
             purpose,
-            count: 0,
+            count,
             is_new: false,
             limit: usize::MAX,
             is_full: false,
-        })
-    }
-}
-
-impl Exchange {
-    /// Starts a frame with all datagrams of the one that stands in this slot; `None` while that is on its way.
-    pub(in super::super) fn open_again<'a>(
-        &'a mut self,
-        index: usize,
-        buffer: &'a mut [u8],
-    ) -> Option<Outgoing<'a>> {
-        let Self { slots, numbers, counters, reply_time, .. } = self;
-        let slot = slots.get_mut(index).filter(|it| it.state == SlotState::Over)?;
-        let count = slot.datagrams.len();
-        let purpose = Purpose::ProcessData;
-        let (is_new, limit, is_full) = (false, usize::MAX, false);
-        Some(Outgoing {
-            slot,
-            numbers,
-            counters,
-            reply_time,
-            buffer,
-            index,
-            purpose,
-            count,
-            is_new,
-            limit,
-            is_full,
         })
     }
 }

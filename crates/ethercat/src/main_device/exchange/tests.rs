@@ -55,6 +55,29 @@ fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]
     buffer
 }
 
+/// A frame is sent again once it is over, and not where one of bring-up has taken its slot.
+#[test]
+fn what_stands_in_a_slot_is_sent_again_only_if_it_was_process_data_and_is_over() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    let (first, mut buffer) = (sent_frame(&mut exchange), [0; 1514]);
+    assert!(exchange.open_again(0, &mut buffer).is_none(), "on its way");
+    assert!(exchange.accept(&first).is_ok());
+    let again = exchange.open_again(0, &mut buffer).unwrap();
+    let length = again.send(Instant::EPOCH).unwrap();
+    let [from, to] = [GENERATION_AT, GENERATION_AT + 4];
+    assert_eq!(read_u32(&buffer, from), read_u32(&first, from).map(|number| number + 1));
+    assert_eq!((length, &buffer[to..32]), (first.len(), &first[to..32]));
+    assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
+    assert!(exchange.open_again(0, &mut buffer).is_some(), "lost");
+    for _ in 0..SLOTS {
+        let mut outgoing = exchange.open(Purpose::Service, &mut buffer).unwrap();
+        outgoing.push(Command::Brd, Address::Broadcast { register: 0 }, 2, Owner::Bus).unwrap();
+        outgoing.send(Instant::EPOCH).unwrap();
+    }
+    while exchange.expire(Purpose::Service, Instant::EPOCH, Duration::ZERO).is_some() {}
+    assert!(exchange.open_again(0, &mut buffer).is_none(), "another's");
+}
+
 // feature(main-device): frames stay prebuilt, and are the same as if built anew
 #[test]
 fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
