@@ -440,8 +440,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.signals.write_number(&mut self.main_device, release.cycle);
         let now = self.now();
         self.main_device.begin_cycle(now);
-        let Self { main_device, link, frame, status, watch, .. } = self;
-        cyclic::transmit(main_device, link, now, frame, |sent| match sent {
+        let Self { main_device, link, status, watch, .. } = self;
+        cyclic::transmit(main_device, link, now, |sent| match sent {
             Ok(()) => watch.note_taken(),
             Err(error) => {
                 status.link_errors += 1;

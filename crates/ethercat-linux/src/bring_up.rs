@@ -122,8 +122,8 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
             let now = self.clock.now();
             // Time in which this thread did not run is none in which the bus was late.
             end = end + now.since(due);
-            while let Some(length) = self.main_device.poll_transmit(now, &mut frame) {
-                self.link.transmit(&frame[..length]).or_else(full_is_lost)?;
+            while let Some(frame) = self.main_device.next_frame(now) {
+                self.link.transmit(frame).or_else(full_is_lost)?;
             }
             while let Some(event) = self.main_device.poll_event() {
                 if let Some(result) = look(self.main_device, Some(event)) {

@@ -20,7 +20,7 @@ const BEFORE_OP: Duration = Duration::from_millis(40);
 
 /// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`, a little longer before Op is
 /// asked for, when nothing moves. `now` is the clock as the caller has read it last: it is read again for a wait only, and `waited` is called
-/// with the time after it. `frame` is the place for one.
+/// with the time after it. `buffer` is the place for a frame, where the link has none.
 ///
 /// # Errors
 /// The link's error; the frames are then still out.
@@ -29,32 +29,34 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
     link: &mut L,
     clock: &C,
     mut now: Instant,
-    frame: &mut [u8],
+    buffer: &mut [u8],
     end: Instant,
     mut waited: impl FnMut(Instant),
 ) -> io::Result<()> {
-    let is_before_op = main_device.configuration().target == AlState::Op
-        && main_device.phase() <= BringUpPhase::SafeOp
+    let is_before_op = main_device.phase() <= BringUpPhase::SafeOp
+        && main_device.configuration().target == AlState::Op
         && main_device.awaiting() > 0;
     let end = if is_before_op { end.max(now + BEFORE_OP) } else { end };
     for _ in 0..FRAMES_A_CYCLE {
         if main_device.in_flight() == 0 {
             break;
         }
-        let mut received = link.receive(frame, Duration::ZERO)?;
-        if received.is_none() {
-            // Mailbox replies are taken if they are there, process data is waited for.
-            let timeout = if main_device.awaiting() > 0 { end.since(clock.now()) } else { Duration::ZERO };
-            if timeout.is_zero() {
-                break;
-            }
-            let came = link.receive(frame, timeout);
-            now = clock.now();
-            waited(now);
-            received = came?;
+        let mut take = |frame: &[u8]| {
+            main_device.handle_frame(now, frame);
+        };
+        if link.receive_in_place(buffer, &mut take)? {
+            continue;
         }
-        if let Some(length) = received {
-            main_device.handle_frame(now, &frame[..length]);
+        // Mailbox replies are taken if they are there, process data is waited for.
+        let timeout = if main_device.awaiting() > 0 { end.since(clock.now()) } else { Duration::ZERO };
+        if timeout.is_zero() {
+            break;
+        }
+        let came = link.receive(buffer, timeout);
+        now = clock.now();
+        waited(now);
+        if let Some(length) = came? {
+            main_device.handle_frame(now, &buffer[..length]);
         }
     }
     Ok(())
@@ -65,10 +67,9 @@ pub fn transmit<L: Link + ?Sized>(
     main_device: &mut MainDevice,
     link: &mut L,
     now: Instant,
-    frame: &mut [u8],
     mut sent: impl FnMut(io::Result<()>),
 ) {
-    while let Some(length) = main_device.poll_transmit(now, frame) {
-        sent(link.transmit(&frame[..length]));
+    while let Some(frame) = main_device.next_frame(now) {
+        sent(link.transmit(frame));
     }
 }

@@ -46,6 +46,17 @@ pub trait Link {
     /// The operating system's error; an expired timeout is not an error.
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>>;
 
+    /// Takes the next received frame if one is there, and calls `take` with it: in `buffer`, or where a link that has frames in memory of its
+    /// own found it. True if one was there.
+    ///
+    /// # Errors
+    /// As [`Link::receive`].
+    fn receive_in_place(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let received = self.receive(buffer, Duration::ZERO)?;
+        received.inspect(|&length| take(&buffer[..length]));
+        Ok(received.is_some())
+    }
+
     /// State of the ring, once frames have shown it; `None` for a link without one.
     fn ring(&self) -> Option<Ring> {
         None
@@ -59,6 +70,10 @@ impl<L: Link + ?Sized> Link for Box<L> {
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         (**self).receive(buffer, timeout)
+    }
+
+    fn receive_in_place(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        (**self).receive_in_place(buffer, take)
     }
 
     fn ring(&self) -> Option<Ring> {
@@ -75,7 +90,18 @@ impl<L: Link + ?Sized> Link for &mut L {
         (**self).receive(buffer, timeout)
     }
 
+    fn receive_in_place(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        (**self).receive_in_place(buffer, take)
+    }
+
     fn ring(&self) -> Option<Ring> {
         (**self).ring()
     }
+}
+
+/// Copies a frame into `buffer`, cut where that ends; its length there.
+fn copy(frame: &[u8], buffer: &mut [u8]) -> usize {
+    let length = frame.len().min(buffer.len());
+    buffer[..length].copy_from_slice(&frame[..length]);
+    length
 }

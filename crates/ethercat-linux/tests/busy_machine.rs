@@ -148,7 +148,7 @@ fn replies_that_take_several_cycles_are_waited_for_before_op_is_asked_for() {
             return;
         }
         main_device.begin_cycle(clock.now());
-        cyclic::transmit(&mut main_device, &mut link, clock.now(), &mut frame, Result::unwrap);
+        cyclic::transmit(&mut main_device, &mut link, clock.now(), Result::unwrap);
     }
     panic!("{:?}: {:?}", main_device.phase(), main_device.awaited());
 }
@@ -188,7 +188,7 @@ fn the_clock_is_read_for_a_wait_only() {
         clock.sleep_until(clock.now() + period);
         let now = clock.now();
         main_device.begin_cycle(now);
-        cyclic::transmit(&mut main_device, &mut link, now, &mut frame, Result::unwrap);
+        cyclic::transmit(&mut main_device, &mut link, now, Result::unwrap);
         let (readings, waited) = (counting.1.get(), waits.len());
         let end = now + period / 2;
         cyclic::receive(&mut main_device, &mut link, &counting, now, &mut frame, end, |at| {

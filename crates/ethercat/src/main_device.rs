@@ -74,6 +74,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
+use crate::link::MAXIMUM_FRAME_LENGTH;
 use crate::redundancy::Ring;
 use crate::register::{dc, sync_manager};
 use crate::time::Instant;
@@ -81,7 +82,7 @@ use crate::wire::{frame, read_u16, read_u32, read_u64};
 
 use broadcasts::Broadcasts;
 use cyclic::Cyclic;
-use exchange::{Exchange, Owner, Purpose};
+use exchange::{Exchange, Owner, Purpose, Sent};
 use others::Others;
 use phase::{Phase, Plans};
 use recovery::Recovery;
@@ -216,75 +217,134 @@ impl MainDevice {
         })
     }
 
-    /// The next frame to send, written into `buffer`, which holds at least
-    /// [`crate::link::MAXIMUM_FRAME_LENGTH`] bytes; its length is returned. Call until `None`.
+    /// The next frame to send, written into `buffer`; its length is returned. Call until `None`. With a buffer of less than
+    /// [`MAXIMUM_FRAME_LENGTH`] bytes none is sent.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        let buffer = buffer.first_chunk_mut::<MAXIMUM_FRAME_LENGTH>()?;
+        let frame = self.next_frame(now)?;
+        buffer[..frame.len()].copy_from_slice(frame);
+        Some(frame.len())
+    }
+
+    /// The same where it lies: a link that copies it has the only copy to make.
+    pub fn next_frame(&mut self, now: Instant) -> Option<&[u8]> {
+        let slot = self.transmit(now)?;
+        Some(self.exchange.frame(slot))
+    }
+
+    /// Slot of the next frame, which is on its way from here on.
+    fn transmit(&mut self, now: Instant) -> Option<usize> {
         self.note_served(now);
         // Process data first: nothing that can wait stands before it.
-        if let Some(length) = self.transmit_process_data(now, buffer) {
-            return Some(length);
+        if let Some(slot) = self.transmit_process_data(now) {
+            return Some(slot);
         }
-        if self.is_quiet() { None } else { self.transmit_others(now, buffer) }
+        if self.is_quiet() { None } else { self.transmit_others(now) }
     }
 
     /// The frames of a bus that is not quiet. What is marked cold lies apart from the code of a quiet cycle, which the processor has to
     /// fetch again each time the kernel has sent a frame.
     #[cold]
-    fn transmit_others(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+    fn transmit_others(&mut self, now: Instant) -> Option<usize> {
         self.expire_services(now);
         self.advance(now);
-        self.transmit_service(now, buffer)
+        self.transmit_service(now)
     }
 
     /// Takes a received Ethernet frame, of any source.
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
         self.note_served(now);
-        let (index, purpose) = match self.exchange.accept(bytes) {
-            Ok(answered) => answered,
-            Err(reception) => return self.refused(now, bytes, reception),
-        };
-        self.answered_sent_at = self.exchange.sent_at(index);
-        if purpose == Purpose::Service {
-            self.exchange.reply_time.answered(now.since(self.answered_sent_at));
-        }
-        let mut has_news = !self.is_quiet();
-        let mut number = 0;
-        while let Some(sent) = self.exchange.datagram(index, number) {
-            let (data, working_counter) = sent.answer(bytes);
-            has_news = has_news || !self.take_usual(now, sent.owner, data, working_counter);
-            if has_news {
-                self.deliver(now, sent.owner, data, working_counter);
+        let Some(index) = self.exchange.accept_usual(bytes) else { return self.handle_other(now, bytes) };
+        let mut taken = 0;
+        if self.is_quiet() {
+            while let Some(sent) = self.take_quiet(&mut taken, index, bytes) {
+                if !self.take_clock(now, index, sent, bytes) {
+                    break;
+                }
+                taken += 1;
             }
-            number += 1;
         }
-        if has_news && !self.is_quiet() {
-            self.advance(now);
+        if taken < self.exchange.datagrams(index).len() {
+            self.deliver_from(taken, now, index, bytes);
         }
         Reception::Accepted
     }
 
-    /// Takes what comes in most cycles of a quiet bus; false if there is more to it, and nothing was taken.
-    fn take_usual(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) -> bool {
-        match owner {
-            Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
-            Owner::BusStatus => return self.is_settled(data, working_counter),
-            Owner::MailboxStatus(_) => return working_counter != 1 || !sync_manager::is_mailbox_full(data),
+    /// Takes what comes in most cycles of a quiet bus, from the datagram `taken` on, which it counts up, to the first that there is more to.
+    #[inline(always)]
+    fn take_quiet(&mut self, taken: &mut usize, index: usize, bytes: &[u8]) -> Option<Sent> {
+        let settled = self.settled_status();
+        let datagrams = self.exchange.datagrams(index).get(*taken..)?;
+        for sent in datagrams {
+            let (data, working_counter) = sent.answer(bytes);
+            match sent.owner {
+                Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
+                Owner::BusStatus
+                    if settled
+                        .is_some_and(|(status, count)| status == data && count == working_counter) => {}
+                Owner::MailboxStatus(_) if working_counter != 1 || !sync_manager::is_mailbox_full(data) => {
+                }
+                _ => return Some(*sent),
+            }
+            *taken += 1;
+        }
+        None
+    }
+
+    /// Takes what comes of clocks in most cycles; false if there is more to it, and nothing was taken.
+    #[inline(never)]
+    fn take_clock(&mut self, now: Instant, index: usize, sent: Sent, bytes: &[u8]) -> bool {
+        let (data, working_counter) = sent.answer(bytes);
+        self.answered_sent_at = self.exchange.sent_at(index);
+        match sent.owner {
             Owner::ReferenceTime => match read_u64(data, 0) {
                 Some(time @ 1..) => self.note_reference_time(now, time),
                 _ => return false,
             },
-            Owner::ClockDifference(position) if working_counter == 1 => {
-                let difference = dc::difference_nanoseconds(read_u32(data, 0).unwrap_or(0));
-                self.sub_devices[usize::from(position)].clock_difference = Some(difference);
-            }
-            Owner::ClockDifference(_) | Owner::HostTime => {}
+            Owner::ClockDifference(position) => self.take_difference(position, data, working_counter),
+            Owner::HostTime => {}
             _ => return false,
         }
         true
     }
 
-    /// A frame came that answers none on its way.
+    fn take_difference(&mut self, position: u16, data: &[u8], working_counter: u16) {
+        if working_counter == 1 {
+            let difference = dc::difference_nanoseconds(read_u32(data, 0).unwrap_or(0));
+            self.sub_devices[usize::from(position)].clock_difference = Some(difference);
+        }
+    }
+
+    /// Delivers the datagrams of the frame in a slot from this number on, and goes on with what they bring.
     #[cold]
+    fn deliver_from(&mut self, first: usize, now: Instant, index: usize, bytes: &[u8]) {
+        self.answered_sent_at = self.exchange.sent_at(index);
+        let mut number = first;
+        while let Some(&sent) = self.exchange.datagrams(index).get(number) {
+            let (data, working_counter) = sent.answer(bytes);
+            self.deliver(now, sent.owner, data, working_counter);
+            number += 1;
+        }
+        if !self.is_quiet() {
+            self.advance(now);
+        }
+    }
+
+    /// Takes a frame that is no usual reply with process data.
+    #[cold]
+    fn handle_other(&mut self, now: Instant, bytes: &[u8]) -> Reception {
+        let (index, purpose) = match self.exchange.accept(bytes) {
+            Ok(answered) => answered,
+            Err(reception) => return self.refused(now, bytes, reception),
+        };
+        if purpose == Purpose::Service {
+            self.exchange.reply_time.answered(now.since(self.exchange.sent_at(index)));
+        }
+        self.deliver_from(0, now, index, bytes);
+        Reception::Accepted
+    }
+
+    /// A frame came that answers none on its way.
     fn refused(&mut self, now: Instant, bytes: &[u8], reception: Reception) -> Reception {
         if reception == Reception::Late {
             self.exchange.learn_late(now, bytes);
@@ -467,12 +527,11 @@ impl MainDevice {
     }
 
     /// Takes what comes in a reply, whatever it is.
-    #[cold]
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
-            Owner::Chunk(..) | Owner::ClockDifference(_) | Owner::HostTime => {
-                self.take_usual(now, owner, data, working_counter);
-            }
+            Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
+            Owner::ClockDifference(position) => self.take_difference(position, data, working_counter),
+            Owner::HostTime => {}
             Owner::ReferenceTime => self.take_reference_time(now, data),
             Owner::Settling => {
                 self.settling.over();

@@ -25,7 +25,7 @@ pub fn measure(interface: &str, sub_devices: &str, bytes_each: &str) -> Result<(
             async_io::Timer::after(Duration::from_millis(1)).await;
         }
         let expected = 3 * sub_devices as u16;
-        rounds::serve_async(frame_length, async || {
+        rounds::serve_async(frame_length, async |_| {
             let found = group.tx_rx(main_device).await.map_err(|error| error.to_string())?.working_counter;
             if found == expected {
                 Ok(())

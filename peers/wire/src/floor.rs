@@ -124,11 +124,13 @@ impl<L: Link> Wire for OnbeatLink<L> {
     fn round_trip(&mut self, frame: &[u8], counter_at: usize) -> Result<u16, String> {
         let Self { link, reply } = self;
         link.transmit(frame).map_err(|error| error.to_string())?;
-        match link.receive(reply, Duration::from_secs(1)) {
-            Ok(Some(_)) => Ok(counter(reply, counter_at)),
-            Ok(None) => Err("no reply".into()),
-            Err(error) => Err(error.to_string()),
+        let mut found = None;
+        let mut take = |reply: &[u8]| found = Some(counter(reply, counter_at));
+        if !link.receive_in_place(reply, &mut take).map_err(|error| error.to_string())? {
+            let length = link.receive(reply, Duration::from_secs(1)).map_err(|error| error.to_string())?;
+            length.inspect(|&length| take(&reply[..length]));
         }
+        found.ok_or_else(|| "no reply".into())
     }
 }
 

@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use floor::{Floor, OnbeatLink, RawSocket, Wire};
+use onbeat_ethercat::time::Instant;
 use onbeat_ethercat_linux::link::{Link, OpenError, PacketLink, XdpLink};
 use raw_xdp::RawXdp;
 
@@ -63,13 +64,13 @@ fn xdp(interface: &str) -> Result<XdpLink, String> {
 /// Serves rounds of Onbeat's cycle.
 fn cycles(link: impl Link, (sub_devices, bytes): (usize, usize)) -> Result<(), String> {
     let mut onbeat = onbeat::Onbeat::open(link, sub_devices, bytes)?;
-    serve(onbeat.frame_length(), || onbeat.exchange())
+    serve(onbeat.frame_length(), |start| onbeat.exchange(Instant::from_nanos(start)))
 }
 
 /// Serves rounds of one prebuilt frame.
 fn round_trips(wire: impl Wire, (sub_devices, bytes): (usize, usize), riders: bool) -> Result<(), String> {
     let mut floor = Floor::new(wire, sub_devices, bytes, riders)?;
-    serve(floor.frame_length(), || floor.exchange())
+    serve(floor.frame_length(), |_| floor.exchange())
 }
 
 fn number(word: &str) -> Result<usize, String> {
@@ -80,8 +81,8 @@ fn number(word: &str) -> Result<usize, String> {
 const CARRIER: Duration = Duration::from_secs(5);
 
 /// Serves rounds of a cycle that blocks: its future never waits, so one poll ends it.
-fn serve(frame_length: usize, mut cycle: impl FnMut() -> Result<(), String>) -> Result<(), String> {
-    let conversation = pin!(rounds::serve_async(frame_length, async || cycle()));
+fn serve(frame_length: usize, mut cycle: impl FnMut(u64) -> Result<(), String>) -> Result<(), String> {
+    let conversation = pin!(rounds::serve_async(frame_length, async |start| cycle(start)));
     match conversation.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => Err("a blocking cycle cannot be pending".into()),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use onbeat_ethercat::al::AlState;
 use onbeat_ethercat::link::MAXIMUM_FRAME_LENGTH;
 use onbeat_ethercat::main_device::{BringUpPhase, Configuration, CycleReport, Event, MainDevice};
+use onbeat_ethercat::time::Instant;
 use onbeat_ethercat_linux::cyclic;
 use onbeat_ethercat_linux::link::Link;
 use onbeat_rt::clock::{Clock, MonotonicClock};
@@ -46,36 +47,35 @@ impl<L: Link> Onbeat<L> {
         self.bytes_sent
     }
 
-    /// One cycle.
+    /// One cycle that begins now: as in the product, where each phase of a cycle begins with the reading of the clock that has ended the one
+    /// before, it reads the clock no more.
     ///
     /// # Errors
     /// The operating system's error, or a cycle that is not whole.
-    pub fn exchange(&mut self) -> Result<(), String> {
-        let report = self.cycle()?;
+    pub fn exchange(&mut self, now: Instant) -> Result<(), String> {
+        let report = self.cycle(now)?;
         if report.all_fresh && self.main_device.phase() == BringUpPhase::Op {
             return Ok(());
         }
         Err(format!("{report:?} at phase {:?}, expected a whole cycle in Op", self.main_device.phase()))
     }
 
-    fn cycle(&mut self) -> Result<CycleReport, String> {
+    fn cycle(&mut self, now: Instant) -> Result<CycleReport, String> {
         let failed = |error: std::io::Error| error.to_string();
-        // One reading for the whole cycle, as the cycle takes none besides those that end its phases.
-        let now = self.clock.now();
-        self.main_device.begin_cycle(now);
-        self.bytes_sent = 0;
-        while let Some(length) = self.main_device.poll_transmit(now, &mut self.buffer) {
-            self.link.transmit(&self.buffer[..length]).map_err(failed)?;
-            self.bytes_sent += length;
+        let Self { main_device, link, clock, buffer, bytes_sent } = self;
+        main_device.begin_cycle(now);
+        *bytes_sent = 0;
+        while let Some(frame) = main_device.next_frame(now) {
+            link.transmit(frame).map_err(failed)?;
+            *bytes_sent += frame.len();
         }
-        let Self { main_device, link, clock, buffer, .. } = self;
         cyclic::receive(main_device, link, clock, now, buffer, now + REPLY, |_| ()).map_err(failed)?;
-        Ok(self.main_device.end_cycle(now))
+        Ok(main_device.end_cycle(now))
     }
 
     fn reach_op(&mut self) -> Result<(), String> {
         for _ in 0..30_000 {
-            self.cycle()?;
+            self.cycle(self.clock.now())?;
             // Bring-up frames are not awaited by the cycle: take what has come by now.
             while let Ok(Some(length)) = self.link.receive(&mut self.buffer, Duration::ZERO) {
                 self.main_device.handle_frame(self.clock.now(), &self.buffer[..length]);
@@ -86,7 +86,7 @@ impl<L: Link> Onbeat<L> {
                 }
             }
             if self.main_device.phase() == BringUpPhase::Op {
-                return self.cycle().map(drop);
+                return self.cycle(self.clock.now()).map(drop);
             }
             sleep(Duration::from_millis(1));
         }

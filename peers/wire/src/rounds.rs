@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
-/// Says that everything is ready, then runs a round of cycles for each line of standard input.
+/// Says that everything is ready, then runs a round of cycles for each line of standard input. `cycle` gets the instant at which it began, in
+/// ns of CLOCK_MONOTONIC.
 ///
 /// # Errors
 /// A line that is no number of cycles, or what a cycle says.
 pub async fn serve_async(
     frame_length: usize,
-    mut cycle: impl AsyncFnMut() -> Result<(), String>,
+    mut cycle: impl AsyncFnMut(u64) -> Result<(), String>,
 ) -> Result<(), String> {
     println!("ready {frame_length}");
     let mut durations = Vec::new();
@@ -21,7 +22,7 @@ pub async fn serve_async(
         let cpu = nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID);
         for duration in &mut durations {
             let start = nanoseconds(libc::CLOCK_MONOTONIC);
-            cycle().await?;
+            cycle(start).await?;
             *duration = nanoseconds(libc::CLOCK_MONOTONIC) - start;
         }
         let cpu = nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID) - cpu;

@@ -226,9 +226,7 @@ impl<'a> Running<'a> {
         let now = MonotonicClock.now();
         main_device.begin_cycle(now);
         let errors = &mut self.report.link_errors;
-        cyclic::transmit(main_device, &mut **link, now, &mut self.frame, |sent| {
-            *errors += u64::from(sent.is_err())
-        });
+        cyclic::transmit(main_device, &mut **link, now, |sent| *errors += u64::from(sent.is_err()));
     }
 
     /// Keeps events for [`Io::event`].

@@ -126,6 +126,13 @@ impl Link for InterfaceLink {
             Self::Xdp(link) => link.receive(buffer, timeout),
         }
     }
+
+    fn receive_in_place(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        match self {
+            Self::Packet(link) | Self::PacketFor(link, _) => link.receive_in_place(buffer, take),
+            Self::Xdp(link) => link.receive_in_place(buffer, take),
+        }
+    }
 }
 
 /// Words for the way its frames go.

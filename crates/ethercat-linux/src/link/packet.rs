@@ -7,7 +7,7 @@ use rustix::net::{SendFlags, send};
 
 use super::interface::Interface;
 use super::lock::Owner;
-use super::{Link, OpenError};
+use super::{Link, OpenError, copy};
 use crate::sys::packet_ring::PacketRing;
 
 /// EtherCAT frames of one network interface (AF_PACKET): one system call to send a frame, and none to take a frame that
@@ -79,15 +79,19 @@ impl Link for PacketLink {
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        let received = self.ring.take(buffer);
+        let received = self.ring.take(|frame| copy(frame, buffer));
         if received.is_some() || timeout.is_zero() {
             return Ok(received);
         }
         self.interface.socket.wait(timeout)?;
-        match self.ring.take(buffer) {
+        match self.ring.take(|frame| copy(frame, buffer)) {
             // No frame comes this way any more, only the interface's error.
             None => self.interface.socket.receive(buffer),
             received => Ok(received),
         }
+    }
+
+    fn receive_in_place(&mut self, _: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        Ok(self.ring.take(take).is_some())
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::interface::Interface;
 use super::lock::Owner;
-use super::{Link, OpenError};
+use super::{Link, OpenError, copy};
 use crate::sys::bpf::Redirect;
 use crate::sys::poll::ppoll;
 use crate::sys::xdp_socket::XdpSocket;
@@ -116,7 +116,7 @@ impl XdpLink {
     }
 
     fn take(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.sockets.iter_mut().find_map(|socket| socket.take(buffer))
+        self.sockets.iter_mut().find_map(|socket| socket.take(|frame| copy(frame, buffer)))
     }
 
     /// Asks the driver for a frame until `timeout` has passed, at least once.
@@ -164,6 +164,16 @@ impl Link for XdpLink {
             None => self.error(buffer),
             received => Ok(received),
         }
+    }
+
+    fn receive_in_place(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        let there = self.sockets.iter_mut().find_map(|socket| socket.take(&mut *take));
+        if there.is_some() || !self.mode.polled {
+            return Ok(there.is_some());
+        }
+        let polled = self.poll(buffer, Duration::ZERO);
+        polled.inspect(|&length| take(&buffer[..length]));
+        Ok(polled.is_some())
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
+use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -77,8 +78,8 @@ impl PacketRing {
         Ok(Self { start, next: 0 })
     }
 
-    /// Takes a frame that is already there. One longer than `buffer` is cut.
-    pub(crate) fn take(&mut self, buffer: &mut [u8]) -> Option<usize> {
+    /// What `take` makes of a frame that is already there, where it lies.
+    pub(crate) fn take<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         // SAFETY: `next` is below FRAMES: the place lies inside the mapping.
         let place = unsafe { self.start.add(self.next * PLACE) };
         // SAFETY: a place begins with its status, aligned as the mapping's pages are; kernel and process change it
@@ -91,14 +92,15 @@ impl PacketRing {
         // SAFETY: the place is ours now: the kernel has written this header there, and leaves it alone.
         let header = unsafe { place.cast::<Header>().read() };
         let offset = usize::from(header.offset).min(PLACE);
-        let length = (header.captured as usize).min(PLACE - offset).min(buffer.len());
-        // SAFETY: `offset + length` is inside the place, which is ours, and `length` inside `buffer`, which is not in
-        // the mapping.
-        unsafe { ptr::copy_nonoverlapping(place.as_ptr().add(offset), buffer.as_mut_ptr(), length) };
+        let length = (header.captured as usize).min(PLACE - offset);
+        // SAFETY: `offset + length` is inside the place, which the kernel leaves alone until its status is written below; `self`, and
+        // with it the mapping, is borrowed until then.
+        let frame = unsafe { slice::from_raw_parts(place.as_ptr().add(offset), length) };
+        let taken = take(frame);
         // Release: the frame is read before the kernel may write the next one there.
         status.store(TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % FRAMES;
-        Some(length)
+        Some(taken)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
+use std::slice;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::net::xdp::{XdpUmemReg, XdpUmemRegFlags};
@@ -56,12 +57,15 @@ impl Memory {
         unsafe { ptr::copy_nonoverlapping(frame.as_ptr(), start, length) };
     }
 
-    pub(super) fn read(&self, address: u64, length: usize, buffer: &mut [u8]) -> usize {
-        let (start, length) = self.part(address, length.min(buffer.len()));
-        // SAFETY: `part` lies in the mapping, in a frame that the kernel has handed over, `length` inside `buffer`, which
-        // is not in the mapping.
-        unsafe { ptr::copy_nonoverlapping(start, buffer.as_mut_ptr(), length) };
-        length
+    /// A frame where it lies.
+    ///
+    /// # Safety
+    /// The kernel has handed it over, and gets its place back when this is used no more.
+    pub(super) unsafe fn frame(&self, address: u64, length: usize) -> &[u8] {
+        let (start, length) = self.part(address, length);
+        // SAFETY: `part` lies in the mapping, and nobody writes there meanwhile: the kernel by the caller's word, and this process
+        // only in places that it sends from.
+        unsafe { slice::from_raw_parts(start, length) }
     }
 
     /// A part of the memory, cut where the memory ends.

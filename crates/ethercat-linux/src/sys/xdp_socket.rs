@@ -154,16 +154,17 @@ impl XdpSocket {
         if error == Errno::AGAIN { Ok(()) } else { Err(as_packet_socket(error)) }
     }
 
-    /// Takes a frame that is already there. One longer than `buffer` is cut.
-    pub(crate) fn take(&mut self, buffer: &mut [u8]) -> Option<usize> {
+    /// What `take` makes of a frame that is already there, where it lies.
+    pub(crate) fn take<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let frame = self.received.next()?;
-        let length = self.memory.read(frame.addr, frame.len as usize, buffer);
+        // SAFETY: the kernel has handed it over with this entry, and gets its place back below.
+        let taken = take(unsafe { self.memory.frame(frame.addr, frame.len as usize) });
         self.received.pass();
         self.free.put(place_of(frame.addr));
         if self.zero_copy && self.free.sleeps() {
             self.poll_driver();
         }
-        Some(length)
+        Some(taken)
     }
 
     /// Wakes a driver that ran out of places for frames; one that is to be polled is asked for frames now: one system call.

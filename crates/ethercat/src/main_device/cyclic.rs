@@ -49,7 +49,8 @@ pub(super) struct Cyclic {
     groups: Vec<[bool; 3]>,
     /// Cycles are being made.
     pub(super) running: bool,
-    /// Datagrams of this cycle still to be sent: first those that ride along.
+    /// Datagrams of this cycle are still to be sent: first those that ride along.
+    is_due: bool,
     riders_due: bool,
     next_datagram: (usize, ChunkPart),
     frames_sent: u16,
@@ -81,10 +82,9 @@ struct Again {
     riders: Riders,
 }
 
-/// All that decides which datagrams a cycle of one frame has, beside its layout.
+/// All that decides which datagrams a cycle of one frame has, beside its layout, which is not the spread one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Riders {
-    spread: bool,
     /// Command, station address and length that read the reference clock's time, if it is handed on.
     reference: Option<(Command, u16, usize)>,
     /// The SubDevice that is diagnosed has a clock, a mailbox.
@@ -136,13 +136,22 @@ pub(super) const SUB_DEVICES_A_SERVICE: usize = 64;
 /// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind all again and again.
 const WHOLE_AGAIN: u32 = 10;
 
+impl CutInputs {
+    /// A chunk with a part of them came back.
+    #[cold]
+    fn came(&mut self, chunk: u16) {
+        self.disturbed |= chunk < self.newest;
+        self.newest = chunk;
+    }
+}
+
 impl Cyclic {
     /// Takes over a layout, and the group of each by position; all outputs are zero.
     pub(super) fn set_layout(&mut self, layout: Layout, groups: &[Option<u16>]) {
         self.outputs = vec![0; layout.output_bytes];
         self.inputs = vec![0; layout.input_bytes];
         self.received = vec![[None; 2]; layout.chunks.len().max(layout.spread.len())];
-        self.next_datagram = (layout.chunks.len(), ChunkPart::Both);
+        self.is_due = false;
         self.members = groups.iter().map(|&group| Member { group, ..Member::default() }).collect();
         for share in layout.pieces.iter().map(|it| it.share) {
             let member = &mut self.members[usize::from(share.position)];
@@ -190,13 +199,13 @@ impl Cyclic {
     }
 
     /// A process data datagram came back. Inputs count only if all in it put theirs in.
+    #[inline(always)]
     pub(super) fn receive(&mut self, chunk: u16, part: ChunkPart, data: &[u8], working_counter: u16) {
         let number = usize::from(chunk);
         let chunk = &self.layout.chunks(self.spread)[number];
         self.received[number][usize::from(part == ChunkPart::Inputs)] = Some(working_counter);
-        self.cut.disturbed |= (number as u16) < self.cut.newest && chunk.is_cut;
         if chunk.is_cut {
-            self.cut.newest = number as u16;
+            self.cut.came(number as u16);
         }
         if working_counter != expected(chunk, part) {
             return;
@@ -254,10 +263,15 @@ impl Cyclic {
         self.services_on_the_way = self.layout.spare_frames(period).min(wanted).max(1);
     }
 
+    /// No cycles are made.
+    pub(super) fn stop(&mut self) {
+        (self.running, self.is_due) = (false, false);
+    }
+
     fn begin(&mut self, is_on_the_way: bool) {
         self.running = true;
         let is_other = core::mem::replace(&mut self.spread, self.spread_next) != self.spread_next;
-        self.riders_due = true;
+        (self.is_due, self.riders_due) = (true, true);
         self.next_datagram = (0, ChunkPart::Both);
         (self.frames_sent, self.bytes_sent) = (0, 0);
         self.services = if is_on_the_way { self.services_on_the_way } else { 1 };
@@ -267,11 +281,11 @@ impl Cyclic {
             self.begin_cut();
         }
         self.cut = CutInputs::default();
-        if is_other || !self.has_slow {
-            self.received.fill([None; 2]);
-        }
-        if self.has_slow {
-            self.find_due();
+        match &mut self.received[..] {
+            _ if self.has_slow => self.find_due(is_other),
+            // One needs no call of another function.
+            [one] => *one = [None; 2],
+            all => all.fill([None; 2]),
         }
     }
 
@@ -286,7 +300,10 @@ impl Cyclic {
 
     /// Chunks of this cycle: those whose turn it is, and those whose last exchange was not whole. Of the others it stays what came back last.
     #[cold]
-    fn find_due(&mut self) {
+    fn find_due(&mut self, is_other_layout: bool) {
+        if is_other_layout {
+            self.received.fill([None; 2]);
+        }
         self.number = self.number.wrapping_add(1);
         let chunks = self.layout.chunks(self.spread).iter();
         for ((chunk, received), due) in chunks.zip(&mut self.received).zip(&mut self.due) {
@@ -299,24 +316,44 @@ impl Cyclic {
         }
     }
 
-    /// Closes the books of a cycle: whose data has come back, and the layout of the next cycle.
-    fn end(&mut self, report: &mut CycleReport, may_spread: bool) {
-        report.spread = self.spread;
-        // What most cycles are, told without looking at anybody. Cut inputs are another matter.
-        let each_for_itself = self.has_cut || self.has_slow || self.absent > 0;
-        let is_whole = !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)];
+    /// Closes the books of a cycle in which so many frames were lost: whose data has come back, and the layout of the next cycle. True if all has;
+    /// and the number of working counters that were wrong.
+    fn end(&mut self, lost: u16, may_spread: bool) -> (bool, u16) {
+        let is_whole = self.is_whole();
         self.all = is_whole.then_some(true);
-        let all = is_whole || self.end_of_each(report);
-        report.all_fresh = all && report.frames_lost == 0;
-        self.whole_cycles = if report.all_fresh { self.whole_cycles.saturating_add(1) } else { 0 };
-        self.short = if report.all_fresh { None } else { self.find_short() };
+        let (all, wrong) = if is_whole { (true, 0) } else { self.end_of_each() };
+        let all_fresh = all && lost == 0;
+        self.whole_cycles = self.whole_cycles.saturating_add(1);
+        self.short = None;
+        if !all_fresh {
+            self.whole_cycles = 0;
+            self.short = self.find_short();
+        }
         self.spread_next = match self.spread {
             true => self.joining || self.whole_cycles < WHOLE_AGAIN,
-            false => may_spread && (self.joining || report.working_counter_errors > 0),
+            false => may_spread && (self.joining || wrong > 0),
         };
         if self.spread_next != self.spread {
             self.whole_cycles = 0;
         }
+        (all_fresh, wrong)
+    }
+
+    /// What most cycles are, told without looking at anybody: all datagrams came back with all. Cut inputs are another matter.
+    fn is_whole(&self) -> bool {
+        let each_for_itself = self.has_cut || self.has_slow || self.absent > 0;
+        !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)]
+    }
+
+    /// Closes the books of a cycle as most are: whole, after another, with no reason for another layout. False if it is none, and they are open
+    /// still.
+    fn end_usual(&mut self) -> bool {
+        let is_usual = self.is_whole() && !self.spread && !self.joining && self.short.is_none();
+        if is_usual {
+            (self.all, self.spread_next) = (Some(true), false);
+            self.whole_cycles = self.whole_cycles.saturating_add(1);
+        }
+        is_usual
     }
 
     /// The first datagram in which a part is missing.
@@ -325,10 +362,10 @@ impl Cyclic {
         self.working_counters().enumerate().find(|(_, it)| !it.is_complete())
     }
 
-    /// Finds out which SubDevices took part in the cycle, and counts datagrams in which one is missing. True if all did.
+    /// Finds out which SubDevices took part in the cycle: true if all did; and counts datagrams in which one is missing.
     #[cold]
-    fn end_of_each(&mut self, report: &mut CycleReport) -> bool {
-        let undisturbed = !self.cut.disturbed;
+    fn end_of_each(&mut self) -> (bool, u16) {
+        let (undisturbed, mut wrong) = (!self.cut.disturbed, 0);
         for member in &mut self.members {
             (member.is_complete, member.taken) = (!member.is_absent, !member.is_absent);
         }
@@ -343,7 +380,7 @@ impl Cyclic {
                 let members = &mut self.members[positions];
                 // Of those who are not counted it is not known how far they are.
                 let is_missed = members.iter().any(|it| it.every == chunk.every && !it.is_absent);
-                report.working_counter_errors += u16::from(received.is_some() && is_missed);
+                wrong += u16::from(received.is_some() && is_missed);
                 for member in members.iter_mut().filter(|it| it.every == chunk.every) {
                     member.is_complete &= part == ChunkPart::Outputs || !member.has_inputs;
                     member.taken &= part == ChunkPart::Inputs || !member.has_outputs;
@@ -368,11 +405,7 @@ impl Cyclic {
                 it.waits = !it.is_absent && !whole;
             }
         }
-        all
-    }
-
-    fn is_due(&self) -> bool {
-        self.running && (self.riders_due || self.next_datagram.0 < self.layout.chunks(self.spread).len())
+        (all, wrong)
     }
 
     /// Appends process data until the frame is full.
@@ -412,6 +445,7 @@ impl Cyclic {
             self.next_datagram =
                 if inputs_follow { (number, ChunkPart::Inputs) } else { (number + 1, ChunkPart::Both) };
         }
+        self.is_due = false;
     }
 }
 
@@ -426,7 +460,7 @@ impl MainDevice {
         if self.phase.has_process_data() && self.configuration.target > AlState::PreOp {
             self.cycle.begin(self.phase() < BringUpPhase::Op);
         } else {
-            self.cycle.running = false;
+            self.cycle.stop();
         }
     }
 
@@ -444,48 +478,60 @@ impl MainDevice {
 
     /// Ends a cycle: frames that are still out are lost, and their replies will be dropped as late.
     pub fn end_cycle(&mut self, now: Instant) -> CycleReport {
-        let mut report = CycleReport { frames_sent: self.cycle.frames_sent, ..CycleReport::default() };
-        if self.awaiting() > 0 {
-            report.frames_lost = self.lose_process_data(now);
+        let frames_sent = self.cycle.frames_sent;
+        self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
+        if self.awaiting() == 0 && self.cycle.running && self.cycle.end_usual() {
+            return CycleReport { frames_sent, all_fresh: true, ..CycleReport::default() };
         }
+        self.end_other(now)
+    }
+
+    /// Ends a cycle that lacks something, follows such a one, or is none.
+    #[cold]
+    fn end_other(&mut self, now: Instant) -> CycleReport {
+        let (frames_sent, frames_lost) = (self.cycle.frames_sent, self.lose_process_data(now));
         if !self.cycle.running {
-            return report;
+            return CycleReport { frames_sent, frames_lost, ..CycleReport::default() };
         }
         // On the way to Op the layout is the one that must become whole.
-        let target_is_op = self.configuration.target == AlState::Op;
-        self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
-        self.cycle.end(&mut report, self.phase.is_towards_op() || !target_is_op);
-        report
+        let may_spread = self.phase.is_towards_op() || self.configuration.target != AlState::Op;
+        let (all_fresh, working_counter_errors) = self.cycle.end(frames_lost, may_spread);
+        CycleReport {
+            frames_sent,
+            frames_lost,
+            working_counter_errors,
+            all_fresh,
+            spread: self.cycle.spread,
+        }
     }
 
     /// Gives up the frames that are still out; returns how many.
-    #[cold]
     fn lose_process_data(&mut self, now: Instant) -> u16 {
         let expire = || self.exchange.expire(Purpose::ProcessData, now, Duration::ZERO);
         core::iter::from_fn(expire).count() as u16
     }
 
-    /// The next frame of this cycle.
-    pub(super) fn transmit_process_data(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
-        if !self.cycle.is_due() {
+    /// Slot of the next frame of this cycle.
+    pub(super) fn transmit_process_data(&mut self, now: Instant) -> Option<usize> {
+        if !self.cycle.is_due {
             return None;
         }
-        if let Some(length) = self.transmit_again(now, buffer) {
-            return Some(length);
+        if let Some(slot) = self.transmit_again(now) {
+            return Some(slot);
         }
-        self.transmit_anew(now, buffer)
+        self.transmit_anew(now)
     }
 
     /// The frame of the cycle before once more, with new outputs and the next SubDevice's diagnosis, as most cycles of a bus of one frame
     /// are. `None` where that is not all there is to it.
-    fn transmit_again(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+    fn transmit_again(&mut self, now: Instant) -> Option<usize> {
         let sub_device = self.sub_devices.get(usize::from(self.cycle.diagnosed))?;
         let riders = self.riders(sub_device);
-        let again = self.cycle.again.filter(|it| it.riders == riders && self.cycle.riders_due)?;
+        let is_same = |it: &Again| it.riders == riders && self.cycle.riders_due && !self.cycle.spread;
+        let again = self.cycle.again.filter(is_same)?;
         let (position, station) = (sub_device.position, sub_device.station_address.to_le_bytes());
-        let chunks = self.cycle.layout.chunks(self.cycle.spread);
-        let mut outgoing = self.exchange.open_again(again.slot, buffer)?;
-        outgoing.change_each(|owner, address, data| match owner {
+        let chunks = &self.cycle.layout.chunks;
+        let length = self.exchange.send_again(again.slot, now, |owner, address, data| match owner {
             Owner::Chunk(_, ChunkPart::Inputs) => {}
             Owner::Chunk(chunk, _) => chunks[usize::from(*chunk)].put_outputs(&self.cycle.outputs, data),
             Owner::ClockDifference(of) | Owner::MailboxStatus(of) => {
@@ -494,13 +540,11 @@ impl MainDevice {
             }
             _ => {}
         })?;
-        let length = outgoing.send(now)?;
-        self.cycle.riders_due = false;
-        self.cycle.next_datagram = (chunks.len(), ChunkPart::Both);
+        self.cycle.is_due = false;
         self.diagnose_next();
         self.cycle.frames_sent = 1;
         self.cycle.bytes_sent = length + AROUND_A_FRAME;
-        Some(length)
+        Some(again.slot)
     }
 
     /// Datagrams beside process data, while this SubDevice is diagnosed.
@@ -508,7 +552,6 @@ impl MainDevice {
         let reference = self.reference.filter(|_| self.reference_hands_on);
         let reference = reference.map(|it| &self.sub_devices[usize::from(it)]);
         Riders {
-            spread: self.cycle.spread,
             reference: reference
                 .map(|it| (self.reference_command(), it.station_address, it.system_time_length())),
             clock: sub_device.clock.is_some(),
@@ -524,11 +567,11 @@ impl MainDevice {
 
     /// A frame built datagram by datagram. Not inlined: it lies apart from the code of a cycle that needs none.
     #[inline(never)]
-    fn transmit_anew(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+    fn transmit_anew(&mut self, now: Instant) -> Option<usize> {
         let diagnosed = self.sub_devices.get(usize::from(self.cycle.diagnosed));
         let riders = diagnosed.map(|it| self.riders(it)).filter(|_| self.cycle.riders_due);
         let host_time = self.host_time(now);
-        let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
+        let mut outgoing = self.exchange.open(Purpose::ProcessData)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
             if let Some((command, station, length)) = riders.and_then(|it| it.reference) {
@@ -556,17 +599,17 @@ impl MainDevice {
             }
         }
         self.cycle.emit(&mut outgoing);
-        let slot = outgoing.index();
-        let length = outgoing.send(now)?;
+        let slot = outgoing.send(now)?;
         if riders.is_some() {
             self.diagnose_next();
         }
-        // What goes on in a second frame, has turns, or carries this host's time is built each time.
-        let is_all = !self.cycle.is_due() && !self.cycle.has_slow && !self.configuration.steers_reference;
+        // What goes on in a second frame, has turns, carries this host's time or is spread for a while is built each time.
+        let is_other = self.cycle.is_due || self.cycle.has_slow || self.cycle.spread;
+        let is_all = !is_other && !self.configuration.steers_reference;
         self.cycle.again = riders.filter(|_| is_all).map(|riders| Again { slot, riders });
         self.cycle.frames_sent += 1;
-        self.cycle.bytes_sent += length + AROUND_A_FRAME;
-        Some(length)
+        self.cycle.bytes_sent += self.exchange.frame(slot).len() + AROUND_A_FRAME;
+        Some(slot)
     }
 }
 

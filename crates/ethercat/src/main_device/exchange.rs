@@ -18,7 +18,7 @@ use crate::time::Instant;
 use crate::wire::ethernet::{ETHERTYPE_OFFSET, PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{self, FrameError};
 use crate::wire::{
-    Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32, read_u64,
+    Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u32, read_u64,
 };
 
 use super::report::{Reception, ReceptionCounters};
@@ -226,48 +226,61 @@ impl Exchange {
     }
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
+    #[cold]
     pub(super) fn accept(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
-        let (index, purpose) = match self.usual_slot(bytes) {
-            Some(found) => found,
-            None => self.look_closely(bytes)?,
-        };
-        let slot = &mut self.slots[index];
-        slot.state = SlotState::Over(purpose);
-        let age = self.numbers.generation.wrapping_sub(slot.generation);
-        self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
-        self.numbers.in_flight[purpose as usize] -= 1;
-        self.counters.accepted += 1;
+        let (index, purpose) = self.look_closely(bytes)?;
+        self.answered(index, purpose);
         if purpose == Purpose::Service {
             self.services = (self.services + 1).min(SLOTS);
         }
         Ok((index, purpose))
     }
 
-    /// The frame that `bytes` answer as most replies do: marked by a SubDevice, no shorter than it was sent, all headers as they were sent.
-    fn usual_slot(&self, bytes: &[u8]) -> Option<(usize, Purpose)> {
+    /// Finds the frame with process data that `bytes` answer as most replies do: marked by a SubDevice, no shorter than it was sent, all
+    /// headers as they were sent. For all that [`Exchange::accept`] may still find nothing happens.
+    #[inline]
+    pub(super) fn accept_usual(&mut self, bytes: &[u8]) -> Option<usize> {
         let start: &[u8; GENERATION_AT + 4] = bytes.first_chunk()?;
         let index = usize::from(start[frame::DATAGRAMS_OFFSET + 1]);
         let slot = self.slots.get(index)?;
-        let SlotState::InFlight(purpose) = slot.state else { return None };
+        if slot.state != SlotState::InFlight(Purpose::ProcessData) {
+            return None;
+        }
         let (bytes, sent) = (bytes.get(..slot.length)?, slot.frame.get(..slot.length)?);
         let sent_start: &[u8; GENERATION_AT + 4] = sent.first_chunk()?;
         let of_both = |at| (head(start, at), head(sent_start, at));
         let differs = |(one, other): (u64, u64), mask| (one ^ other) & mask;
         let is_marked = start[SOURCE_OFFSET] & PROCESSED_BIT != 0;
         // EtherType and EtherCAT header; command, address and length of the generation number; the number itself.
-        let mut different = differs(of_both(ETHERTYPE_OFFSET), u64::from(u32::MAX))
+        let different = differs(of_both(ETHERTYPE_OFFSET), u64::from(u32::MAX))
             | differs(of_both(frame::DATAGRAMS_OFFSET), GENERATION_FIXED | MORE_FOLLOWS)
             | differs(of_both(GENERATION_AT - 4), u64::from(u32::MAX) << 32);
         let circulating = if self.takes_circulating { 0 } else { CIRCULATING };
+        if !is_marked || different != 0 {
+            return None;
+        }
         for datagram in &slot.datagrams {
             let at = usize::from(datagram.offset);
-            different |= differs((head(bytes, at), head(sent, at)), datagram.fixed | circulating);
+            if differs((head(bytes, at), head(sent, at)), datagram.fixed | circulating) != 0 {
+                return None;
+            }
         }
-        (is_marked && different == 0).then_some((index, purpose))
+        self.answered(index, Purpose::ProcessData);
+        Some(index)
+    }
+
+    /// The frame in this slot is answered.
+    #[inline(always)]
+    fn answered(&mut self, index: usize, purpose: Purpose) {
+        let slot = &mut self.slots[index];
+        slot.state = SlotState::Over(purpose);
+        let age = self.numbers.generation.wrapping_sub(slot.generation);
+        self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
+        self.numbers.in_flight[purpose as usize] -= 1;
+        self.counters.accepted += 1;
     }
 
     /// The frame that `bytes` answer in any way that counts; all else is counted as what it is.
-    #[cold]
     fn look_closely(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
         let mut outcome = self.matching_slot(bytes);
         if bytes.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT == 0) {
@@ -350,9 +363,14 @@ impl Exchange {
         self.reply_time.late(generation, age, now);
     }
 
-    /// The datagram of this number in the frame in a slot, if it has so many.
-    pub(super) fn datagram(&self, index: usize, number: usize) -> Option<Sent> {
-        self.slots.get(index)?.datagrams.get(number).copied()
+    /// The frame that stands in a slot.
+    pub(super) fn frame(&self, index: usize) -> &[u8] {
+        self.slots.get(index).and_then(|it| it.frame.get(..it.length)).unwrap_or_default()
+    }
+
+    /// The datagrams of the frame in a slot.
+    pub(super) fn datagrams(&self, index: usize) -> &[Sent] {
+        self.slots.get(index).map_or(&[], |it| &it.datagrams)
     }
 
     /// When the frame in this slot was sent.
@@ -397,9 +415,10 @@ impl Sent {
     /// Data and working counter in an accepted reply.
     pub(super) fn answer<'a>(&self, reply: &'a [u8]) -> (&'a [u8], u16) {
         let start = usize::from(self.offset) + datagram::HEADER_LENGTH;
-        let end = self.working_counter();
         // Accepted means that every datagram stands where it was sent.
-        (reply.get(start..end).unwrap_or_default(), read_u16(reply, end).unwrap_or(0))
+        let answer = reply.get(start..self.working_counter() + datagram::WORKING_COUNTER_LENGTH);
+        let Some((data, counter)) = answer.and_then(|it| it.split_last_chunk()) else { return (&[], 0) };
+        (data, u16::from_le_bytes(*counter))
     }
 
     fn working_counter(&self) -> usize {

@@ -160,17 +160,23 @@ impl Chunk {
     }
 
     /// Puts its outputs of the image into its datagram.
+    #[inline]
     pub(super) fn put_outputs(&self, image: &[u8], data: &mut [u8]) {
         let (whole, packed) = data.split_at_mut(self.outputs.len());
         whole.copy_from_slice(&image[self.outputs.clone()]);
-        self.packed_outputs.pack(image, packed);
+        if !self.packed_outputs.is_empty() {
+            self.packed_outputs.pack(image, packed);
+        }
     }
 
     /// Takes its inputs from its datagram, behind its outputs, into the image.
+    #[inline]
     pub(super) fn take_inputs(&self, data: &[u8], image: &mut [u8]) {
         let (whole, packed) = data.split_at(self.inputs.len());
         image[self.inputs.clone()].copy_from_slice(whole);
-        self.packed_inputs.unpack(packed, image);
+        if !self.packed_inputs.is_empty() {
+            self.packed_inputs.unpack(packed, image);
+        }
     }
 
     fn bytes(&self) -> usize {

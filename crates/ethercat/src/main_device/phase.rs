@@ -104,6 +104,7 @@ pub(super) struct Plans {
 
 impl MainDevice {
     /// True in Op while there is nothing but process data: nothing to send, to wait for or to go on to.
+    #[inline(never)]
     pub(super) fn is_quiet(&mut self) -> bool {
         self.phase == Phase::Running
             && self.requests.is_empty()
@@ -449,19 +450,20 @@ impl MainDevice {
             return;
         }
         self.drop_plans();
-        self.cycle.running = false;
+        self.cycle.stop();
         self.broadcasts.start(&bring_up::TO_INIT);
         self.broadcasts.since = None;
         self.phase = Phase::ToInit;
     }
 
-    /// True if the AL status of all, as so many show it, tells a quiet bus nothing new: [`Self::watch_states`] would do nothing.
-    pub(super) fn is_settled(&self, status: &[u8], working_counter: u16) -> bool {
-        status == self.status_in_op.bits().to_le_bytes()
-            && usize::from(working_counter) + self.recovery.absent() == self.workers.len()
-            && self.recovery.has_noted(working_counter)
+    /// AL status and working counter of a broadcast that tells a quiet bus nothing new, so that [`Self::watch_states`] would do nothing; `None`
+    /// while each does.
+    pub(super) fn settled_status(&self) -> Option<([u8; 2], u16)> {
+        let answering = self.recovery.answering();
+        let is_settled = usize::from(answering) + self.recovery.absent() == self.workers.len()
             && self.together == Together::Apart
-            && self.reference_lost.is_none()
+            && self.reference_lost.is_none();
+        is_settled.then(|| (self.status_in_op.bits().to_le_bytes(), answering))
     }
 
     /// In Op: has all examined when one is missing or shows another state.

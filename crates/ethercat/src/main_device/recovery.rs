@@ -182,10 +182,15 @@ impl Recovery {
 
     /// True if a SubDevice that the bus may lack is on its way to Op.
     pub(super) fn is_joining(&self, sub_devices: &[SubDevice]) -> bool {
+        self.away > self.absent && self.one_is_coming(sub_devices)
+    }
+
+    #[cold]
+    fn one_is_coming(&self, sub_devices: &[SubDevice]) -> bool {
         let is_coming = |(it, member): (&SubDevice, &Member)| {
             it.is_absent && !matches!(member.standing, Standing::Lost)
         };
-        self.away > self.absent && sub_devices.iter().zip(&self.members).any(is_coming)
+        sub_devices.iter().zip(&self.members).any(is_coming)
     }
 
     /// True while all are in Op, or absent and no more are there than that.

@@ -13,8 +13,8 @@ use super::report::{BringUpPhase, Event};
 use super::workers::Workers;
 
 impl MainDevice {
-    /// Everything but process data: broadcasts, then the workers in turn.
-    pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+    /// Everything but process data: broadcasts, then the workers in turn. The slot of the frame, as everywhere below.
+    pub(super) fn transmit_service(&mut self, now: Instant) -> Option<usize> {
         let searches = self.recovery.is_searching(now);
         let hands_on = self.hands_on_in_services(now);
         let settles = hands_on && self.phase == Phase::SettleClocks;
@@ -25,7 +25,7 @@ impl MainDevice {
         }
         let reference = self.reference_clock(now);
         let limit = self.room();
-        let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
+        let mut outgoing = self.exchange.open(Purpose::Service)?;
         outgoing.limit = limit;
         if let (false, Some(broadcast)) =
             (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
@@ -59,9 +59,9 @@ impl MainDevice {
             }
         }
         self.next_worker = first_without_room.unwrap_or(self.next_worker);
-        let length = outgoing.send(now)?;
+        let slot = outgoing.send(now)?;
         self.cycle.services = self.cycle.services.saturating_sub(1);
-        Some(length)
+        Some(slot)
     }
 
     /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer. On the way

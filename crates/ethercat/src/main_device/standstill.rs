@@ -16,13 +16,17 @@ impl MainDevice {
     /// Notes that it is called at `now`. If that was due before, all that is given up after a time is put off by as much.
     pub(super) fn note_served(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.served_at, now);
-        if now > before + NOTICED && before != Instant::EPOCH {
+        // One comparison tells also a clock that was read before.
+        if now.as_nanos().wrapping_sub(before.as_nanos()) > NOTICED.as_nanos() as u64 {
             self.note_gap(before, now);
         }
     }
 
     #[cold]
     fn note_gap(&mut self, before: Instant, now: Instant) {
+        if now < before || before == Instant::EPOCH {
+            return;
+        }
         let due = if self.cycle.running {
             // From cycle to cycle, and for late replies before Op is asked for.
             Some(before + (self.configuration.period * 2).max(LONGEST_WAIT))

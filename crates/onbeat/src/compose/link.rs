@@ -258,6 +258,13 @@ impl Link for RobotLink {
         }
     }
 
+    fn receive_in_place(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
+        match self {
+            Self::Plain(link) => link.receive_in_place(buffer, take),
+            Self::Captured { capture, .. } => capture.receive_in_place(buffer, take),
+        }
+    }
+
     fn ring(&self) -> Option<Ring> {
         match self {
             Self::Plain(link) => link.ring(),

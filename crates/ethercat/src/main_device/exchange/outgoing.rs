@@ -5,8 +5,8 @@ use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
 
 use super::{
-    Exchange, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, ReplyTime, SLOTS, Sent, Slot,
-    SlotState, fixed,
+    Exchange, GENERATION_AT, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, ReplyTime,
+    SLOTS, Sent, Slot, SlotState, fixed,
 };
 
 /// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
@@ -21,7 +21,6 @@ pub(in super::super) struct Outgoing<'a> {
     numbers: &'a mut Numbers,
     counters: &'a mut ReceptionCounters,
     reply_time: &'a mut ReplyTime,
-    buffer: &'a mut [u8],
     index: usize,
     purpose: Purpose,
     /// Datagrams so far, of those that stand in the slot.
@@ -35,15 +34,11 @@ pub(in super::super) struct Outgoing<'a> {
 }
 
 impl Exchange {
-    /// Starts a frame for `buffer`, or `None` while all slots are on their way.
+    /// Starts a frame, or `None` while all slots are on their way.
     ///
     /// Process data takes the first slot that is free, so that the frames of a cycle are found where the last cycle left
     /// them; all else takes the last.
-    pub(in super::super) fn open<'a>(
-        &'a mut self,
-        purpose: Purpose,
-        buffer: &'a mut [u8],
-    ) -> Option<Outgoing<'a>> {
+    pub(in super::super) fn open(&mut self, purpose: Purpose) -> Option<Outgoing<'_>> {
         let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));
         let index = match purpose {
             Purpose::ProcessData => (0..SLOTS).find(is_free)?,
@@ -54,66 +49,46 @@ impl Exchange {
                 index
             }
         };
-        self.fill(index, purpose, 0, buffer)
-    }
-
-    /// Starts a process data frame with all datagrams of the one that stands in this slot; `None` while that is on its way, or where another
-    /// stands there.
-    pub(in super::super) fn open_again<'a>(
-        &'a mut self,
-        index: usize,
-        buffer: &'a mut [u8],
-    ) -> Option<Outgoing<'a>> {
-        let slot = self.slots.get(index).filter(|it| it.state == SlotState::Over(Purpose::ProcessData))?;
-        let count = slot.datagrams.len();
-        self.fill(index, Purpose::ProcessData, count, buffer)
-    }
-
-    /// A frame in this slot that has the first `count` datagrams of those that stand there.
-    fn fill<'a>(
-        &'a mut self,
-        index: usize,
-        purpose: Purpose,
-        count: usize,
-        buffer: &'a mut [u8],
-    ) -> Option<Outgoing<'a>> {
         let Self { slots, numbers, counters, reply_time, .. } = self;
         Some(Outgoing {
             slot: slots.get_mut(index)?,
             numbers,
             counters,
             reply_time,
-            buffer,
             index,
             purpose,
-            count,
+            count: 0,
             is_new: false,
             limit: usize::MAX,
             is_full: false,
         })
     }
-}
 
-impl Outgoing<'_> {
-    /// Slot of the frame.
-    pub(in super::super) fn index(&self) -> usize {
-        self.index
-    }
-
-    /// Calls `change` with owner, address and data of each datagram.
-    pub(in super::super) fn change_each(
+    /// Puts the process data frame that stands in this slot on its way once more, after `change` was called with owner, address and data of
+    /// each datagram, and returns its length; `None` while it is on its way, or where another stands there.
+    #[inline]
+    pub(in super::super) fn send_again(
         &mut self,
+        index: usize,
+        now: Instant,
         mut change: impl FnMut(&mut Owner, &mut [u8; 4], &mut [u8]),
-    ) -> Option<()> {
-        for sent in &mut self.slot.datagrams {
-            let datagram = self.slot.frame.get_mut(usize::from(sent.offset)..sent.working_counter())?;
+    ) -> Option<usize> {
+        let slot = self.slots.get_mut(index)?;
+        if slot.state != SlotState::Over(Purpose::ProcessData) {
+            return None;
+        }
+        for sent in &mut slot.datagrams {
+            let datagram = slot.frame.get_mut(usize::from(sent.offset)..sent.working_counter())?;
             let (header, data) = datagram.split_first_chunk_mut::<{ datagram::HEADER_LENGTH }>()?;
             let (_, rest) = header.split_first_chunk_mut::<ADDRESS_OFFSET>()?;
             change(&mut sent.owner, rest.first_chunk_mut()?, data);
         }
-        Some(())
+        slot.leave(Purpose::ProcessData, now, &mut self.numbers, &mut self.counters)?;
+        Some(slot.length)
     }
+}
 
+impl Outgoing<'_> {
     /// Appends a datagram of `length` bytes and returns them, or `None` if it does not fit. They are zeroed, or where
     /// `owner` wrote to them before, as he left them.
     pub(in super::super) fn push(
@@ -155,8 +130,7 @@ impl Outgoing<'_> {
             count => (self.slot.datagrams[count - 1].length, self.limit),
         };
         let used = end + datagram::HEADER_LENGTH + usize::from(length) + datagram::WORKING_COUNTER_LENGTH;
-        self.count >= self.slot.datagrams.capacity()
-            || used + HARDLY_ANY > self.buffer.len().min(self.slot.frame.len()).min(limit)
+        self.count >= self.slot.datagrams.capacity() || used + HARDLY_ANY > self.slot.frame.len().min(limit)
     }
 
     /// True if such a datagram stands in its place; all that it then takes is the address.
@@ -183,17 +157,16 @@ impl Outgoing<'_> {
         }
         let header = DatagramHeader::new(command, self.index as u8, address, length);
         let last = slot.last_of(self.count);
-        let room = self.buffer.len().min(slot.frame.len());
-        let place = FrameBuilder::resume(&mut slot.frame[..room], last)?.push(header)?;
+        let place = FrameBuilder::resume(&mut slot.frame, last)?.push(header)?;
         slot.datagrams.truncate(self.count);
         slot.datagrams.push(Sent { fixed: fixed(command), length, offset: place.offset as u16, owner });
         self.is_new = true;
         Some(())
     }
 
-    /// Puts the frame on its way and returns its length, or `None` if no datagram was appended.
+    /// Puts the frame on its way and returns its slot, or `None` if no datagram was appended.
     pub(in super::super) fn send(self, now: Instant) -> Option<usize> {
-        let Self { slot, numbers, .. } = self;
+        let Self { slot, numbers, counters, .. } = self;
         if self.count == 0 {
             return None;
         }
@@ -202,23 +175,36 @@ impl Outgoing<'_> {
             slot.datagrams.truncate(self.count);
             slot.length = FrameBuilder::resume(&mut slot.frame, last)?.finish();
         }
-        let out = self.buffer.get_mut(..slot.length)?;
-        numbers.generation = numbers.generation.wrapping_add(1);
-        numbers.answered <<= 1;
-        numbers.in_flight[self.purpose as usize] += 1;
-        slot.generation = numbers.generation;
-        slot.state = SlotState::InFlight(self.purpose);
-        slot.sent_at = now;
-        self.reply_time.sent(slot.generation, (self.purpose == Purpose::Service).then_some(now));
-        self.counters.sent += 1;
-        let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
-        slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());
-        out.copy_from_slice(&slot.frame[..slot.length]);
-        Some(slot.length)
+        slot.leave(self.purpose, now, numbers, counters)?;
+        if self.purpose == Purpose::Service {
+            self.reply_time.sent(slot.generation, now);
+        }
+        Some(self.index)
     }
 }
 
 impl Slot {
+    /// Its frame is on its way from here on, with the next generation number.
+    #[inline]
+    fn leave(
+        &mut self,
+        purpose: Purpose,
+        now: Instant,
+        numbers: &mut Numbers,
+        counters: &mut ReceptionCounters,
+    ) -> Option<()> {
+        let number = self.frame.get_mut(GENERATION_AT..GENERATION_AT + 4)?;
+        numbers.generation = numbers.generation.wrapping_add(1);
+        numbers.answered <<= 1;
+        numbers.in_flight[purpose as usize] += 1;
+        number.copy_from_slice(&numbers.generation.to_le_bytes());
+        self.generation = numbers.generation;
+        self.state = SlotState::InFlight(purpose);
+        self.sent_at = now;
+        counters.sent += 1;
+        Some(())
+    }
+
     /// Offset of the header of the last of the first `count` datagrams; without one, the generation number's.
     fn last_of(&self, count: usize) -> usize {
         self.datagrams[..count].last().map_or(frame::DATAGRAMS_OFFSET, |sent| sent.offset.into())

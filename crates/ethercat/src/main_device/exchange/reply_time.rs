@@ -21,20 +21,20 @@ const BACK: u32 = 16;
 /// Time that replies to service frames take.
 #[derive(Debug)]
 pub(in super::super) struct ReplyTime {
-    /// When the newest frames were sent, by generation number; the epoch for those with process data.
-    sent_at: Vec<Instant>,
+    /// Generation numbers of the newest frames, and when they were sent; of those with process data, whose time-out is a cycle, none.
+    sent: Vec<(u32, Instant)>,
     /// Longest time of a reply, forgotten little by little.
     longest: Duration,
 }
 
 impl ReplyTime {
     pub(super) fn new() -> Self {
-        Self { sent_at: vec![Instant::EPOCH; KEPT], longest: Duration::ZERO }
+        Self { sent: vec![(0, Instant::EPOCH); KEPT], longest: Duration::ZERO }
     }
 
-    /// The frame of this generation is sent; with process data, whose time-out is a cycle, `now` is none.
-    pub(super) fn sent(&mut self, generation: u32, now: Option<Instant>) {
-        self.sent_at[generation as usize % KEPT] = now.unwrap_or(Instant::EPOCH);
+    /// The frame of this generation is sent.
+    pub(super) fn sent(&mut self, generation: u32, now: Instant) {
+        self.sent[generation as usize % KEPT] = (generation, now);
     }
 
     /// Its reply came in time, after `took`.
@@ -45,8 +45,8 @@ impl ReplyTime {
 
     /// A reply to the frame of this generation, `age` frames old, came too late.
     pub(super) fn late(&mut self, generation: u32, age: u32, now: Instant) {
-        let sent_at = self.sent_at[generation as usize % KEPT];
-        if (age as usize) < KEPT && sent_at != Instant::EPOCH {
+        let (known, sent_at) = self.sent[generation as usize % KEPT];
+        if (age as usize) < KEPT && known == generation && sent_at != Instant::EPOCH {
             self.longest = self.longest.max(now.since(sent_at));
         }
     }
@@ -67,7 +67,7 @@ mod tests {
     /// Measured times after a reply of this time, too late.
     fn after(took: Duration) -> ReplyTime {
         let (mut reply_time, sent_at) = (ReplyTime::new(), Instant::from_nanos(77));
-        reply_time.sent(5, Some(sent_at));
+        reply_time.sent(5, sent_at);
         reply_time.late(5, 3, sent_at + took);
         reply_time
     }
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(after(USUAL * 2).time_out(USUAL), USUAL * 4);
         assert_eq!(after(USUAL * 100).time_out(USUAL), USUAL * MOST);
         let mut reply_time = ReplyTime::new();
-        reply_time.sent(5, None);
-        reply_time.late(5, 3, Instant::from_nanos(77) + USUAL * 2);
+        reply_time.sent(5, Instant::from_nanos(77));
+        reply_time.late(5 + KEPT as u32, 3, Instant::from_nanos(77) + USUAL * 2);
         assert_eq!(reply_time.time_out(USUAL), USUAL);
     }
 
@@ -88,8 +88,10 @@ mod tests {
     #[test]
     fn a_reply_of_long_ago_counts_for_nothing() {
         let mut reply_time = ReplyTime::new();
-        reply_time.sent(5 + KEPT as u32, Some(Instant::from_nanos(77)));
+        reply_time.sent(5, Instant::from_nanos(77));
         reply_time.late(5, KEPT as u32, Instant::from_nanos(77) + USUAL * 2);
+        reply_time.sent(5 + KEPT as u32, Instant::from_nanos(77));
+        reply_time.late(5, 3, Instant::from_nanos(77) + USUAL * 2);
         assert_eq!(reply_time.time_out(USUAL), USUAL);
     }
 

@@ -44,12 +44,18 @@ impl Packed {
         place
     }
 
+    /// True if there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Bytes they take.
     pub(super) fn bytes(&self) -> usize {
         self.0.last().map_or(0, |last| last.byte + 1)
     }
 
     /// From the image to a datagram.
+    #[inline(never)]
     pub(super) fn pack(&self, image: &[u8], data: &mut [u8]) {
         for it in &self.0 {
             if it.start_bit == 0 {
@@ -60,6 +66,7 @@ impl Packed {
     }
 
     /// From a datagram to the image.
+    #[inline(never)]
     pub(super) fn unpack(&self, data: &[u8], image: &mut [u8]) {
         for it in &self.0 {
             image[it.image] = data[it.byte] >> it.start_bit & it.mask();

@@ -38,9 +38,9 @@ impl Recovery {
         self.survey.failed();
     }
 
-    /// True if as many took part in the last broadcast.
-    pub(in crate::main_device) fn has_noted(&self, count: u16) -> bool {
-        self.answering == count
+    /// SubDevices that took part in the last broadcast.
+    pub(in crate::main_device) fn answering(&self) -> u16 {
+        self.answering
     }
 
     /// Notes how many took part in a broadcast.
