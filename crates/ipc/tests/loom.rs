@@ -1,8 +1,5 @@
 //! Models of the cell, and of successive holders of the lease: loom tries every order of the threads' loads
 //! and stores, and every value the memory model lets a load return, up to a bounded number of preemptions.
-//!
-//! `cargo xtask proofs` runs them, or: `RUSTFLAGS="--cfg loom" cargo test --release -p onbeat-ipc --test loom`.
-#![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::sync::Arc;
@@ -258,8 +255,10 @@ impl Word for Ordered {
 
 type Holder = Writer<Arc<[Ordered]>>;
 
+type Heard = Hearing<Arc<[Ordered]>>;
+
 /// Two successive holders, the first of which has given a command; the server; the cycle.
-fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Hearing<Arc<[Ordered]>>) {
+fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Heard) {
     let memories = [(); 2].map(|()| memory(|value| Ordered(AtomicU64::new(value), true)));
     let mut writers = memories.clone().map(|memory| Writer::new(memory, SHAPE).unwrap());
     writers[0].publish(&words(1));
@@ -274,7 +273,7 @@ fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Hearing
 }
 
 /// Looks once; returns the numbers read, which tell the holders apart: those of the second begin at 8.
-fn heard(hearing: &mut Hearing<Arc<[Ordered]>>) -> Vec<u64> {
+fn heard(hearing: &mut Heard) -> Vec<u64> {
     let mut heard = Vec::new();
     hearing.newest(&mut [0; 2], |copy| {
         assert_eq!(copy[0] + 1, copy[1], "torn");

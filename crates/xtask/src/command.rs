@@ -22,6 +22,15 @@ pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Has this thread, and the programs that it starts from now on, run only when no other wants the processor.
+pub(crate) fn only_when_idle() {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    let mut chrt = Command::new("chrt");
+    chrt.args(["--idle", "--pid", "0"]).arg(thread.file_name().unwrap_or_default());
+    // Where it cannot be had, the work is done beside the other.
+    let _ = output(&mut chrt);
+}
+
 /// Builds `onbeat` and `onbeat-ros2` as `cargo test --workspace` does, after which nothing is left to
 /// build: built alone, their dependencies would have other features.
 ///

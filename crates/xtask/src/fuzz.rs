@@ -44,19 +44,28 @@ impl Options {
 
 /// Builds all targets once, then runs them.
 pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
-    let targets = match targets(root, options.target.as_deref()) {
-        Ok(targets) => targets,
-        Err(why) => return report.record("fuzz", Duration::ZERO, Outcome::Failed(why)),
-    };
+    if build_all(root, report) {
+        run_built(root, options, report);
+    }
+}
+
+/// Builds all targets; true if they are there.
+pub(crate) fn build_all(root: &Path, report: &mut Report) -> bool {
     let mut is_built = false;
     report.step("fuzz build", || {
         let outcome = build(root);
         is_built = matches!(outcome, Outcome::Passed);
         outcome
     });
-    if !is_built {
-        return;
-    }
+    is_built
+}
+
+/// Runs targets that are built.
+pub(crate) fn run_built(root: &Path, options: &Options, report: &mut Report) {
+    let targets = match targets(root, options.target.as_deref()) {
+        Ok(targets) => targets,
+        Err(why) => return report.record("fuzz", Duration::ZERO, Outcome::Failed(why)),
+    };
     report.step("fuzz corpora", || regression(root, &targets));
     let waiting = Mutex::new(targets);
     let done = Mutex::new(Vec::new());

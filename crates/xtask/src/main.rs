@@ -10,7 +10,7 @@
 //! | [`features`] | FEATURES.md, made from the tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
-//! | [`proofs`] | loom, Miri and ThreadSanitizer over the lock-free code |
+//! | [`proofs`] | Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
 //! | [`mod@tests`] | the tests of the workspace |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
@@ -33,9 +33,10 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use report::{Report, timed};
+use report::Report;
 
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
@@ -43,7 +44,7 @@ cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       FEATURES.md, made from the comments above the tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
-cargo xtask proofs                         loom, Miri and ThreadSanitizer over the lock-free code
+cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code
 cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask dist [--target TARGET]         a release in target/dist: static programs as archives and Debian packages,
                                            the Python wheel, checksums
@@ -116,49 +117,62 @@ fn main() -> ExitCode {
     report.close()
 }
 
-/// Runs everything CI runs, cheapest first, so that a small mistake shows early.
+/// Runs everything CI runs. What only needs the processor is done while the tests, most of which wait for a robot, leave it idle.
 fn test(root: &Path, report: &mut Report) {
     setup::disk(root, report);
     setup::debian_packages(report);
-    check::format(root, report);
-    check::clippy(root, report);
-    check::licences(root, report);
+    check::all(root, report);
     check::packages(root, report);
     check::bare_target(root, report);
     check::other_targets(root, report);
-    tests::all(root, report);
-    // What is not timed goes beside the machine whose clock counts instructions.
+    tests::build(root, report);
+    let (mut fuzzed, mut python) = (false, None);
     std::thread::scope(|scope| {
-        let virtual_time = scope.spawn(|| timed(|| rt::virtual_time(root)));
-        let installed = scope.spawn(|| timed(|| dist::installed::test(root)));
-        scope.spawn(|| rt::fetch_ahead(root));
-        proofs::all(root, report);
-        fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
-        for (name, thread) in [("rt virtual time", virtual_time), ("Debian package", installed)] {
-            match thread.join() {
-                Ok((took, outcome)) => report.record(name, took, outcome),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-    });
-    judges::all(root, report);
-    // Guests that only have to answer, beside what is built and read: none of it is timed.
-    let mut python = None;
-    std::thread::scope(|scope| {
-        let guests = scope.spawn(|| {
-            let mut report = Report::default();
-            rt::all(root, rt::is_untimed, &mut report);
-            report
+        let builds = beside(scope, |report| {
+            command::only_when_idle();
+            rt::fetch_ahead(root);
+            fuzzed = fuzz::build_all(root, report);
+            proofs::all(root, report);
         });
-        python = python::prepare(root, report);
-        check::documentation(root, report);
-        match guests.join() {
-            Ok(of_guests) => report.append(of_guests),
-            Err(panic) => std::panic::resume_unwind(panic),
+        let others = beside(scope, |report| {
+            command::only_when_idle();
+            // Its clock counts instructions: what runs beside it does not change its times.
+            rt::all(root, |name| name == rt::VIRTUAL, report);
+            python = python::prepare(root, report);
+        });
+        tests::run_all(root, report);
+        let installed = beside(scope, |report| {
+            report.step("Debian package", || dist::installed::test(root));
+        });
+        judges::all(root, report);
+        [builds, others, installed].into_iter().for_each(|work| report.append(joined(work)));
+    });
+    std::thread::scope(|scope| {
+        // What they answer is judged, and not when.
+        let guests = beside(scope, |report| rt::all(root, rt::is_untimed, report));
+        if fuzzed {
+            fuzz::run_built(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
         }
+        report.append(joined(guests));
     });
     python::test(root, python.as_deref(), report);
     rt::all(root, |name| name != rt::VIRTUAL && !rt::is_untimed(name), report);
+}
+
+/// Steps in a thread of their own, beside others.
+fn beside<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    steps: impl FnOnce(&mut Report) + Send + 'scope,
+) -> ScopedJoinHandle<'scope, Report> {
+    scope.spawn(|| {
+        let mut report = Report::default();
+        steps(&mut report);
+        report
+    })
+}
+
+fn joined(steps: ScopedJoinHandle<'_, Report>) -> Report {
+    steps.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Run time of each fuzz target: two at a time, a minute for all, once they are built.

@@ -1,4 +1,4 @@
-//! Proofs of the lock-free code of `ipc`: loom's models, Miri, ThreadSanitizer.
+//! Proofs of the lock-free code of `ipc` by Miri and ThreadSanitizer; loom's models are among its tests.
 //!
 //! Each step has a target folder of its own, so that the other builds are kept.
 
@@ -8,9 +8,8 @@ use std::process::Command;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// Runs all three.
+/// Runs both.
 pub(crate) fn all(root: &Path, report: &mut Report) {
-    report.step("loom: every order of loads and stores", || Outcome::of(&mut loom(root)));
     match nightly(&COMPONENTS) {
         Ok(()) => {
             report.step("Miri: undefined behaviour, weak memory", || miri(root));
@@ -26,14 +25,6 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
 
 /// Components of the nightly toolchain.
 const COMPONENTS: [&str; 2] = ["miri", "rust-src"];
-
-/// Runs the models, without a bound on preemptions. Two of them contain wrong variants that loom must
-/// reject.
-fn loom(root: &Path) -> Command {
-    let mut command = command::cargo(root, &["test", "-p", PACKAGE, "--test", "loom"]);
-    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", "target/loom");
-    command
-}
 
 /// Runs the code without system calls under several schedules: the cell, the records of a channel, states
 /// and commands in words.

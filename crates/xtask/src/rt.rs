@@ -42,7 +42,7 @@ use apt::Apt;
 use guest::Image;
 use kernel::Flavour;
 use qemu::{QEMU, Qemu};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Judge of one guest.
 type Judge = fn(&Path, &Image) -> Result<(), String>;
@@ -63,7 +63,7 @@ pub(crate) fn is_guest(name: &str) -> bool {
 /// Runs the guests wanted, each as a step.
 pub(crate) fn all(root: &Path, wanted: impl Fn(&str) -> bool, report: &mut Report) {
     let mut image = None;
-    report.step("rt prepare", || match prepare(root) {
+    report.step("rt prepare", || match prepare(root, program::of_tests) {
         Ok(prepared) => {
             println!("{}", prepared.kernel.package);
             image = Some(prepared);
@@ -120,7 +120,7 @@ pub(crate) fn fetch_ahead(root: &Path) {
 pub(crate) fn compare(root: &Path, wanted: &str, report: &mut Report) {
     let mut image = None;
     report.step("rt prepare", || {
-        prepare(root).map_or_else(
+        prepare(root, program::optimised).map_or_else(
             |lack| lack,
             |prepared| {
                 image = Some(prepared);
@@ -161,20 +161,18 @@ const CARDS: &str = "cards";
 /// Name of the guest whose clock counts instructions: what runs beside it does not change its times.
 pub(crate) const VIRTUAL: &str = "virtual-time";
 
-/// Runs that guest.
-pub(crate) fn virtual_time(root: &Path) -> Outcome {
-    prepare(root).map_or_else(|lack| lack, |image| twice(|| virtual_time::judge(root, &image)))
-}
+/// Build of our programs in a folder; gives `onbeat`'s path.
+type Programs = fn(&Path, &Path) -> Result<PathBuf, String>;
 
 /// Fetches the kernel and builds our programs for it, unless both are there.
 ///
 /// # Errors
 /// The outcome of a step that needs them.
-fn prepare(root: &Path) -> Result<Image, Outcome> {
+fn prepare(root: &Path, programs: Programs) -> Result<Image, Outcome> {
     possible().map_err(Outcome::Skipped)?;
     let folder = root.join(FOLDER);
     let kernel = kernel::fetch(&Apt::default(), &folder, Flavour::RealTime).map_err(Outcome::Skipped)?;
-    let onbeat = program::build(root, &folder, program::AMD64).map_err(Outcome::Failed)?;
+    let onbeat = programs(root, &folder).map_err(Outcome::Failed)?;
     Ok(Image { folder, qemu: Qemu::Installed, kernel, busybox: BUSYBOX.into(), onbeat })
 }
 

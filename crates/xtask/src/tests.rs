@@ -25,12 +25,15 @@ const CALM_WITHIN: Duration = Duration::from_secs(90);
 /// Failures told in the summary; the output has all.
 const TOLD: usize = 10;
 
-/// Builds every test of the workspace, and runs them. Failed ones are tried again, one at a time, once the
-/// machine is calm; the summary names them as well when they pass then.
-pub(crate) fn all(root: &Path, report: &mut Report) {
+/// Builds every test of the workspace.
+pub(crate) fn build(root: &Path, report: &mut Report) {
     report.step("build of the tests", || Outcome::of(cargo_test(root, &[]).arg("--no-run")));
+}
+
+/// Runs them. Failed ones are tried again, one at a time, once the machine is calm; the summary names them as well when they pass then.
+pub(crate) fn run_all(root: &Path, report: &mut Report) {
     let folder = Temporary::new();
-    run_all(root, &folder.0, report);
+    run_in(root, &folder.0, report);
 }
 
 /// Temporary folder of the tests, which is gone with what they leave there.
@@ -53,7 +56,7 @@ impl Drop for Temporary {
     }
 }
 
-fn run_all(root: &Path, temporary: &Path, report: &mut Report) {
+fn run_in(root: &Path, temporary: &Path, report: &mut Report) {
     let tests = |arguments: &[&str]| {
         let mut tests = cargo_test(root, arguments);
         tests.env("TMPDIR", temporary);

@@ -18,6 +18,11 @@ impl Archive {
         self.entry(path, DIRECTORY | 0o755, &[]);
     }
 
+    /// Adds the folders that a path lies in; those that are there already stay as they are.
+    pub(super) fn folders_of(&mut self, path: &str) {
+        path.match_indices('/').for_each(|(end, _)| self.directory(&path[..end]));
+    }
+
     /// Adds a file that may be read and executed.
     pub(super) fn program(&mut self, path: &str, content: &[u8]) {
         self.entry(path, FILE | 0o755, content);

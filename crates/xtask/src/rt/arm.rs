@@ -2,7 +2,7 @@
 //! lock-free code.
 //!
 //! Not part of `cargo xtask test`: all programs are built for another machine, which takes minutes. The emulator orders loads and stores as this
-//! machine does, more strongly than ARM: the orders that ARM allows are what loom and Miri go through (`cargo xtask proofs`).
+//! machine does, more strongly than ARM: the orders that ARM allows are what loom and Miri go through (`ipc`'s tests, `cargo xtask proofs`).
 
 use std::fs;
 use std::path::Path;

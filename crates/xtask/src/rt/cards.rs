@@ -64,7 +64,7 @@ const IGB: &str = "igb";
 /// # Errors
 /// The build failed.
 pub(super) fn tests(root: &Path, image: &Image) -> Result<PathBuf, String> {
-    program::build_test(root, &image.folder, program::AMD64, "onbeat-ethercat-linux", "network_cards")
+    program::test_of_tests(root, &image.folder, "network_cards")
 }
 
 /// Reason for which the pair of igb is left out, if it is.

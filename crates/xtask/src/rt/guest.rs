@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::archive::Archive;
 use super::kernel::Kernel;
+use super::program;
 use super::qemu::Qemu;
 
 /// Contents of a guest, and its machine.
@@ -151,6 +152,12 @@ impl Image {
         archive.program("init", INIT.as_bytes());
         archive.program("bin/busybox", &read(&self.busybox)?);
         archive.program("bin/onbeat", &read(&self.onbeat)?);
+        // At the paths of this machine, where the programs look for them.
+        for library in program::libraries(&self.onbeat) {
+            let path = library.to_string_lossy();
+            archive.folders_of(path.trim_start_matches('/'));
+            archive.program(path.trim_start_matches('/'), &read(&library)?);
+        }
         archive.program("bin/onbeat-measure", &read(&self.onbeat.with_file_name("onbeat-measure"))?);
         archive.file("script", boot.script.as_bytes());
         for (number, module) in self.kernel.modules.iter().enumerate() {

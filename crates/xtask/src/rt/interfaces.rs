@@ -28,7 +28,7 @@ const MODULES: [(&str, &[&str]); 3] =
 /// # Errors
 /// The build failed.
 pub(super) fn tests(root: &Path, image: &Image) -> Result<PathBuf, String> {
-    program::build_test(root, &image.folder, program::AMD64, "onbeat-devices", "linux_interfaces")
+    program::test_of_tests(root, &image.folder, "linux_interfaces")
 }
 
 /// Boots, runs the tests, and evaluates the results.

@@ -1,5 +1,7 @@
-//! Our programs and their tests, linked statically: the guest has no libraries.
+//! Our programs and their tests for guests: those that the tests of this machine were built with, or ones built for a guest, which are
+//! linked statically.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,11 +17,54 @@ pub(super) struct Target {
 }
 
 /// This machine's programs, without its libraries.
-pub(super) const AMD64: Target =
-    Target { triple: "x86_64-unknown-linux-gnu", flags: "-C target-feature=+crt-static" };
+const AMD64: Target = Target { triple: "x86_64-unknown-linux-gnu", flags: "-C target-feature=+crt-static" };
 /// rustc brings the linker and the C library.
 pub(super) const ARM64: Target =
     Target { triple: "aarch64-unknown-linux-musl", flags: "-C linker=rust-lld" };
+
+/// Copies of the tests' `onbeat`, and of `onbeat-measure` beside it, without their lines, which an emulated machine would have to unpack.
+///
+/// # Errors
+/// The build failed, or the file system's.
+pub(super) fn of_tests(root: &Path, folder: &Path) -> Result<PathBuf, String> {
+    command::build_programs(root)?;
+    let programs = ["onbeat", "onbeat-measure"].map(|name| root.join("target/debug").join(name));
+    let [onbeat, measure] = programs.map(|program| without_lines(&program, folder));
+    measure.and(onbeat)
+}
+
+/// A copy of the tests' own program `test`, likewise.
+///
+/// # Errors
+/// The build failed, has no such program, or the file system's.
+pub(super) fn test_of_tests(root: &Path, folder: &Path, test: &str) -> Result<PathBuf, String> {
+    let words = ["test", "--workspace", "--no-run", "--quiet", "--message-format=json"];
+    without_lines(&executable(&mut command::cargo(root, &words), test)?, folder)
+}
+
+fn without_lines(program: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let folder = folder.join("tests");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let copy = folder.join(program.file_name().unwrap_or_default());
+    command::output(Command::new("strip").args(["--strip-debug", "-o"]).arg(&copy).arg(program))?;
+    Ok(copy)
+}
+
+/// Libraries that a program is loaded with; none, if it is linked statically or of another machine.
+pub(super) fn libraries(program: &Path) -> Vec<PathBuf> {
+    let listed = command::output(Command::new("ldd").arg(program)).unwrap_or_default();
+    let words =
+        listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+    words.map(PathBuf::from).collect()
+}
+
+/// Those of this machine's tests would be too slow for what is published: see [`build`].
+///
+/// # Errors
+/// The build failed.
+pub(super) fn optimised(root: &Path, folder: &Path) -> Result<PathBuf, String> {
+    build(root, folder, AMD64)
+}
 
 /// Builds `onbeat`, and `onbeat-measure` beside it, optimised because the guest's CPU is emulated. It has a target folder of its own,
 /// because other flags would cause a full rebuild each time.
@@ -67,12 +112,17 @@ fn test_program(
     name: &str,
 ) -> Result<PathBuf, String> {
     let words = [&["test", "--no-run", "--quiet", "--message-format=json"], which].concat();
-    let said = command::output(&mut cargo(root, folder, target, &words))?;
+    executable(&mut cargo(root, folder, target, &words), name)
+}
+
+/// Test program of this name among those that `cargo` says it has built.
+fn executable(cargo: &mut Command, name: &str) -> Result<PathBuf, String> {
+    let said = command::output(cargo)?;
     let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut programs = messages.filter_map(|it| {
         (it["target"]["name"] == name).then(|| it["executable"].as_str().map(PathBuf::from))?
     });
-    programs.next().ok_or_else(|| format!("cargo names no test program {name}: {}", which.join(" ")))
+    programs.next().ok_or_else(|| format!("`{}` names no test program {name}", command::words(cargo)))
 }
 
 fn cargo(root: &Path, folder: &Path, target: Target, words: &[&str]) -> Command {
