@@ -6,7 +6,7 @@ use std::fs;
 use record::Recording;
 use serde_json::{Map, Value, json};
 
-use crate::common::{folder, measured, run};
+use crate::common::{folder, measured_beside, run};
 
 /// Names that every measurement of a robot has, on any machine.
 const NAMES: [&str; 9] =
@@ -28,7 +28,7 @@ fn conditions_have_the_same_names_and_values_wherever_they_are_told() {
     let recording = Recording::read(&fs::read(&text).expect("the recording")[..]).expect("a recording");
     let report = run(&["report", &text, "--json"]).json();
     let (ran, measured) =
-        measured("conditions-servo", &["servo", "--duration", "300ms", "--profile", "none"]);
+        measured_beside("conditions-servo", &["servo", "--duration", "300ms", "--profile", "none"]);
     assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
     let of_measure: Value =
         serde_json::from_slice(&fs::read(measured.join("report.json")).expect("a report")).expect("JSON");

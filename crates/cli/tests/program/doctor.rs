@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testkit::{Side, Testbed, Turn};
 
-use crate::common::{self, Ran, finished, onbeat, run_alone};
+use crate::common::{self, Ran, finished, onbeat, run, run_alone};
 
 /// The doctor's JSON, whatever it thinks of the machine.
 fn diagnosis(ran: &Ran) -> Value {
@@ -276,14 +276,14 @@ fn a_bad_command_line_is_not_a_diagnosis() {
         (&["--restore", "--fix"], "--fix"),
         (&["now"], "now"),
     ] {
-        let ran = run_alone(&[&["doctor"], arguments].concat());
+        let ran = run(&[&["doctor"], arguments].concat());
         assert_eq!(ran.code, Some(3), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains(part), "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{arguments:?}");
     }
-    assert_eq!(run_alone(&["doctor", "--help"]).code, Some(0));
+    assert_eq!(run(&["doctor", "--help"]).code, Some(0));
     // Other commands keep the usual code.
-    assert_eq!(run_alone(&["scan", "--nonsense"]).code, Some(2));
+    assert_eq!(run(&["scan", "--nonsense"]).code, Some(2));
 }
 
 fn severity(object: &Value, name: &str) -> String {

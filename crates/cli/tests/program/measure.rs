@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::{
-    Running, alone, finished, folder, measure, measured, of_the_paper, run_alone, six_axis_with,
+    Running, alone, finished, folder, measure, measured, measured_beside, of_the_paper, run, six_axis_with,
 };
 
 fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
@@ -44,7 +44,7 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
     assert!(switches > Some(5_000), "messages between 400 threads switch contexts: {switches:?}");
     let saved = std::fs::read_to_string(folder.join("report.html")).expect("the page");
     assert_eq!(saved.matches("<svg").count(), 8, "four plots for each load");
-    let shown = run_alone(&["report", folder.to_str().unwrap()]).stdout;
+    let shown = run(&["report", folder.to_str().unwrap()]).stdout;
     assert!(shown.contains("low 99.9 %: maximum") && shown.contains("No tuning"), "{shown}");
     assert_eq!(loads_left(), Vec::<String>::new());
 }
@@ -95,7 +95,7 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
 
 /// The run beside itself.
 fn stands_beside_another(folder: &str) {
-    let both = run_alone(&["report", folder, folder, "--labels", "one,other"]);
+    let both = run(&["report", folder, folder, "--labels", "one,other"]);
     assert_eq!(both.code, Some(0), "{}", both.stderr);
     let line = |name: &str| {
         let line = both.stdout.lines().find(|line| line.starts_with(name) && !line.contains("(paper)"));
@@ -112,7 +112,7 @@ fn stands_beside_another(folder: &str) {
         (vec!["report", folder, "/nonexistent"], "/nonexistent: No such file"),
         (vec!["report", folder, folder, "--labels", "one"], "--labels: found 1 names, expected 2"),
     ] {
-        let ran = run_alone(&arguments);
+        let ran = run(&arguments);
         assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     }
@@ -220,7 +220,7 @@ fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
         "{}",
         ran.stderr
     );
-    let (ran, _) = measured("no-robot", &["servo", "nowhere.toml", "--duration", "1s"]);
+    let (ran, _) = measured_beside("no-robot", &["servo", "nowhere.toml", "--duration", "1s"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("nowhere.toml"), "{}", ran.stderr);
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Running, alone, await_cycles, finished, folder, measure, measured, of_the_paper, onbeat, run_alone,
+    Ran, Running, await_cycles, finished, folder, measure, measured, measured_beside, of_the_paper, onbeat,
+    run, shared,
 };
 
 fn report(folder: &Path) -> Value {
@@ -30,7 +31,7 @@ fn an_omnidirectional_robot_follows_its_path_to_the_end() {
     let off = |report: &Value, name: &str| report["values"][name].as_f64().expect("a number");
     let (report, folder) = until_still(|| {
         let settings = ["omni", "--velocity", "0.9", "--acceleration", "0.9", "--jerk", "5", "--json"];
-        let (ran, folder) = measured("omni", &settings);
+        let (ran, folder) = measured_beside("omni", &settings);
         let report = ran.json();
         // A machine that stands still leaves the robot behind its path.
         let followed =
@@ -43,13 +44,13 @@ fn an_omnidirectional_robot_follows_its_path_to_the_end() {
     let page = std::fs::read_to_string(folder.join("report.html")).expect("the page");
     assert_eq!(of_the_paper(&report), ["Section 4.1"]);
     assert_eq!(page.matches("<svg").count(), 4, "trajectory, velocities, wheels, distance");
-    let shown = run_alone(&["report", folder.to_str().expect("a path")]).stdout;
+    let shown = run(&["report", folder.to_str().expect("a path")]).stdout;
     assert!(shown.contains("end-point error") && shown.contains("convolution"), "{shown}");
 }
 
 #[test]
 fn a_robot_that_cannot_go_aside_is_refused() {
-    let (ran, _) = measured("omni-m4k", &["omni", "examples/m4k.toml"]);
+    let (ran, _) = measured_beside("omni-m4k", &["omni", "examples/m4k.toml"]);
     assert_eq!(ran.code, Some(1));
     assert!(
         ran.stderr.contains("expected a robot with a [base] of kind mecanum or omni"),
@@ -100,7 +101,7 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
         assert!(values["cycles"].as_u64() > Some(20) && values["arrived_after_s"].is_null(), "{values}");
         assert!(values["least_room_m"].as_f64() > Some(0.0), "it touches nothing: {values}");
         for file in [format!("{key}.onbeat"), format!("{key}-cycles.onbeat")] {
-            let shown = run_alone(&["report", folder.join(&file).to_str().expect("a path")]);
+            let shown = run(&["report", folder.join(&file).to_str().expect("a path")]);
             assert_eq!(shown.code, Some(0), "{file}: {}", shown.stderr);
         }
     }
@@ -109,7 +110,7 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
 // feature(papers): `measure navigation`
 #[test]
 fn a_drive_that_cannot_arrive_is_refused_before_it_begins() {
-    let (ran, folder) = measured("navigation-short", &["navigation", "--duration", "11s"]);
+    let (ran, folder) = measured_beside("navigation-short", &["navigation", "--duration", "11s"]);
     assert!(ran.sentence().contains("expected more than 11.6 s for 2.9 m at 0.25 m/s"), "{}", ran.stderr);
     assert!(!folder.join("ordinary-cycles.onbeat").exists());
 }
@@ -121,7 +122,7 @@ fn omni_finds_its_robot_from_any_folder() {
     let mut command = measure();
     let quick = ["--velocity", "2.0", "--acceleration", "4.0", "--jerk", "40"];
     command.current_dir(&folder).arg("omni").args(quick).args(["--out", "measured", "--json"]);
-    let _alone = alone();
+    let _shared = shared();
     let ran = finished(command);
     assert!(ran.json()["values"]["commands"].as_u64() > Some(100), "{}", ran.stderr);
     let robot = std::fs::read_to_string(folder.join("measured/omni.toml")).expect("the robot's file");
@@ -136,7 +137,7 @@ fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
     let folder = folder("pilot");
     let ipc = format!("pilot-{}", std::process::id());
     let least_room = until_still(|| {
-        let _alone = alone();
+        let _shared = shared();
         let mut robot = onbeat();
         robot.args(["run", "examples/m4k.toml", "--json", "--period", "10ms", "--profile", "none"]);
         robot.args(["--for", "14s", "--ipc", &ipc]);
