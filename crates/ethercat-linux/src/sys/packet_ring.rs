@@ -78,7 +78,7 @@ impl PacketRing {
         Ok(Self { start, next: 0 })
     }
 
-    /// What `take` makes of a frame that is already there, where it lies.
+    /// Hands `take` a frame that is already there, where it lies, and returns what that makes of it.
     pub(crate) fn take<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         // SAFETY: `next` is below FRAMES: the place lies inside the mapping.
         let place = unsafe { self.start.add(self.next * PLACE) };

@@ -154,7 +154,7 @@ impl XdpSocket {
         if error == Errno::AGAIN { Ok(()) } else { Err(as_packet_socket(error)) }
     }
 
-    /// What `take` makes of a frame that is already there, where it lies.
+    /// Hands `take` a frame that is already there, where it lies, and returns what that makes of it.
     pub(crate) fn take<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let frame = self.received.next()?;
         // SAFETY: the kernel has handed it over with this entry, and gets its place back below.

@@ -339,7 +339,7 @@ impl Cyclic {
         (all_fresh, wrong)
     }
 
-    /// What most cycles are, told without looking at anybody: all datagrams came back with all. Cut inputs are another matter.
+    /// True if all datagrams came back with all, as in most cycles: told without looking at anybody. Cut inputs are another matter.
     fn is_whole(&self) -> bool {
         let each_for_itself = self.has_cut || self.has_slow || self.absent > 0;
         !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)]
