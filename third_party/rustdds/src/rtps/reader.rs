@@ -991,15 +991,14 @@ impl Reader {
           // sequence numbers that are >= base.
           let reader_sn_state = match missing_seqnums.first() {
             Some(&first_missing) => {
-              // Here we assume missing_seqnums are returned in order.
-              // Limit the set to maximum that can be sent in acknack submessage.
+              // missing_seqnums are in order, and not more than can be sent in an
+              // acknack submessage.
 
               SequenceNumberSet::from_base_and_set(
                 first_missing,
                 &missing_seqnums
                   .iter()
                   .copied()
-                  .take_while(|sn| sn < &(first_missing + SequenceNumber::new(256)))
                   .filter(|sn| {
                     if this.is_frag_partially_received(writer_guid, *sn) {
                       partially_received.push(*sn);

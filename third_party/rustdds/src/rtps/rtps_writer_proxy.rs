@@ -166,6 +166,9 @@ impl RtpsWriterProxy {
   // Note: Heartbeat gives bounds only. Some samples within that range may
   // have been received already, or not really available, i.e. there may be GAPs
   // in the range.
+  //
+  // In ascending order, and no more than one ACKNACK can ask for: a HEARTBEAT may
+  // claim any range.
   pub fn missing_seqnums(
     &self,
     hb_first_sn: SequenceNumber,
@@ -205,6 +208,10 @@ impl RtpsWriterProxy {
 
     // Iterate over all SequenceNumbers (indices) in the advertised range.
     for s in relevant_interval {
+      // RTPS v2.5 spec Section "8.3.5.5 SequenceNumberSet"
+      if matches!(missing_seqnums.first(), Some(&first) if s - first >= SequenceNumber::new(256)) {
+        break;
+      }
       match known_head {
         None => missing_seqnums.push(s), // no known changes left => s is missing
         Some(known_sn) => {
@@ -310,10 +317,11 @@ impl RtpsWriterProxy {
         self.ack_base, remove_from, remove_until_before, self.remote_writer_guid
       );
     } else {
-      // TODO: This potentially generates a very large BTreeMap
-      for na in
-        SequenceNumber::range_inclusive(remove_from, remove_until_before - SequenceNumber::new(1))
-      {
+      // Of a longer range only as many as the cap below leaves, and the one that it
+      // drops to give up on what is missing before: a GAP may claim any range.
+      let most = SequenceNumber::new(MAX_TRACKED_CHANGES_PER_WRITER as i64 + 1);
+      let from = max(remove_from, remove_until_before - most);
+      for na in SequenceNumber::range_inclusive(from, remove_until_before - SequenceNumber::new(1)) {
         self.changes.insert(na, None);
       }
       self.enforce_change_map_cap();
@@ -482,5 +490,36 @@ mod bounded_map_tests {
       MAX_TRACKED_CHANGES_PER_WRITER,
       wp.tracked_changes_count()
     );
+  }
+
+  // A HEARTBEAT may claim any range. What one ACKNACK cannot ask for is not listed:
+  // it is asked for after the next HEARTBEAT.
+  #[test]
+  fn missing_seqnums_are_as_many_as_an_acknack_can_ask_for() {
+    let mut wp = test_proxy();
+    wp.received_changes_add(SequenceNumber::new(1), Timestamp::INVALID);
+    wp.received_changes_add(SequenceNumber::new(4), Timestamp::INVALID);
+    for last in [1_000_000, i64::MAX] {
+      let missing = wp.missing_seqnums(SequenceNumber::new(1), SequenceNumber::new(last));
+      assert_eq!(missing.first(), Some(&SequenceNumber::new(2)));
+      assert_eq!(missing.last(), Some(&SequenceNumber::new(2 + 255)));
+      assert_eq!(missing.len(), 255, "all but number 4");
+    }
+    // Where known changes reach far beyond the first missing one, too.
+    let missing = wp.missing_seqnums(SequenceNumber::new(3), SequenceNumber::new(5));
+    assert_eq!(missing, [SequenceNumber::new(3), SequenceNumber::new(5)]);
+  }
+
+  // Regression: a GAP ahead of a missing sample inserted each number of its range.
+  #[test]
+  fn changes_map_bounded_with_a_gap_of_any_length() {
+    let mut wp = test_proxy();
+    let end = SequenceNumber::new(1 << 60);
+    wp.irrelevant_changes_range(SequenceNumber::new(2), end);
+    assert!(wp.tracked_changes_count() <= MAX_TRACKED_CHANGES_PER_WRITER);
+    // As with a shorter one: what was missing before is given up as lost.
+    assert!(!wp.should_ignore_change(end));
+    assert!(wp.should_ignore_change(SequenceNumber::new((1 << 60) - 1)));
+    assert!(wp.should_ignore_change(SequenceNumber::new(1)));
   }
 }
