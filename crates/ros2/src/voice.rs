@@ -119,6 +119,7 @@ impl Voice {
         } else {
             format!("{text} (and {swallowed} of {kind} before, for this or another reason)")
         };
+        let text = shown(&text);
         if self.console.is_some_and(|lowest| level >= lowest) {
             eprintln!("onbeat-ros2: {text}");
         }
@@ -144,6 +145,15 @@ impl Voice {
             }
         }
     }
+}
+
+/// The text as a terminal may have it, in one line: names in it come from anybody on the network.
+fn shown(text: &str) -> String {
+    let letter = |letter: char| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(letter).collect()
 }
 
 /// Name of a node's logger: `/cell/onbeat` logs as `cell.onbeat`.
@@ -187,6 +197,11 @@ mod tests {
         assert!(voice.set_level(&level("rcl", 10)).unwrap_err().contains("there is `cell.onbeat`"));
         assert!(voice.set_level(&level("cell.onbeat", 11)).is_err());
         assert_eq!(voice.level_of("rcl".into()).level, 0);
+    }
+
+    #[test]
+    fn control_characters_of_a_name_from_the_network_are_shown_escaped() {
+        assert_eq!(shown("no joint `\u{1b}[2J\n\u{9b}ä`"), "no joint `\\u{1b}[2J\\n\\u{9b}ä`");
     }
 
     #[test]
