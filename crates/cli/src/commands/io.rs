@@ -182,7 +182,7 @@ impl Cycle {
             text += &format!("{name:<width$}  {value_type:<9}{direction:<8}{value}{writer}\n");
         }
         let SignalCounters { clamped, refused } = state.signal_counters;
-        if clamped + refused > 0 {
+        if clamped > 0 || refused > 0 {
             text += &format!(
                 "\nvalues the controller set beyond a range, clamped: {clamped}; that were no number, refused: {refused}\n"
             );

@@ -165,7 +165,9 @@ fn time(name: &str, spread: &Spread, seen: &VecDeque<u64>, area: Rect, buffer: &
         micros(spread.maximum_ns)
     );
     Paragraph::new(text).render(numbers, buffer);
-    let newest: Vec<u64> = seen.iter().rev().take(usize::from(line.width)).rev().copied().collect();
+    // Its heights are computed of eight times the value and the lines it has: whatever a cycle publishes must not overflow that.
+    let drawn = |&it: &u64| it.min(u64::MAX >> 19);
+    let newest: Vec<u64> = seen.iter().rev().take(usize::from(line.width)).rev().map(drawn).collect();
     Sparkline::default().data(&newest).style(Style::new().fg(Color::Cyan)).render(line, buffer);
 }
 
@@ -247,5 +249,18 @@ fn span(duration: Duration) -> String {
         0 => format!("{} ms", duration.as_millis()),
         1..=119 => format!("{:.1} s", duration.as_secs_f64()),
         seconds => format!("{} min", seconds / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_any_length_is_drawn() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 60, 1));
+        let spread = Spread { last_ns: u64::MAX, minimum_ns: 0, maximum_ns: u64::MAX, mean_ns: u64::MAX };
+        time("execution", &spread, &[0, u64::MAX, u64::MAX / 2].into(), buffer.area, &mut buffer);
+        assert_eq!(buffer[(47, 0)].symbol(), "█");
     }
 }
