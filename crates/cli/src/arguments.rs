@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipc::client::Client;
+use machine::cpus::Cpus;
 use onbeat::LinkKind;
 use onbeat::compose::link;
 use onbeat::fault::FrameFaults;
@@ -190,6 +191,17 @@ pub(crate) fn a_period_at_least(option: &str, found: Duration, period: Duration)
     }
     let [found, period] = [found, period].map(robot::duration::format);
     Err(Failure::new(format!("{option} {found}, expected at least {period}, the period of the cycle")))
+}
+
+/// Refuses a CPU of `option` that this machine does not have: what it is for would take place on any.
+pub(crate) fn check_cpu(option: &str, cpu: Option<usize>) -> Result<(), Failure> {
+    let online = Cpus::online();
+    match cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(Failure::new(format!(
+            "{option}: found {cpu}, expected one of this machine's CPUs: {online}"
+        ))),
+    }
 }
 
 /// A share between 0 and 1, or in per cent.

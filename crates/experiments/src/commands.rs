@@ -237,6 +237,16 @@ fn time(text: &str) -> Result<Duration, String> {
     robot::duration::parse(text).map_err(|error| error.to_string())
 }
 
+/// Time from one turn of a measurement to the next, or that a turn takes: between them a stop is looked for.
+fn turn(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        turn if turn <= LONGEST_TURN => Ok(turn),
+        _ => Err(format!("found \"{text}\", expected {} at most", robot::duration::format(LONGEST_TURN))),
+    }
+}
+
+const LONGEST_TURN: Duration = Duration::from_secs(1);
+
 /// A time that something lasts.
 fn lasting(text: &str) -> Result<Duration, String> {
     robot::duration::parse_lasting(text)

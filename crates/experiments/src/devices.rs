@@ -112,16 +112,21 @@ impl Devices {
         self.peripherals.iter().cloned().map(|it| Peripheral { profile, ..it }).collect()
     }
 
-    /// Checks the duration: all jobs are kept in memory.
+    /// Checks the durations: all jobs are kept in memory.
     fn check(&self) -> Result<(), Error> {
-        for it in &self.peripherals {
-            let jobs = self.duration.as_nanos() / it.period.as_nanos().max(1);
-            if jobs > MOST_JOBS {
-                return Err(Error::other(format_args!(
-                    "{} s of {} are {jobs} jobs, expected at most {MOST_JOBS}: choose a shorter --duration",
-                    self.duration.as_secs(),
-                    it.name
-                )));
+        let asked =
+            [("duration", Some(self.duration)), ("waiting", Some(self.waiting)), ("direct", self.direct)];
+        for (option, duration) in asked {
+            let Some(duration) = duration else { continue };
+            for it in &self.peripherals {
+                let jobs = duration.as_nanos() / it.period.as_nanos().max(1);
+                if jobs > MOST_JOBS {
+                    return Err(Error::other(format_args!(
+                        "{} s of {} are {jobs} jobs, expected at most {MOST_JOBS}: choose a shorter --{option}",
+                        duration.as_secs(),
+                        it.name
+                    )));
+                }
             }
         }
         Ok(())

@@ -57,16 +57,22 @@ impl Omni {
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let path = path().map_err(Error::other)?;
         let planned = PathMotion::new(path, self.limits, self.heading).map_err(Error::other)?;
+        let seconds = planned.duration().0 + SETTLE.as_secs_f64();
+        let longest = Duration::try_from_secs_f64(seconds).ok().filter(|&time| time <= LONGEST_PATH);
+        let Some(longest) = longest else {
+            return Err(Error::other(format_args!(
+                "the robot takes {seconds:.1e} s along the path, expected {} h at most: raise the limits",
+                LONGEST_PATH.as_secs() / 3600
+            )));
+        };
         let robot = robot_file(context, self.robot.as_deref(), "omni.toml", EXAMPLE)?;
         let surroundings = Surroundings::begin(context);
-        let seconds = planned.duration().0 + SETTLE.as_secs_f64();
         context.say(format_args!("omni: {seconds:.1} s along the path"));
         let ipc = format!("omni-{}", std::process::id());
         let mut options = self.options.clone();
         options.extend(["--ipc".into(), ipc.clone().into()]);
         let run = OnbeatRun { robot: Some(robot.clone()), period: None, options };
-        let longest = Duration::from_secs_f64(seconds) + LONGEST_START;
-        let mut running = run.start(context, &context.path("omni-cycles"), longest)?;
+        let mut running = run.start(context, &context.path("omni-cycles"), longest + LONGEST_START)?;
         let mut steps = Vec::new();
         if running.wait_until_measuring(context)? {
             steps = follow(context, &ipc, &planned)?;
@@ -294,6 +300,9 @@ const EVERY: Duration = Duration::from_millis(10);
 
 /// Gain of the correction, 1/s.
 const GAIN: f64 = 3.0;
+
+/// Longest time along the path.
+const LONGEST_PATH: Duration = Duration::from_secs(24 * 3600);
 
 /// Time to come to rest at the end.
 const SETTLE: Duration = Duration::from_secs(2);

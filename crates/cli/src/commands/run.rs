@@ -25,12 +25,11 @@ use clap::builder::TypedValueParser;
 use control::bring_up::BringUpError;
 use control::verdict::COULD_NOT_RUN;
 use ethercat::main_device::{BusError, SubDeviceError};
-use machine::cpus::Cpus;
 use onbeat::compose::link;
 use onbeat::{Control, Detail, Error};
 use robot::{FileError, FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};
 
-use crate::arguments::{Wire, lasting, named, time};
+use crate::arguments::{Wire, check_cpu, lasting, named, time};
 use crate::bus::or_take_over;
 use crate::failure::Failure;
 use crate::left_behind;
@@ -341,17 +340,10 @@ fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
 }
 
 impl Hold {
-    /// Refuses a CPU that this machine does not have: the cycle would run, and interrupts would come, on any.
+    /// Refuses CPUs that this machine does not have.
     fn check_cpus(&self) -> Result<(), Failure> {
-        let online = Cpus::online();
-        for (option, cpu) in [("--cpu", self.cpu), ("--nic-cpu", self.nic_cpu)] {
-            if let Some(cpu) = cpu.filter(|cpu| !online.is_empty() && !online.contains(*cpu)) {
-                return Err(Failure::new(format!(
-                    "{option}: found {cpu}, expected one of this machine's CPUs: {online}"
-                )));
-            }
-        }
-        Ok(())
+        check_cpu("--cpu", self.cpu)?;
+        check_cpu("--nic-cpu", self.nic_cpu)
     }
 
     /// Values in the place of the robot file's.

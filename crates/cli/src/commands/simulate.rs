@@ -15,7 +15,7 @@ use onbeat::Error;
 use onbeat::fault::{FaultySegment, Script, Targets};
 use robot::{Overrides, RobotConfig};
 
-use crate::arguments::{lasting, time};
+use crate::arguments::{check_cpu, lasting, time};
 use crate::compose::segment;
 use crate::compose::sii_files::SiiFiles;
 use crate::failure::Failure;
@@ -77,6 +77,7 @@ impl Simulate {
         if self.with_parent {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
+        check_cpu("--cpu", self.cpu)?;
         let overrides = Overrides { period: self.period, ..Overrides::default() };
         let mut robot = RobotConfig::read_or_built_in(self.robot.as_deref(), overrides)?;
         robot.bus.ring |= self.second_iface.is_some();

@@ -88,6 +88,10 @@ fn a_cpu_that_is_not_there_is_refused_before_the_bus() {
     let ran = run(&["run", "--iface", "lo", "--prepare-nic", "--nic-cpu", "1023"]);
     let expected = "--nic-cpu: found 1023, expected one of this machine's CPUs: 0";
     assert!(ran.sentence().contains(expected), "{}", ran.stderr);
+    let ran = run(&["simulate", "--iface", "lo", "--cpu", "1023", "--for", "1ms"]);
+    assert_eq!(ran.code, Some(1));
+    let expected = "--cpu: found 1023, expected one of this machine's CPUs: 0";
+    assert!(ran.sentence().contains(expected), "{}", ran.stderr);
 }
 
 // feature(program): hints name what was wrong: command line, robot file, CPU, folder, cycle, right

@@ -242,6 +242,40 @@ fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
     );
 }
 
+/// Ctrl-C was not heard before the next turn, and a task's jobs took all memory.
+#[test]
+fn a_turn_or_a_duration_without_end_is_refused() {
+    let turns: [(&[&str], _); 7] = [
+        (&["wakeup", "--period", "8760h"], "found \"8760h\", expected 1s at most"),
+        (&["ipc", "--interval", "8760h"], "found \"8760h\", expected 1s at most"),
+        (&["xddp", "--interval", "1001ms"], "found \"1001ms\", expected 1s at most"),
+        (&["ecci", "--interval", "8760h"], "found \"8760h\", expected 1s at most"),
+        (&["interrupt", "--interval", "8760h"], "found \"8760h\", expected 1s at most"),
+        (&["culprit", "--every", "8760h"], "found \"8760h\", expected 1s at most"),
+        (&["culprit", "--busy", "8760h"], "found \"8760h\", expected 1s at most"),
+    ];
+    for (arguments, expected) in turns {
+        let mut command = measure();
+        command.args(arguments);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+    let folder = folder("measure-without-end");
+    let durations = [
+        ["devices", "--waiting=8760h", "shorter --waiting"],
+        ["devices", "--direct=8760h", "shorter --direct"],
+        ["omni", "--acceleration=1e-308", "expected 24 h at most"],
+    ];
+    for [experiment, option, expected] in durations {
+        let mut command = measure();
+        command.args([experiment, option, "--out"]).arg(&folder);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.sentence().contains(expected), "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn an_experiment_of_no_time_is_refused() {
     let mut command = measure();

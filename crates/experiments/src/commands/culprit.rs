@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use onbeat_experiments::culprit::{self, Culprit as Settings};
 
-use super::{lasting, time};
+use super::{lasting, turn};
 use cli::failure::Failure;
 use cli::output;
 use cli::stop::Stop;
@@ -27,11 +27,11 @@ pub(crate) struct Culprit {
     priority: u8,
 
     /// Time it takes the CPU each time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "400us")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "400us")]
     busy: Duration,
 
     /// Mean time between two times
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "10ms")]
     every: Duration,
 
     /// Time it goes on

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Common, Thread, time};
+use super::{Common, Thread, turn};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Ecci {
     rounds: u16,
 
     /// Time from one request to the next
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "250us")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "250us")]
     interval: Duration,
 
     /// Axes of the state

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use onbeat_experiments::interrupt::{Condition, Line};
 
-use super::{Common, Thread, time};
+use super::{Common, Thread, turn};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Interrupt {
     samples: u32,
 
     /// Time from one to the next
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "1ms")]
     interval: Duration,
 
     /// Only the machine as it is, without loads beside it

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Cells, Thread, lasting, time};
+use super::{Cells, Thread, lasting, turn};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Ipc {
     samples: u32,
 
     /// Time from one round trip to the next
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "200us")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "200us")]
     interval: Duration,
 
     /// Parts each measurement is cut into, so that ours and the peers' take turns

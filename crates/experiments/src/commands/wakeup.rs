@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Cells, Thread, time};
+use super::{Cells, Thread, time, turn};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Wakeup {
     /// Time from release to release, in whole microseconds
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "1ms")]
     period: Duration,
 
     /// Cycles of each contender

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{Common, Thread, time};
+use super::{Common, Thread, turn};
 use cli::failure::Failure;
 
 #[derive(Args, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Xddp {
     samples: u32,
 
     /// Time from one message to the next
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
+    #[arg(long, value_name = "TIME", value_parser = turn, default_value = "1ms")]
     interval: Duration,
 
     /// Load beside the ports: a floating-point loop and copies of memory on each CPU
@@ -43,7 +43,7 @@ enum Loaded {
 }
 
 fn robot_time(text: &str) -> Result<Duration, String> {
-    if text == "0" { Ok(Duration::ZERO) } else { time(text) }
+    if text == "0" { Ok(Duration::ZERO) } else { turn(text) }
 }
 
 impl Xddp {
