@@ -82,7 +82,7 @@ use crate::wire::{frame, read_u16, read_u32, read_u64};
 
 use broadcasts::Broadcasts;
 use cyclic::Cyclic;
-use exchange::{Exchange, Owner, Purpose, Sent};
+use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Phase, Plans};
 use recovery::Recovery;
@@ -236,7 +236,9 @@ impl MainDevice {
     fn transmit(&mut self, now: Instant) -> Option<usize> {
         self.note_served(now);
         // Process data first: nothing that can wait stands before it.
-        if let Some(slot) = self.transmit_process_data(now) {
+        if self.cycle.is_due
+            && let Some(slot) = self.transmit_process_data(now)
+        {
             return Some(slot);
         }
         if self.is_quiet() { None } else { self.transmit_others(now) }
@@ -257,43 +259,48 @@ impl MainDevice {
         let Some(index) = self.exchange.accept_usual(bytes) else { return self.handle_other(now, bytes) };
         let mut taken = 0;
         if self.is_quiet() {
-            while let Some(sent) = self.take_quiet(&mut taken, index, bytes) {
-                if !self.take_clock(now, index, sent, bytes) {
+            loop {
+                if self.take_quiet(&mut taken, index, bytes) {
+                    return Reception::Accepted;
+                }
+                if !self.take_clock(taken, now, index, bytes) {
                     break;
                 }
                 taken += 1;
             }
         }
-        if taken < self.exchange.datagrams(index).len() {
-            self.deliver_from(taken, now, index, bytes);
-        }
+        self.deliver_from(taken, now, index, bytes);
         Reception::Accepted
     }
 
-    /// Takes what comes in most cycles of a quiet bus, from the datagram `taken` on, which it counts up, to the first that there is more to.
+    /// Takes what comes in most cycles of a quiet bus, from the datagram `taken` on, which it counts up; false if there is more to that one.
     #[inline(always)]
-    fn take_quiet(&mut self, taken: &mut usize, index: usize, bytes: &[u8]) -> Option<Sent> {
+    fn take_quiet(&mut self, taken: &mut usize, index: usize, bytes: &[u8]) -> bool {
         let settled = self.settled_status();
-        let datagrams = self.exchange.datagrams(index).get(*taken..)?;
-        for sent in datagrams {
+        let datagrams = self.exchange.datagrams(index);
+        for sent in datagrams.get(*taken..).unwrap_or_default() {
             let (data, working_counter) = sent.answer(bytes);
-            match sent.owner {
-                Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
-                Owner::BusStatus
-                    if settled
-                        .is_some_and(|(status, count)| status == data && count == working_counter) => {}
-                Owner::MailboxStatus(_) if working_counter != 1 || !sync_manager::is_mailbox_full(data) => {
+            let is_usual = match sent.owner {
+                Owner::Chunk(chunk, part) => {
+                    self.cycle.receive(chunk, part, data, working_counter);
+                    true
                 }
-                _ => return Some(*sent),
+                Owner::BusStatus => settled == Some((read_u16(data, 0).unwrap_or(0), working_counter)),
+                Owner::MailboxStatus(_) => working_counter != 1 || !sync_manager::is_mailbox_full(data),
+                _ => false,
+            };
+            if !is_usual {
+                return false;
             }
             *taken += 1;
         }
-        None
+        true
     }
 
-    /// Takes what comes of clocks in most cycles; false if there is more to it, and nothing was taken.
+    /// Takes what comes of clocks in most cycles, in the datagram of this number; false if there is more to it, and nothing was taken.
     #[inline(never)]
-    fn take_clock(&mut self, now: Instant, index: usize, sent: Sent, bytes: &[u8]) -> bool {
+    fn take_clock(&mut self, number: usize, now: Instant, index: usize, bytes: &[u8]) -> bool {
+        let Some(&sent) = self.exchange.datagrams(index).get(number) else { return false };
         let (data, working_counter) = sent.answer(bytes);
         self.answered_sent_at = self.exchange.sent_at(index);
         match sent.owner {

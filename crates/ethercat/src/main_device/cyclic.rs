@@ -50,7 +50,7 @@ pub(super) struct Cyclic {
     /// Cycles are being made.
     pub(super) running: bool,
     /// Datagrams of this cycle are still to be sent: first those that ride along.
-    is_due: bool,
+    pub(super) is_due: bool,
     riders_due: bool,
     next_datagram: (usize, ChunkPart),
     frames_sent: u16,
@@ -82,15 +82,10 @@ struct Again {
     riders: Riders,
 }
 
-/// All that decides which datagrams a cycle of one frame has, beside its layout, which is not the spread one.
+/// All that decides which datagrams a cycle of one frame has, beside its layout, which is not the spread one: in one number, as it is compared
+/// in each cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Riders {
-    /// Command, station address and length that read the reference clock's time, if it is handed on.
-    reference: Option<(Command, u16, usize)>,
-    /// The SubDevice that is diagnosed has a clock, a mailbox.
-    clock: bool,
-    mailbox: bool,
-}
+struct Riders(u64);
 
 /// One SubDevice's part in a cycle.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +194,7 @@ impl Cyclic {
     }
 
     /// A process data datagram came back. Inputs count only if all in it put theirs in.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn receive(&mut self, chunk: u16, part: ChunkPart, data: &[u8], working_counter: u16) {
         let number = usize::from(chunk);
         let chunk = &self.layout.chunks(self.spread)[number];
@@ -281,11 +276,15 @@ impl Cyclic {
             self.begin_cut();
         }
         self.cut = CutInputs::default();
-        match &mut self.received[..] {
-            _ if self.has_slow => self.find_due(is_other),
-            // One needs no call of another function.
-            [one] => *one = [None; 2],
-            all => all.fill([None; 2]),
+        if self.has_slow {
+            self.find_due(is_other);
+            return;
+        }
+        // Those behind are of a layout with more. For one no other function is called.
+        let count = self.layout.chunks(self.spread).len();
+        match self.received.get_mut(..count) {
+            Some([one]) => *one = [None; 2],
+            all => all.unwrap_or_default().fill([None; 2]),
         }
     }
 
@@ -512,10 +511,8 @@ impl MainDevice {
     }
 
     /// Slot of the next frame of this cycle.
+    #[inline(never)]
     pub(super) fn transmit_process_data(&mut self, now: Instant) -> Option<usize> {
-        if !self.cycle.is_due {
-            return None;
-        }
         if let Some(slot) = self.transmit_again(now) {
             return Some(slot);
         }
@@ -531,14 +528,20 @@ impl MainDevice {
         let again = self.cycle.again.filter(is_same)?;
         let (position, station) = (sub_device.position, sub_device.station_address.to_le_bytes());
         let chunks = &self.cycle.layout.chunks;
-        let length = self.exchange.send_again(again.slot, now, |owner, address, data| match owner {
-            Owner::Chunk(_, ChunkPart::Inputs) => {}
-            Owner::Chunk(chunk, _) => chunks[usize::from(*chunk)].put_outputs(&self.cycle.outputs, data),
-            Owner::ClockDifference(of) | Owner::MailboxStatus(of) => {
-                *of = position;
-                address[..2].copy_from_slice(&station);
+        let length = self.exchange.send_again(again.slot, now, |sent, frame| {
+            match &mut sent.owner {
+                Owner::Chunk(_, ChunkPart::Inputs) => {}
+                Owner::Chunk(chunk, _) => {
+                    let chunk = &chunks[usize::from(*chunk)];
+                    chunk.put_outputs(&self.cycle.outputs, sent.data(frame)?);
+                }
+                Owner::ClockDifference(of) | Owner::MailboxStatus(of) => {
+                    *of = position;
+                    sent.station(frame)?.copy_from_slice(&station);
+                }
+                _ => {}
             }
-            _ => {}
+            Some(())
         })?;
         self.cycle.is_due = false;
         self.diagnose_next();
@@ -549,14 +552,18 @@ impl MainDevice {
 
     /// Datagrams beside process data, while this SubDevice is diagnosed.
     fn riders(&self, sub_device: &SubDevice) -> Riders {
-        let reference = self.reference.filter(|_| self.reference_hands_on);
-        let reference = reference.map(|it| &self.sub_devices[usize::from(it)]);
-        Riders {
-            reference: reference
-                .map(|it| (self.reference_command(), it.station_address, it.system_time_length())),
-            clock: sub_device.clock.is_some(),
-            mailbox: sub_device.mailbox.is_some(),
-        }
+        let reference = self.handed_on().map_or(0, |(command, station, length)| {
+            1 << 32 | u64::from(command.number()) << 24 | (length as u64) << 16 | u64::from(station)
+        });
+        let (clock, mailbox) = (sub_device.clock.is_some(), sub_device.mailbox.is_some());
+        Riders(u64::from(clock) << 34 | u64::from(mailbox) << 33 | reference)
+    }
+
+    /// Command, station address and length that read the reference clock's time, if it is handed on.
+    fn handed_on(&self) -> Option<(Command, u16, usize)> {
+        let reference = self.reference.filter(|_| self.reference_hands_on)?;
+        let it = &self.sub_devices[usize::from(reference)];
+        Some((self.reference_command(), it.station_address, it.system_time_length()))
     }
 
     /// Goes on to the SubDevice that is diagnosed in the next cycle.
@@ -570,11 +577,12 @@ impl MainDevice {
     fn transmit_anew(&mut self, now: Instant) -> Option<usize> {
         let diagnosed = self.sub_devices.get(usize::from(self.cycle.diagnosed));
         let riders = diagnosed.map(|it| self.riders(it)).filter(|_| self.cycle.riders_due);
+        let reference = self.handed_on();
         let host_time = self.host_time(now);
         let mut outgoing = self.exchange.open(Purpose::ProcessData)?;
         if self.cycle.riders_due {
             self.cycle.riders_due = false;
-            if let Some((command, station, length)) = riders.and_then(|it| it.reference) {
+            if let Some((command, station, length)) = reference {
                 let address = Address::Station { station, register: dc::SYSTEM_TIME };
                 if self.configuration.steers_reference {
                     if let Some(data) = outgoing.push(Command::Fpwr, address, length, Owner::HostTime) {

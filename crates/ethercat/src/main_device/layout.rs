@@ -162,8 +162,9 @@ impl Chunk {
     /// Puts its outputs of the image into its datagram.
     #[inline]
     pub(super) fn put_outputs(&self, image: &[u8], data: &mut [u8]) {
-        let (whole, packed) = data.split_at_mut(self.outputs.len());
-        whole.copy_from_slice(&image[self.outputs.clone()]);
+        let outputs = &image[self.outputs.clone()];
+        let (whole, packed) = data.split_at_mut(outputs.len());
+        whole.copy_from_slice(outputs);
         if !self.packed_outputs.is_empty() {
             self.packed_outputs.pack(image, packed);
         }
@@ -172,8 +173,9 @@ impl Chunk {
     /// Takes its inputs from its datagram, behind its outputs, into the image.
     #[inline]
     pub(super) fn take_inputs(&self, data: &[u8], image: &mut [u8]) {
-        let (whole, packed) = data.split_at(self.inputs.len());
-        image[self.inputs.clone()].copy_from_slice(whole);
+        let inputs = &mut image[self.inputs.clone()];
+        let (whole, packed) = data.split_at(inputs.len());
+        inputs.copy_from_slice(whole);
         if !self.packed_inputs.is_empty() {
             self.packed_inputs.unpack(packed, image);
         }

@@ -458,12 +458,12 @@ impl MainDevice {
 
     /// AL status and working counter of a broadcast that tells a quiet bus nothing new, so that [`Self::watch_states`] would do nothing; `None`
     /// while each does.
-    pub(super) fn settled_status(&self) -> Option<([u8; 2], u16)> {
+    pub(super) fn settled_status(&self) -> Option<(u16, u16)> {
         let answering = self.recovery.answering();
         let is_settled = usize::from(answering) + self.recovery.absent() == self.workers.len()
             && self.together == Together::Apart
             && self.reference_lost.is_none();
-        is_settled.then(|| (self.status_in_op.bits().to_le_bytes(), answering))
+        is_settled.then(|| (self.status_in_op.bits(), answering))
     }
 
     /// In Op: has all examined when one is missing or shows another state.

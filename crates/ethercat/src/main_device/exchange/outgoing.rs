@@ -64,24 +64,21 @@ impl Exchange {
         })
     }
 
-    /// Puts the process data frame that stands in this slot on its way once more, after `change` was called with owner, address and data of
-    /// each datagram, and returns its length; `None` while it is on its way, or where another stands there.
+    /// Puts the process data frame that stands in this slot on its way once more, after `change` was called with each datagram and the frame's
+    /// bytes, and returns its length; `None` while it is on its way, or where another stands there.
     #[inline]
     pub(in super::super) fn send_again(
         &mut self,
         index: usize,
         now: Instant,
-        mut change: impl FnMut(&mut Owner, &mut [u8; 4], &mut [u8]),
+        mut change: impl FnMut(&mut Sent, &mut [u8]) -> Option<()>,
     ) -> Option<usize> {
         let slot = self.slots.get_mut(index)?;
         if slot.state != SlotState::Over(Purpose::ProcessData) {
             return None;
         }
         for sent in &mut slot.datagrams {
-            let datagram = slot.frame.get_mut(usize::from(sent.offset)..sent.working_counter())?;
-            let (header, data) = datagram.split_first_chunk_mut::<{ datagram::HEADER_LENGTH }>()?;
-            let (_, rest) = header.split_first_chunk_mut::<ADDRESS_OFFSET>()?;
-            change(&mut sent.owner, rest.first_chunk_mut()?, data);
+            change(sent, &mut slot.frame)?;
         }
         slot.leave(Purpose::ProcessData, now, &mut self.numbers, &mut self.counters)?;
         Some(slot.length)
@@ -110,7 +107,7 @@ impl Outgoing<'_> {
         }
         let sent = self.slot.datagrams[self.count];
         self.count += 1;
-        self.slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
+        sent.data(&mut self.slot.frame)
     }
 
     /// True if a datagram of `length` bytes would reach beyond the limit, and is not the first.
@@ -180,6 +177,18 @@ impl Outgoing<'_> {
             self.reply_time.sent(slot.generation, now);
         }
         Some(self.index)
+    }
+}
+
+impl Sent {
+    /// Its data in the frame.
+    pub(in super::super) fn data<'a>(&self, frame: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        frame.get_mut(usize::from(self.offset) + datagram::HEADER_LENGTH..self.working_counter())
+    }
+
+    /// The station address in its header.
+    pub(in super::super) fn station<'a>(&self, frame: &'a mut [u8]) -> Option<&'a mut [u8; 2]> {
+        frame.get_mut(usize::from(self.offset) + ADDRESS_OFFSET..)?.first_chunk_mut()
     }
 }
 

@@ -65,7 +65,7 @@ fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]
 fn what_stands_in_a_slot_is_sent_again_only_if_it_was_process_data_and_is_over() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
     let first = sent_frame(&mut exchange);
-    let again = |exchange: &mut Exchange| exchange.send_again(0, Instant::EPOCH, |_, _, _| ());
+    let again = |exchange: &mut Exchange| exchange.send_again(0, Instant::EPOCH, |_, _| Some(()));
     assert_eq!(again(&mut exchange), None, "on its way");
     assert!(accept(&mut exchange, &first).is_ok());
     assert_eq!(again(&mut exchange), Some(first.len()));
