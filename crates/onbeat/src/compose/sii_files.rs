@@ -176,7 +176,10 @@ fn write(path: &Path, image: &[u8]) -> Result<(), SimulationError> {
         file.sync_all()?;
         fs::rename(&temporary, path)
     };
-    written().map_err(|source| SimulationError::SiiNotKept { path: path.to_owned(), source })
+    written().map_err(|source| {
+        let _ = fs::remove_file(&temporary);
+        SimulationError::SiiNotKept { path: path.to_owned(), source }
+    })
 }
 
 #[cfg(test)]
@@ -224,6 +227,21 @@ mod tests {
         let files = SiiFiles::open(&folder.0).unwrap();
         assert_eq!(alias(&files), 99);
         files.finish().unwrap();
+    }
+
+    #[test]
+    fn an_sii_that_cannot_be_kept_leaves_nothing_beside_it() {
+        let folder = Folder::new("not-kept");
+        let files = SiiFiles::open(&folder.0).unwrap();
+        let Kept { mut store, .. } = files.keep("arm", || image(7)).unwrap();
+        let path = folder.0.join("arm.sii");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        store.store(&image(8));
+        drop(store);
+        assert!(matches!(files.finish(), Err(SimulationError::SiiNotKept { .. })));
+        let names: Vec<_> = fs::read_dir(&folder.0).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(names, ["arm.sii"]);
     }
 
     #[test]
