@@ -105,8 +105,14 @@ fn a_recording_is_shown_as_text_markdown_json_and_html() {
     assert!(run(&["report", recording, "--markdown"]).stdout.contains("| average |"));
     assert_eq!(run(&["report", recording, "--json"]).json()["values"]["cycles"], 300);
     let page = self::path("shown.html");
-    let ran = run(&["report", recording, "--html", page.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // A second time in the place of the first.
+    for _ in 0..2 {
+        let ran = run(&["report", recording, "--html", page.to_str().unwrap()]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let ran = run(&["report", recording, "--html", recording]);
+    assert!(ran.sentence().contains("there is a file that is no page"), "{}", ran.stderr);
+    assert_eq!(run(&["report", recording]).stdout, text.stdout);
     let page = std::fs::read_to_string(page).expect("the page");
     // Timing, and position, velocity and torque of six axes, four of them in a plot.
     assert_eq!(page.matches("<svg").count(), 5 + 3 * 2);

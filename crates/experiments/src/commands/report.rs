@@ -1,7 +1,7 @@
 //! `onbeat report`: tables and plots of what was measured.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -45,7 +45,7 @@ impl Report {
             Err(reports) => self.side_by_side(reports)?,
         };
         if let Some(page) = &self.html {
-            fs::write(page, report.html()).map_err(|error| at(page, error))?;
+            write_page(page, &report.html())?;
             output::say(format_args!("tables and plots in {}", page.display()));
         }
         output::print(match (self.json, self.markdown) {
@@ -75,6 +75,36 @@ impl Report {
         report.sections.extend(beside::tables(&runs).into_iter().map(Section::Table));
         Ok(report)
     }
+}
+
+/// Writes the page whole or not at all, in the place of an earlier page and of no other file: it may be the recording.
+fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
+    let found = fs::metadata(path).ok();
+    if found.as_ref().is_some_and(|it| !it.is_file()) {
+        // A device, or a pipe.
+        return fs::write(path, page).map_err(|error| at(path, error));
+    }
+    let start = page.split_inclusive('\n').next().unwrap_or_default().as_bytes();
+    if found.is_some_and(|it| it.len() > 0) && !starts_with(path, start).map_err(|error| at(path, error))? {
+        return Err(at(path, "there is a file that is no page, expected none: name another"));
+    }
+    // Of a link the file it leads to is replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut part = path.clone().into_os_string();
+    part.push(format!(".part-{}", std::process::id()));
+    let written = File::create_new(&part)
+        .and_then(|mut file| file.write_all(page.as_bytes()))
+        .and_then(|()| fs::rename(&part, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&part);
+        at(path, format_args!("{error}; it is not written"))
+    })
+}
+
+fn starts_with(path: &Path, start: &[u8]) -> io::Result<bool> {
+    let mut found = Vec::new();
+    File::open(path)?.take(start.len() as u64).read_to_end(&mut found)?;
+    Ok(found == start)
 }
 
 /// Names of files: short ones where these differ.
