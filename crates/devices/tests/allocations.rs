@@ -33,6 +33,9 @@ fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     users.for_jobs(&robot, 20);
     watch(&robot);
     users.for_jobs(&robot, JOBS);
+    // A range finder answers when its side of the line has the processor.
+    let is_rare = || robot.running.status().iter().any(|it| it.samples <= 3);
+    (0..20).take_while(|_| is_rare()).for_each(|_| drop(users.for_jobs(&robot, JOBS)));
     assert_eq!(allocations::calls(), 0, "calls of the allocator");
     let (samples, seen): (Vec<u64>, Vec<_>) =
         robot.running.status().into_iter().map(|it| (it.samples, it.name)).unzip();

@@ -95,7 +95,9 @@ fn again(tests: &dyn Fn(&[&str]) -> Command, failed: &Failures, show_error: fn(&
     for target in &failed.targets {
         // Of the whole workspace: a package by itself would be built anew, with other features.
         let program = target.split(' ').skip_while(|it| !it.starts_with("--"));
-        let mut arguments: Vec<&str> = ["--workspace"].into_iter().chain(program).collect();
+        // With `--no-fail-fast` the programs that fail are listed as they are the first time.
+        let mut arguments: Vec<&str> =
+            ["--workspace", "--no-fail-fast"].into_iter().chain(program).collect();
         arguments.extend(["--", "--exact", "--test-threads=1"]);
         arguments.extend(failed.tests.iter().map(String::as_str));
         again.add(run(&mut tests(&arguments), show_error));
