@@ -120,12 +120,18 @@ fn main() -> ExitCode {
 /// Runs everything CI runs. What only needs the processor is done while the tests, most of which wait for a robot, leave it idle.
 fn test(root: &Path, report: &mut Report) {
     setup::disk(root, report);
-    setup::debian_packages(report);
-    check::all(root, report);
-    check::packages(root, report);
-    check::bare_target(root, report);
-    check::other_targets(root, report);
-    tests::build(root, report);
+    std::thread::scope(|scope| {
+        // Both wait for the network, and no build needs them.
+        let fetched = beside(scope, |report| {
+            setup::debian_packages(report);
+            check::packages(root, report);
+        });
+        check::all(root, report);
+        check::bare_target(root, report);
+        check::other_targets(root, report);
+        tests::build(root, report);
+        report.append(joined(fetched));
+    });
     let (mut fuzzed, mut python) = (false, None);
     std::thread::scope(|scope| {
         let builds = beside(scope, |report| {
