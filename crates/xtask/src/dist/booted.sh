@@ -17,7 +17,9 @@ await() { # WHAT COMMAND...
     done
     fail "not $what within 30 s"
 }
+tells_enabled() { of StatusText | grep -q ' cycles, .* Operation enabled'; }
 is_again() { [ "$(of MainPID)" != "$1" ] && [ "$(of ActiveState)" = active ]; }
+is_enabled_or_held() { onbeat top --json 2>/dev/null | grep -q '"state": "Operation enabled"\|"stop": "'; }
 is_moving_or_held() { onbeat top --json >/state 2>/dev/null && grep -q '"velocity": .*[1-9]\|"stop": "' /state; }
 
 mkdir -p /etc/onbeat "/run/systemd/system/$robot.service.d"
@@ -48,7 +50,8 @@ systemctl reset-failed "$robot"
 echo 'OPTIONS="--json --events events.jsonl"' >/etc/onbeat/robot.env
 systemctl start "$robot"
 in_op 'when the start is done'
-of StatusText | grep -q ' cycles, .* Operation enabled' || fail "status: $(of StatusText)"
+of StatusText | grep -q ' cycles, ' || fail "status: $(of StatusText)"
+await 'told in its status to be enabled' tells_enabled
 first=$(of MainPID)
 is 'restarts' "$(of NRestarts)" 0
 
@@ -65,6 +68,7 @@ in_op 'started again by the watchdog'
 # Stopped in the middle of a motion: the axis comes to rest, the exit code is 0, and that is the end. Once more where this machine
 # stood still for so long that the axis was held.
 for _ in 1 2 3 4 5 6; do
+    await 'enabled' is_enabled_or_held
     onbeat control move --by shaft 900 --degrees >/moved 2>&1 &
     await 'in motion' is_moving_or_held
     grep -q '"stop": "' /state || moving=yes
