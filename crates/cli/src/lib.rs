@@ -71,10 +71,13 @@ fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(mut error) => {
             usage::correct(&mut error, &A::command());
-            let _ = error.print();
-            let wrong = error.use_stderr();
-            let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());
-            return if wrong { ExitCode::from(code) } else { ExitCode::SUCCESS };
+            let printed = error.print();
+            if error.use_stderr() {
+                let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());
+                return ExitCode::from(code);
+            }
+            // The help or the version that was asked for.
+            return output::judged(printed).map_or_else(|failure| ended(&failure), |()| ExitCode::SUCCESS);
         }
     };
     stop::survive_file_limits();

@@ -189,7 +189,8 @@ fn write(text: &str) -> io::Result<()> {
     output.flush()
 }
 
-fn judged(outcome: io::Result<()>) -> Result<(), Failure> {
+/// Outcome of a print: a reader that has seen enough is no failure.
+pub(crate) fn judged(outcome: io::Result<()>) -> Result<(), Failure> {
     match outcome {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!(
             "standard output: {error}; what was to be printed is not whole: make room, or print elsewhere"

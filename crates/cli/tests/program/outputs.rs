@@ -264,6 +264,9 @@ fn commands() -> Vec<Vec<String>> {
         "report RECORDING",
         "report RECORDING --json",
         "report RECORDING --markdown",
+        "--help",
+        "--version",
+        "run --help",
     ];
     let words = |line: &str| line.split(' ').map(|it| it.replace("RECORDING", recording)).collect();
     lines.iter().map(|line| words(line)).collect()
