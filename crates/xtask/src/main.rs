@@ -137,8 +137,9 @@ fn test(root: &Path, report: &mut Report) {
         let builds = beside(scope, |report| {
             command::only_when_idle();
             rt::fetch_ahead(root);
-            fuzzed = fuzz::build_all(root, report);
+            // They install the nightly compiler that the fuzz targets are built with, too.
             proofs::all(root, report);
+            fuzzed = fuzz::build_all(root, report);
         });
         let others = beside(scope, |report| {
             command::only_when_idle();
