@@ -51,30 +51,13 @@ fn frames_cross_the_cable_whole_and_in_order_and_nobody_hears_himself() {
     assert_eq!(near.receive(&mut buffer, Duration::ZERO).unwrap(), None);
 }
 
-/// The frame that is there stays whole while it is looked at, however many come meanwhile, and the next one is another.
 #[test]
 fn a_frame_taken_in_place_is_left_alone_meanwhile() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
-    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
-    for round in 0..200 {
-        let sent = frame(ETHERCAT, 60 + round as usize * 7, round);
-        near.transmit(&sent).unwrap();
-        let took = far.receive_in_place(&mut buffer, &mut |bytes| {
-            for _ in 0..200 {
-                near.transmit(&frame(ETHERCAT, MAXIMUM_FRAME_LENGTH, u32::MAX)).unwrap();
-            }
-            assert_eq!(bytes, sent, "round {round}");
-        });
-        assert!(took.unwrap());
-        let mut others = 0;
-        while far.receive_in_place(&mut buffer, &mut |bytes| assert_eq!(bytes[14..18], [0xFF; 4])).unwrap()
-        {
-            others += 1;
-        }
-        assert!((64..=200).contains(&others), "{others}");
-    }
-    assert_eq!(buffer, [0; MAXIMUM_FRAME_LENGTH], "it needs no buffer");
+    support::frames_in_place_are_left_alone(&mut near, &mut far, |length, number| {
+        frame(ETHERCAT, length, number)
+    });
 }
 
 #[test]

@@ -96,29 +96,11 @@ fn frames_cross_the_cable_whole_and_in_order_both_ways() {
     assert!(mode.native && !mode.polled && mode.queues == 1, "{mode}");
 }
 
-/// The frame that is there stays whole while it is looked at, however many come meanwhile, and the next one is another.
 #[test]
 fn a_frame_taken_in_place_is_left_alone_meanwhile() {
     let Some(testbed) = testbed() else { return };
     let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
-    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
-    for round in 0..200 {
-        let sent = frame(60 + round as usize * 7, round);
-        near.transmit(&sent).unwrap();
-        let took = far.receive_in_place(&mut buffer, &mut |bytes| {
-            for _ in 0..200 {
-                near.transmit(&frame(MAXIMUM_FRAME_LENGTH, u32::MAX)).unwrap();
-            }
-            assert_eq!(bytes, sent, "round {round}");
-        });
-        assert!(took.unwrap());
-        let mut others = 0;
-        while far.receive_in_place(&mut buffer, &mut |bytes| assert_eq!(number(bytes), u32::MAX)).unwrap() {
-            others += 1;
-        }
-        assert!((64..=200).contains(&others), "{others}");
-    }
-    assert_eq!(buffer, [0; MAXIMUM_FRAME_LENGTH], "it needs no buffer");
+    support::frames_in_place_are_left_alone(&mut near, &mut far, frame);
 }
 
 #[test]

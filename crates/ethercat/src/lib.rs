@@ -21,7 +21,8 @@
 //!
 //! A [`main_device::MainDevice`] is a state machine. After each call of any other method, call
 //!
-//! 1. [`poll_transmit`](main_device::MainDevice::poll_transmit) until it returns `None`, and send each frame,
+//! 1. [`poll_transmit`](main_device::MainDevice::poll_transmit), or [`next_frame`](main_device::MainDevice::next_frame) where the frame lies, until it
+//!    returns `None`, and send each frame,
 //! 2. [`poll_event`](main_device::MainDevice::poll_event) until it returns `None`,
 //! 3. [`poll_timeout`](main_device::MainDevice::poll_timeout), which says when to begin again at 1 if nothing else comes.
 //!

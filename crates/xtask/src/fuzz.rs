@@ -44,28 +44,33 @@ impl Options {
 
 /// Builds all targets once, then runs them.
 pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
-    if build_all(root, report) {
-        run_built(root, options, report);
-    }
+    let targets = prepare(root, options.target.as_deref(), report);
+    test(root, targets, options.seconds, report);
 }
 
-/// Builds all targets; true if they are there.
-pub(crate) fn build_all(root: &Path, report: &mut Report) -> bool {
+/// Builds all targets, and gives the names of those wanted that are there.
+pub(crate) fn prepare(root: &Path, wanted: Option<&str>, report: &mut Report) -> Vec<String> {
+    let targets = match targets(root, wanted) {
+        Ok(targets) => targets,
+        Err(why) => {
+            report.record("fuzz", Duration::ZERO, Outcome::Failed(why));
+            return Vec::new();
+        }
+    };
     let mut is_built = false;
     report.step("fuzz build", || {
         let outcome = build(root);
         is_built = matches!(outcome, Outcome::Passed);
         outcome
     });
-    is_built
+    if is_built { targets } else { Vec::new() }
 }
 
-/// Runs targets that are built.
-pub(crate) fn run_built(root: &Path, options: &Options, report: &mut Report) {
-    let targets = match targets(root, options.target.as_deref()) {
-        Ok(targets) => targets,
-        Err(why) => return report.record("fuzz", Duration::ZERO, Outcome::Failed(why)),
-    };
+/// Runs targets that are built, each for `time`.
+pub(crate) fn test(root: &Path, targets: Vec<String>, time: Duration, report: &mut Report) {
+    if targets.is_empty() {
+        return;
+    }
     report.step("fuzz corpora", || regression(root, &targets));
     let waiting = Mutex::new(targets);
     let done = Mutex::new(Vec::new());
@@ -73,7 +78,7 @@ pub(crate) fn run_built(root: &Path, options: &Options, report: &mut Report) {
         // The lock is held for the pop only: a target runs outside it.
         while let Some(target) = waiting.lock().ok().and_then(|mut waiting| waiting.pop()) {
             let start = Instant::now();
-            let outcome = run(root, &target, options.seconds);
+            let outcome = run(root, &target, time);
             if let Ok(mut done) = done.lock() {
                 done.push((target, start.elapsed(), outcome));
             }

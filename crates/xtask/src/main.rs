@@ -132,14 +132,14 @@ fn test(root: &Path, report: &mut Report) {
         tests::build(root, report);
         report.append(joined(fetched));
     });
-    let (mut fuzzed, mut python) = (false, None);
+    let (mut targets, mut python) = (Vec::new(), None);
     std::thread::scope(|scope| {
         let builds = beside(scope, |report| {
             command::only_when_idle();
             rt::fetch_ahead(root);
             // They install the nightly compiler that the fuzz targets are built with, too.
             proofs::all(root, report);
-            fuzzed = fuzz::build_all(root, report);
+            targets = fuzz::prepare(root, None, report);
         });
         let others = beside(scope, |report| {
             command::only_when_idle();
@@ -157,9 +157,7 @@ fn test(root: &Path, report: &mut Report) {
     std::thread::scope(|scope| {
         // What they answer is judged, and not when.
         let guests = beside(scope, |report| rt::all(root, rt::is_untimed, report));
-        if fuzzed {
-            fuzz::run_built(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
-        }
+        fuzz::test(root, targets, FUZZED, report);
         report.append(joined(guests));
     });
     python::test(root, python.as_deref(), report);

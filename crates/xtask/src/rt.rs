@@ -120,7 +120,7 @@ pub(crate) fn fetch_ahead(root: &Path) {
 pub(crate) fn compare(root: &Path, wanted: &str, report: &mut Report) {
     let mut image = None;
     report.step("rt prepare", || {
-        prepare(root, program::optimised).map_or_else(
+        prepare(root, |root, folder| program::build(root, folder, program::AMD64)).map_or_else(
             |lack| lack,
             |prepared| {
                 image = Some(prepared);

@@ -112,16 +112,16 @@ fn ran(arguments: &[&str]) -> Ran {
 /// Runs an experiment into a folder of its own, and gives both.
 pub(crate) fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let _alone = alone();
-    measured_as_held(name, arguments)
+    measured_now(name, arguments)
 }
 
 /// The same beside other tests: its times are not judged.
 pub(crate) fn measured_beside(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let _shared = shared();
-    measured_as_held(name, arguments)
+    measured_now(name, arguments)
 }
 
-fn measured_as_held(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
+fn measured_now(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let folder = folder(name);
     let mut command = measure();
     command.args(arguments).arg("--out").arg(&folder);

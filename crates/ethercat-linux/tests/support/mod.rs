@@ -89,3 +89,31 @@ pub(crate) fn waits_as_long_as_it_is_told(link: &mut impl Link, timeout: Duratio
     assert_eq!(received, None);
     assert!(elapsed >= Duration::from_millis(5) && elapsed < timeout, "{elapsed:?}");
 }
+
+/// Has each of two hundred frames looked at in place while others come. It must stay whole meanwhile, however many they are, and the next one
+/// must be another. `frame` makes one of a length, with a number in bytes 14 to 17.
+pub(crate) fn frames_in_place_are_left_alone(
+    near: &mut impl Link,
+    far: &mut impl Link,
+    frame: impl Fn(usize, u32) -> Vec<u8>,
+) {
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    let other = frame(MAXIMUM_FRAME_LENGTH, u32::MAX);
+    for round in 0..200 {
+        let sent = frame(60 + round as usize * 7, round);
+        near.transmit(&sent).unwrap();
+        let took = far.receive_in_place(&mut buffer, &mut |bytes| {
+            for _ in 0..200 {
+                near.transmit(&other).unwrap();
+            }
+            assert_eq!(bytes, sent, "round {round}");
+        });
+        assert!(took.unwrap());
+        let mut others = 0;
+        while far.receive_in_place(&mut buffer, &mut |bytes| assert_eq!(bytes, other)).unwrap() {
+            others += 1;
+        }
+        assert!((64..=200).contains(&others), "{others}");
+    }
+    assert_eq!(buffer, [0; MAXIMUM_FRAME_LENGTH], "it needs no buffer");
+}

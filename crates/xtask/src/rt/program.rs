@@ -17,7 +17,8 @@ pub(super) struct Target {
 }
 
 /// This machine's programs, without its libraries.
-const AMD64: Target = Target { triple: "x86_64-unknown-linux-gnu", flags: "-C target-feature=+crt-static" };
+pub(super) const AMD64: Target =
+    Target { triple: "x86_64-unknown-linux-gnu", flags: "-C target-feature=+crt-static" };
 /// rustc brings the linker and the C library.
 pub(super) const ARM64: Target =
     Target { triple: "aarch64-unknown-linux-musl", flags: "-C linker=rust-lld" };
@@ -56,14 +57,6 @@ pub(super) fn libraries(program: &Path) -> Vec<PathBuf> {
     let words =
         listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     words.map(PathBuf::from).collect()
-}
-
-/// Those of this machine's tests would be too slow for what is published: see [`build`].
-///
-/// # Errors
-/// The build failed.
-pub(super) fn optimised(root: &Path, folder: &Path) -> Result<PathBuf, String> {
-    build(root, folder, AMD64)
 }
 
 /// Builds `onbeat`, and `onbeat-measure` beside it, optimised because the guest's CPU is emulated. It has a target folder of its own,
