@@ -14,7 +14,7 @@ pub(crate) struct Ignored {
     /// Mode, and set-point, of the cycle before.
     mode: Option<AxisMode>,
     before: AxisSetpoint,
-    /// The position was not that of the axis when it was set.
+    /// The position was not that of the axis, or where that was held, when it was set.
     away: bool,
     /// The number of the mode has asked for a motion.
     moved: bool,
@@ -34,7 +34,12 @@ impl Ignored {
         let AxisSetpoint { position, velocity, torque } = asked.setpoint;
         let before = std::mem::replace(&mut self.before, asked.setpoint);
         if position != before.position {
-            self.away = (position - feedback.position).abs() > NEAR;
+            // Held, it need not stand where it is held.
+            let here = match phase {
+                AxisPhase::HoldingAt(place) => place,
+                _ => feedback.position,
+            };
+            self.away = (position - here).abs() > NEAR;
         }
         if self.mode.replace(mode) != Some(mode) || phase == AxisPhase::NotEnabled {
             (self.moved, self.cycles, self.noted) = (false, 0, None);
@@ -103,6 +108,23 @@ mod tests {
             position: Radians(position),
             velocity: RadiansPerSecond(velocity),
             torque: NewtonMetres(torque),
+        }
+    }
+
+    /// A controller that begins later than others stays where the axis was held, which need not be where it stands.
+    #[test]
+    fn a_position_at_which_the_axis_was_held_is_no_motion() {
+        for (held, expected) in [(5.01, None), (5.02, Some(CyclicMode::Position))] {
+            let mut ignored = Ignored::default();
+            let asked = AxisCommand {
+                request: Request::Enable,
+                setpoint: point(5.01, 0.0, 0.0),
+                ..AxisCommand::default()
+            };
+            let mut look = |phase| ignored.look(AxisMode::CyclicVelocity, &shown(phase), &asked);
+            look(AxisPhase::HoldingAt(Radians(held)));
+            let last = (0..2 * NOTED_AFTER).fold(None, |_, _| look(AxisPhase::Following));
+            assert_eq!(last.map(|it| it.given), expected, "held at {held}");
         }
     }
 
