@@ -3,6 +3,7 @@
 //! Between the two stand, for each axis, where it is in the world ([`motion::homing`]), what it may do
 //! ([`motion::supervision`]) and its brake ([`motion::brake`]).
 
+mod belief;
 mod binding;
 mod error;
 mod fault;
@@ -19,7 +20,7 @@ use ethercat::main_device::MainDevice;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{Ending, InterlockState, StopReason};
-use motion::{AxisScale, AxisSetpoint, Radians, Seconds, supervision};
+use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
 pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport};
@@ -60,6 +61,9 @@ pub struct AxisConfiguration {
     pub maximum_step: Radians,
     /// Supervision between controller and drive; its mode is that of the axis. `None`: nothing but the drive.
     pub supervision: Option<supervision::Settings>,
+    /// Speed beyond which its drive's positions are not believed, however the axis is moved; above 0. `None`: ten times the limit of velocity of its
+    /// supervision. Without supervision all are believed.
+    pub feedback_velocity: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
     /// Its brake, if the cycle has to wait for one.
@@ -88,6 +92,7 @@ impl AxisConfiguration {
             scale,
             maximum_step: step,
             supervision: None,
+            feedback_velocity: None,
             homing: Homing::Never,
             brake: None,
             stops: Vec::new(),

@@ -11,6 +11,7 @@ mod drive_homing;
 mod external;
 mod fault_matrix;
 mod following_error;
+mod implausible;
 mod interlock;
 mod modes;
 mod outage;

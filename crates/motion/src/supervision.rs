@@ -14,6 +14,8 @@
 //! * **Outage** ([`Outage`]), no process data of the axis: set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
 //!   the drive is asked for a quick stop. After its return they begin at the axis, by no more than a step, and come to rest
 //!   within velocity, acceleration and jerk.
+//! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an outage, but for the quick stop right after
+//!   [`BLIND_CYCLES`], and latched.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
@@ -217,6 +219,7 @@ impl Supervisor {
                 StopReason::Stale => seen.stale.is_none(),
                 StopReason::Fault => self.acknowledged && !seen.fault,
                 StopReason::Outage => self.is_over(&seen.feedback),
+                StopReason::Implausible => self.acknowledged && seen.feedback.fresh,
                 StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
                 StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
                 StopReason::OtherAxis => {

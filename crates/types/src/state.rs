@@ -164,6 +164,8 @@ codes! {
         OtherAxis = 14, "another axis was stopped, and this one with it";
         /// The SubDevice that holds its brake open takes no outputs any more.
         Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
+        /// The drive reports positions that the axis cannot have come to: a broken encoder, or a wire that changes bytes.
+        Implausible = 16, "its drive reports positions that the axis cannot have come to (implausible feedback)";
     }
 }
 

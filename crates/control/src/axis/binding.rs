@@ -7,7 +7,7 @@ use ethercat::cia402::{
     AxisMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
     Statusword,
 };
-use ethercat::main_device::{MainDevice, SubDevice};
+use ethercat::main_device::{BringUpPhase, MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
 use motion::homing::Home;
 use motion::supervision::{
@@ -15,6 +15,7 @@ use motion::supervision::{
 };
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
+use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::mode::{ModeChange, drive_profile};
@@ -39,6 +40,8 @@ pub(super) struct Axis {
     input: Option<DriveInput>,
     /// Position in counts that does not wrap: endless axes turn past 2^31.
     counts: Option<i64>,
+    /// Positions that its drive may report; `None` without supervision.
+    plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
     /// Time its drive has been looking for its home, while it does.
@@ -105,6 +108,10 @@ impl Axis {
         }
         configuration.modes.iter().try_for_each(|&it| fields.takes(it)).map_err(missing)?;
         let profile = drive_profile(configuration)?;
+        let plausibility = configuration.supervision.map(|it| {
+            let usual = it.limits.velocity * belief::MARGIN;
+            Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
+        });
         Ok(Self {
             sub_device: *position,
             drive_axis: *drive_axis,
@@ -116,6 +123,7 @@ impl Axis {
             profile,
             input: None,
             counts: None,
+            plausibility,
             stands: true,
             home,
             searching: None,
@@ -142,7 +150,8 @@ impl Axis {
         report.homed = self.home.is_homed();
         report.homing = self.drive.is_homing() || self.searching.is_some();
         self.since_input = self.since_input.saturating_add(moment.elapsed);
-        let fresh = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
+        let came = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
+        let fresh = self.believes(main_device, came, moment, report.homing);
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
         self.input = None;
@@ -159,7 +168,30 @@ impl Axis {
         report.feedback = AxisFeedback { phase, ..self.feedback };
     }
 
-    /// It exchanged if its inputs came in and its outputs were taken.
+    /// True if inputs `came` with a position that the axis can have come to. While its drive looks for its home the positions may jump, and before
+    /// Op, when a drive may be starting yet.
+    fn believes(&mut self, main_device: &MainDevice, came: bool, moment: Moment, homing: bool) -> bool {
+        let Some(plausibility) = &mut self.plausibility else { return came };
+        plausibility.pass(moment.elapsed);
+        if !came {
+            return false;
+        }
+        let told = self.inputs.position.read_signed(main_device.inputs(self.sub_device)) as i32;
+        let may_jump = homing || main_device.phase() != BringUpPhase::Op;
+        let before = self.counts.filter(|_| !may_jump);
+        match plausibility.judge(before, told, self.since_input) {
+            Belief::Here => true,
+            Belief::Nowhere => false,
+            Belief::Elsewhere => {
+                self.home.forget();
+                self.counts = None;
+                self.safety.anchor();
+                true
+            }
+        }
+    }
+
+    /// It exchanged if its inputs came in, could be, and its outputs were taken.
     fn count_missed(&mut self, moment: Moment, exchanged: bool) {
         if self.exchanged {
             self.missed = 0;
@@ -257,6 +289,7 @@ impl Axis {
             following_error: self.following_error,
             stale,
             missed: self.missed,
+            implausible: self.plausibility.map_or(0, |it| it.in_a_row()),
             homing: self.drive.is_homing(),
             interlock: self.interlock.max(brake),
             ending,

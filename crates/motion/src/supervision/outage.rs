@@ -18,17 +18,19 @@ impl Supervisor {
     /// Stops an axis without process data for more than [`BLIND_CYCLES`], and begins anew where it returns.
     pub(super) fn watch_outage(&mut self, seen: &Seen) {
         let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
-        if held && seen.missed > BLIND_CYCLES {
+        if seen.implausible > BLIND_CYCLES {
+            self.lose(StopReason::Implausible, true);
+        } else if held && seen.missed > BLIND_CYCLES {
             let for_long = self.period * seen.missed as f64 > self.outage_time();
             // A host that stands still again and again ends its outage each time: the way to rest goes on.
             let returns = matches!(self.hold, Hold::Stopped { braking: Braking::Return { .. }, .. });
             if for_long || !(returns && seen.feedback.fresh) {
-                self.lose(for_long);
+                self.lose(StopReason::Outage, for_long);
             }
         }
         if seen.feedback.fresh {
             self.find_again(&seen.feedback);
-        } else if self.stopped() == Some(StopReason::Outage) {
+        } else if matches!(self.stopped(), Some(StopReason::Outage | StopReason::Implausible)) {
             // An acknowledgement counts once it is known what is acknowledged.
             self.acknowledged = false;
         }
@@ -42,11 +44,11 @@ impl Supervisor {
 
     /// The axis's drive has left Op, or was without power: it is not enabled again before this stop is over.
     pub fn lose_drive(&mut self) {
-        self.lose(true);
+        self.lose(StopReason::Outage, true);
     }
 
-    fn lose(&mut self, for_long: bool) {
-        let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(StopReason::Outage);
+    fn lose(&mut self, reason: StopReason, for_long: bool) {
+        let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(reason);
         let braking = match self.hold {
             Hold::Stopped {
                 braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),

@@ -31,6 +31,8 @@ pub struct Seen {
     /// Cycles in a row of an outage up to this one: no trusted input came, its outputs were not taken, or the host
     /// stood still. With a fresh [`Seen::feedback`] they have just ended.
     pub missed: u64,
+    /// Replies in a row up to this cycle with a position that the axis cannot have come to; each is one of [`Seen::missed`].
+    pub implausible: u64,
     /// The drive has the axis, to find its home.
     pub homing: bool,
     /// Permission of the machine around it.

@@ -13,6 +13,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
         AxisConfiguration {
             supervision: Some(supervision(axis, &robot.cycle)),
             modes: axis.modes.clone(),
+            feedback_velocity: axis.feedback_velocity,
             homing: axis.homing,
             brake: axis.brake,
             drive_axis: axis.drive_axis,

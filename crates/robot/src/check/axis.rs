@@ -31,6 +31,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         let place = entries.item(index);
         entry.scale = scale(&entry, place)?;
         entry.limits.step = step(&entry, cycle, place.key("limits"))?;
+        check_feedback_velocity(&entry, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
             let drive = place.key("sub_device");
@@ -137,6 +138,16 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
     let expected = format!("at least {:.6} rad, a period at the velocity limit", Number(at_full_speed));
     let remedy = "raise it, or lower the velocity limit";
     Err(Problem::new(limits.key("maximum_step"), found, expected, remedy))
+}
+
+/// Checks that positions are believed of an axis that is as fast as it may be.
+fn check_feedback_velocity(axis: &Axis, entry: Place<'_>) -> Checked<()> {
+    let limit = axis.limits.velocity;
+    let Some(velocity) = axis.feedback_velocity.filter(|&velocity| velocity < limit) else { return Ok(()) };
+    let found = format!("feedback_velocity = {}", Number(velocity.0));
+    let expected = format!("at least its limit of velocity, {} rad/s", Number(limit.0));
+    let remedy = "raise it to the speed at which the axis can be moved at all, or leave it out";
+    Err(Problem::new(entry.key("feedback_velocity"), found, expected, remedy))
 }
 
 /// Checks that the explicit mapping carries the objects of the mode (CiA 402-2).

@@ -47,6 +47,9 @@ pub struct Axis {
     /// Supervision of the following error; `None` leaves it to the drive.
     #[serde(default, deserialize_with = "following_error")]
     pub following_error: Option<FollowingErrorLimit>,
+    /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
+    #[serde(default, deserialize_with = "positive")]
+    pub feedback_velocity: Option<RadiansPerSecond>,
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,

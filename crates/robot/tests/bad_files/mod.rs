@@ -358,6 +358,19 @@ fn a_controller_asks_no_more_than_the_limits_allow() {
     );
 }
 
+#[test]
+fn an_axis_as_fast_as_it_may_be_is_believed() {
+    let limits = "limits = { velocity = 10.0, torque = 2.0 }";
+    let found = sentence(limits, &format!("{limits}\nfeedback_velocity = 9.5"));
+    assert_eq!(
+        found,
+        "r.toml:35:21: feedback_velocity = 9.5, expected at least its limit of velocity, 10 rad/s: raise it to the speed at \
+         which the axis can be moved at all, or leave it out"
+    );
+    let found = sentence(limits, &format!("{limits}\nfeedback_velocity = 0.0"));
+    assert!(found.starts_with("r.toml:35:21: feedback_velocity = 0"), "{found}");
+}
+
 // feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_controller_process_has_a_deadline_within_the_period_and_is_the_only_one() {

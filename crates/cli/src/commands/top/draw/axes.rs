@@ -256,6 +256,7 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         Some(StopReason::NotPermitted) => "no permission",
         Some(StopReason::Ending) => "ending",
         Some(StopReason::Brake) => "brake output",
+        Some(StopReason::Implausible) => "implausible feedback",
         Some(StopReason::OtherAxis) => {
             return with.map_or_else(|| "another axis".to_owned(), |name| format!("with {name}"));
         }

@@ -1,0 +1,117 @@
+//! Positions that an axis can have come to, and those that it cannot: a broken encoder, bytes changed behind a right working counter.
+
+use std::time::Duration;
+
+use motion::{AxisScale, Radians, RadiansPerSecond};
+
+/// What a position that a drive reports is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Belief {
+    /// The axis is there.
+    Here,
+    /// It cannot have come there.
+    Nowhere,
+    /// It cannot have come there, but its drive has stayed with it: it counts from elsewhere.
+    Elsewhere,
+}
+
+/// Watch over the positions of one axis, in counts modulo 2^32.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plausibility {
+    /// Counts per second.
+    fastest: f64,
+    /// Counts.
+    tolerance: f64,
+    doubted: Option<Doubted>,
+    /// Replies in a row that were not believed.
+    in_a_row: u64,
+}
+
+/// The last position that was not believed, and the motion it is part of.
+#[derive(Clone, Copy, Debug)]
+struct Doubted {
+    position: i32,
+    /// Since it came.
+    age: Duration,
+    /// For how long the drive has told of one motion, and in how many replies.
+    stays: Duration,
+    replies: u32,
+    /// That motion began where the axis can have come to while nothing was believed.
+    is_near: bool,
+    /// From the last position that was believed to the first that was not.
+    first: Duration,
+}
+
+impl Plausibility {
+    /// Of an axis that moves at most so fast, however it is moved.
+    pub(super) fn new(fastest: RadiansPerSecond, scale: &AxisScale) -> Self {
+        let counts = scale.counts_per_radian().abs();
+        Self {
+            fastest: fastest.0 * counts,
+            tolerance: TOLERANCE.0 * counts + ROUNDING,
+            doubted: None,
+            in_a_row: 0,
+        }
+    }
+
+    /// Replies in a row that were not believed, up to now.
+    pub(super) const fn in_a_row(&self) -> u64 {
+        self.in_a_row
+    }
+
+    /// Time has passed, whether a reply has come or not.
+    pub(super) fn pass(&mut self, elapsed: Duration) {
+        if let Some(doubted) = &mut self.doubted {
+            doubted.age = doubted.age.saturating_add(elapsed);
+        }
+    }
+
+    /// Judges a position that has come, `elapsed` after the axis was at `before`.
+    pub(super) fn judge(&mut self, before: Option<i64>, told: i32, elapsed: Duration) -> Belief {
+        let Some(before) = before.map(|before| before as i32) else { return self.believe() };
+        let first = self.doubted.map_or(elapsed, |it| it.first);
+        if self.leads(before, told, first) {
+            return self.believe();
+        }
+        let (is_near, stays, replies) = match self.doubted {
+            Some(last) if self.leads(last.position, told, last.age) => {
+                (last.is_near, last.stays.saturating_add(last.age), last.replies.saturating_add(1))
+            }
+            _ => (self.leads(before, told, elapsed.min(first.saturating_add(STAYS))), Duration::ZERO, 1),
+        };
+        if is_near && replies > 1 {
+            return self.believe();
+        }
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        if stays >= STAYS && replies >= REPLIES {
+            self.doubted = None;
+            return Belief::Elsewhere;
+        }
+        self.doubted =
+            Some(Doubted { position: told, age: Duration::ZERO, stays, replies, is_near, first });
+        Belief::Nowhere
+    }
+
+    fn believe(&mut self) -> Belief {
+        (self.doubted, self.in_a_row) = (None, 0);
+        Belief::Here
+    }
+
+    /// True if so much time leads from one position to the other.
+    fn leads(&self, from: i32, to: i32, elapsed: Duration) -> bool {
+        f64::from(to.wrapping_sub(from).unsigned_abs())
+            <= self.fastest * elapsed.as_secs_f64() + self.tolerance
+    }
+}
+
+/// How much faster an axis may be than its limit of velocity, if nothing is said: moved by hand, pushed, or braked from a fall.
+pub(super) const MARGIN: f64 = 10.0;
+
+/// Distance that a position may lie farther: encoders are noisy, and drives do not sample at the very same time in each cycle.
+const TOLERANCE: Radians = Radians(0.1);
+const ROUNDING: f64 = 16.0;
+
+/// Time, and replies, after which a drive that tells of one motion far from where the axis was is believed: it counts from elsewhere. Longest time
+/// that an axis nobody believes is thought to have moved on for at its fastest, as well.
+const STAYS: Duration = Duration::from_millis(100);
+const REPLIES: u32 = 8;

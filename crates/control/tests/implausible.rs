@@ -1,0 +1,278 @@
+//! Positions that an axis cannot have come to, behind right working counters, in virtual time: a broken encoder, a wire that is lied on. No target
+//! follows them.
+use crate::support;
+
+use std::f64::consts::TAU;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::time::Instant;
+use ethercat::wire::{Command, Frame};
+use motion::homing::Homing;
+use motion::supervision::StopReason;
+use motion::{Radians, RadiansPerSecond};
+use onbeat_control::axis::AxisConfiguration;
+use onbeat_control::controller::{AxisCommand, AxisReport};
+use simulator::Segment;
+use support::scripted::play;
+use support::{segment_in, supervised};
+
+/// What the drive's position is on the wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+enum Shown {
+    /// As it is.
+    Truth,
+    /// Any number.
+    Random,
+    /// Fifty radians on, and so are the targets that it takes: it counts from elsewhere.
+    Elsewhere,
+    /// Any number in two replies of three.
+    TwoOfThree,
+    /// Where it is in the cycle in which that began, then a radian farther in each.
+    Runaway,
+}
+
+const ALL: [Shown; 5] = [Shown::Truth, Shown::Random, Shown::Elsewhere, Shown::TwoOfThree, Shown::Runaway];
+
+/// A reply as the drive meant it, and the target it was sent with the request.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    shown: Shown,
+    position: i32,
+    target: i32,
+}
+
+/// The segment of one drive whose position is another one on the wire.
+struct Lying {
+    segment: Segment,
+    shown: Arc<AtomicU8>,
+    exchanges: Arc<Mutex<Vec<Exchange>>>,
+    random: fastrand::Rng,
+    replies: i32,
+}
+
+impl ethercat::link::Segment for Lying {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        let places: Vec<_> = Frame::parse(frame).unwrap().places().collect();
+        let data = places.iter().find(|it| it.header.command == Command::Lrw).map(|it| it.data());
+        let number = |frame: &[u8], at: usize| i32::from_le_bytes(frame[at..at + 4].try_into().unwrap());
+        let sent = data.as_ref().map(|data| number(frame, data.start + 2));
+        let shown = ALL[usize::from(self.shown.load(Ordering::Relaxed))];
+        let away = if shown == Shown::Elsewhere { counts(50.0) } else { 0 };
+        if let (Some(data), Some(target)) = (&data, sent) {
+            let target = target.wrapping_sub(away);
+            frame[data.start + 2..data.start + 6].copy_from_slice(&target.to_le_bytes());
+        }
+        let comes_back = self.segment.process_frame(now, frame);
+        let (Some(target), Some(data)) = (sent, data) else { return comes_back };
+        let at = data.end - 10;
+        let position = number(frame, at).wrapping_add(away);
+        self.exchanges.lock().unwrap().push(Exchange { shown, position, target });
+        self.replies = if shown == Shown::Truth { 0 } else { self.replies + 1 };
+        let told = match shown {
+            Shown::Random => self.random.i32(..),
+            Shown::TwoOfThree if self.replies % 3 != 0 => self.random.i32(..),
+            Shown::Truth | Shown::TwoOfThree | Shown::Elsewhere => position,
+            Shown::Runaway => position.wrapping_add(self.replies.wrapping_mul(counts(1.0))),
+        };
+        frame[at..at + 4].copy_from_slice(&told.to_le_bytes());
+        comes_back
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+fn counts(radians: f64) -> i32 {
+    (radians / TAU * f64::from(1 << 20)) as i32
+}
+
+/// Cycles from which, and up to which, something else is shown.
+const FROM: u64 = 300;
+const TO: u64 = 700;
+
+/// One axis in its lying segment: reports by cycle, and what the wire carried.
+struct Run {
+    reports: Vec<(u64, AxisReport)>,
+    exchanges: Vec<Exchange>,
+}
+
+fn run(
+    axis: AxisConfiguration,
+    shown: Shown,
+    mut script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
+) -> Run {
+    let (switch, exchanges) = (Arc::new(AtomicU8::new(0)), Arc::default());
+    let segment = Lying {
+        segment: segment_in(1, axis.mode.cyclic()),
+        shown: Arc::clone(&switch),
+        exchanges: Arc::clone(&exchanges),
+        random: fastrand::Rng::with_seed(7),
+        replies: 0,
+    };
+    let script = move |cycle, report: &AxisReport, command: &mut AxisCommand| {
+        let now = if (FROM..TO).contains(&cycle) { shown } else { Shown::Truth };
+        switch.store(now as u8, Ordering::Relaxed);
+        script(cycle, report, command);
+    };
+    let reports = play(segment, &[axis], 2_000, script, |scene| {
+        (scene.cycles > 0 && !scene.stopping).then_some((scene.cycles, *scene.report))
+    });
+    let exchanges = exchanges.lock().unwrap().clone();
+    Run { reports, exchanges }
+}
+
+impl Run {
+    /// How far targets were from where the drive was, at most, while something else was shown, in rad.
+    fn farthest(&self) -> f64 {
+        let lies = self.exchanges.iter().filter(|it| it.shown != Shown::Truth);
+        let away = lies.map(|it| it.target.wrapping_sub(it.position).unsigned_abs());
+        f64::from(away.max().unwrap()) * TAU / f64::from(1 << 20)
+    }
+
+    fn stops(&self) -> Vec<StopReason> {
+        let mut stops: Vec<_> = self.reports.iter().filter_map(|(_, report)| report.stop).collect();
+        stops.dedup();
+        stops
+    }
+
+    fn at(&self, cycle: u64) -> &AxisReport {
+        &self.reports.iter().find(|(it, _)| *it == cycle).unwrap().1
+    }
+}
+
+/// Farthest from the drive that a target lies which does not follow what is shown: a slow motion, and rounding.
+const NEAR: f64 = 0.05;
+
+fn moved(command: &mut AxisCommand, report: &AxisReport) {
+    if report.stop.is_none() {
+        command.setpoint.position.0 += 5e-4;
+    }
+}
+
+// feature(axes): a position that an axis cannot have come to moves no target; the third in a row stops it
+#[test]
+fn an_axis_that_follows_is_stopped_by_positions_it_cannot_have_come_to() {
+    for shown in [Shown::Random, Shown::Runaway] {
+        let seen = run(supervised(1).remove(0), shown, |_, report, command| moved(command, report));
+        assert_eq!(seen.stops(), [StopReason::Implausible], "{shown:?}");
+        assert!(seen.farthest() < NEAR, "{shown:?}: {} rad", seen.farthest());
+        let stopped = seen.reports.iter().find(|(_, report)| report.stop.is_some()).unwrap().0;
+        assert!((FROM + 2..FROM + 8).contains(&stopped), "{shown:?}: {stopped}");
+        // Its quick stop, then no torque, until somebody resets it.
+        let last = &seen.reports.last().unwrap().1;
+        assert_eq!((last.state, last.missed), (Some(State::SwitchOnDisabled), 0), "{shown:?}");
+        assert_eq!(last.stop, Some(StopReason::Implausible), "{shown:?}");
+    }
+}
+
+/// Request of an axis that is not led, and a phase from which on it is made.
+#[test]
+fn targets_of_an_axis_that_is_not_led_do_not_follow_them_either() {
+    for request in [Request::Disable, Request::Halt, Request::QuickStop, Request::FaultReset] {
+        for mode in [CyclicMode::Position, CyclicMode::Velocity] {
+            for shown in [Shown::Random, Shown::Runaway] {
+                let axis = AxisConfiguration { mode: mode.into(), ..supervised(1).remove(0) };
+                let seen = run(axis, shown, move |cycle, _, command| {
+                    if cycle >= 200 {
+                        command.request = request;
+                    }
+                });
+                assert!(seen.farthest() < NEAR, "{request:?} {mode:?} {shown:?}: {} rad", seen.farthest());
+                assert_eq!(seen.stops(), [StopReason::Implausible], "{request:?} {mode:?} {shown:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reset_lets_the_axis_go_once_its_drive_tells_the_truth_again() {
+    for shown in [Shown::Random, Shown::Runaway] {
+        let script = |cycle: u64, report: &AxisReport, command: &mut AxisCommand| {
+            // While nobody knows where it is a reset ends nothing.
+            let resets = cycle == 600 || (TO + 50..TO + 60).contains(&cycle);
+            command.request = if resets { Request::FaultReset } else { Request::Enable };
+            if cycle > 150 {
+                moved(command, report);
+            }
+        };
+        let axis = AxisConfiguration {
+            homing: Homing::CurrentPosition { position: Radians(0.25) },
+            ..supervised(1).remove(0)
+        };
+        let seen = run(axis, shown, move |cycle, report, command| {
+            command.home = cycle == 100;
+            script(cycle, report, command);
+        });
+        assert_eq!(seen.stops(), [StopReason::Implausible], "{shown:?}");
+        assert!(seen.at(FROM - 1).homed);
+        assert_eq!(seen.at(TO + 40).stop, Some(StopReason::Implausible), "{shown:?}");
+        let last = &seen.reports.last().unwrap().1;
+        assert_eq!((last.state, last.stop), (Some(State::OperationEnabled), None), "{shown:?}");
+        assert!(last.homed, "{shown:?}: it is where it was");
+        assert!(seen.farthest() < NEAR, "{shown:?}: {} rad", seen.farthest());
+    }
+}
+
+/// A drive that counts from elsewhere, and goes on from there: its axis is where it says, and not homed.
+#[test]
+fn a_drive_that_stays_elsewhere_is_believed_once_it_is_reset_and_its_axis_is_to_be_homed_again() {
+    for (homing, is_homed) in [
+        (Homing::CurrentPosition { position: Radians(0.25) }, false),
+        (Homing::Absolute { offset: Radians(0.5) }, true),
+    ] {
+        let axis = AxisConfiguration { homing, ..supervised(1).remove(0) };
+        let seen = run(axis, Shown::Elsewhere, |cycle, _, command| {
+            command.home = cycle == 100;
+            command.request = match cycle {
+                200..600 => Request::Disable,
+                600..610 => Request::FaultReset,
+                _ => Request::Enable,
+            };
+        });
+        assert!(seen.at(FROM - 1).homed);
+        assert_eq!(seen.at(590).stop, Some(StopReason::Implausible), "{homing:?}");
+        let there = seen.at(680);
+        assert_eq!((there.state, there.stop), (Some(State::OperationEnabled), None), "{homing:?}");
+        assert_eq!(there.homed, is_homed, "{homing:?}");
+        // From there back is as far.
+        let then =
+            seen.reports.iter().filter(|(cycle, _)| *cycle >= TO).find_map(|(_, report)| report.stop);
+        assert_eq!(then, Some(StopReason::Implausible), "{homing:?}");
+    }
+}
+
+/// As with replies that do not come.
+#[test]
+fn two_such_positions_in_a_row_are_passed_over() {
+    let seen = run(supervised(1).remove(0), Shown::TwoOfThree, |_, report, command| moved(command, report));
+    assert_eq!(seen.stops(), []);
+    assert!(seen.farthest() < NEAR, "{} rad", seen.farthest());
+    let (before, after) = (seen.at(FROM).feedback.position, seen.at(TO).feedback.position);
+    assert!(
+        ((after - before).0 - (TO - FROM) as f64 * 5e-4).abs() < 0.01,
+        "it goes on: {before:?} {after:?}"
+    );
+}
+
+/// Speed beyond which its positions are not believed: ten times its limit, or what the axis is said to be able to.
+#[test]
+fn an_axis_that_may_be_so_fast_is_believed() {
+    let axis = supervised(1).remove(0);
+    let faster = AxisConfiguration { feedback_velocity: Some(RadiansPerSecond(2_000.0)), ..axis.clone() };
+    for (axis, stops) in [(axis, vec![StopReason::Implausible]), (faster, Vec::new())] {
+        // Disabled, turned by hand: a radian in a cycle is 1000 rad/s.
+        let seen = run(axis, Shown::Runaway, |cycle, _, command| {
+            if cycle >= 200 {
+                command.request = Request::Disable;
+            }
+        });
+        let seen = seen.reports.into_iter().filter(|(cycle, _)| *cycle < TO);
+        let mut found: Vec<_> = seen.filter_map(|(_, report)| report.stop).collect();
+        found.dedup();
+        assert_eq!(found, stops);
+    }
+}
