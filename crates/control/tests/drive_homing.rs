@@ -2,7 +2,8 @@
 use crate::support;
 
 use std::f64::consts::TAU;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ethercat::cia402::object::{
@@ -11,6 +12,8 @@ use ethercat::cia402::object::{
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use ethercat::wire::{Command, Frame};
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::supervision::StopReason;
@@ -93,6 +96,66 @@ impl Case {
             (scene.cycles > 0).then_some(seen)
         };
         play(self.segment(mapping()), &[self.axis()], self.cycles, script, look)
+    }
+}
+
+/// Positions in the replies of its drive are any numbers, once that is asked for.
+struct Random {
+    segment: Segment,
+    lies: Arc<AtomicBool>,
+    random: fastrand::Rng,
+    targets: Arc<Mutex<Vec<i32>>>,
+}
+
+impl ethercat::link::Segment for Random {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        let places: Vec<_> = Frame::parse(frame).unwrap().places().collect();
+        let data = places.iter().find(|it| it.header.command == Command::Lrw).map(|it| it.data());
+        let lies = self.lies.load(Ordering::Relaxed);
+        if let (Some(data), true) = (&data, lies) {
+            let target = frame[data.start + 2..data.start + 6].try_into().unwrap();
+            self.targets.lock().unwrap().push(i32::from_le_bytes(target));
+        }
+        let comes_back = self.segment.process_frame(now, frame);
+        if let (Some(data), true) = (data, lies) {
+            // Behind it are velocity, torque, and the mode.
+            frame[data.end - 11..data.end - 7].copy_from_slice(&self.random.i32(..).to_le_bytes());
+        }
+        comes_back
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.segment.advance(now);
+    }
+}
+
+#[test]
+fn positions_that_cannot_be_call_it_off_and_are_no_targets() {
+    // Found in the cycle in which they begin, or under way.
+    for (mark, begins) in
+        [(MARK, 320), (BEGIN - 0.04, 311), (BEGIN - 0.04, 312), (BEGIN - 0.04, 313), (BEGIN - 0.04, 330)]
+    {
+        let case = Case { mark, ..Case::of(34) };
+        let (lies, targets) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let segment = Random {
+            segment: case.segment(mapping()),
+            lies: Arc::clone(&lies),
+            random: fastrand::Rng::with_seed(3),
+            targets: Arc::clone(&targets),
+        };
+        let script = move |cycle: u64, _: &AxisReport, command: &mut AxisCommand| {
+            command.home = cycle == 300;
+            lies.store(cycle >= begins, Ordering::Relaxed);
+        };
+        let look = |scene: &Scene<'_>| (scene.cycles > 0 && !scene.stopping).then_some(*scene.report);
+        let seen = play(segment, &[case.axis()], 1_000, script, look);
+        let last = seen.last().unwrap();
+        assert_eq!(last.stop, Some(StopReason::Implausible), "{mark} {begins}");
+        let targets = targets.lock().unwrap();
+        let away =
+            |it: &i32| f64::from(it.wrapping_sub(targets[0]).unsigned_abs()) / f64::from(1 << 20) * TAU;
+        let farthest = targets.iter().map(away).fold(0.0, f64::max);
+        assert!(farthest < 1.0, "{mark} {begins}: {farthest} rad");
     }
 }
 

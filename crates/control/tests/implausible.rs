@@ -18,7 +18,7 @@ use simulator::Segment;
 use support::scripted::play;
 use support::{segment_in, supervised};
 
-/// What the drive's position is on the wire.
+/// Position of the drive on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 enum Shown {
@@ -126,7 +126,7 @@ fn run(
 }
 
 impl Run {
-    /// How far targets were from where the drive was, at most, while something else was shown, in rad.
+    /// Farthest that a target was from where the drive was while something else was shown, in rad.
     fn farthest(&self) -> f64 {
         let lies = self.exchanges.iter().filter(|it| it.shown != Shown::Truth);
         let away = lies.map(|it| it.target.wrapping_sub(it.position).unsigned_abs());

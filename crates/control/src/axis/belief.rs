@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use motion::{AxisScale, Radians, RadiansPerSecond};
 
-/// What a position that a drive reports is taken for.
+/// Judgement of a position that a drive reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Belief {
     /// The axis is there.
@@ -66,18 +66,27 @@ impl Plausibility {
         }
     }
 
-    /// Judges a position that has come, `elapsed` after the axis was at `before`.
-    pub(super) fn judge(&mut self, before: Option<i64>, told: i32, elapsed: Duration) -> Belief {
+    /// Judges a position that has come, `elapsed` after the axis was at `before`; one that `may_jump` is believed once another bears it out.
+    pub(super) fn judge(
+        &mut self,
+        before: Option<i64>,
+        reported: i32,
+        elapsed: Duration,
+        may_jump: bool,
+    ) -> Belief {
         let Some(before) = before.map(|before| before as i32) else { return self.believe() };
         let first = self.doubted.map_or(elapsed, |it| it.first);
-        if self.leads(before, told, first) {
+        if self.leads(before, reported, first) {
             return self.believe();
         }
         let (is_near, stays, replies) = match self.doubted {
-            Some(last) if self.leads(last.position, told, last.age) => {
+            Some(last) if self.leads(last.position, reported, last.age) => {
                 (last.is_near, last.stays.saturating_add(last.age), last.replies.saturating_add(1))
             }
-            _ => (self.leads(before, told, elapsed.min(first.saturating_add(STAYS))), Duration::ZERO, 1),
+            _ => {
+                let furthest = elapsed.min(first.saturating_add(STAYS));
+                (may_jump || self.leads(before, reported, furthest), Duration::ZERO, 1)
+            }
         };
         if is_near && replies > 1 {
             return self.believe();
@@ -88,7 +97,7 @@ impl Plausibility {
             return Belief::Elsewhere;
         }
         self.doubted =
-            Some(Doubted { position: told, age: Duration::ZERO, stays, replies, is_near, first });
+            Some(Doubted { position: reported, age: Duration::ZERO, stays, replies, is_near, first });
         Belief::Nowhere
     }
 
@@ -104,7 +113,7 @@ impl Plausibility {
     }
 }
 
-/// How much faster an axis may be than its limit of velocity, if nothing is said: moved by hand, pushed, or braked from a fall.
+/// Times its limit of velocity that an axis may be fast, if nothing is said: moved by hand, pushed, or braked from a fall.
 pub(super) const MARGIN: f64 = 10.0;
 
 /// Distance that a position may lie farther: encoders are noisy, and drives do not sample at the very same time in each cycle.

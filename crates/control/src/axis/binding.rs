@@ -169,17 +169,16 @@ impl Axis {
     }
 
     /// True if inputs `came` with a position that the axis can have come to. While its drive looks for its home the positions may jump, and before
-    /// Op, when a drive may be starting yet.
+    /// Op, when a drive may be starting yet, any is taken.
     fn believes(&mut self, main_device: &MainDevice, came: bool, moment: Moment, homing: bool) -> bool {
         let Some(plausibility) = &mut self.plausibility else { return came };
         plausibility.pass(moment.elapsed);
         if !came {
             return false;
         }
-        let told = self.inputs.position.read_signed(main_device.inputs(self.sub_device)) as i32;
-        let may_jump = homing || main_device.phase() != BringUpPhase::Op;
-        let before = self.counts.filter(|_| !may_jump);
-        match plausibility.judge(before, told, self.since_input) {
+        let reported = self.inputs.position.read_signed(main_device.inputs(self.sub_device)) as i32;
+        let before = self.counts.filter(|_| main_device.phase() == BringUpPhase::Op);
+        match plausibility.judge(before, reported, self.since_input, homing) {
             Belief::Here => true,
             Belief::Nowhere => false,
             Belief::Elsewhere => {
