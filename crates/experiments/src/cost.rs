@@ -7,6 +7,7 @@ mod fit;
 mod sweep;
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use control::profile::{Granted, RealTimeProfile};
@@ -77,22 +78,25 @@ impl Cost {
 
     /// Measures each bus, or those until the user wants to stop.
     fn round(&self, context: &Context, cases: &[Case]) -> Result<Vec<Times>, Error> {
-        let measured = cases.iter().take_while(|_| !context.stopped());
-        measured.map(|case| Ok(Times::of(&self.measure(*case)?))).collect()
+        let measured = cases.iter().map(|case| self.measure(*case, context.stop));
+        let whole = measured.map_while(Result::transpose);
+        whole.map(|measured| Ok(Times::of(&measured?))).collect()
     }
 
-    /// Measures one bus on a thread of its own.
-    fn measure(&self, case: Case) -> Result<Measured, Error> {
+    /// Measures one bus on a thread of its own; `None` once the user wants to stop.
+    fn measure(&self, case: Case, stop: &AtomicBool) -> Result<Option<Measured>, Error> {
         let cycles = self.cycles.clamp(1, Self::MOST_CYCLES);
         let profile = RealTimeProfile { ..real_time(self.priority, self.cpu) };
         let work = move || {
             let bench = case.bench()?;
             let _granted = Granted::ask(&profile);
-            bench.measure(cycles)
+            bench.measure(cycles, stop)
         };
-        let thread = std::thread::Builder::new().name("cost".into()).spawn(work);
-        let thread = thread.map_err(|error: io::Error| Error::other(format_args!("cost: {error}")))?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("cost".into()).spawn_scoped(scope, work);
+            let thread = thread.map_err(|error: io::Error| Error::other(format_args!("cost: {error}")))?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 }
 

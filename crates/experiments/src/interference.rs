@@ -31,6 +31,7 @@ pub use wave::Wave;
 
 use crate::cable::{Cable, FAR, NEAR};
 use crate::load::{HostMemory, Load};
+use crate::runner::open;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error};
 use cell::Cell;
@@ -375,8 +376,7 @@ pub fn judge(path: &Path) -> Result<Report, Error> {
 
 /// True of the recording of a cycle, as `onbeat run --record` makes it.
 fn is_of_a_cycle(path: &Path) -> bool {
-    let reader =
-        fs::File::open(path).ok().and_then(|file| RecordingReader::open(BufReader::new(file)).ok());
+    let reader = open(path).ok().and_then(|file| RecordingReader::open(BufReader::new(file)).ok());
     reader.is_some_and(|reader| reader.header().what == "cycle")
 }
 

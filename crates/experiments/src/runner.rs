@@ -109,12 +109,23 @@ impl Programs {
     }
 }
 
+/// Opens a file that is to be a recording or a report, a regular one: a FIFO would be waited for, and a device may have no end.
+///
+/// # Errors
+/// One that is no regular file, or cannot be opened.
+pub fn open(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    File::open(path)
+}
+
 /// Reads a recording.
 ///
 /// # Errors
 /// The file, and its error.
 pub fn read(path: &Path) -> Result<Recording, Error> {
-    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let file = open(path).map_err(|error| Error::file(path, error))?;
     Recording::read(BufReader::new(file)).map_err(|error| Error::Recording { path: path.to_owned(), error })
 }
 

@@ -3,8 +3,10 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use onbeat_experiments::cost::Cost;
-use support::{Folder, conduct, goes_on, number, table};
+use support::{Folder, conduct, context, goes_on, number, table};
 
 // feature(measure): `measure cost`: T_exec against the number of SubDevices and the bytes of their PDOs, with a fitted plane
 // feature(measure): `measure cost`: a cycle's own work by the number of its SubDevices, axes and signals
@@ -43,4 +45,34 @@ fn every_number_of_sub_devices_axes_and_signals_has_its_row_and_its_cycles() {
         assert!(recording.column("whole_ns").unwrap().all(|whole| whole > 0));
     }
     goes_on(&folder, &report, |context| experiment.run(context));
+}
+
+// feature(measure): `measure cost` hears Ctrl-C while it measures a bus; rounds measured whole are kept
+#[test]
+fn a_stop_is_heard_while_a_bus_is_measured() {
+    let folder = Folder::new();
+    let stop = AtomicBool::new(false);
+    let context = context(&folder, &stop);
+    let experiment = Cost { cycles: Cost::MOST_CYCLES, rounds: 1, largest: 10, priority: None, cpu: 0 };
+    let report = std::thread::scope(|scope| {
+        let running = scope.spawn(|| experiment.run(&context));
+        while !is_measuring() {
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        running.join().unwrap().unwrap()
+    });
+    assert!(
+        table(&report, "Digital terminals").rows.iter().all(|row| row.cells[1] == "-"),
+        "{}",
+        report.text()
+    );
+    assert!(!folder.0.join("round-1.cell.json").exists());
+}
+
+/// True once a bus is under way.
+fn is_measuring() -> bool {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let mut names = threads.map(|it| std::fs::read_to_string(it.path().join("comm")).unwrap_or_default());
+    names.any(|name| name.trim() == "cost")
 }

@@ -11,8 +11,8 @@
 //!
 //! Messages are CDR, their schemas `ros2msg`. Log and publish time are that of the row's release on CLOCK_REALTIME, where the
 //! facts have [`REALTIME_OFFSET`], else on CLOCK_MONOTONIC. Facts are metadata, `onbeat` at the beginning, `onbeat_end` at the
-//! end. Chunks are not compressed; one is finished each second: a file
-//! that was cut off holds the seconds before.
+//! end. Chunks are not compressed. The first has schemas and channels and is in the file at once; of the messages one is finished after a sixteenth
+//! of a second, after twice that, and so on, then each second: a file that was cut off holds what came before.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -48,6 +48,8 @@ pub struct McapWriter<W: Write> {
     last_start: Option<i64>,
     /// Start of the row behind which a chunk was finished last.
     flushed: Option<i64>,
+    /// Time to the next, ns.
+    wait: i64,
     sequence: u32,
     process_data: Vec<Option<Value>>,
     message: Vec<u8>,
@@ -117,6 +119,8 @@ impl<W: Write> McapWriter<W> {
                 _ => {}
             }
         }
+        // Who is killed at once leaves a file that can be read.
+        file.flush().map_err(failed)?;
         Ok(Self {
             file,
             whole: timing.len(),
@@ -131,6 +135,7 @@ impl<W: Write> McapWriter<W> {
             offset: header.facts.get(REALTIME_OFFSET).and_then(serde_json::Value::as_i64).unwrap_or(0),
             last_start: None,
             flushed: None,
+            wait: FIRST,
             sequence: 0,
             process_data: Vec::new(),
             message: Vec::new(),
@@ -230,18 +235,18 @@ impl<W: Write> McapWriter<W> {
         self.message.push(0);
     }
 
-    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most: an index stands behind
-    /// each chunk. False if it waits for that.
+    /// Finishes the chunk and flushes the buffer of the file, once in a second of the recording at most but for its beginning: an index stands
+    /// behind each chunk. False if it waits for that.
     ///
     /// # Errors
     /// I/O errors of the writer.
     pub fn flush(&mut self) -> io::Result<bool> {
         let Some(newest) = self.last_start else { return Ok(true) };
         let flushed = *self.flushed.get_or_insert(newest);
-        if newest - flushed < A_SECOND {
+        if newest - flushed < self.wait {
             return Ok(false);
         }
-        self.flushed = Some(newest);
+        (self.flushed, self.wait) = (Some(newest), (self.wait * 2).min(A_SECOND));
         self.file.flush().map_err(failed).map(|()| true)
     }
 
@@ -270,6 +275,9 @@ impl<W: Write> McapWriter<W> {
 
 /// Nanoseconds of one.
 const A_SECOND: i64 = 1_000_000_000;
+
+/// Time that the first chunk of messages takes, ns.
+const FIRST: i64 = A_SECOND / 16;
 
 /// Encapsulation header of plain CDR. Members of eight bytes stand first, and so are aligned behind it.
 const CDR_LITTLE_ENDIAN: [u8; 4] = [0, 1, 0, 0];
@@ -417,6 +425,44 @@ mod tests {
 
         let summary = mcap::Summary::read(&file).unwrap().unwrap();
         assert_eq!((summary.stats.unwrap().message_count, summary.metadata_indexes.len()), (11, 2));
+    }
+
+    /// Messages of a file that was cut off.
+    fn messages(file: &[u8]) -> usize {
+        let options = mcap::read::Options::IgnoreEndMagic.into();
+        mcap::MessageStream::new_with_options(file, options).unwrap().map_while(Result::ok).count()
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_in_its_first_second_has_its_head_and_what_came_before() {
+        let mut file = Vec::new();
+        let mut writer = McapWriter::begin(&mut file, &header()).unwrap();
+        assert!(writer.flush().unwrap(), "there is no row yet");
+        // As of a process that is killed: nothing is finished.
+        std::mem::forget(writer);
+        let options = mcap::read::Options::IgnoreEndMagic.into();
+        let records = mcap::read::ChunkFlattener::new_with_options(&file, options).unwrap();
+        let channels =
+            records.map_while(Result::ok).filter(|it| matches!(it, mcap::records::Record::Channel(_)));
+        assert_eq!(channels.count(), 5);
+
+        // Rows each millisecond, flushed as a recorder does; those of the first second that are in a file cut off then.
+        let mut kept = Vec::new();
+        for cut in [70, 200, 500, 999] {
+            let mut file = Vec::new();
+            let mut writer = McapWriter::begin(&mut file, &header()).unwrap();
+            for number in 0..cut {
+                writer.row_with(&row(1_000_000 * number), vec![None; 12]).unwrap();
+                writer.flush().unwrap();
+            }
+            std::mem::forget(writer);
+            kept.push(messages(&file));
+        }
+        assert!(
+            kept.iter().zip([70, 200, 500, 999]).all(|(kept, cut)| kept * 2 >= cut / 2 * 2 - 10),
+            "{kept:?}"
+        );
+        assert!(kept.is_sorted() && kept[0] > 60, "{kept:?}");
     }
 
     #[test]

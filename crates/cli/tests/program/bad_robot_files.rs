@@ -66,6 +66,18 @@ fn what_is_no_regular_file_is_refused_and_not_waited_for() {
             assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
         }
     }
+    for path in ["/dev/zero", fifo.to_str().unwrap()] {
+        let ran = run(&["report", path]);
+        assert_eq!(ran.sentence(), format!("onbeat: {path}: it is no regular file"));
+        let ran = run(&["analyse", path]);
+        let sentence = ran.sentence();
+        assert!(
+            sentence.starts_with(&format!("onbeat: {path}: cannot be read (it is no regular file)")),
+            "{sentence}"
+        );
+        let ran = run(&["measure", "interference", "--recording", path]);
+        assert!(ran.sentence().contains("no regular file"), "{}", ran.stderr);
+    }
 }
 
 #[test]

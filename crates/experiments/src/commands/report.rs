@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use onbeat_experiments::beside;
+use onbeat_experiments::{beside, runner};
 use record::Recording;
 use report::compare::{self, Run};
 use report::{Report as Found, Section};
@@ -151,14 +151,15 @@ fn of_folder(folder: &Path) -> Result<Found, Failure> {
 }
 
 fn of_file(path: &Path) -> Result<Found, Failure> {
-    let open = || File::open(path).map_err(|error| at(path, error));
+    let mut file = runner::open(path).map_err(|error| at(path, error))?;
     let mut first = [0];
-    let found = open()?.read(&mut first).map_err(|error| at(path, error))?;
+    let found = file.read(&mut first).map_err(|error| at(path, error))?;
     if found == 1 && first == *b"{" {
         let text = fs::read_to_string(path).map_err(|error| at(path, error))?;
         return Found::from_json(&text).map_err(|error| at(path, error));
     }
-    let recording = Recording::read(BufReader::new(open()?)).map_err(|error| at(path, error))?;
+    let file = File::open(path).map_err(|error| at(path, error))?;
+    let recording = Recording::read(BufReader::new(file)).map_err(|error| at(path, error))?;
     Found::of_recording(&name(path), &recording).map_err(|error| at(path, error))
 }
 

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use control::axis::AxisConfiguration;
@@ -54,21 +54,24 @@ pub(super) struct Measured {
 }
 
 impl Bench {
-    /// Runs `cycles` of it on this thread.
+    /// Runs `cycles` of it on this thread; `None` once `stop` is set: it is looked at while the clock stands still.
     ///
     /// # Errors
     /// The bus does not come up, or the cycle lost frames: its times say nothing then.
-    pub(super) fn measure(self, cycles: usize) -> Result<Measured, Error> {
-        let wire = Wire::new(self.segment);
+    pub(super) fn measure(self, cycles: usize, stop: &AtomicBool) -> Result<Option<Measured>, Error> {
+        let stopping = StopHandle::new();
+        let wire = Wire::new(self.segment, stop, &stopping);
         let mut link = wire.clone();
         let failed = |error: &dyn std::fmt::Display| Error::other(format_args!("cost: {error}"));
         let configuration =
             Configuration { target: AlState::Op, period: PERIOD, ..Configuration::default() };
         let mut main_device = MainDevice::new(configuration).map_err(|error| failed(&error))?;
-        let stop = AtomicBool::new(false);
-        Pump { main_device: &mut main_device, link: &mut link, clock: &wire, stop: &stop }
-            .bring_up(Duration::from_secs(600), |_| ())
-            .map_err(|error| failed(&error))?;
+        let came_up = Pump { main_device: &mut main_device, link: &mut link, clock: &wire, stop }
+            .bring_up(Duration::from_secs(600), |_| ());
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        came_up.map_err(|error| failed(&error))?;
         let run = (cycles + WARM_UP) as u64;
         let configuration = CycleConfiguration { cycles: Some(run), ..CycleConfiguration::every(PERIOD) };
         let (mut cycle, mut observer) =
@@ -77,22 +80,30 @@ impl Bench {
         if !self.signals.is_empty() {
             cycle.set_signals(self.signals).map_err(|error| failed(&error))?;
         }
-        let before = wire.0.borrow().sent;
-        let ended = cycle.run(&StopHandle::default());
-        let frames = wire.0.borrow().sent - before;
+        let before = wire.state.borrow().sent;
+        let ended = cycle.run(&stopping);
+        if stopping.is_requested() {
+            return Ok(None);
+        }
+        let frames = wire.state.borrow().sent - before;
         let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
         if observer.dropped_records() > 0 || ended.cycles_in_op < run {
             return Err(failed(&format_args!("expected {run} cycles in Op, found {}", ended.cycles_in_op)));
         }
         let all = records.len();
         let from = all.saturating_sub(cycles);
-        Ok(Measured { frames: frames as f64 / all.max(1) as f64, records: records[from..].to_vec() })
+        Ok(Some(Measured { frames: frames as f64 / all.max(1) as f64, records: records[from..].to_vec() }))
     }
 }
 
 /// Link and clock in one: frames wait until the cycle sleeps, and pass the segment then.
 #[derive(Clone)]
-struct Wire(Rc<RefCell<State>>);
+struct Wire<'a> {
+    state: Rc<RefCell<State>>,
+    /// Set when the user wants to stop; and the request to the cycle then.
+    stop: &'a AtomicBool,
+    stopping: StopHandle,
+}
 
 struct State {
     segment: Segment,
@@ -106,12 +117,12 @@ struct State {
     ahead: i128,
 }
 
-impl Wire {
-    fn new(segment: Segment) -> Self {
+impl<'a> Wire<'a> {
+    fn new(segment: Segment, stop: &'a AtomicBool, stopping: &StopHandle) -> Self {
         let buffers = vec![[0; MAXIMUM_FRAME_LENGTH]; FRAMES];
         let state =
             State { segment, buffers, lengths: [0; FRAMES], sent: 0, passed: 0, received: 0, ahead: 0 };
-        Self(Rc::new(RefCell::new(state)))
+        Self { state: Rc::new(RefCell::new(state)), stop, stopping: stopping.clone() }
     }
 }
 
@@ -138,22 +149,25 @@ impl State {
     }
 }
 
-impl Clock for Wire {
+impl Clock for Wire<'_> {
     fn now(&self) -> Instant {
-        self.0.borrow().now()
+        self.state.borrow().now()
     }
 
     fn sleep_until(&self, instant: Instant) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state.borrow_mut();
+        if self.stop.load(Ordering::Relaxed) {
+            self.stopping.hurry();
+        }
         state.pass();
         let left = instant.as_nanos().saturating_sub(state.now().as_nanos());
         state.ahead += i128::from(left);
     }
 }
 
-impl Link for Wire {
+impl Link for Wire<'_> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state.borrow_mut();
         let place = state.sent as usize % FRAMES;
         if state.sent - state.received == FRAMES as u64 || frame.len() > MAXIMUM_FRAME_LENGTH {
             return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
@@ -165,7 +179,7 @@ impl Link for Wire {
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state.borrow_mut();
         if !timeout.is_zero() && state.received == state.passed {
             state.pass();
             if state.received == state.passed {

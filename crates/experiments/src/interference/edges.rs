@@ -5,7 +5,6 @@
 //! an EL1252 has four of them. A time that differs from that of the cycle before is a new edge. How many cycles lie between two edges,
 //! which depends on the output that the input is wired to, follows from the times.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::jitter::{Arrival, BusJitter, ByTime, WINDOW, jitter_of};
+use crate::runner::open;
 
 /// A series of instants that shall be even.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct Edges {
 /// # Errors
 /// The file cannot be read or is no such recording.
 pub fn edges_of_file(path: &Path) -> Result<Vec<Edges>, Error> {
-    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let file = open(path).map_err(|error| Error::file(path, error))?;
     edges_of(BufReader::new(file)).map_err(|error| Error::Recording { path: path.to_owned(), error })
 }
 

@@ -1,12 +1,12 @@
 //! Jitter of the bus from an observer's recording.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use super::edges::Edges;
 use super::wave::{Wave, Waves};
 use crate::jitter::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
+use crate::runner::open;
 use record::recording::{Header, RecordingError};
 use record::{Facts, RecordingReader};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct Judgement {
 /// # Errors
 /// The file cannot be read or is no such recording.
 pub fn judge_file(path: &Path, samples: u64) -> Result<Judgement, Error> {
-    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let file = open(path).map_err(|error| Error::file(path, error))?;
     let mut arrivals = Vec::new();
     let walked = walk(BufReader::new(file), samples, |_, arrival| arrivals.push(arrival));
     let walked = walked.map_err(|error| Error::Recording { path: path.to_owned(), error })?;

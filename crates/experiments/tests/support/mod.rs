@@ -53,6 +53,21 @@ pub fn goes_on(folder: &Folder, report: &Report, run: impl FnOnce(&Context) -> R
     assert!(!said.is_empty() && said.iter().all(|line| line.ends_with(": measured before")), "{said:?}");
 }
 
+/// Context of an experiment in `folder`, which ends once `stop` is set.
+pub fn context<'a>(folder: &Folder, stop: &'a AtomicBool) -> Context<'a> {
+    Context {
+        directory: folder.0.clone(),
+        programs: Programs {
+            onbeat: "onbeat".into(),
+            measure: env!("CARGO_BIN_EXE_onbeat-measure").into(),
+        },
+        stop,
+        say: &|_| (),
+        progress: onbeat_experiments::Progress::default(),
+        continues: false,
+    }
+}
+
 /// The same; one that `continues` goes on with the cells kept there. What it says goes to `say`.
 pub fn conduct_as(
     folder: &Folder,
@@ -61,17 +76,7 @@ pub fn conduct_as(
     run: impl FnOnce(&Context) -> Result<Report, Error>,
 ) -> Report {
     let stop = AtomicBool::new(false);
-    let context = Context {
-        directory: folder.0.clone(),
-        programs: Programs {
-            onbeat: "onbeat".into(),
-            measure: env!("CARGO_BIN_EXE_onbeat-measure").into(),
-        },
-        stop: &stop,
-        say,
-        progress: onbeat_experiments::Progress::default(),
-        continues,
-    };
+    let context = Context { say, continues, ..context(folder, &stop) };
     let report = run(&context).unwrap();
     for line in [&report.measured, &report.good, &report.title] {
         assert!(!line.is_empty() && !line.contains('\n'), "{line:?}");

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
+use onbeat_experiments::runner;
 use record::{CycleRecord, Recording};
 use robot::task_set;
 use schedulability::{Policy, Task, TaskSet};
@@ -27,7 +28,7 @@ pub(super) fn read(path: &Path, decided: task_set::Decided, margin: f64) -> Resu
 
 fn is_recording(path: &Path) -> bool {
     let mut first = [0; RECORDING.len()];
-    File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *RECORDING
+    runner::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *RECORDING
 }
 
 /// First bytes of a recording.
