@@ -1214,7 +1214,7 @@ mod tests {
     polling::{new_shared_timer, wake_channel, LoopWaker},
     rtps::reader::ReaderIngredients,
     serialization::from_bytes,
-    structure::{dds_cache::DDSCache, guid::EntityKind},
+    structure::{dds_cache::DDSCache, duration::Duration, guid::EntityKind},
   };
   use super::*;
 
@@ -1354,6 +1354,182 @@ mod tests {
 
     // Verify the color in the deserialized value is correct
     assert_eq!(deserialized_shape_type.color, "RED");
+  }
+
+  // Submessages of a matched writer, with extreme values in the place of any
+  // aligned word or number: sequence numbers near the ends of their range, too.
+  #[test]
+  fn no_mutated_packet_of_a_matched_writer_panics() {
+    // Small generator of random numbers: the same packets in each run.
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut random = move |below: usize| {
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+      (state % below as u64) as usize
+    };
+    let header = [
+      0x52, 0x54, 0x50, 0x53, 0x02, 0x03, 0x01, 0x0f, 0x01, 0x0f, 0x99, 0x06, 0x78, 0x34, 0x00,
+      0x00, 0x01, 0x00, 0x00, 0x00,
+    ];
+    // Reader and writer of the packets above.
+    let ids = [0, 0, 0, 7, 0, 0, 1, 2];
+    let numbers = |numbers: &[i64]| -> Vec<u8> {
+      let word = |number: &i64| [(number >> 32) as u32, *number as u32].map(u32::to_le_bytes);
+      numbers.iter().flat_map(word).flatten().collect()
+    };
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
+    let submessage = |id: u8, flags: u8, parts: &[&[u8]]| -> Vec<u8> {
+      let body = parts.concat();
+      let mut all = vec![id, flags];
+      all.extend((body.len() as u16).to_le_bytes());
+      all.extend(body);
+      all
+    };
+    let data = [0, 0, 0x10, 0];
+    let payload = [0, 1, 0, 0, 4, 0, 0, 0, 0x52, 0x45, 0x44, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+    let kinds = [
+      // DATA
+      submessage(0x15, 5, &[&data, &ids, &numbers(&[1]), &payload]),
+      // DATA_FRAG: the first fragment of one
+      submessage(
+        0x16,
+        1,
+        &[&[0, 0, 0x1c, 0], &ids, &numbers(&[2]), &words(&[1, 24 << 16 | 1, 48]), &payload],
+      ),
+      // HEARTBEAT
+      submessage(0x07, 1, &[&ids, &numbers(&[1, 9]), &words(&[1])]),
+      // GAP
+      submessage(0x08, 1, &[&ids, &numbers(&[3, 5]), &words(&[32, 0xA5A5_A5A5])]),
+      // HEARTBEAT_FRAG
+      submessage(0x13, 1, &[&ids, &numbers(&[2]), &words(&[2, 1])]),
+      // ACKNACK
+      submessage(0x06, 1, &[&ids, &numbers(&[1]), &words(&[32, u32::MAX, 1])]),
+      // NACK_FRAG
+      submessage(0x12, 1, &[&ids, &numbers(&[2]), &words(&[1, 32, u32::MAX, 1])]),
+    ];
+    let extremes = [
+      i64::MIN,
+      i64::MIN + 1,
+      -256,
+      -1,
+      0,
+      1,
+      2,
+      255,
+      256,
+      u32::MAX as i64,
+      i64::MAX - 256,
+      i64::MAX - 1,
+      i64::MAX,
+    ];
+    for _ in 0..300 {
+      let (mut message_receiver, _others) = receiver_of_a_reliable_reader();
+      for count in 1..40 {
+        let mut packet = header.to_vec();
+        for _ in 0..=random(2) {
+          let mut one = kinds[random(kinds.len())].clone();
+          for _ in 0..random(3) {
+            let at = 12 + 4 * random((one.len() - 12) / 4);
+            let extreme = extremes[random(extremes.len())];
+            let number = numbers(&[extreme]);
+            if random(2) == 0 && at + 8 <= one.len() {
+              one[at..at + 8].copy_from_slice(&number);
+            } else {
+              one[at..at + 4].copy_from_slice(&number[4..]);
+            }
+          }
+          // An old count is not looked at.
+          if one[0] == 0x07 {
+            let end = one.len();
+            one[end - 4..].copy_from_slice(&(count as u32).to_le_bytes());
+          }
+          packet.extend(one);
+        }
+        message_receiver.handle_received_packet(&Bytes::from(packet), PacketOrigin::UNKNOWN);
+      }
+    }
+  }
+
+  // A message receiver with a reliable reader, matched with the writer of the
+  // packets here; and what has to live as long.
+  fn receiver_of_a_reliable_reader() -> (MessageReceiver, impl Sized) {
+    let prefix = GuidPrefix::new(&[
+      0x01, 0x03, 0x00, 0x0c, 0x29, 0x2d, 0x31, 0xa2, 0x28, 0x20, 0x02, 0x08,
+    ]);
+    let remote_writer_guid = GUID::new(
+      GuidPrefix::new(&[
+        0x01, 0x0f, 0x99, 0x06, 0x78, 0x34, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+      ]),
+      EntityId::create_custom_entity_id([0, 0, 1], EntityKind::WRITER_WITH_KEY_USER_DEFINED),
+    );
+    let waker = LoopWaker::new();
+    let (acknack_sender, acknack_receiver) = wake_channel(8, &waker);
+    let (spdp_liveness_sender, spdp_liveness_receiver) = wake_channel(8, &waker);
+    let mut message_receiver = MessageReceiver::new(
+      prefix,
+      acknack_sender,
+      spdp_liveness_sender,
+      None,
+      Rc::new(RefCell::new(InterfaceObservations::new())),
+    );
+    let entity =
+      EntityId::create_custom_entity_id([0, 0, 0], EntityKind::READER_WITH_KEY_USER_DEFINED);
+    let (notification_sender, notification_receiver) =
+      crate::mio_source::notification_channel(100);
+    let (notification_event_source, poll_event_sender) = mio_source::make_poll_channel().unwrap();
+    let (status_sender, status_receiver) = sync_status_channel::<DataReaderStatus>(4).unwrap();
+    let (participant_status_sender, participant_status_receiver) = sync_status_channel(16).unwrap();
+    let (reader_command_sender, data_reader_command_receiver) =
+      wake_channel::<ReaderCommand>(10, &LoopWaker::new());
+    let qos_policy = crate::QosPolicyBuilder::new()
+      .reliable(Duration::from_secs(1))
+      .build();
+    let dds_cache = Arc::new(RwLock::new(DDSCache::new()));
+    let topic_cache_handle = dds_cache.write().unwrap().add_new_topic(
+      "test".to_string(),
+      TypeDesc::new("test".to_string()),
+      &qos_policy,
+    );
+    let reader_ing = ReaderIngredients {
+      guid: GUID::new_with_prefix_and_id(prefix, entity),
+      notification_sender,
+      status_sender,
+      topic_name: "test".to_string(),
+      topic_cache_handle,
+      like_stateless: false,
+      qos_policy: qos_policy.clone(),
+      data_reader_command_receiver,
+      data_reader_waker: Arc::new(Mutex::new(None)),
+      poll_event_sender,
+      security_plugins: None,
+      discovery_notify: None,
+    };
+    let mut reader = Reader::new(
+      reader_ing,
+      Rc::new(UDPSender::new_with_random_port().unwrap()),
+      new_shared_timer(),
+      participant_status_sender,
+    );
+    reader.matched_writer_add(
+      remote_writer_guid,
+      EntityId::UNKNOWN,
+      vec![],
+      vec![],
+      &qos_policy,
+    );
+    message_receiver.add_reader(reader);
+    let others = (
+      acknack_receiver,
+      spdp_liveness_receiver,
+      notification_receiver,
+      notification_event_source,
+      status_receiver,
+      participant_status_receiver,
+      reader_command_sender,
+      dds_cache,
+    );
+    (message_receiver, others)
   }
 
   #[test]

@@ -9,7 +9,7 @@ use std::{
 use std::collections::BTreeSet;
 
 use num_traits::NumOps;
-use num_derive::{FromPrimitive, NumOps, ToPrimitive};
+use num_derive::{FromPrimitive, ToPrimitive};
 use serde::{Deserialize, Serialize};
 use speedy::{Context, Readable, Reader, Writable, Writer};
 use log::error;
@@ -25,13 +25,51 @@ use log::error;
   Eq,
   PartialOrd,
   Ord,
-  NumOps,
   FromPrimitive,
   ToPrimitive,
   Serialize,
   Deserialize,
 )]
 pub struct SequenceNumber(i64);
+
+// Numbers come from the network: sums near the ends of their range must not
+// overflow, and no sample has such a number.
+macro_rules! saturating_ops {
+  ($type:ident) => {
+    impl std::ops::Add for $type {
+      type Output = Self;
+      fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+      }
+    }
+    impl std::ops::Sub for $type {
+      type Output = Self;
+      fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+      }
+    }
+    impl std::ops::Mul for $type {
+      type Output = Self;
+      fn mul(self, other: Self) -> Self {
+        Self(self.0.saturating_mul(other.0))
+      }
+    }
+    impl std::ops::Div for $type {
+      type Output = Self;
+      fn div(self, other: Self) -> Self {
+        Self(self.0 / other.0)
+      }
+    }
+    impl std::ops::Rem for $type {
+      type Output = Self;
+      fn rem(self, other: Self) -> Self {
+        Self(self.0 % other.0)
+      }
+    }
+  };
+}
+saturating_ops!(SequenceNumber);
+saturating_ops!(FragmentNumber);
 
 impl SequenceNumber {
   pub const UNKNOWN: Self = Self((u32::MAX as i64) << 32);
@@ -45,7 +83,7 @@ impl SequenceNumber {
   }
 
   pub const fn plus_1(&self) -> Self {
-    SequenceNumber(self.0 + 1)
+    SequenceNumber(self.0.saturating_add(1))
   }
 
   pub fn next(&self) -> SequenceNumber {
@@ -101,11 +139,17 @@ impl From<SequenceNumber> for i64 {
 pub struct SequenceNumberRange {
   begin: SequenceNumber,
   end: SequenceNumber,
+  // The highest number there is was given out: begin cannot pass end.
+  is_over: bool,
 }
 
 impl SequenceNumberRange {
   pub fn new(begin: SequenceNumber, end: SequenceNumber) -> Self {
-    Self { begin, end }
+    Self {
+      begin,
+      end,
+      is_over: false,
+    }
   }
 
   pub fn begin(&self) -> SequenceNumber {
@@ -120,11 +164,12 @@ impl SequenceNumberRange {
 impl Iterator for SequenceNumberRange {
   type Item = SequenceNumber;
   fn next(&mut self) -> Option<Self::Item> {
-    if self.begin > self.end {
+    if self.is_over || self.begin > self.end {
       None
     } else {
       let b = self.begin;
       self.begin = b + SequenceNumber::new(1);
+      self.is_over = self.begin == b;
       Some(b)
     }
   }
@@ -198,7 +243,6 @@ impl Default for SequenceNumber {
   Eq,
   Readable,
   Writable,
-  NumOps,
   FromPrimitive,
   ToPrimitive,
 )]
@@ -257,11 +301,17 @@ impl From<FragmentNumber> for i64 {
 pub struct FragmentNumberRange {
   begin: FragmentNumber,
   end: FragmentNumber,
+  // The highest number there is was given out: begin cannot pass end.
+  is_over: bool,
 }
 
 impl FragmentNumberRange {
   pub fn new(begin: FragmentNumber, end: FragmentNumber) -> Self {
-    Self { begin, end }
+    Self {
+      begin,
+      end,
+      is_over: false,
+    }
   }
 
   pub fn begin(&self) -> FragmentNumber {
@@ -276,11 +326,12 @@ impl FragmentNumberRange {
 impl Iterator for FragmentNumberRange {
   type Item = FragmentNumber;
   fn next(&mut self) -> Option<Self::Item> {
-    if self.begin > self.end {
+    if self.is_over || self.begin > self.end {
       None
     } else {
       let b = self.begin;
       self.begin = b + FragmentNumber::new(1);
+      self.is_over = self.begin == b;
       Some(b)
     }
   }
