@@ -1,3 +1,4 @@
+// Changed for Onbeat: see third_party/README.md and third_party/rustdds/patches.
 use std::{
   cmp::min,
   fmt::Debug,
