@@ -17,6 +17,9 @@ const LARGEST: u64 = 16 << 20;
 /// Elements and texts of a URDF at most.
 const MOST_NODES: u32 = 1_000_000;
 
+/// Attributes of an element of a URDF at most: they are compared with each other.
+const MOST_ATTRIBUTES: usize = 1_000;
+
 /// Joints named where another was expected.
 const NAMES_LISTED: usize = 12;
 
@@ -53,6 +56,7 @@ fn read(path: &Path) -> Result<String, UrdfFileError> {
 
 /// Checks that the text is a URDF with a joint for each axis of the arm.
 fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), UrdfFileError> {
+    check_attributes(text)?;
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(UrdfFileError::Xml)?;
     let root = document.root_element();
@@ -79,6 +83,21 @@ fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), UrdfFileError> {
         }
     }
     joints.iter().try_for_each(|(name, joint)| limits(name, *joint))
+}
+
+/// Checks that no element has more attributes than any should. What follows a `<` up to the next, which no value may hold, counts: text behind the
+/// element, too, and a comment.
+fn check_attributes(text: &str) -> Result<(), UrdfFileError> {
+    let mut line = 1;
+    for part in text.split('<') {
+        // Most texts and comments have none.
+        let values = part.matches(['"', '\'']).count() / 2;
+        if values > MOST_ATTRIBUTES && part.matches('=').count() > MOST_ATTRIBUTES {
+            return Err(UrdfFileError::Attributes { line, most: MOST_ATTRIBUTES });
+        }
+        line += part.matches('\n').count();
+    }
+    Ok(())
 }
 
 /// Limits that are numbers, the lower one first.
@@ -195,6 +214,9 @@ mod tests {
         let entities =
             "<!DOCTYPE robot [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><robot>&b;</robot>";
         assert!(checked(entities).unwrap_err().to_string().contains("expected XML"));
+        let attributes: String = (0..200_000).map(|number| format!("a{number}='1'\n")).collect();
+        let found = checked(&format!("<robot>\n<link {attributes}/></robot>")).unwrap_err().to_string();
+        assert_eq!(found, "line 2, an element with more than 1000 attributes, expected a URDF");
     }
 
     /// Fault of a file of these bytes, made longer to `length`.

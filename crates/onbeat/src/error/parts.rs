@@ -168,6 +168,14 @@ pub enum UrdfFileError {
     /// Text that is no XML.
     #[error("{0}, expected XML")]
     Xml(#[source] roxmltree::Error),
+    /// Element with more attributes than any has: readers of XML compare each with all before it.
+    #[error("line {line}, an element with more than {most} attributes, expected a URDF")]
+    Attributes {
+        /// Line in which it begins.
+        line: usize,
+        /// Attributes at most.
+        most: usize,
+    },
     /// XML of something else.
     #[error("its outermost element is <{found}>, expected <robot>")]
     Root {
