@@ -3,9 +3,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::{Done, LoadError};
 
@@ -42,17 +44,15 @@ pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
 
 /// Creates an unlinked file for direct I/O: it is freed with its last user, however that ends.
 fn create(path: &Path) -> io::Result<File> {
-    let filled = File::create(path).and_then(|mut file| {
-        let chunk = vec![0x5A; 1 << 20];
-        for _ in 0..FILE >> 20 {
-            file.write_all(&chunk)?;
-        }
-        file.sync_all()
-    });
-    let opened =
-        filled.and_then(|()| OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path));
-    let _ = fs::remove_file(path);
-    opened
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    fs::remove_file(path)?;
+    let chunk = vec![0x5A; 1 << 20];
+    for _ in 0..FILE >> 20 {
+        file.write_all(&chunk)?;
+    }
+    file.sync_all()?;
+    fcntl_setfl(&file, OFlags::DIRECT)?;
+    Ok(file)
 }
 
 fn read_until(file: &File, stop: &AtomicBool) -> io::Result<Done> {
@@ -68,4 +68,25 @@ fn read_until(file: &File, stop: &AtomicBool) -> io::Result<Done> {
         count += 1;
     }
     Ok(Done { count, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A load may be killed at any time: nothing of it stays.
+    #[test]
+    fn the_file_has_no_name_and_is_read_past_the_cache() {
+        let folder = std::env::temp_dir().join(format!("onbeat-blocks-test-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = create(&folder.join("file"));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir(&folder).unwrap();
+        let file = match file {
+            Ok(file) => file,
+            Err(error) => return eprintln!("skipped: needs direct I/O: {error}"),
+        };
+        assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::DIRECT));
+        assert_eq!(file.metadata().unwrap().len(), FILE);
+    }
 }

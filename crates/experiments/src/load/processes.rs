@@ -90,7 +90,19 @@ impl Loads {
     /// Ends the loads; their work, if they told it.
     #[must_use]
     pub fn end(mut self) -> Option<Work> {
-        self.stop();
+        for it in &self.running {
+            let pid = i32::try_from(it.child.id()).ok().and_then(Pid::from_raw);
+            // A process that has ended needs no signal.
+            let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+        }
+        let begin = Instant::now();
+        for it in &mut self.running {
+            while matches!(it.child.try_wait(), Ok(None)) && begin.elapsed() < ORDERLY {
+                thread::sleep(Duration::from_millis(5));
+            }
+            // Nothing is told by one that is killed.
+            let _ = it.child.kill();
+        }
         let works = self.running.iter_mut().filter_map(|it| {
             let mut told = String::new();
             it.child.stdout.take()?.read_to_string(&mut told).ok()?;
@@ -111,30 +123,19 @@ impl Work {
 }
 
 impl Drop for Loads {
+    /// Kills them: nobody reads their work any more, and their files are unlinked. Beside a cycle that takes most of the
+    /// processor an orderly end of hundreds of threads would take seconds.
     fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-impl Loads {
-    fn stop(&mut self) {
-        for it in &self.running {
-            let pid = i32::try_from(it.child.id()).ok().and_then(Pid::from_raw);
-            // A process that has ended needs no signal.
-            let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
-        }
-        let begin = Instant::now();
         for it in &mut self.running {
-            while matches!(it.child.try_wait(), Ok(None)) && begin.elapsed() < ORDERLY {
-                thread::sleep(Duration::from_millis(5));
-            }
             let _ = it.child.kill();
+        }
+        for it in &mut self.running {
             let _ = it.child.wait();
         }
     }
 }
 
-/// Longest wait for the loads to end by themselves, and to remove their files.
+/// Longest wait for the loads to end by themselves, and to tell their work.
 const ORDERLY: Duration = Duration::from_secs(5);
 
 /// Time for a load to start.
