@@ -2,6 +2,9 @@
 use crate::support;
 
 use std::collections::VecDeque;
+use std::f64::consts::TAU;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ use onbeat_control::bring_up::Pump;
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{Controller, CycleInfo};
 use onbeat_control::cycle::{Cycle, CycleConfiguration, FrameOrder};
-use onbeat_control::link::{DirectEnd, Redundant};
+use onbeat_control::link::{DirectEnd, Link, Redundant};
 use onbeat_control::observer::Happening;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
@@ -28,6 +31,13 @@ use simulator::{EscDescription, Oscillator, Segment, SubDevice};
 use support::{PERIOD, Sway, supervised};
 
 const DRIVES: usize = 5;
+
+/// Logical address of the first one's outputs, and the bytes of each.
+const LOGICAL: u64 = 0x1_0000;
+const OUTPUTS: usize = 12;
+
+/// Largest step of a target that supervision lets through, rad.
+const STEP: f64 = 0.05;
 
 /// Cycles for which the ring is as it is, at least.
 const WHILE: u64 = 400;
@@ -51,6 +61,8 @@ enum What {
     Power(usize, bool),
     /// So many frames at the first interface are lost.
     Lose(u32),
+    /// One reply of so many is spoiled at each end; 0 for none.
+    Spoil([u64; 2]),
     /// The clocks are compared.
     Note,
 }
@@ -66,6 +78,11 @@ struct Shared {
     to_lose: u32,
     /// Frames with process data that hand no time on.
     untimed: u32,
+    /// Replies that are spoiled at each end: one of so many.
+    rates: Vec<Arc<AtomicU64>>,
+    /// Target of each drive, and the widest step to the next, in counts.
+    targets: [Option<i32>; DRIVES],
+    widest: u32,
 }
 
 /// A ring of drives whose clocks are up to 40 ppm apart.
@@ -91,6 +108,10 @@ impl Cables {
                 What::Power(position, true) => assert!(self.segment.power_on(position)),
                 What::Power(position, false) => assert!(self.segment.power_off(position)),
                 What::Lose(count) => shared.to_lose += count,
+                What::Spoil(one_of) => {
+                    let ends = shared.rates.iter().zip(one_of);
+                    ends.for_each(|(rate, one_of)| rate.store(one_of, Ordering::Relaxed));
+                }
                 What::Note => shared.notes.push(self.furthest(now)),
             }
         }
@@ -110,6 +131,24 @@ impl Cables {
         is_lost
     }
 
+    /// Notes the targets that the drives are sent: outputs of 12 bytes each, with the target behind the controlword.
+    fn note_targets(&self, frame: &[u8]) {
+        let mut shared = self.shared.lock().unwrap();
+        for datagram in Frame::parse(frame).unwrap().places() {
+            let header = &datagram.header;
+            let first = u64::from(header.address).saturating_sub(LOGICAL) as usize / OUTPUTS;
+            if !matches!(header.command, Command::Lrw | Command::Lwr) {
+                continue;
+            }
+            for (place, outputs) in frame[datagram.data()].chunks_exact(OUTPUTS).enumerate() {
+                let target = i32::from_le_bytes(outputs[2..6].try_into().unwrap());
+                let Some(last) = shared.targets.get_mut(first + place) else { break };
+                let step = last.replace(target).map_or(0, |last| target.wrapping_sub(last).unsigned_abs());
+                shared.widest = shared.widest.max(if shared.watched { step } else { 0 });
+            }
+        }
+    }
+
     /// Furthest of a clock from the first one.
     fn furthest(&self, now: Instant) -> i64 {
         let time = |it: &SubDevice| it.system_time(now) as i64;
@@ -127,6 +166,9 @@ impl ethercat::link::Segment for Cables {
         self.play(now);
         if end == End::First && self.is_lost(frame) {
             return None;
+        }
+        if end == End::First {
+            self.note_targets(frame);
         }
         self.segment.process_frame_at(end, now, frame)
     }
@@ -281,6 +323,112 @@ fn run_from(pulled: Option<usize>, order: FrameOrder, steps: &[Step]) -> Ran {
     let Shared { furthest, notes, untimed, .. } = std::mem::take(&mut *shared.lock().unwrap());
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     Ran { seen, furthest, notes, untimed, breaks, healed }
+}
+
+/// One end of a ring at which replies are spoiled, behind a right frame check sequence: by a switch, or the host.
+struct Spoiled<L> {
+    link: L,
+    /// Spoils one reply of so many; 0 for none.
+    one_of: Arc<AtomicU64>,
+    random: fastrand::Rng,
+    /// A reply of before.
+    old: Vec<u8>,
+}
+
+impl<L: Link> Link for Spoiled<L> {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.link.transmit(frame)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        let Some(length) = self.link.receive(buffer, timeout)? else { return Ok(None) };
+        let random = &mut self.random;
+        let one_of = self.one_of.load(Ordering::Relaxed);
+        if one_of == 0 || random.u64(..one_of) > 0 {
+            if random.u8(..8) == 0 {
+                self.old.clear();
+                self.old.extend(&buffer[..length]);
+            }
+            return Ok(Some(length));
+        }
+        match random.u8(..6) {
+            // Bytes of headers, data and working counters.
+            0 => (0..random.usize(1..9)).for_each(|_| buffer[random.usize(6..length)] = random.u8(..)),
+            1 => random.fill(&mut buffer[26..length]),
+            2 => return Ok(Some(random.usize(..length))),
+            // Numbers of the frame, and lengths.
+            3 => random.fill(&mut buffer[14..26]),
+            // A whole reply of before.
+            4 if self.old.len() == length => buffer[..length].copy_from_slice(&self.old),
+            // Its data under the number of this one.
+            _ if self.old.len() == length => buffer[26..length].copy_from_slice(&self.old[26..]),
+            _ => buffer[length - 2..length].fill(random.u8(..)),
+        }
+        Ok(Some(length))
+    }
+}
+
+// feature(redundancy): replies that are spoiled at one end of a ring move no axis, and all is well once they end
+#[test]
+fn replies_that_are_spoiled_at_one_end_move_no_axis() {
+    for seed in 0..3 {
+        for (first, second, cable) in
+            [(3, 0, None), (0, 3, None), (1, 0, Some(2)), (0, 2, Some(3)), (2, 2, None)]
+        {
+            let what = format!("seed {seed}, one of {first} and {second}, open at {cable:?}");
+            let clock = VirtualClock::default();
+            clock.advance(Duration::from_secs(1000));
+            let shared = Arc::new(Mutex::new(Shared::default()));
+            let cables = Cables { segment: ring(), shared: Arc::clone(&shared) };
+            let ends = DirectEnd::ring(cables, clock.clone(), Duration::from_micros(60));
+            let rates = [Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0))];
+            let mut number = 0;
+            let [first_end, second_end] = ends.map(|link| {
+                number += 1;
+                Spoiled {
+                    link,
+                    one_of: Arc::clone(&rates[number - 1]),
+                    random: fastrand::Rng::with_seed(seed * 2 + number as u64),
+                    old: Vec::new(),
+                }
+            });
+            let mut link =
+                Redundant::with_clock(first_end, second_end, clock.clone()).with_wait(PERIOD / 2);
+            assert_eq!(link.check(["first", "second"]).unwrap(), Ring::Closed);
+            let configuration =
+                Configuration { target: AlState::Op, period: PERIOD, ..Configuration::default() };
+            let mut main_device = MainDevice::new(configuration).unwrap();
+            let stop = StopHandle::new();
+            Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: stop.flag() }
+                .bring_up(Duration::from_secs(20), |_| ())
+                .unwrap();
+            let seen = Arc::new(Mutex::new(Seen::default()));
+            let mut steps: Vec<_> =
+                cable.map(|cable| break_of(cable, 600, 0)).into_iter().flatten().collect();
+            steps.push(Step { cycle: 500, after: 0, what: What::Spoil([first, second]) });
+            steps.push(Step { cycle: 1_500, after: 0, what: What::Spoil([0, 0]) });
+            steps.sort_by_key(|step| step.cycle);
+            shared.lock().unwrap().rates = rates.to_vec();
+            let player = Player {
+                sway: Sway::new(DRIVES),
+                shared: Arc::clone(&shared),
+                steps: steps.into(),
+                cycles: 0,
+                seen: Arc::clone(&seen),
+            };
+            let configuration =
+                CycleConfiguration { cycles: Some(4_000), ..CycleConfiguration::every(PERIOD) };
+            let (cycle, _observer) =
+                Cycle::new(main_device, link, clock, &supervised(DRIVES), Box::new(player), configuration)
+                    .unwrap();
+            let ended = cycle.run(&stop);
+            assert_eq!(ended.failure, None, "{what}");
+            let shared = shared.lock().unwrap();
+            let widest = f64::from(shared.widest) * TAU / f64::from(1 << 20);
+            assert!(widest < 1.01 * STEP, "{what}: a target {widest} rad from the last");
+            assert_eq!(seen.lock().unwrap().missing, [0; DRIVES], "{what}");
+        }
+    }
 }
 
 /// Position and port at which a cable can be pulled.
