@@ -76,7 +76,12 @@ fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), UrdfFileError> {
         let Some(node) = joints.get(joint.as_str()) else {
             let known: Vec<_> = joints.keys().take(NAMES_LISTED).copied().collect();
             let more = if joints.len() > NAMES_LISTED { ", ..." } else { "" };
-            return Err(UrdfFileError::NoJoint { joint, axis, known: known.join(", ") + more });
+            let known = if joints.is_empty() {
+                "its joints, of which there is none".into()
+            } else {
+                known.join(", ") + more
+            };
+            return Err(UrdfFileError::NoJoint { joint, axis, known });
         };
         if node.attribute("type") == Some("fixed") {
             return Err(UrdfFileError::Fixed { line: line(*node), joint, axis });
@@ -179,6 +184,8 @@ mod tests {
             let found = checked(&GOOD.replace(good, bad)).unwrap_err().to_string();
             assert!(found.contains(expected), "{found}");
         }
+        let found = checked("<robot name=\"arm\"/>").unwrap_err().to_string();
+        assert!(found.contains("expected one of its joints, of which there is none"), "{found}");
     }
 
     // feature(axes): `cartesian`: links of base and tool that the URDF does not have are refused
