@@ -74,6 +74,8 @@ pub struct Supervisor {
     awaits_reset: bool,
     /// Since the cycle ends.
     ending: Option<ending::Ended>,
+    /// Velocity last sent while the axis was heard of.
+    while_heard: RadiansPerSecond,
     /// To rest, after an outage.
     way_back: OnlineMotion,
     /// Mode of before, until the drive works in the one asked for.
@@ -110,6 +112,7 @@ impl Supervisor {
             other: OtherAxis::Free,
             awaits_reset: false,
             ending: None,
+            while_heard: RadiansPerSecond::ZERO,
             way_back: outage::way_back(&settings.limits, period)?,
             before: None,
         })

@@ -28,6 +28,9 @@ impl Supervisor {
                 self.lose(StopReason::Outage, for_long);
             }
         }
+        if seen.missed == 0 {
+            self.while_heard = self.sent.velocity;
+        }
         if seen.feedback.fresh {
             self.find_again(&seen.feedback);
         } else if matches!(self.stopped(), Some(StopReason::Outage | StopReason::Implausible)) {
@@ -80,7 +83,8 @@ impl Supervisor {
     }
 
     /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that as a step leads, to come to rest
-    /// where the axis would. A velocity beyond its limit begins at the limit.
+    /// where the axis would. A velocity beyond its limit begins at the limit, and one beyond what it was sent before the outage at that: set-points that
+    /// stand or fall have sped nothing up, and one reply that is wrong must not.
     fn plan_way_back(
         &mut self,
         feedback: &AxisFeedback,
@@ -90,7 +94,10 @@ impl Supervisor {
         let fastest = match self.mode() {
             // It is not sped up beyond what it did.
             CyclicMode::Velocity => before.abs(),
-            _ => highest_velocity(&limits, self.period),
+            _ => {
+                let sent = self.while_heard.abs().0.max(before.abs().0) + limits.velocity.0 * OVERSHOOT;
+                RadiansPerSecond(sent.min(highest_velocity(&limits, self.period).0))
+            }
         };
         let velocity = RadiansPerSecond(feedback.velocity.0.clamp(-fastest.0, fastest.0));
         let position = feedback.position + velocity * self.period;
@@ -139,6 +146,9 @@ impl Supervisor {
         self.sent = AxisSetpoint { position, velocity, torque: NewtonMetres::ZERO };
     }
 }
+
+/// Share of the limit of velocity by which an axis may be faster than it was sent.
+const OVERSHOOT: f64 = 0.1;
 
 /// A way back for an axis with these limits.
 pub(super) fn way_back(limits: &Limits, period: Seconds) -> Result<OnlineMotion, OnlineError> {

@@ -285,6 +285,22 @@ fn the_wall_is_as_hard_on_the_way_back() {
     }
 }
 
+/// The speed that is reported may be as wrong as the place.
+#[test]
+fn an_axis_that_stood_before_an_outage_does_not_set_out_on_a_speed_that_it_cannot_have() {
+    for velocity in [4.0, -4.0, 1e6, f64::INFINITY] {
+        let mut bench = Bench::position(OnStale::Hold);
+        bench.cruise(0.0, 100);
+        (1..=5).for_each(|missed| drop(lost(&mut bench, missed, false)));
+        let held = bench.feedback.position;
+        bench.feedback.velocity = RadiansPerSecond(velocity);
+        lost(&mut bench, 5, true);
+        bench.feedback.velocity = RadiansPerSecond::ZERO;
+        let last = (0..1_500).map(|_| bench.ask(held.0).setpoint.position).last().unwrap();
+        assert!((last - held).abs().0 < 0.03, "{velocity} rad/s: {last:?} from {held:?}");
+    }
+}
+
 /// One cycle of an outage, or the one in which it ends.
 fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
     let feedback = AxisFeedback { fresh, phase: AxisPhase::Following, ..bench.feedback };
@@ -351,7 +367,8 @@ proptest! {
         let jerk = DECELERATION / 0.25;
         let place = 0.3 + away;
         let places = way_back(place, velocity);
-        let limited = velocity.clamp(-VELOCITY, VELOCITY);
+        // It was sent 3 rad/s before.
+        let limited = velocity.clamp(-3.0 - VELOCITY * 0.1, 3.0 + VELOCITY * 0.1);
         let begin = (place + limited * PERIOD.0).clamp(places[0] - STEP, places[0] + STEP);
         prop_assert!((places[1] - begin).abs() < SLACK, "it begins at {}, not at {begin}", places[1]);
         let differences = |of: &[f64]| of.windows(2).map(|it| (it[1] - it[0]) / PERIOD.0).collect::<Vec<_>>();
