@@ -100,7 +100,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let boot = Boot {
         name: "cards",
         machine: &machine,
-        parameters: super::PARAMETERS,
+        parameters: super::QUICK,
         script: include_str!("cards.sh"),
         files: &files,
         longest: Duration::from_secs(600),

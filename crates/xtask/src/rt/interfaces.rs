@@ -51,7 +51,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
         name: "interfaces",
         // The parallel port exists, with nothing at its other end.
         machine: &["-smp", "2", "-accel", "tcg,thread=multi", "-parallel", "null"],
-        parameters: super::PARAMETERS,
+        parameters: super::QUICK,
         script: include_str!("interfaces.sh"),
         files: &files,
         longest: Duration::from_secs(240),

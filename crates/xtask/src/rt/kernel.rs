@@ -1,6 +1,6 @@
 //! Debian's kernel packages: fetched and unpacked below `target/`, never installed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,6 +34,8 @@ pub(super) struct Kernel {
     pub(super) package: String,
     /// Image for qemu to boot.
     pub(super) image: PathBuf,
+    /// Options that it was built with.
+    configuration: PathBuf,
     /// Modules in loading order.
     pub(super) modules: Vec<PathBuf>,
     /// Folders of other modules.
@@ -43,13 +45,7 @@ pub(super) struct Kernel {
 impl Kernel {
     /// True if it was built with this option.
     pub(super) fn has(&self, option: &str) -> bool {
-        let name = |image: &str| image.replacen("vmlinuz-", "config-", 1);
-        let file = self
-            .image
-            .file_name()
-            .and_then(|it| it.to_str())
-            .map(|image| self.image.with_file_name(name(image)));
-        let options = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        let options = fs::read_to_string(&self.configuration).unwrap_or_default();
         options.lines().any(|line| line == format!("{option}=y"))
     }
 
@@ -72,11 +68,18 @@ pub(super) fn fetch(apt: &Apt, folder: &Path, flavour: Flavour) -> Result<Kernel
         let unpacked = folder.join(&package);
         unpack(apt, &package, &unpacked).map(|()| (package, unpacked))
     })?;
-    let image = only_file(&unpacked.join("boot"), |name| name.starts_with("vmlinuz-"))?;
+    let boot = unpacked.join("boot");
+    let packed = only_file(&boot, |name| name.starts_with("vmlinuz-"))?;
+    let configuration = only_file(&boot, |name| name.starts_with("config-"))?;
     // Debian 13 moved /lib below /usr.
     let libraries = [unpacked.join("lib/modules"), unpacked.join("usr/lib/modules")];
     let modules = modules_of(MODULES, &libraries)?;
-    Ok(Kernel { package, image, modules, libraries })
+    let kernel = Kernel { package, image: packed, configuration, modules, libraries };
+    // qemu starts an unpacked one that has the entry for it. Without the program that unpacks it the kernel does so itself.
+    match decompressed_image(&kernel.image).filter(|_| kernel.has("CONFIG_PVH")) {
+        Some(image) => Ok(Kernel { image, ..kernel }),
+        None => Ok(kernel),
+    }
 }
 
 /// Unpacks a package into a folder of its own, unless it is there.
@@ -154,6 +157,48 @@ fn decompressed(packed: &Path) -> Result<PathBuf, String> {
     Ok(packed.with_extension(""))
 }
 
+/// The kernel within a compressed image, beside it: to unpack itself takes an emulated machine as long as all else of the start.
+/// `None` where it is of another kind, or cannot be unpacked.
+fn decompressed_image(packed: &Path) -> Option<PathBuf> {
+    let name = packed.file_name()?.to_str()?;
+    let image = packed.with_file_name(name.replacen("vmlinuz-", "vmlinux-", 1));
+    if image.exists() {
+        return Some(image);
+    }
+    let bytes = fs::read(packed).ok()?;
+    let (program, stream, size) = payload(&bytes)?;
+    let (from, to) = (image.with_extension("packed"), image.with_extension("part"));
+    fs::write(&from, stream).ok()?;
+    let unpacking = Command::new(program)
+        .arg("-dc")
+        .stdin(File::open(&from).ok()?)
+        .stdout(File::create(&to).ok()?)
+        .status();
+    let _ = fs::remove_file(&from);
+    let whole = unpacking.is_ok_and(|status| status.success()) && fs::metadata(&to).ok()?.len() == size;
+    let kept = if whole { fs::rename(&to, &image) } else { fs::remove_file(&to) };
+    (whole && kept.is_ok()).then_some(image)
+}
+
+/// Program that unpacks an x86 image's compressed kernel, the kernel, and its size afterwards
+/// (Documentation/arch/x86/boot.rst: `setup_sects`, `payload_offset`, `payload_length`).
+fn payload(image: &[u8]) -> Option<(&'static str, &[u8], u64)> {
+    let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?));
+    if image.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    let sectors = usize::from(*image.get(0x1f1)?);
+    let start = (sectors + 1) * 512 + word(0x248)? as usize;
+    // The last word is the size.
+    let end = start.checked_add(word(0x24c)? as usize)?.checked_sub(4)?;
+    let stream = image.get(start..end)?;
+    let (_, program) = PACKED.iter().find(|(magic, _)| stream.starts_with(magic))?;
+    Some((program, stream, word(end)?.into()))
+}
+
+/// Beginnings of compressed kernels, and the programs that unpack them.
+const PACKED: [(&[u8], &str); 2] = [(b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd")];
+
 /// Names after `depends=` in a module's information, which is text separated by zeros.
 fn dependencies(module: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
@@ -211,6 +256,27 @@ mod tests {
             Err("the kernel package has no module other.ko or .ko.xz".to_owned())
         );
         let _ = fs::remove_dir_all(&folder);
+    }
+
+    #[test]
+    fn a_compressed_kernel_is_found_in_its_image() {
+        let mut image = vec![0; 0x400];
+        image[0x1f1] = 1;
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x248..0x24c].copy_from_slice(&4_u32.to_le_bytes());
+        let stream = b"\xfd7zXZ\0 and so on";
+        image[0x24c..0x250].copy_from_slice(&(stream.len() as u32 + 4).to_le_bytes());
+        image.extend(b"code");
+        image.extend(stream);
+        image.extend(70_000_u32.to_le_bytes());
+        assert_eq!(payload(&image), Some(("xz", &stream[..], 70_000)));
+        for end in [0x201, 0x240, 0x404, image.len() - 1] {
+            assert_eq!(payload(&image[..end]), None, "{end}");
+        }
+        image[0x404] = 0;
+        assert_eq!(payload(&image), None);
+        image[0x202] = 0;
+        assert_eq!(payload(&image), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let results = image.boot(&Boot {
         name: "two-cpus",
         machine: &["-smp", "2", "-accel", "tcg,thread=multi"],
-        parameters: super::PARAMETERS,
+        parameters: super::QUICK,
         script: include_str!("two_cpus.sh"),
         files: &[("robot.toml", robot.as_bytes())],
         longest: Duration::from_secs(240),
