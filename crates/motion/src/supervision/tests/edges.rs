@@ -291,7 +291,9 @@ fn an_axis_that_stood_before_an_outage_does_not_set_out_on_a_speed_that_it_canno
     for velocity in [4.0, -4.0, 1e6, f64::INFINITY] {
         let mut bench = Bench::position(OnStale::Hold);
         bench.cruise(0.0, 100);
-        (1..=5).for_each(|missed| drop(lost(&mut bench, missed, false)));
+        for missed in 1..=5 {
+            lost(&mut bench, missed, false);
+        }
         let held = bench.feedback.position;
         bench.feedback.velocity = RadiansPerSecond(velocity);
         lost(&mut bench, 5, true);
