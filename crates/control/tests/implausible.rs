@@ -1,5 +1,5 @@
-//! Positions that an axis cannot have come to, behind right working counters, in virtual time: a broken encoder, a wire that is lied on. No target
-//! follows them.
+//! Positions that an axis cannot have come to, behind right working counters, in virtual time: a broken encoder, bytes that were changed on the
+//! way. No target follows them.
 use crate::support;
 
 use std::f64::consts::TAU;
@@ -169,7 +169,6 @@ fn an_axis_that_follows_is_stopped_by_positions_it_cannot_have_come_to() {
     }
 }
 
-/// Request of an axis that is not led, and a phase from which on it is made.
 #[test]
 fn targets_of_an_axis_that_is_not_led_do_not_follow_them_either() {
     for request in [Request::Disable, Request::Halt, Request::QuickStop, Request::FaultReset] {

@@ -425,7 +425,7 @@ fn replies_that_are_spoiled_at_one_end_move_no_axis() {
             assert_eq!(ended.failure, None, "{what}");
             let shared = shared.lock().unwrap();
             let widest = f64::from(shared.widest) * TAU / f64::from(1 << 20);
-            assert!(widest < 1.01 * STEP, "{what}: a target {widest} rad from the last");
+            assert!(widest > 0.0 && widest < 1.01 * STEP, "{what}: a target {widest} rad from the last");
             assert_eq!(seen.lock().unwrap().missing, [0; DRIVES], "{what}");
         }
     }

@@ -222,7 +222,6 @@ impl Supervisor {
                 StopReason::Stale => seen.stale.is_none(),
                 StopReason::Fault => self.acknowledged && !seen.fault,
                 StopReason::Outage => self.is_over(&seen.feedback),
-                StopReason::Implausible => self.acknowledged && seen.feedback.fresh,
                 StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
                 StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
                 StopReason::OtherAxis => {

@@ -117,7 +117,7 @@ fn build(root: &Path) -> Outcome {
     if let Err(why) = setup::cargo_fuzz(root) {
         return Outcome::Skipped(why);
     }
-    // Half the time to build is the sanitizer's, and it finds nothing in safe code.
+    // A third of the time to build is the sanitizer's, and it finds nothing in safe code.
     let safe: &[&str] = &["--sanitizer", "none"];
     let with_unsafe_code: &[&str] = &["--no-default-features", "--features", "shared-memory"];
     let built = [safe, with_unsafe_code].map(|options| command::run(&mut cargo_fuzz_build(root, options)));
