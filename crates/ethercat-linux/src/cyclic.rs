@@ -24,6 +24,7 @@ const BEFORE_OP: Duration = Duration::from_millis(40);
 ///
 /// # Errors
 /// The link's error; the frames are then still out.
+#[inline]
 pub fn receive<L: Link + ?Sized, C: Clock>(
     main_device: &mut MainDevice,
     link: &mut L,
@@ -33,10 +34,7 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
     end: Instant,
     mut waited: impl FnMut(Instant),
 ) -> io::Result<()> {
-    let is_before_op = main_device.phase() <= BringUpPhase::SafeOp
-        && main_device.configuration().target == AlState::Op
-        && main_device.awaiting() > 0;
-    let end = if is_before_op { end.max(now + BEFORE_OP) } else { end };
+    let mut last = None;
     for _ in 0..FRAMES_A_CYCLE {
         if main_device.in_flight() == 0 {
             break;
@@ -47,6 +45,7 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
         if link.receive_in_place(buffer, &mut take)? {
             continue;
         }
+        let end = *last.get_or_insert_with(|| latest(main_device, now, end));
         // Mailbox replies are taken if they are there, process data is waited for.
         let timeout = if main_device.awaiting() > 0 { end.since(clock.now()) } else { Duration::ZERO };
         if timeout.is_zero() {
@@ -60,6 +59,14 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
         }
     }
     Ok(())
+}
+
+/// End of the wait for replies in a cycle that ends then.
+#[cold]
+fn latest(main_device: &MainDevice, now: Instant, end: Instant) -> Instant {
+    let is_before_op =
+        main_device.phase() <= BringUpPhase::SafeOp && main_device.configuration().target == AlState::Op;
+    if is_before_op { end.max(now + BEFORE_OP) } else { end }
 }
 
 /// Sends all that is due at `now`; `sent` gets each frame's outcome: one that the link did not take counts as lost.

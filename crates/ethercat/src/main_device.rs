@@ -78,11 +78,11 @@ use crate::link::MAXIMUM_FRAME_LENGTH;
 use crate::redundancy::Ring;
 use crate::register::{dc, sync_manager};
 use crate::time::Instant;
-use crate::wire::{frame, read_u16, read_u32, read_u64};
+use crate::wire::{frame, read_u16, read_u32};
 
 use broadcasts::Broadcasts;
 use cyclic::Cyclic;
-use exchange::{Exchange, Owner, Purpose};
+use exchange::{Exchange, Owner, Purpose, Usual};
 use others::Others;
 use phase::{Phase, Plans};
 use recovery::Recovery;
@@ -227,7 +227,12 @@ impl MainDevice {
     }
 
     /// The same where it lies: a link that copies it has the only copy to make.
+    #[inline]
     pub fn next_frame(&mut self, now: Instant) -> Option<&[u8]> {
+        if !self.cycle.is_due && self.is_quiet() {
+            self.served_at = now;
+            return None;
+        }
         let slot = self.transmit(now)?;
         Some(self.exchange.frame(slot))
     }
@@ -248,6 +253,7 @@ impl MainDevice {
     /// fetch again each time the kernel has sent a frame.
     #[cold]
     fn transmit_others(&mut self, now: Instant) -> Option<usize> {
+        self.cycle.expect_nothing();
         self.expire_services(now);
         self.advance(now);
         self.transmit_service(now)
@@ -255,78 +261,52 @@ impl MainDevice {
 
     /// Takes a received Ethernet frame, of any source.
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
-        self.note_served(now);
-        let Some(index) = self.exchange.accept_usual(bytes) else { return self.handle_other(now, bytes) };
-        let mut taken = 0;
-        if self.is_quiet() {
-            loop {
-                if self.take_quiet(&mut taken, index, bytes) {
-                    return Reception::Accepted;
+        let Some(Usual { index, ends_as_usual }) = self.exchange.accept_usual(bytes) else {
+            return self.handle_other(now, bytes);
+        };
+        let taken = if ends_as_usual { self.cycle.receive_again(index, bytes) } else { None };
+        match taken {
+            None => self.deliver_all(now, index, bytes),
+            Some(has_clocks) => {
+                self.served_at = now;
+                if has_clocks {
+                    self.take_clocks(now, index, bytes);
                 }
-                if !self.take_clock(taken, now, index, bytes) {
-                    break;
-                }
-                taken += 1;
             }
         }
-        self.deliver_from(taken, now, index, bytes);
         Reception::Accepted
     }
 
-    /// Takes what comes in most cycles of a quiet bus, from the datagram `taken` on, which it counts up; false if there is more to that one.
-    #[inline(always)]
-    fn take_quiet(&mut self, taken: &mut usize, index: usize, bytes: &[u8]) -> bool {
-        let settled = self.settled_status();
-        let datagrams = self.exchange.datagrams(index);
-        for sent in datagrams.get(*taken..).unwrap_or_default() {
-            let (data, working_counter) = sent.answer(bytes);
-            let is_usual = match sent.owner {
-                Owner::Chunk(chunk, part) => {
-                    self.cycle.receive(chunk, part, data, working_counter);
-                    true
-                }
-                Owner::BusStatus => settled == Some((read_u16(data, 0).unwrap_or(0), working_counter)),
-                Owner::MailboxStatus(_) => working_counter != 1 || !sync_manager::is_mailbox_full(data),
-                _ => false,
-            };
-            if !is_usual {
-                return false;
-            }
-            *taken += 1;
-        }
-        true
-    }
-
-    /// Takes what comes of clocks in most cycles, in the datagram of this number; false if there is more to it, and nothing was taken.
+    /// Takes what a reply with process data says of clocks.
     #[inline(never)]
-    fn take_clock(&mut self, number: usize, now: Instant, index: usize, bytes: &[u8]) -> bool {
-        let Some(&sent) = self.exchange.datagrams(index).get(number) else { return false };
-        let (data, working_counter) = sent.answer(bytes);
+    fn take_clocks(&mut self, now: Instant, index: usize, bytes: &[u8]) {
         self.answered_sent_at = self.exchange.sent_at(index);
-        match sent.owner {
-            Owner::ReferenceTime => match read_u64(data, 0) {
-                Some(time @ 1..) => self.note_reference_time(now, time),
-                _ => return false,
-            },
-            Owner::ClockDifference(position) => self.take_difference(position, data, working_counter),
-            Owner::HostTime => {}
-            _ => return false,
+        let mut number = 0;
+        while let Some(&sent) = self.exchange.datagrams(index).get(number) {
+            let (data, working_counter) = sent.answer(bytes);
+            match sent.owner {
+                Owner::ReferenceTime => self.take_reference_time(now, data),
+                Owner::ClockDifference => self.take_difference(data, working_counter),
+                _ => {}
+            }
+            number += 1;
         }
-        true
     }
 
-    fn take_difference(&mut self, position: u16, data: &[u8], working_counter: u16) {
+    fn take_difference(&mut self, data: &[u8], working_counter: u16) {
         if working_counter == 1 {
             let difference = dc::difference_nanoseconds(read_u32(data, 0).unwrap_or(0));
-            self.sub_devices[usize::from(position)].clock_difference = Some(difference);
+            self.sub_devices[usize::from(self.cycle.clocks.asked)].clock_difference = Some(difference);
         }
     }
 
-    /// Delivers the datagrams of the frame in a slot from this number on, and goes on with what they bring.
+    /// Delivers all datagrams of the frame in a slot, and goes on with what they bring.
     #[cold]
-    fn deliver_from(&mut self, first: usize, now: Instant, index: usize, bytes: &[u8]) {
+    fn deliver_all(&mut self, now: Instant, index: usize, bytes: &[u8]) {
+        self.note_served(now);
+        self.cycle.expect_nothing();
         self.answered_sent_at = self.exchange.sent_at(index);
-        let mut number = first;
+        let mut number = 0;
         while let Some(&sent) = self.exchange.datagrams(index).get(number) {
             let (data, working_counter) = sent.answer(bytes);
             self.deliver(now, sent.owner, data, working_counter);
@@ -340,6 +320,7 @@ impl MainDevice {
     /// Takes a frame that is no usual reply with process data.
     #[cold]
     fn handle_other(&mut self, now: Instant, bytes: &[u8]) -> Reception {
+        self.note_served(now);
         let (index, purpose) = match self.exchange.accept(bytes) {
             Ok(answered) => answered,
             Err(reception) => return self.refused(now, bytes, reception),
@@ -347,7 +328,7 @@ impl MainDevice {
         if purpose == Purpose::Service {
             self.exchange.reply_time.answered(now.since(self.exchange.sent_at(index)));
         }
-        self.deliver_from(0, now, index, bytes);
+        self.deliver_all(now, index, bytes);
         Reception::Accepted
     }
 
@@ -392,6 +373,7 @@ impl MainDevice {
     /// Asks for another state: [`AlState::Init`] takes the bus down from wherever it is; a higher state is
     /// the new target of a bus that is not down.
     pub fn request_state(&mut self, state: AlState) {
+        self.cycle.expect_nothing();
         if state == AlState::Init {
             self.take_down();
         } else {
@@ -537,7 +519,7 @@ impl MainDevice {
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
-            Owner::ClockDifference(position) => self.take_difference(position, data, working_counter),
+            Owner::ClockDifference => self.take_difference(data, working_counter),
             Owner::HostTime => {}
             Owner::ReferenceTime => self.take_reference_time(now, data),
             Owner::Settling => {
@@ -552,8 +534,8 @@ impl MainDevice {
                 let status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
                 self.watch_states(now, status, working_counter);
             }
-            Owner::MailboxStatus(position) => {
-                let place = usize::from(position);
+            Owner::MailboxStatus => {
+                let place = usize::from(self.cycle.mailboxes.asked);
                 let is_full = working_counter == 1 && sync_manager::is_mailbox_full(data);
                 if is_full && self.workers[place].takes_mail() {
                     self.workers[place].mailbox.fetch_mail(now);

@@ -30,6 +30,7 @@ mod oversampling;
 mod packed;
 mod process_data;
 mod profile_modes;
+mod quiet_cycles;
 mod real_sii_images;
 mod recovery;
 mod registers;

@@ -1,15 +1,12 @@
 //! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames, with the
 //! SIIs of real devices, and with a SubDevice that fails.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use crate::rig;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{
-    BringUpPhase, Configuration, CycleReport, Event, ProcessDataSource, SubDeviceConfiguration,
+    BringUpPhase, Configuration, Event, ProcessDataSource, SubDeviceConfiguration,
 };
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::register::EscFeatures;
@@ -275,94 +272,4 @@ fn a_first_cable_pulled_loses_every_frame_and_nothing_else() {
         assert!(rig.cycle().all_fresh);
     }
     assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
-}
-
-/// A bus of two drives in Op, in cycles of one frame and nothing else: after a generation number (bytes 16 to 32) the AL status of all (to 46), a
-/// mailbox (to 59) and process data.
-fn quiet() -> Rig {
-    let mut rig = Rig::new(Configuration { distributed_clocks: false, ..to_op() }, drives(2));
-    rig.run_up();
-    for _ in 0..200 {
-        rig.cycle();
-    }
-    assert_eq!((rig.cycle().frames_sent, rig.main_device.in_flight()), (1, 0));
-    rig
-}
-
-/// One cycle whose reply is spoiled.
-fn spoiled(rig: &mut Rig, spoil: impl Fn(&mut [u8]) + 'static) -> CycleReport {
-    rig.tamper = Some(Box::new(spoil));
-    let report = rig.cycle();
-    rig.tamper = None;
-    report
-}
-
-// feature(main-device): a quiet cycle compares all that any other does
-#[test]
-fn a_spoiled_reply_in_a_quiet_cycle_is_none() {
-    let flips = [
-        (16, 0x01, "command of the generation number"),
-        (17, 0x01, "index of the frame"),
-        (26, 0x01, "generation number"),
-        (32, 0x01, "command of the AL status"),
-        (33, 0x01, "index of the AL status"),
-        (36, 0x01, "register of the AL status"),
-        (48, 0x01, "address of the SubDevice with the mailbox"),
-        (59, 0x01, "command of process data"),
-        (61, 0x01, "logical address"),
-        (65, 0x01, "length of process data"),
-        (12, 0x01, "EtherType"),
-        (6, 0x02, "mark of a SubDevice"),
-    ];
-    for (byte, flip, what) in flips {
-        let mut rig = quiet();
-        let (before, inputs) = (rig.main_device.reception(), rig.main_device.inputs(0).to_vec());
-        let report = spoiled(&mut rig, move |bytes| {
-            bytes[byte] ^= flip;
-            // What is taken shows.
-            bytes[71..].iter_mut().for_each(|it| *it ^= 0x55);
-        });
-        let after = rig.main_device.reception();
-        assert_eq!((report.frames_lost, report.all_fresh), (1, false), "{what}: {report:?}");
-        assert_eq!((after.accepted, after.dropped()), (before.accepted, before.dropped() + 1), "{what}");
-        assert_eq!(rig.main_device.inputs(0), inputs, "{what}");
-        assert!(!rig.main_device.inputs_fresh(0), "{what}");
-    }
-}
-
-// feature(main-device): a quiet cycle compares all that any other does
-#[test]
-fn the_reply_of_the_cycle_before_is_none_in_a_quiet_cycle() {
-    let mut rig = quiet();
-    let before = Rc::new(RefCell::new(Vec::new()));
-    let kept = Rc::clone(&before);
-    assert!(spoiled(&mut rig, move |bytes| bytes.clone_into(&mut kept.borrow_mut())).all_fresh);
-    let accepted = rig.main_device.reception().accepted;
-    let report = spoiled(&mut rig, move |bytes| bytes.copy_from_slice(&before.borrow()));
-    assert_eq!((report.frames_lost, report.all_fresh), (1, false));
-    let reception = rig.main_device.reception();
-    assert_eq!((reception.accepted, reception.duplicate), (accepted, 1));
-}
-
-// feature(main-device): a quiet cycle compares all that any other does
-#[test]
-fn a_wrong_working_counter_or_status_in_a_quiet_cycle_is_seen() {
-    let mut rig = quiet();
-    let (accepted, inputs) = (rig.main_device.reception().accepted, rig.main_device.inputs(0).to_vec());
-    let report = spoiled(&mut rig, |bytes| {
-        let last = bytes.len() - 2;
-        bytes[69..last].iter_mut().for_each(|it| *it ^= 0x55);
-        bytes[last] -= 1;
-    });
-    assert_eq!((report.working_counter_errors, report.all_fresh), (1, false), "{report:?}");
-    assert_eq!(rig.main_device.reception().accepted, accepted + 1);
-    assert_eq!(rig.main_device.inputs(0), inputs);
-    // One in another state, one that does not answer, mail: each is looked at in a frame of its own.
-    for (byte, value) in [(42, 0x04), (44, 0x01), (56, 0x08)] {
-        let mut rig = quiet();
-        let sent = rig.main_device.reception().sent;
-        spoiled(&mut rig, move |bytes| bytes[byte] = value);
-        rig.cycle();
-        assert!(rig.main_device.reception().sent > sent + 2, "byte {byte}");
-    }
 }

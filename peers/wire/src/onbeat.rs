@@ -57,17 +57,21 @@ impl<L: Link> Onbeat<L> {
         if report.all_fresh && self.main_device.phase() == BringUpPhase::Op {
             return Ok(());
         }
-        Err(format!("{report:?} at phase {:?}, expected a whole cycle in Op", self.main_device.phase()))
+        Err(self.incomplete(report))
     }
 
+    #[cold]
+    fn incomplete(&self, report: CycleReport) -> String {
+        format!("{report:?} at phase {:?}, expected a whole cycle in Op", self.main_device.phase())
+    }
+
+    #[inline(always)]
     fn cycle(&mut self, now: Instant) -> Result<CycleReport, String> {
         let failed = |error: std::io::Error| error.to_string();
-        let Self { main_device, link, clock, buffer, bytes_sent } = self;
+        let Self { main_device, link, clock, buffer, .. } = self;
         main_device.begin_cycle(now);
-        *bytes_sent = 0;
         while let Some(frame) = main_device.next_frame(now) {
             link.transmit(frame).map_err(failed)?;
-            *bytes_sent += frame.len();
         }
         cyclic::receive(main_device, link, clock, now, buffer, now + REPLY, |_| ()).map_err(failed)?;
         Ok(main_device.end_cycle(now))

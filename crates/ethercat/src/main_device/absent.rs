@@ -84,5 +84,6 @@ impl MainDevice {
         for it in self.sub_devices.iter().filter(|it| it.is_absent) {
             self.cycle.count(it.position, false);
         }
+        self.poll_all();
     }
 }

@@ -1,5 +1,7 @@
 //! One cycle: process data, and what rides along with it.
 
+mod again;
+
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -17,6 +19,8 @@ use super::layout::{AROUND_A_FRAME, CHUNK_CAPACITY, Chunk, Layout};
 use super::report::{BringUpPhase, CycleReport};
 use super::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
 
+use again::{Again, Placed, station};
+
 /// Process data, and where the cycle stands.
 #[derive(Debug, Default)]
 pub(super) struct Cyclic {
@@ -27,8 +31,10 @@ pub(super) struct Cyclic {
     spread: bool,
     /// The next cycle's are.
     spread_next: bool,
-    /// Data that came back of each chunk: with one LRW the first, else of LWR and LRD.
+    /// Data that came back of each chunk: with one LRW the first, else of LWR and LRD. Not noted while all comes as expected.
     received: Vec<[Option<u16>; 2]>,
+    /// All of this cycle came back, and as expected.
+    came_as_expected: bool,
     /// Datagrams of a cycle, in the one layout and spread.
     datagrams: [usize; 2],
     /// Datagrams that came back in this cycle with the part of each SubDevice in them.
@@ -37,6 +43,8 @@ pub(super) struct Cyclic {
     members: Vec<Member>,
     /// Inputs of all are fresh and outputs taken, or of none.
     all: Option<bool>,
+    /// Since one was counted last, the members say who took part.
+    members_told: bool,
     /// Some inputs take more than one datagram.
     has_cut: bool,
     /// Some process data is not exchanged in every cycle.
@@ -51,6 +59,8 @@ pub(super) struct Cyclic {
     pub(super) running: bool,
     /// Datagrams of this cycle are still to be sent: first those that ride along.
     pub(super) is_due: bool,
+    /// A frame may be built for it.
+    is_open: bool,
     riders_due: bool,
     next_datagram: (usize, ChunkPart),
     frames_sent: u16,
@@ -60,7 +70,7 @@ pub(super) struct Cyclic {
     pub(super) services: u16,
     /// The same at the start of a cycle on the way up.
     services_on_the_way: u16,
-    /// Cycles in a row, of one layout, with every working counter right.
+    /// Cycles in a row, of one layout, with every working counter right; those that came as expected do not count.
     whole_cycles: u32,
     /// The first datagram of the last cycle in which a part was missing.
     pub(super) short: Option<(usize, WorkingCounter)>,
@@ -68,24 +78,42 @@ pub(super) struct Cyclic {
     absent: usize,
     /// A SubDevice that is not counted yet is about to take part: others share no datagram with it meanwhile.
     pub(super) joining: bool,
-    /// SubDevice with the next diagnosis that rides along.
-    diagnosed: u16,
+    /// SubDevices whose clocks are asked for their difference, and whose mailboxes for mail, one of each in a cycle.
+    pub(super) clocks: Polled,
+    pub(super) mailboxes: Polled,
     cut: CutInputs,
-    /// The frame of the cycle before, if it was all of that cycle.
     again: Option<Again>,
+    /// Of each chunk, in the frame that is sent again.
+    placed: Vec<Placed>,
 }
 
-/// A frame that the next cycle sends once more, as long as that needs the same datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Again {
-    slot: usize,
-    riders: Riders,
+/// SubDevices that are asked in turn.
+#[derive(Debug, Default)]
+pub(super) struct Polled {
+    positions: Vec<u16>,
+    next: usize,
+    /// Position of the one that the newest frame asks.
+    pub(super) asked: u16,
 }
 
-/// All that decides which datagrams a cycle of one frame has, beside its layout, which is not the spread one: in one number, as it is compared
-/// in each cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Riders(u64);
+impl Polled {
+    /// Asks these from now on, at most so many, in ascending order, and goes on behind the one asked last: nothing is allocated where there was room
+    /// for them before.
+    fn set(&mut self, most: usize, positions: impl Iterator<Item = u16>) {
+        self.positions.clear();
+        self.positions.reserve(most);
+        self.positions.extend(positions);
+        self.next = self.positions.iter().position(|&it| it > self.asked).unwrap_or(0);
+    }
+
+    /// Position of the next one, which is asked.
+    #[inline(always)]
+    fn turn(&mut self) -> Option<u16> {
+        self.asked = *self.positions.get(self.next)?;
+        self.next = if self.next + 1 < self.positions.len() { self.next + 1 } else { 0 };
+        Some(self.asked)
+    }
+}
 
 /// One SubDevice's part in a cycle.
 #[derive(Clone, Debug, Default)]
@@ -161,17 +189,19 @@ impl Cyclic {
         self.has_cut = self.members.iter().any(|it| it.is_cut);
         self.has_slow = self.members.iter().any(|it| it.every > 1);
         self.due = vec![true; self.received.len()];
-        (self.again, self.diagnosed) = (None, 0);
+        self.placed = vec![Placed::default(); layout.chunks.len()];
         self.groups = vec![[false; 3]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
     }
 
     /// Counts the SubDevice at `position` in, or leaves it out: its part in working counters, and in cycles that are whole.
     pub(super) fn count(&mut self, position: u16, is_there: bool) {
+        self.write_down();
         let Some(member) = self.members.get_mut(usize::from(position)) else { return };
         if member.is_absent != is_there {
             return;
         }
+        self.members_told = false;
         member.is_absent = !is_there;
         self.absent = if is_there { self.absent - 1 } else { self.absent + 1 };
         // Between its positions a datagram may have SubDevices that others carry.
@@ -244,10 +274,12 @@ impl Cyclic {
     }
 
     pub(super) fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
-        self.layout.chunks(self.spread).iter().zip(&self.received).flat_map(|(chunk, received)| {
-            parts(chunk).map(move |part| WorkingCounter {
-                expected: expected(chunk, part),
-                received: received[usize::from(part == ChunkPart::Inputs)],
+        let as_expected = self.came_as_expected;
+        self.layout.chunks(self.spread).iter().zip(&self.received).flat_map(move |(chunk, received)| {
+            parts(chunk).map(move |part| {
+                let (expected, received) =
+                    (expected(chunk, part), received[usize::from(part == ChunkPart::Inputs)]);
+                WorkingCounter { expected, received: if as_expected { Some(expected) } else { received } }
             })
         })
     }
@@ -261,17 +293,16 @@ impl Cyclic {
     /// No cycles are made.
     pub(super) fn stop(&mut self) {
         (self.running, self.is_due) = (false, false);
+        self.write_down();
     }
 
     fn begin(&mut self, is_on_the_way: bool) {
         self.running = true;
         let is_other = core::mem::replace(&mut self.spread, self.spread_next) != self.spread_next;
-        (self.is_due, self.riders_due) = (true, true);
-        self.next_datagram = (0, ChunkPart::Both);
-        (self.frames_sent, self.bytes_sent) = (0, 0);
+        self.is_due = true;
+        self.open();
         self.services = if is_on_the_way { self.services_on_the_way } else { 1 };
         self.all = Some(false);
-        self.whole_datagrams = 0;
         if self.has_cut {
             self.begin_cut();
         }
@@ -280,12 +311,24 @@ impl Cyclic {
             self.find_due(is_other);
             return;
         }
-        // Those behind are of a layout with more. For one no other function is called.
-        let count = self.layout.chunks(self.spread).len();
-        match self.received.get_mut(..count) {
-            Some([one]) => *one = [None; 2],
-            all => all.unwrap_or_default().fill([None; 2]),
+        if !core::mem::take(&mut self.came_as_expected) {
+            self.forget_received();
         }
+    }
+
+    #[cold]
+    fn forget_received(&mut self) {
+        // Those behind are of a layout with more.
+        let count = self.layout.chunks(self.spread).len();
+        self.received.iter_mut().take(count).for_each(|it| *it = [None; 2]);
+    }
+
+    /// Nothing has been sent in this cycle.
+    fn open(&mut self) {
+        (self.is_open, self.riders_due) = (true, true);
+        self.next_datagram = (0, ChunkPart::Both);
+        (self.frames_sent, self.bytes_sent) = (0, 0);
+        self.whole_datagrams = 0;
     }
 
     /// Notes whose buffers the cycle before has left closed.
@@ -344,15 +387,9 @@ impl Cyclic {
         !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)]
     }
 
-    /// Closes the books of a cycle as most are: whole, after another, with no reason for another layout. False if it is none, and they are open
-    /// still.
-    fn end_usual(&mut self) -> bool {
-        let is_usual = self.is_whole() && !self.spread && !self.joining && self.short.is_none();
-        if is_usual {
-            (self.all, self.spread_next) = (Some(true), false);
-            self.whole_cycles = self.whole_cycles.saturating_add(1);
-        }
-        is_usual
+    /// True if it is known of each SubDevice whether it takes part, or of all that they do.
+    fn is_known_of_each(&self) -> bool {
+        self.absent == 0 || self.members_told
     }
 
     /// The first datagram in which a part is missing.
@@ -364,6 +401,7 @@ impl Cyclic {
     /// Finds out which SubDevices took part in the cycle: true if all did; and counts datagrams in which one is missing.
     #[cold]
     fn end_of_each(&mut self) -> (bool, u16) {
+        self.members_told = true;
         let (undisturbed, mut wrong) = (!self.cut.disturbed, 0);
         for member in &mut self.members {
             (member.is_complete, member.taken) = (!member.is_absent, !member.is_absent);
@@ -449,10 +487,20 @@ impl Cyclic {
 }
 
 impl MainDevice {
-    /// Starts a cycle: process data, the reference clock's time, AL status and one diagnosis are due. With
+    /// Starts a cycle: process data, the reference clock's time, AL status, one clock's difference and one mailbox are due. With
     /// the first one a bus in PreOp goes on to its target. Whatever is still out of the last cycle counts
     /// as lost.
+    #[inline]
     pub fn begin_cycle(&mut self, now: Instant) {
+        if !self.cycle.begin_again() {
+            self.begin_other(now);
+        }
+    }
+
+    /// Begins a cycle whose frames are built.
+    #[cold]
+    fn begin_other(&mut self, now: Instant) {
+        self.cycle.expect_nothing();
         if self.exchange.in_flight(Purpose::ProcessData) > 0 {
             self.end_cycle(now);
         }
@@ -460,6 +508,7 @@ impl MainDevice {
             self.cycle.begin(self.phase() < BringUpPhase::Op);
         } else {
             self.cycle.stop();
+            self.cycle.open();
         }
     }
 
@@ -476,11 +525,10 @@ impl MainDevice {
     }
 
     /// Ends a cycle: frames that are still out are lost, and their replies will be dropped as late.
+    #[inline]
     pub fn end_cycle(&mut self, now: Instant) -> CycleReport {
-        let frames_sent = self.cycle.frames_sent;
-        self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
-        if self.awaiting() == 0 && self.cycle.running && self.cycle.end_usual() {
-            return CycleReport { frames_sent, all_fresh: true, ..CycleReport::default() };
+        if self.cycle.end_expected() {
+            return CycleReport { frames_sent: 1, all_fresh: true, ..CycleReport::default() };
         }
         self.end_other(now)
     }
@@ -489,6 +537,7 @@ impl MainDevice {
     #[cold]
     fn end_other(&mut self, now: Instant) -> CycleReport {
         let (frames_sent, frames_lost) = (self.cycle.frames_sent, self.lose_process_data(now));
+        self.cycle.joining = self.recovery.is_joining(&self.sub_devices);
         if !self.cycle.running {
             return CycleReport { frames_sent, frames_lost, ..CycleReport::default() };
         }
@@ -511,52 +560,15 @@ impl MainDevice {
     }
 
     /// Slot of the next frame of this cycle.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn transmit_process_data(&mut self, now: Instant) -> Option<usize> {
         if let Some(slot) = self.transmit_again(now) {
             return Some(slot);
         }
+        if !self.cycle.is_open {
+            self.cycle.open();
+        }
         self.transmit_anew(now)
-    }
-
-    /// The frame of the cycle before once more, with new outputs and the next SubDevice's diagnosis, as most cycles of a bus of one frame
-    /// are. `None` where that is not all there is to it.
-    fn transmit_again(&mut self, now: Instant) -> Option<usize> {
-        let sub_device = self.sub_devices.get(usize::from(self.cycle.diagnosed))?;
-        let riders = self.riders(sub_device);
-        let is_same = |it: &Again| it.riders == riders && self.cycle.riders_due && !self.cycle.spread;
-        let again = self.cycle.again.filter(is_same)?;
-        let (position, station) = (sub_device.position, sub_device.station_address.to_le_bytes());
-        let chunks = &self.cycle.layout.chunks;
-        let length = self.exchange.send_again(again.slot, now, |sent, frame| {
-            match &mut sent.owner {
-                Owner::Chunk(_, ChunkPart::Inputs) => {}
-                Owner::Chunk(chunk, _) => {
-                    let chunk = &chunks[usize::from(*chunk)];
-                    chunk.put_outputs(&self.cycle.outputs, sent.data(frame)?);
-                }
-                Owner::ClockDifference(of) | Owner::MailboxStatus(of) => {
-                    *of = position;
-                    sent.station(frame)?.copy_from_slice(&station);
-                }
-                _ => {}
-            }
-            Some(())
-        })?;
-        self.cycle.is_due = false;
-        self.diagnose_next();
-        self.cycle.frames_sent = 1;
-        self.cycle.bytes_sent = length + AROUND_A_FRAME;
-        Some(again.slot)
-    }
-
-    /// Datagrams beside process data, while this SubDevice is diagnosed.
-    fn riders(&self, sub_device: &SubDevice) -> Riders {
-        let reference = self.handed_on().map_or(0, |(command, station, length)| {
-            1 << 32 | u64::from(command.number()) << 24 | (length as u64) << 16 | u64::from(station)
-        });
-        let (clock, mailbox) = (sub_device.clock.is_some(), sub_device.mailbox.is_some());
-        Riders(u64::from(clock) << 34 | u64::from(mailbox) << 33 | reference)
     }
 
     /// Command, station address and length that read the reference clock's time, if it is handed on.
@@ -566,17 +578,19 @@ impl MainDevice {
         Some((self.reference_command(), it.station_address, it.system_time_length()))
     }
 
-    /// Goes on to the SubDevice that is diagnosed in the next cycle.
-    fn diagnose_next(&mut self) {
-        let next = self.cycle.diagnosed + 1;
-        self.cycle.diagnosed = if usize::from(next) < self.sub_devices.len() { next } else { 0 };
+    /// Asks those that have a clock and a mailbox, as far as they are known.
+    pub(super) fn poll_all(&mut self) {
+        let Self { cycle, sub_devices, .. } = self;
+        let those = |has: fn(&SubDevice) -> bool| {
+            sub_devices.iter().filter(move |it| has(it)).map(|it| it.position)
+        };
+        cycle.clocks.set(sub_devices.len(), those(|it| it.clock.is_some()));
+        cycle.mailboxes.set(sub_devices.len(), those(|it| it.mailbox.is_some()));
     }
 
     /// A frame built datagram by datagram. Not inlined: it lies apart from the code of a cycle that needs none.
     #[inline(never)]
     fn transmit_anew(&mut self, now: Instant) -> Option<usize> {
-        let diagnosed = self.sub_devices.get(usize::from(self.cycle.diagnosed));
-        let riders = diagnosed.map(|it| self.riders(it)).filter(|_| self.cycle.riders_due);
         let reference = self.handed_on();
         let host_time = self.host_time(now);
         let mut outgoing = self.exchange.open(Purpose::ProcessData)?;
@@ -593,30 +607,21 @@ impl MainDevice {
             }
             let address = Address::Broadcast { register: register::AL_STATUS };
             outgoing.push(Command::Brd, address, 2, Owner::BusStatus);
-            if let Some(sub_device) = self.sub_devices.get(usize::from(self.cycle.diagnosed)) {
-                let (station, position) = (sub_device.station_address, sub_device.position);
-                let at = |register| Address::Station { station, register };
-                if sub_device.clock.is_some() {
-                    let address = at(dc::SYSTEM_TIME_DIFFERENCE);
-                    outgoing.push(Command::Fprd, address, 4, Owner::ClockDifference(position));
-                }
-                if sub_device.mailbox.is_some() {
-                    let address = at(SyncManager::register(1) + sync_manager::STATUS_OFFSET);
-                    outgoing.push(Command::Fprd, address, 1, Owner::MailboxStatus(position));
-                }
+            let at = |position, register| Address::Station { station: station(position), register };
+            if let Some(position) = self.cycle.clocks.turn() {
+                let address = at(position, dc::SYSTEM_TIME_DIFFERENCE);
+                outgoing.push(Command::Fprd, address, 4, Owner::ClockDifference);
+            }
+            if let Some(position) = self.cycle.mailboxes.turn() {
+                let address = at(position, SyncManager::register(1) + sync_manager::STATUS_OFFSET);
+                outgoing.push(Command::Fprd, address, 1, Owner::MailboxStatus);
             }
         }
         self.cycle.emit(&mut outgoing);
         let slot = outgoing.send(now)?;
-        if riders.is_some() {
-            self.diagnose_next();
-        }
-        // What goes on in a second frame, has turns, carries this host's time or is spread for a while is built each time.
-        let is_other = self.cycle.is_due || self.cycle.has_slow || self.cycle.spread;
-        let is_all = !is_other && !self.configuration.steers_reference;
-        self.cycle.again = riders.filter(|_| is_all).map(|riders| Again { slot, riders });
         self.cycle.frames_sent += 1;
         self.cycle.bytes_sent += self.exchange.frame(slot).len() + AROUND_A_FRAME;
+        self.plan_again(slot);
         Some(slot)
     }
 }

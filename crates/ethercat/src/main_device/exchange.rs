@@ -57,10 +57,10 @@ pub(super) enum Owner {
     HostTime,
     /// AL status of all SubDevices.
     BusStatus,
-    /// System time difference of the SubDevice at this position.
-    ClockDifference(u16),
-    /// Mail in the mailbox of the SubDevice at this position.
-    MailboxStatus(u16),
+    /// System time difference of the SubDevice whose turn it is.
+    ClockDifference,
+    /// Mail in the mailbox of the SubDevice whose turn it is.
+    MailboxStatus,
     /// The bus-wide part of bring-up.
     Bus,
     /// The survey of station addresses: this place, in the order in which frames are processed.
@@ -97,11 +97,21 @@ pub(super) enum Purpose {
 pub(super) struct Sent {
     /// Mask of the bits of its header's first eight bytes that SubDevices leave unchanged.
     fixed: u64,
-    length: u16,
-    /// Offset of its header in the frame: SubDevices change nothing about that.
+    /// The end of its answer on a quiet bus.
+    pub(super) usual: Tail,
+    /// Offsets of its header and of its working counter in the frame: SubDevices change nothing about that.
     offset: u16,
+    working_counter: u16,
     /// Receiver of the reply.
     pub(super) owner: Owner,
+}
+
+/// The last four bytes of a datagram, read as one little-endian number: data, and the working counter in the upper half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tail {
+    pub(super) bits: u32,
+    /// Those of the bits that are looked at.
+    pub(super) mask: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +133,15 @@ struct Slot {
     frame: Vec<u8>,
     /// Those behind the generation number.
     datagrams: Vec<Sent>,
+}
+
+/// A reply with process data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Usual {
+    /// Slot of the frame it answers.
+    pub(super) index: usize,
+    /// Each of its datagrams ends as on a quiet bus.
+    pub(super) ends_as_usual: bool,
 }
 
 /// Generation numbers, and what became of them.
@@ -239,7 +258,7 @@ impl Exchange {
     /// Finds the frame with process data that `bytes` answer as most replies do: marked by a SubDevice, no shorter than it was sent, all
     /// headers as they were sent. For all that [`Exchange::accept`] may still find nothing happens.
     #[inline]
-    pub(super) fn accept_usual(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub(super) fn accept_usual(&mut self, bytes: &[u8]) -> Option<Usual> {
         let start: &[u8; GENERATION_AT + 4] = bytes.first_chunk()?;
         let index = usize::from(start[frame::DATAGRAMS_OFFSET + 1]);
         let slot = self.slots.get(index)?;
@@ -259,14 +278,18 @@ impl Exchange {
         if !is_marked || different != 0 {
             return None;
         }
+        let (mut different, mut unusual) = (0, 0);
         for datagram in &slot.datagrams {
             let at = usize::from(datagram.offset);
-            if differs((head(bytes, at), head(sent, at)), datagram.fixed | circulating) != 0 {
-                return None;
-            }
+            different |= differs((head(bytes, at), head(sent, at)), datagram.fixed | circulating);
+            let tail = read_u32(bytes, usize::from(datagram.working_counter) - 2).unwrap_or(0);
+            unusual |= (tail ^ datagram.usual.bits) & datagram.usual.mask;
+        }
+        if different != 0 {
+            return None;
         }
         self.answered(index, Purpose::ProcessData);
-        Some(index)
+        Some(Usual { index, ends_as_usual: unusual == 0 })
     }
 
     /// The frame in this slot is answered.
@@ -373,6 +396,10 @@ impl Exchange {
         self.slots.get(index).map_or(&[], |it| &it.datagrams)
     }
 
+    pub(super) fn datagrams_mut(&mut self, index: usize) -> &mut [Sent] {
+        self.slots.get_mut(index).map_or(&mut [], |it| &mut it.datagrams)
+    }
+
     /// When the frame in this slot was sent.
     pub(super) fn sent_at(&self, index: usize) -> Instant {
         self.slots[index].sent_at
@@ -414,15 +441,25 @@ impl Exchange {
 impl Sent {
     /// Data and working counter in an accepted reply.
     pub(super) fn answer<'a>(&self, reply: &'a [u8]) -> (&'a [u8], u16) {
-        let start = usize::from(self.offset) + datagram::HEADER_LENGTH;
+        let start = self.data_offset();
         // Accepted means that every datagram stands where it was sent.
         let answer = reply.get(start..self.working_counter() + datagram::WORKING_COUNTER_LENGTH);
         let Some((data, counter)) = answer.and_then(|it| it.split_last_chunk()) else { return (&[], 0) };
         (data, u16::from_le_bytes(*counter))
     }
 
+    /// Offset of its data in the frame.
+    pub(super) fn data_offset(&self) -> usize {
+        usize::from(self.offset) + datagram::HEADER_LENGTH
+    }
+
     fn working_counter(&self) -> usize {
-        usize::from(self.offset) + datagram::HEADER_LENGTH + usize::from(self.length)
+        self.working_counter.into()
+    }
+
+    /// Bytes of its data.
+    fn length(&self) -> usize {
+        self.working_counter() - self.data_offset()
     }
 
     /// True if an accepted reply to `frame` shows that a SubDevice was passed: its working counter counts, or its

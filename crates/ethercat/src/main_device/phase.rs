@@ -104,8 +104,15 @@ pub(super) struct Plans {
 
 impl MainDevice {
     /// True in Op while there is nothing but process data: nothing to send, to wait for or to go on to.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn is_quiet(&mut self) -> bool {
+        // While a frame is sent again nothing happened; something may have been asked for.
+        let is_asked = !self.requests.is_empty() || !self.workers.are_known_at_rest();
+        self.cycle.repeats() && !is_asked || self.is_quiet_all_over()
+    }
+
+    #[cold]
+    fn is_quiet_all_over(&mut self) -> bool {
         self.phase == Phase::Running
             && self.requests.is_empty()
             && self.exchange.in_flight(Purpose::Service) == 0

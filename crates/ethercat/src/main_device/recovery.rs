@@ -388,7 +388,7 @@ impl MainDevice {
         self.reference_lost.is_none() && !(0..).zip(&self.recovery.members).any(is_set)
     }
 
-    /// Takes the plan back from a worker that is done with it, or that failed.
+    /// Takes the plan back from a worker that is done with it, or that failed; by now it may be known that it has a mailbox or a clock.
     fn end_way(&mut self, position: u16, way: Way) {
         let place = usize::from(position);
         let plans = &mut self.plans[place];
@@ -397,6 +397,7 @@ impl MainDevice {
             Way::Anew => &mut plans.anew,
         };
         self.workers[place].end(plan);
+        self.poll_all();
     }
 
     fn recovered(&mut self, now: Instant, position: u16, way: Way) {

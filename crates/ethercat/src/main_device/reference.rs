@@ -75,6 +75,7 @@ impl MainDevice {
         if let Some(time) = self.told_time(now, data) {
             self.note_reference_time(now, time);
         } else if self.phase == Phase::Running {
+            self.cycle.expect_nothing();
             self.reference_silent += 1;
             if self.reference_silent >= limits::REFERENCE_SILENT {
                 self.reference = None;

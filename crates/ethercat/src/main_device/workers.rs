@@ -61,12 +61,12 @@ impl Workers {
 
     /// True if none has anything to send or to wait for: looked up once, and known until one is turned to.
     pub(super) fn are_at_rest(&mut self) -> bool {
-        self.at_rest || self.look_for_rest()
+        self.at_rest = self.at_rest || self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
+        self.at_rest
     }
 
-    #[cold]
-    fn look_for_rest(&mut self) -> bool {
-        self.at_rest = self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
+    /// True if that is known.
+    pub(super) fn are_known_at_rest(&self) -> bool {
         self.at_rest
     }
 

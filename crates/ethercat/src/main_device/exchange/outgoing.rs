@@ -6,7 +6,7 @@ use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, fram
 
 use super::{
     Exchange, GENERATION_AT, GENERATION_LENGTH, Numbers, Owner, Purpose, ReceptionCounters, ReplyTime,
-    SLOTS, Sent, Slot, SlotState, fixed,
+    SLOTS, Sent, Slot, SlotState, Tail, fixed,
 };
 
 /// Room for a datagram of 16 bytes: most of the bring-up's are shorter.
@@ -64,24 +64,21 @@ impl Exchange {
         })
     }
 
-    /// Puts the process data frame that stands in this slot on its way once more, after `change` was called with each datagram and the frame's
-    /// bytes, and returns its length; `None` while it is on its way, or where another stands there.
-    #[inline]
+    /// Puts the process data frame that stands in this slot on its way once more, after `change` was called with its bytes; `None` while it is on
+    /// its way, or where another stands there.
+    #[inline(always)]
     pub(in super::super) fn send_again(
         &mut self,
         index: usize,
         now: Instant,
-        mut change: impl FnMut(&mut Sent, &mut [u8]) -> Option<()>,
-    ) -> Option<usize> {
+        change: impl FnOnce(&mut [u8]) -> Option<()>,
+    ) -> Option<()> {
         let slot = self.slots.get_mut(index)?;
         if slot.state != SlotState::Over(Purpose::ProcessData) {
             return None;
         }
-        for sent in &mut slot.datagrams {
-            change(sent, &mut slot.frame)?;
-        }
-        slot.leave(Purpose::ProcessData, now, &mut self.numbers, &mut self.counters)?;
-        Some(slot.length)
+        change(&mut slot.frame)?;
+        slot.leave(Purpose::ProcessData, now, &mut self.numbers, &mut self.counters)
     }
 }
 
@@ -123,10 +120,10 @@ impl Outgoing<'_> {
     pub(in super::super) fn has_hardly_room(&self) -> bool {
         let end = self.slot.last_of(self.count);
         let (length, limit) = match self.count {
-            0 => (GENERATION_LENGTH, usize::MAX),
-            count => (self.slot.datagrams[count - 1].length, self.limit),
+            0 => (usize::from(GENERATION_LENGTH), usize::MAX),
+            count => (self.slot.datagrams[count - 1].length(), self.limit),
         };
-        let used = end + datagram::HEADER_LENGTH + usize::from(length) + datagram::WORKING_COUNTER_LENGTH;
+        let used = end + datagram::HEADER_LENGTH + length + datagram::WORKING_COUNTER_LENGTH;
         self.count >= self.slot.datagrams.capacity() || used + HARDLY_ANY > self.slot.frame.len().min(limit)
     }
 
@@ -135,7 +132,7 @@ impl Outgoing<'_> {
         let Some(sent) = self.slot.datagrams.get_mut(self.count) else { return false };
         let at = usize::from(sent.offset);
         let Some(there) = self.slot.frame.get_mut(at..at + datagram::HEADER_LENGTH) else { return false };
-        let is_alike = there[0] == command.number() && usize::from(sent.length) == length;
+        let is_alike = there[0] == command.number() && sent.length() == length;
         // What one wrote is no other's.
         if !is_alike || command.writes() && sent.owner != owner {
             return false;
@@ -156,7 +153,9 @@ impl Outgoing<'_> {
         let last = slot.last_of(self.count);
         let place = FrameBuilder::resume(&mut slot.frame, last)?.push(header)?;
         slot.datagrams.truncate(self.count);
-        slot.datagrams.push(Sent { fixed: fixed(command), length, offset: place.offset as u16, owner });
+        let (fixed, usual, offset) = (fixed(command), Tail::default(), place.offset as u16);
+        let working_counter = offset + datagram::HEADER_LENGTH as u16 + length;
+        slot.datagrams.push(Sent { fixed, usual, offset, working_counter, owner });
         self.is_new = true;
         Some(())
     }
@@ -183,18 +182,18 @@ impl Outgoing<'_> {
 impl Sent {
     /// Its data in the frame.
     pub(in super::super) fn data<'a>(&self, frame: &'a mut [u8]) -> Option<&'a mut [u8]> {
-        frame.get_mut(usize::from(self.offset) + datagram::HEADER_LENGTH..self.working_counter())
+        frame.get_mut(self.data_offset()..self.working_counter())
     }
 
-    /// The station address in its header.
-    pub(in super::super) fn station<'a>(&self, frame: &'a mut [u8]) -> Option<&'a mut [u8; 2]> {
-        frame.get_mut(usize::from(self.offset) + ADDRESS_OFFSET..)?.first_chunk_mut()
+    /// Offset of the station address in its header.
+    pub(in super::super) fn station_offset(&self) -> u16 {
+        self.offset + ADDRESS_OFFSET as u16
     }
 }
 
 impl Slot {
     /// Its frame is on its way from here on, with the next generation number.
-    #[inline]
+    #[inline(always)]
     fn leave(
         &mut self,
         purpose: Purpose,

@@ -3,7 +3,7 @@ use super::*;
 /// Takes a reply as the MainDevice does.
 fn accept(exchange: &mut Exchange, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
     match exchange.accept_usual(bytes) {
-        Some(slot) => Ok((slot, Purpose::ProcessData)),
+        Some(usual) => Ok((usual.index, Purpose::ProcessData)),
         None => exchange.accept(bytes),
     }
 }
@@ -65,10 +65,10 @@ fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]
 fn what_stands_in_a_slot_is_sent_again_only_if_it_was_process_data_and_is_over() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
     let first = sent_frame(&mut exchange);
-    let again = |exchange: &mut Exchange| exchange.send_again(0, Instant::EPOCH, |_, _| Some(()));
+    let again = |exchange: &mut Exchange| exchange.send_again(0, Instant::EPOCH, |_| Some(()));
     assert_eq!(again(&mut exchange), None, "on its way");
     assert!(accept(&mut exchange, &first).is_ok());
-    assert_eq!(again(&mut exchange), Some(first.len()));
+    assert_eq!(again(&mut exchange), Some(()));
     let sent = exchange.frame(0);
     let [from, to] = [GENERATION_AT, GENERATION_AT + 4];
     assert_eq!(read_u32(sent, from), read_u32(&first, from).map(|number| number + 1));
@@ -85,6 +85,29 @@ fn what_stands_in_a_slot_is_sent_again_only_if_it_was_process_data_and_is_over()
     assert_eq!(again(&mut exchange), None, "another's");
 }
 
+/// Each end of a datagram is compared where it was said how it ends, in the bits that were said.
+#[test]
+fn a_reply_that_ends_otherwise_than_usual_is_told_from_one_that_does() {
+    let ends = |change: fn(&mut [u8])| {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        let mut reply = sent_frame(&mut exchange);
+        // Two SubDevices in Op; of the process data the working counter alone.
+        exchange.datagrams_mut(0)[0].usual = Tail { bits: 0x0002_0008, mask: u32::MAX };
+        exchange.datagrams_mut(0)[1].usual = Tail { bits: 0x0006_0000, mask: 0xFFFF_0000 };
+        let length = reply.len();
+        reply[42..46].copy_from_slice(&[8, 0, 2, 0]);
+        reply[length - 10..].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 6, 0]);
+        change(&mut reply);
+        exchange.accept_usual(&reply).map(|it| it.ends_as_usual)
+    };
+    assert_eq!(ends(|_| {}), Some(true));
+    assert_eq!(ends(|reply| *reply.iter_mut().rev().nth(2).unwrap() = 99), Some(true), "data");
+    assert_eq!(ends(|reply| *reply.last_mut().unwrap() = 1), Some(false), "working counter");
+    assert_eq!(ends(|reply| reply[44] = 1), Some(false), "one is missing");
+    assert_eq!(ends(|reply| reply[42] = 4), Some(false), "another state");
+    assert_eq!(ends(|reply| reply[32] = 0), None, "another command");
+}
+
 // feature(main-device): frames stay prebuilt, and are the same as if built anew
 #[test]
 fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
@@ -95,7 +118,7 @@ fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
     let status = (Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus);
     let mail = |station| {
         let address = Address::Station { station, register: 0x80D };
-        (Command::Fprd, address, 1, Owner::MailboxStatus(station))
+        (Command::Fprd, address, 1, Owner::MailboxStatus)
     };
     let frames = [
         vec![status, mail(1), lrw(8, 0)],

@@ -1,0 +1,218 @@
+//! The cycle of a quiet bus: one frame, sent again with new outputs, whose reply is known but for inputs and clocks.
+//!
+//! What such a frame takes and what its reply brings is noted where the frame is built ([`MainDevice::plan_again`], which looks at all that
+//! decides whether the next cycle is the same). From then on a cycle compares and copies, until one does not come as expected, something is to be
+//! sent beside process data, or a state is asked for: each calls [`Cyclic::expect_nothing`], and the next frame is built anew.
+
+use core::num::NonZero;
+use core::ops::Range;
+
+use super::super::MainDevice;
+use super::super::exchange::{ChunkPart, Owner, Tail};
+use super::super::layout::Chunk;
+use super::super::sub_device::FIRST_STATION_ADDRESS;
+use super::{Cyclic, expected};
+use crate::al::AlState;
+use crate::register::sync_manager::STATUS_MAILBOX_FULL;
+use crate::time::Instant;
+
+/// The frame of the cycle before, as long as it is all of a cycle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    slot: usize,
+    /// Offsets of the station addresses of those asked: for the difference of a clock, for mail.
+    asks: [Option<NonZero<u16>>; 2],
+    has_clocks: bool,
+    /// Some bytes of it are shared by several SubDevices.
+    is_packed: bool,
+}
+
+/// Places of a chunk's whole bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Placed {
+    outputs: Part,
+    inputs: Part,
+}
+
+/// Bytes that stand side by side in an image, and in that frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    image: u32,
+    frame: u16,
+    length: u16,
+}
+
+impl Part {
+    fn new(image: &Range<usize>, frame: usize) -> Self {
+        Self { image: image.start as u32, frame: frame as u16, length: image.len() as u16 }
+    }
+
+    fn image(self) -> Range<usize> {
+        self.image as usize..self.image as usize + usize::from(self.length)
+    }
+
+    fn frame(self) -> Range<usize> {
+        self.frame.into()..usize::from(self.frame) + usize::from(self.length)
+    }
+}
+
+impl Cyclic {
+    /// Something happens beside process data, or may: the next frame is built anew, and what a reply says is looked at in full.
+    pub(in super::super) fn expect_nothing(&mut self) {
+        self.again = None;
+    }
+
+    /// True while the frame of the cycle before is sent again.
+    pub(in super::super) fn repeats(&self) -> bool {
+        self.again.is_some()
+    }
+
+    /// Begins a cycle after one that came as expected, if its frame is to be sent again. False if it is another, and not begun.
+    #[inline(always)]
+    pub(super) fn begin_again(&mut self) -> bool {
+        let begins = self.again.is_some() && self.came_as_expected;
+        if begins {
+            (self.is_due, self.is_open) = (true, false);
+            self.came_as_expected = false;
+            self.all = Some(false);
+            self.frames_sent = 0;
+        }
+        begins
+    }
+
+    #[cold]
+    fn unpack(&mut self, reply: &[u8]) {
+        for (chunk, placed) in self.layout.chunks.iter().zip(&self.placed) {
+            chunk.take_inputs(&reply[placed.inputs.frame().start..], &mut self.inputs);
+        }
+    }
+
+    /// A reply came that ends as expected, to the frame in this slot: takes its inputs and returns whether it tells the time of clocks, if
+    /// that is the frame that is sent again.
+    #[inline(always)]
+    pub(in super::super) fn receive_again(&mut self, slot: usize, reply: &[u8]) -> Option<bool> {
+        let again = self.again.as_ref().filter(|it| it.slot == slot)?;
+        let (has_clocks, is_packed) = (again.has_clocks, again.is_packed);
+        for placed in &self.placed {
+            let inputs = reply.get(placed.inputs.frame())?;
+            self.inputs.get_mut(placed.inputs.image())?.copy_from_slice(inputs);
+        }
+        if is_packed {
+            self.unpack(reply);
+        }
+        self.came_as_expected = true;
+        Some(has_clocks)
+    }
+
+    /// Closes the books of a cycle that came as expected. False if it is none, and they are open still.
+    #[inline(always)]
+    pub(super) fn end_expected(&mut self) -> bool {
+        if self.came_as_expected {
+            // With some absent it is known of each, and stays as it was.
+            self.all = if self.absent == 0 { Some(true) } else { None };
+        }
+        self.came_as_expected
+    }
+
+    /// Notes what came of each chunk in a cycle that came as expected.
+    pub(super) fn write_down(&mut self) {
+        if !core::mem::take(&mut self.came_as_expected) {
+            return;
+        }
+        for (chunk, received) in self.layout.chunks.iter().zip(&mut self.received) {
+            for part in super::parts(chunk) {
+                received[usize::from(part == ChunkPart::Inputs)] = Some(expected(chunk, part));
+            }
+        }
+    }
+}
+
+impl MainDevice {
+    /// Puts the frame of the cycle before on its way once more; `None` where the next is built anew.
+    #[inline(always)]
+    pub(super) fn transmit_again(&mut self, now: Instant) -> Option<usize> {
+        let Self { cycle, exchange, .. } = self;
+        let again = cycle.again.as_ref()?;
+        exchange.send_again(again.slot, now, |frame| {
+            for placed in &cycle.placed {
+                let outputs = cycle.outputs.get(placed.outputs.image())?;
+                frame.get_mut(placed.outputs.frame())?.copy_from_slice(outputs);
+            }
+            if again.is_packed {
+                pack(&cycle.layout.chunks, &cycle.placed, &cycle.outputs, frame);
+            }
+            for (at, polled) in again.asks.iter().zip([&mut cycle.clocks, &mut cycle.mailboxes]) {
+                if let Some(at) = at {
+                    let asked = frame.get_mut(usize::from(at.get())..)?.first_chunk_mut()?;
+                    *asked = station(polled.turn()?).to_le_bytes();
+                }
+            }
+            Some(())
+        })?;
+        (cycle.is_due, cycle.frames_sent) = (false, 1);
+        Some(again.slot)
+    }
+
+    /// Has the frame in this slot, which was built and is on its way, sent again in the next cycles, if it is all of a cycle and the bus is quiet.
+    #[cold]
+    pub(super) fn plan_again(&mut self, slot: usize) {
+        let cycle = &self.cycle;
+        // What goes on in a second frame, has turns, carries this host's time or is spread for a while is built each time.
+        let is_part = cycle.is_due || cycle.frames_sent > 1 || cycle.has_slow;
+        let is_other = cycle.spread || self.configuration.steers_reference || !cycle.is_known_of_each();
+        // A reference clock in doubt is read alone, until it answers; below SafeOp there are no cycles from the next one on.
+        let is_last = self.reference_silent > 0 || self.configuration.target <= AlState::PreOp;
+        if is_part || is_other || is_last || !self.is_quiet() {
+            return;
+        }
+        let Some((status, answering)) = self.settled_status() else { return };
+        let Self { cycle, exchange, .. } = self;
+        let mut again = Again { slot, asks: [None; 2], has_clocks: false, is_packed: false };
+        let counter = |counter: u16| u32::from(counter) << 16;
+        for sent in exchange.datagrams_mut(slot) {
+            sent.usual = match sent.owner {
+                Owner::Chunk(number, part) => {
+                    let number = usize::from(number);
+                    let (chunk, placed) = (&cycle.layout.chunks[number], &mut cycle.placed[number]);
+                    let data = sent.data_offset();
+                    if part != ChunkPart::Inputs {
+                        placed.outputs = Part::new(&chunk.outputs, data);
+                    }
+                    if part != ChunkPart::Outputs {
+                        let behind = if part == ChunkPart::Both { chunk.output_bytes() } else { 0 };
+                        placed.inputs = Part::new(&chunk.inputs, data + behind);
+                    }
+                    let whole = chunk.outputs.len() + chunk.inputs.len();
+                    again.is_packed |= whole != chunk.output_bytes() + chunk.input_bytes();
+                    Tail { bits: counter(expected(chunk, part)), mask: counter(u16::MAX) }
+                }
+                Owner::BusStatus => Tail { bits: counter(answering) | u32::from(status), mask: u32::MAX },
+                Owner::MailboxStatus => {
+                    again.asks[1] = NonZero::new(sent.station_offset());
+                    Tail { bits: 0, mask: u32::from(STATUS_MAILBOX_FULL) << 8 }
+                }
+                owner => {
+                    if owner == Owner::ClockDifference {
+                        again.asks[0] = NonZero::new(sent.station_offset());
+                    }
+                    again.has_clocks = true;
+                    Tail::default()
+                }
+            };
+        }
+        cycle.again = Some(again);
+    }
+}
+
+/// Outputs of chunks with shared bytes.
+#[cold]
+fn pack(chunks: &[Chunk], placed: &[Placed], outputs: &[u8], frame: &mut [u8]) {
+    for (chunk, placed) in chunks.iter().zip(placed) {
+        chunk.put_outputs(outputs, &mut frame[placed.outputs.frame().start..]);
+    }
+}
+
+/// Station address of the SubDevice at a position, wherever it takes part in cycles.
+pub(super) fn station(position: u16) -> u16 {
+    FIRST_STATION_ADDRESS + position
+}
