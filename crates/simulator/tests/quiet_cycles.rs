@@ -309,7 +309,7 @@ fn longest_service(rig: &mut Rig) -> usize {
     longest.take()
 }
 
-/// What is sent beside process data has to be over before the next cycle's.
+/// Frames beside process data have to be over before the next cycle's.
 #[test]
 fn a_cycle_begun_twice_leaves_no_more_room_than_any_other() {
     let period = Duration::from_micros(200);

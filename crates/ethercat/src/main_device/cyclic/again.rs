@@ -1,7 +1,7 @@
 //! The cycle of a quiet bus: one frame, sent again with new outputs, whose reply is known but for inputs and clocks.
 //!
-//! What such a frame takes and what its reply brings is noted where the frame is built ([`MainDevice::plan_again`], which looks at all that
-//! decides whether the next cycle is the same). From then on a cycle compares and copies, until one does not come as expected, something is to be
+//! The places of data in that frame, and the ends of its reply, are noted where the frame is built ([`MainDevice::plan_again`], which looks at all
+//! that decides whether the next cycle is the same). From then on a cycle compares and copies, until one does not come as expected, something is to be
 //! sent beside process data, or a state is asked for: each calls [`Cyclic::expect_nothing`], and the next frame is built anew.
 
 use core::num::NonZero;
@@ -57,7 +57,7 @@ impl Part {
 }
 
 impl Cyclic {
-    /// Something happens beside process data, or may: the next frame is built anew, and what a reply says is looked at in full.
+    /// Has the next frame built anew, and replies looked at in full: something happens beside process data, or may.
     pub(in super::super) fn expect_nothing(&mut self) {
         self.again = None;
     }
