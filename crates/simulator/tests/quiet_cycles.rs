@@ -206,6 +206,7 @@ fn a_reference_clock_that_is_steered_is_sent_the_time_of_each_cycle() {
     for _ in 0..50 {
         assert!(rig.cycle().all_fresh);
     }
+    assert_eq!(times.borrow().len(), 50);
     assert!(times.borrow().array_windows().all(|[before, next]| next - before == 1_000_000), "{times:?}");
 }
 
@@ -235,6 +236,7 @@ fn turns_go_on_where_they_were_when_one_comes_back() {
         (0..20 + number).for_each(|_| _ = rig.cycle());
     }
     let turns = turns.borrow();
+    assert!(turns.len() > 50, "{turns:?}");
     // A frame on its way when the power goes is lost.
     assert!(turns.windows(2).all(|it| matches!((it[1] + 5 - it[0]) % 5, 1 | 2)), "{turns:?}");
 }
@@ -319,6 +321,7 @@ fn a_cycle_begun_twice_leaves_no_more_room_than_any_other() {
     rig.run_up();
     (0..200).for_each(|_| _ = rig.cycle());
     let usual = longest_service(&mut rig);
+    assert!(usual > 1000, "{usual}");
     rig.main_device.begin_cycle(rig.now);
     assert_eq!(longest_service(&mut rig), usual);
 }

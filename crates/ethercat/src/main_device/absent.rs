@@ -9,14 +9,14 @@ use super::phase::Phase;
 use super::plan;
 use super::presence;
 use super::report::Event;
-use super::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
+use super::sub_device::{SubDevice, station_address};
 
 impl MainDevice {
     /// Gives each SubDevice found the address of the one that it is; strangers have none.
     pub(super) fn begin_addresses(&mut self) -> Result<(), BusError> {
         let mut written = Vec::with_capacity(self.sub_devices.len());
         for (it, position) in self.sub_devices.iter_mut().zip(&self.assigned) {
-            let station = position.map_or(0, |position| FIRST_STATION_ADDRESS + position);
+            let station = position.map_or(0, station_address);
             written.push(it.station_address != station);
             it.station_address = station;
         }

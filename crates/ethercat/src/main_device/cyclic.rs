@@ -1,6 +1,7 @@
 //! One cycle: process data, and what rides along with it.
 
 mod again;
+mod polled;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,9 +18,10 @@ use super::MainDevice;
 use super::exchange::{ChunkPart, Outgoing, Owner, Purpose};
 use super::layout::{AROUND_A_FRAME, CHUNK_CAPACITY, Chunk, Layout};
 use super::report::{BringUpPhase, CycleReport};
-use super::sub_device::{FIRST_STATION_ADDRESS, SubDevice};
+use super::sub_device::station_address;
 
-use again::{Again, Placed, station};
+use again::{Again, Placed};
+use polled::Polled;
 
 /// Process data, and where the cycle stands.
 #[derive(Debug, Default)]
@@ -85,34 +87,6 @@ pub(super) struct Cyclic {
     again: Option<Again>,
     /// Of each chunk, in the frame that is sent again.
     placed: Vec<Placed>,
-}
-
-/// SubDevices that are asked in turn.
-#[derive(Debug, Default)]
-pub(super) struct Polled {
-    positions: Vec<u16>,
-    next: usize,
-    /// Position of the one that the newest frame asks.
-    pub(super) asked: u16,
-}
-
-impl Polled {
-    /// Asks these from now on, at most so many, in ascending order, and goes on behind the one asked last: nothing is allocated where there was room
-    /// for them before.
-    fn set(&mut self, most: usize, positions: impl Iterator<Item = u16>) {
-        self.positions.clear();
-        self.positions.reserve(most);
-        self.positions.extend(positions);
-        self.next = self.positions.iter().position(|&it| it > self.asked).unwrap_or(0);
-    }
-
-    /// Position of the next one, which is asked.
-    #[inline(always)]
-    fn turn(&mut self) -> Option<u16> {
-        self.asked = *self.positions.get(self.next)?;
-        self.next = if self.next + 1 < self.positions.len() { self.next + 1 } else { 0 };
-        Some(self.asked)
-    }
 }
 
 /// One SubDevice's part in a cycle.
@@ -467,7 +441,7 @@ impl Cyclic {
             let (command, address) = match chunk.physical {
                 None => (command, Address::Logical(address)),
                 Some(register) => {
-                    let station = FIRST_STATION_ADDRESS + chunk.positions.start;
+                    let station = station_address(chunk.positions.start);
                     let direct = if part == ChunkPart::Inputs { Command::Fprd } else { Command::Fpwr };
                     (direct, Address::Station { station, register })
                 }
@@ -578,16 +552,6 @@ impl MainDevice {
         Some((self.reference_command(), it.station_address, it.system_time_length()))
     }
 
-    /// Asks those that have a clock and a mailbox, as far as they are known.
-    pub(super) fn poll_all(&mut self) {
-        let Self { cycle, sub_devices, .. } = self;
-        let those = |has: fn(&SubDevice) -> bool| {
-            sub_devices.iter().filter(move |it| has(it)).map(|it| it.position)
-        };
-        cycle.clocks.set(sub_devices.len(), those(|it| it.clock.is_some()));
-        cycle.mailboxes.set(sub_devices.len(), those(|it| it.mailbox.is_some()));
-    }
-
     /// A frame built datagram by datagram. Not inlined: it lies apart from the code of a cycle that needs none.
     #[inline(never)]
     fn transmit_anew(&mut self, now: Instant) -> Option<usize> {
@@ -607,7 +571,7 @@ impl MainDevice {
             }
             let address = Address::Broadcast { register: register::AL_STATUS };
             outgoing.push(Command::Brd, address, 2, Owner::BusStatus);
-            let at = |position, register| Address::Station { station: station(position), register };
+            let at = |position, register| Address::Station { station: station_address(position), register };
             if let Some(position) = self.cycle.clocks.turn() {
                 let address = at(position, dc::SYSTEM_TIME_DIFFERENCE);
                 outgoing.push(Command::Fprd, address, 4, Owner::ClockDifference);

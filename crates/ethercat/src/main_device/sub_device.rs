@@ -107,7 +107,7 @@ impl SubDevice {
             position,
             processed: position,
             entry_port: 0,
-            station_address: FIRST_STATION_ADDRESS + position,
+            station_address: station_address(position),
             name: Self::name_at(position),
             information: EscInformation::default(),
             dl_status: DlStatus::default(),
@@ -210,6 +210,11 @@ impl SubDevice {
 
 /// Station address of the first SubDevice.
 pub(super) const FIRST_STATION_ADDRESS: u16 = 0x1001;
+
+/// Station address of the SubDevice at a position, once all have theirs.
+pub(super) fn station_address(position: u16) -> u16 {
+    FIRST_STATION_ADDRESS + position
+}
 
 /// Registers 0x0000 to 0x0013 (ETG.1000.4, 6.2 and 6.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

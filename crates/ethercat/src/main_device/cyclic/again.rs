@@ -10,7 +10,7 @@ use core::ops::Range;
 use super::super::MainDevice;
 use super::super::exchange::{ChunkPart, Owner, Tail};
 use super::super::layout::Chunk;
-use super::super::sub_device::FIRST_STATION_ADDRESS;
+use super::super::sub_device::station_address;
 use super::{Cyclic, expected};
 use crate::al::AlState;
 use crate::register::sync_manager::STATUS_MAILBOX_FULL;
@@ -144,7 +144,7 @@ impl MainDevice {
             for (at, polled) in again.asks.iter().zip([&mut cycle.clocks, &mut cycle.mailboxes]) {
                 if let Some(at) = at {
                     let asked = frame.get_mut(usize::from(at.get())..)?.first_chunk_mut()?;
-                    *asked = station(polled.turn()?).to_le_bytes();
+                    *asked = station_address(polled.turn()?).to_le_bytes();
                 }
             }
             Some(())
@@ -210,9 +210,4 @@ fn pack(chunks: &[Chunk], placed: &[Placed], outputs: &[u8], frame: &mut [u8]) {
     for (chunk, placed) in chunks.iter().zip(placed) {
         chunk.put_outputs(outputs, &mut frame[placed.outputs.frame().start..]);
     }
-}
-
-/// Station address of the SubDevice at a position, wherever it takes part in cycles.
-pub(super) fn station(position: u16) -> u16 {
-    FIRST_STATION_ADDRESS + position
 }
