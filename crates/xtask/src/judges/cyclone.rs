@@ -34,18 +34,20 @@ pub(super) fn definitions(root: &Path, report: &mut Report) {
     });
 }
 
-/// Isolates the judge from other DDS participants of this machine by a network namespace. Without root it
-/// shares the loopback interface and only has a domain of its own.
+/// Isolates the judge from other DDS participants of this machine by a network namespace and a /dev/shm of its own:
+/// Fast DDS keeps a file there for each port, named after its number alone, and that of another version ends the
+/// program. Without root it shares both and only has a domain of its own.
 pub(super) fn in_a_network_of_its_own() -> Command {
     let unshare = [
         "--net",
+        "--mount",
         "--",
         "sh",
         "-c",
-        "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo; exec \"$@\"",
+        "mount -t tmpfs tmpfs /dev/shm; ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo; exec \"$@\"",
         "sh",
     ];
-    if command::works("unshare", &["--net", "--", "true"]) {
+    if command::works("unshare", &["--net", "--mount", "--", "true"]) {
         let mut command = Command::new("unshare");
         command.args(unshare);
         return command;
