@@ -53,7 +53,7 @@ impl<L: Link> Onbeat<L> {
     /// # Errors
     /// The operating system's error, or a cycle that is not whole.
     pub fn exchange(&mut self, now: Instant) -> Result<(), String> {
-        let report = self.cycle(now)?;
+        let report = self.cycle(now, |_| ())?;
         if report.all_fresh && self.main_device.phase() == BringUpPhase::Op {
             return Ok(());
         }
@@ -66,12 +66,13 @@ impl<L: Link> Onbeat<L> {
     }
 
     #[inline(always)]
-    fn cycle(&mut self, now: Instant) -> Result<CycleReport, String> {
+    fn cycle(&mut self, now: Instant, mut sends: impl FnMut(usize)) -> Result<CycleReport, String> {
         let failed = |error: std::io::Error| error.to_string();
         let Self { main_device, link, clock, buffer, .. } = self;
         main_device.begin_cycle(now);
         while let Some(frame) = main_device.next_frame(now) {
             link.transmit(frame).map_err(failed)?;
+            sends(frame.len());
         }
         cyclic::receive(main_device, link, clock, now, buffer, now + REPLY, |_| ()).map_err(failed)?;
         Ok(main_device.end_cycle(now))
@@ -79,7 +80,7 @@ impl<L: Link> Onbeat<L> {
 
     fn reach_op(&mut self) -> Result<(), String> {
         for _ in 0..30_000 {
-            self.cycle(self.clock.now())?;
+            self.cycle(self.clock.now(), |_| ())?;
             // Bring-up frames are not awaited by the cycle: take what has come by now.
             while let Ok(Some(length)) = self.link.receive(&mut self.buffer, Duration::ZERO) {
                 self.main_device.handle_frame(self.clock.now(), &self.buffer[..length]);
@@ -90,7 +91,10 @@ impl<L: Link> Onbeat<L> {
                 }
             }
             if self.main_device.phase() == BringUpPhase::Op {
-                return self.cycle(self.clock.now()).map(drop);
+                let mut bytes_sent = 0;
+                self.cycle(self.clock.now(), |bytes| bytes_sent += bytes)?;
+                self.bytes_sent = bytes_sent;
+                return Ok(());
             }
             sleep(Duration::from_millis(1));
         }

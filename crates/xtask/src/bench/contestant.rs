@@ -66,6 +66,7 @@ impl Contestant {
         let mut contestant = Self { name, frame_bytes: 0, process, input, output, _testbed: testbed };
         let answer = contestant.answer()?;
         let frame_bytes = answer.strip_prefix("ready ").and_then(|bytes| bytes.parse().ok());
+        let frame_bytes = frame_bytes.filter(|&bytes: &usize| bytes > 0);
         contestant.frame_bytes =
             frame_bytes.ok_or(format!("{name} said `{answer}`, expected `ready BYTES`"))?;
         drop(simulated);
