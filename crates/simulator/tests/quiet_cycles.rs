@@ -360,3 +360,40 @@ fn mail_of_one_that_could_not_join_is_fetched() {
     let is_told = |it: &Event| matches!(it, Event::Emergency { position: 1, error_code: 0x7500, .. });
     assert!(happens(&mut rig, is_told));
 }
+
+/// Two drives in quiet cycles, and one that the bus may lack, and lacks.
+fn quiet_with_one_absent() -> Rig {
+    let mut configured: Vec<_> = (0..3)
+        .map(|number| SubDeviceConfiguration {
+            name: format!("drive {number}"),
+            process_data: ProcessDataSource::Explicit(default_mapping()),
+            ..Default::default()
+        })
+        .collect();
+    configured[2].presence = Presence::Optional;
+    configured[2].identity = Some(ExpectedIdentity {
+        vendor_id: DRIVE.vendor_id,
+        product_code: DRIVE.product_code,
+        revision: None,
+    });
+    let mut rig = Rig::new(described(configured), drives(3));
+    rig.segment.power_off(2);
+    rig.run_up();
+    (0..500).for_each(|_| _ = rig.cycle());
+    rig
+}
+
+/// With one absent it is known of each whether it takes part: after a lost frame it is found out again.
+#[test]
+fn after_a_lost_frame_those_who_are_there_take_part_again_while_one_is_absent() {
+    let mut rig = quiet_with_one_absent();
+    let taking_part = |rig: &Rig| [0, 1, 2].map(|it| rig.main_device.exchanged(it));
+    assert_eq!(taking_part(&rig), [true, true, false]);
+    let report = spoiled(&mut rig, |bytes| bytes[26] ^= 1);
+    assert_eq!((report.frames_lost, taking_part(&rig)), (1, [false; 3]));
+    for cycle in 0..5 {
+        let report = rig.cycle();
+        assert!(report.all_fresh, "in cycle {cycle}: {report:?}");
+        assert_eq!(taking_part(&rig), [true, true, false], "in cycle {cycle}");
+    }
+}

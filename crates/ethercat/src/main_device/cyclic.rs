@@ -45,8 +45,8 @@ pub(super) struct Cyclic {
     members: Vec<Member>,
     /// Inputs of all are fresh and outputs taken, or of none.
     all: Option<bool>,
-    /// Since one was counted last, the members say who took part.
-    members_told: bool,
+    /// In the last cycle in which it was found out of each, all who are counted took part, and none was counted since.
+    all_took_part: bool,
     /// Some inputs take more than one datagram.
     has_cut: bool,
     /// Some process data is not exchanged in every cycle.
@@ -175,7 +175,7 @@ impl Cyclic {
         if member.is_absent != is_there {
             return;
         }
-        self.members_told = false;
+        self.all_took_part = false;
         member.is_absent = !is_there;
         self.absent = if is_there { self.absent - 1 } else { self.absent + 1 };
         // Between its positions a datagram may have SubDevices that others carry.
@@ -361,9 +361,9 @@ impl Cyclic {
         !each_for_itself && self.whole_datagrams == self.datagrams[usize::from(self.spread)]
     }
 
-    /// True if it is known of each SubDevice whether it takes part, or of all that they do.
+    /// True if the members say of each SubDevice whether it takes part in a cycle that comes as expected, or all do.
     fn is_known_of_each(&self) -> bool {
-        self.absent == 0 || self.members_told
+        self.absent == 0 || self.all_took_part
     }
 
     /// The first datagram in which a part is missing.
@@ -375,7 +375,6 @@ impl Cyclic {
     /// Finds out which SubDevices took part in the cycle: true if all did; and counts datagrams in which one is missing.
     #[cold]
     fn end_of_each(&mut self) -> (bool, u16) {
-        self.members_told = true;
         let (undisturbed, mut wrong) = (!self.cut.disturbed, 0);
         for member in &mut self.members {
             (member.is_complete, member.taken) = (!member.is_absent, !member.is_absent);
@@ -416,6 +415,7 @@ impl Cyclic {
                 it.waits = !it.is_absent && !whole;
             }
         }
+        self.all_took_part = all;
         (all, wrong)
     }
 
