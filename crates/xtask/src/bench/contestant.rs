@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use testkit::{Side, Testbed};
 
 use super::reflector::Reflector;
+use super::statistics::Sorted;
 use super::wire::Load;
 use crate::judges::simulate::Simulate;
 
@@ -30,6 +31,13 @@ pub(crate) struct Round {
     pub(crate) cpu: u64,
     /// Times of the cycles.
     pub(crate) cycles: Vec<u64>,
+}
+
+impl Round {
+    /// Median of the times of the cycles.
+    pub(crate) fn median(&self) -> u64 {
+        Sorted::new(self.cycles.clone()).quantile(0.5)
+    }
 }
 
 impl Contestant {

@@ -106,34 +106,38 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
         let simulate = needs_bus.then_some((onbeat.as_path(), robot.as_path()));
         let start = |command| Contestant::start(name, command, by_xdp, load, simulate, &reflector);
         match command.and_then(start) {
-            Ok(contestant) => contestants.push((contestant, Vec::new())),
+            Ok(contestant) => contestants.push((contestant, by_xdp, Vec::new())),
             Err(why) => println!("{name} does not take part: {why}"),
         }
     }
-    for (contestant, _) in &mut contestants {
+    for (contestant, ..) in &mut contestants {
         contestant.round(options.cycles)?; // warms caches and sockets; not counted
     }
     for _ in 0..options.rounds {
-        for (contestant, rounds) in &mut contestants {
+        for (contestant, _, rounds) in &mut contestants {
             rounds.push(contestant.round(options.cycles)?);
         }
     }
     let mut table = String::from(
-        "\ncontestant       frame B   median us    p99 us  p99.9 us  CPU us/cycle   x floor\n",
+        "\ncontestant       frame B   median us    p99 us  p99.9 us  CPU us/cycle   x floor  x loop\n",
     );
-    let mut floor = None;
-    for (contestant, rounds) in contestants {
+    let medians: Vec<(&str, Vec<u64>)> = contestants
+        .iter()
+        .map(|(it, _, rounds)| (it.name, rounds.iter().map(Round::median).collect()))
+        .collect();
+    for ((contestant, by_xdp, rounds), (name, own)) in contestants.into_iter().zip(&medians) {
         save(folder, &contestant, load, &rounds)?;
         let cpu: u64 = rounds.iter().map(|round| round.cpu).sum();
         let all = Sorted::new(rounds.into_iter().flat_map(|round| round.cycles).collect());
-        let floor = *floor.get_or_insert(all.quantile(0.5));
         let [median, p99, p999] = [0.5, 0.99, 0.999].map(|share| all.quantile(share) as f64 / 1e3);
         let cpu = cpu as f64 / (options.rounds * options.cycles) as f64 / 1e3;
-        let ratio = median * 1e3 / floor as f64;
-        let (name, bytes) = (contestant.name, contestant.frame_bytes);
+        let bytes = contestant.frame_bytes;
+        let [floor, same] = [FLOOR, if by_xdp { LOOP_XDP } else { LOOP }].map(|beside| {
+            medians.iter().find(|(name, _)| *name == beside).map_or(f64::NAN, |(_, it)| ratio(own, it))
+        });
         let _ = writeln!(
             table,
-            "{name:16} {bytes:7} {median:11.2} {p99:9.2} {p999:9.2} {cpu:13.2} {ratio:9.2}"
+            "{name:16} {bytes:7} {median:11.2} {p99:9.2} {p999:9.2} {cpu:13.2} {floor:9.2} {same:7.3}"
         );
     }
     let _ = writeln!(
@@ -141,7 +145,8 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
         "{} cycles each, in {} rounds taking turns, SCHED_FIFO 80 on one core, one cable each\n\
          frame B: bytes sent a cycle; `raw, as ours` sends Onbeat's frame through the raw socket, `raw AF_XDP, ours`\n\
          through a loop of AF_XDP, `Onbeat's link` and `Onbeat's XdpLink` through its links, without a MainDevice; ethercrab reads every AL status too, KickCAT\n\
-         sends two frames in turn",
+         sends two frames in turn\n\
+         x floor, x loop: median of the ratios of a round's median to that of `raw socket`, and of `raw, as ours` or, by AF_XDP, `raw AF_XDP, ours`",
         options.rounds * options.cycles,
         options.rounds
     );
@@ -154,6 +159,17 @@ fn bring_up_wire(root: &Path, folder: &Path) -> Result<String, String> {
     start::over_the_wire(root, folder, peers.map(|it| (it.name, it.command)).into())
 }
 
+/// Median of the ratios of the medians of rounds: a change of the machine's speed from one round to the next does not count.
+fn ratio(rounds: &[u64], others: &[u64]) -> f64 {
+    let millionths = rounds.iter().zip(others).map(|(own, other)| own * 1_000_000 / other.max(&1));
+    Sorted::new(millionths.collect()).quantile(0.5) as f64 / 1e6
+}
+
+/// Contestants that the others are compared to: the raw socket, and raw loops with Onbeat's own frame.
+const FLOOR: &str = "raw socket";
+const LOOP: &str = "raw, as ours";
+const LOOP_XDP: &str = "raw AF_XDP, ours";
+
 /// A program to be measured.
 struct Program {
     name: &'static str,
@@ -163,7 +179,6 @@ struct Program {
     by_xdp: bool,
 }
 
-/// The raw socket comes first: the others are compared to it.
 fn programs(root: &Path) -> Vec<Program> {
     let wire = |name, subject: &str| {
         let mut command = Command::new(root.join("peers/wire/target/release/wire"));
@@ -172,12 +187,12 @@ fn programs(root: &Path) -> Vec<Program> {
         Program { name, command: Ok(command), needs_bus, by_xdp }
     };
     vec![
-        wire("raw socket", "floor"),
-        wire("raw, as ours", "riders"),
+        wire(FLOOR, "floor"),
+        wire(LOOP, "riders"),
         wire("Onbeat's link", "link"),
         wire("Onbeat", "onbeat"),
         wire("raw AF_XDP", "xdp-floor"),
-        wire("raw AF_XDP, ours", "xdp-riders"),
+        wire(LOOP_XDP, "xdp-riders"),
         wire("Onbeat's XdpLink", "xdp-link"),
         wire("Onbeat, AF_XDP", "xdp-onbeat"),
         peer("SOEM", soem::build(root).map(Command::new)),
@@ -284,3 +299,11 @@ name = "drive-{}"
 count = COUNT
 device = "servo"
 "#;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_machine_that_changes_its_speed_does_not_change_a_ratio() {
+        assert_eq!(super::ratio(&[105, 210, 315], &[100, 200, 300]), 1.05);
+    }
+}
