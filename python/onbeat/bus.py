@@ -111,7 +111,7 @@ class SubDeviceStatus:
     """State of a SubDevice."""
 
     state: str
-    """AL status: ``Op``, ``SafeOp + error``."""
+    """AL status: ``Op``, ``SafeOp + error``; ``absent``: not there, and need not be; ``no answer``."""
     al_status_code: int
     al_status_text: str
     exchanges: bool

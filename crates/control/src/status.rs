@@ -59,6 +59,8 @@ pub struct SubDeviceStatus {
     pub absent: bool,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
+    /// It does not answer: not to its address, or not in the last cycles although it was in Op; what follows is of before.
+    pub gone: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
     /// AL status code (register 0x0134), read with it.
@@ -74,6 +76,7 @@ impl Default for SubDeviceStatus {
             missed: 0,
             absent: false,
             waits: false,
+            gone: false,
             al_status,
             al_status_code: AlStatusCode::default(),
         }
@@ -233,6 +236,7 @@ mod tests {
                     missed: !number as u32,
                     absent: number % 3 == 0,
                     waits: number % 5 == 0,
+                    gone: number % 7 == 0,
                     al_status: AlStatus::from_bits(number as u16 & 0x3F),
                     al_status_code: AlStatusCode(number as u16),
                 };

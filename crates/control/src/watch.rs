@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use ethercat::al::{AlState, AlStatus};
 use ethercat::main_device::{BringUpPhase, MainDevice, ring_break};
 use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
@@ -151,11 +152,13 @@ impl BusWatch {
                 _ if (absent || waits) && before < TOLD_AFTER => 0,
                 _ => before.saturating_add(1),
             };
+            let was_in_op = sub_device.al_status == AlStatus::in_state(AlState::Op);
             *status = SubDeviceStatus {
                 exchanges,
                 missed: if absent || waits { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
                 absent,
                 waits,
+                gone: main_device.is_gone(sub_device.position) || *lost_for >= TOLD_AFTER && was_in_op,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };

@@ -273,6 +273,10 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
             // Nothing comes back of what is sent from the next cycle on, for fifty cycles.
             cable.set(cycle + 1..cycle + 51);
         }
+        if cycle == begun + 1006 {
+            let status = Service::Status { errors: false, receive_times: false };
+            assert!(backend.submit(ticket(10), &status, None));
+        }
         if cycle == begun + 1010 {
             assert!(backend.submit(ticket(7), &upload(2, 0x1008), None));
             assert!(backend.submit(
@@ -302,6 +306,16 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
     let of_ticket = |id| outcomes.iter().find(|(_, (found, _))| *found == ticket(id)).unwrap();
     assert!(matches!(of_ticket(7).1.1, Outcome::Data(_)) && of_ticket(7).0 > first + 50, "{outcomes:?}");
     assert!(matches!(of_ticket(8).1.1, Outcome::Status(_)) && of_ticket(8).0 > first + 50);
+    // Nobody is told to be in Op who does not answer.
+    let states = |id| match &of_ticket(id).1.1 {
+        Outcome::Status(status) => status.sub_devices.iter().map(|it| it.state.clone()).collect(),
+        _ => Vec::new(),
+    };
+    assert!(of_ticket(10).0 < first + 50, "{outcomes:?}");
+    assert_eq!(
+        (states(10), states(9)),
+        (vec!["no answer".to_owned(); DRIVES], vec!["Op".to_owned(); DRIVES])
+    );
     let Outcome::Status(status) = &of_ticket(9).1.1 else { panic!("{outcomes:?}") };
     let history = &status.working_counter_history;
     assert_eq!((history.short_cycles, history.short_since), (50, None), "{history:?}");

@@ -285,3 +285,58 @@ fn a_cable_that_damages_frames_on_demand_is_named_while_the_cycle_runs() {
     assert!(ask(&diag, 0).ends_with("nothing is wrong\n"));
     assert!(matches!(running.finish().code, Some(0 | 3)));
 }
+
+/// A drive without power, and another in its place, while a robot runs: neither is told to be in Op, and the event has the cable to the place.
+// feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
+#[test]
+fn one_that_does_not_answer_is_told_so_and_another_in_its_place_with_its_cable() {
+    let _shared = shared();
+    let name = format!("diag-of-a-stranger-{}", std::process::id());
+    let mut command = onbeat();
+    command.args(["run", SIX_AXIS, "--cycles", "20000", "--ipc", &name, "--json", "--control", &name]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 2500);
+    let ask = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.args(arguments);
+        finished(command).stdout
+    };
+    let json = |arguments: &[&str]| -> Value { serde_json::from_str(&ask(arguments)).unwrap() };
+    let events = || -> Vec<Value> {
+        let told = ask(&["events", "--cycle", &name, "--json"]);
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    ask(&["fault", "--of", &name, "identity", "drive-6", "product=0x999"]);
+    ask(&["fault", "--of", &name, "power", "cycle", "drive-6"]);
+    let ends = json!([{ "position": 4, "port": 1 }, { "position": 5, "port": 0 }]);
+    let stranger = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        events().into_iter().find(|it| it["event"] == "stranger")
+    });
+    let stranger = stranger.expect("an event within seconds");
+    assert_eq!((&stranger["expected"], &stranger["between"]), (&5.into(), &ends), "{stranger}");
+    let diag = ["diag", "--cycle", &name, "--json"];
+    let told = json(&diag);
+    let states: Vec<_> =
+        told["sub_devices"].as_array().unwrap().iter().map(|it| &it["now"]["state"]).collect();
+    assert_eq!(states, ["Op", "Op", "Op", "Op", "Op", "no answer"], "{told}");
+    assert_eq!(json(&["scan", "--cycle", &name, "--json"])[5]["state"], "no answer");
+    assert!(ask(&["diag", "--cycle", &name]).contains("\n   5 drive-6  no answer "));
+    // The right one again, which comes back by itself.
+    ask(&["fault", "--of", &name, "sii", "restore", "drive-6"]);
+    ask(&["fault", "--of", &name, "power", "cycle", "drive-6"]);
+    let is_back = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        json(&diag)["sub_devices"][5]["now"]["state"] == "Op"
+    });
+    assert!(is_back, "{}", json(&diag));
+    // An event of a state has the cable to its SubDevice, too.
+    ask(&["fault", "--of", &name, "watchdog", "expire", "drive-6"]);
+    let changed = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        let is_it = |it: &Value| it["event"] == "state_changed" && it["position"] == 5;
+        events().into_iter().rfind(is_it).filter(|it| it["al_status_code"] == 0x1B)
+    });
+    assert_eq!(changed.expect("an event within seconds")["between"], ends);
+    running.finish();
+}

@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::VecDeque;
 
+use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::{
     LatchEdge, Latches, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, SubDevice, SyncPhase,
@@ -339,14 +340,16 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
 }
 
 fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDeviceStatus {
+    // An error of before is not told of one that may have lost its power since.
+    let code = if it.gone { AlStatusCode::NO_ERROR } else { it.al_status_code };
     SubDeviceStatus {
-        state: if it.absent { SubDeviceStatus::ABSENT.to_owned() } else { it.al_status.to_string() },
-        al_status_code: it.al_status_code.0,
-        al_status_text: if it.al_status_code.0 == 0 {
-            String::new()
-        } else {
-            it.al_status_code.text().to_owned()
+        state: match it {
+            it if it.absent => SubDeviceStatus::ABSENT.to_owned(),
+            it if it.gone => SubDeviceStatus::NO_ANSWER.to_owned(),
+            it => it.al_status.to_string(),
         },
+        al_status_code: code.0,
+        al_status_text: if code.0 == 0 { String::new() } else { code.text().to_owned() },
         exchanges: it.exchanges,
         missed: it.missed,
         waits: it.waits,

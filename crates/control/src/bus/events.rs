@@ -305,7 +305,8 @@ fn of_bus(
         }
         BusEvent::Stranger { place, ref identity, expected, known } => {
             let found = format!("{identity} serial {}", identity.serial);
-            let its = expected.map_or_else(String::new, |it| format!(", where {} is expected", who(it)));
+            let its = expected
+                .map_or_else(String::new, |it| format!(", where {} is expected{}", who(it), behind(cable)));
             let sentence = match known {
                 Some(position) => format!(
                     "{} stands at place {place} of the bus{its}, and not in its own: it is left in Init; put it back: {found}",
@@ -584,6 +585,22 @@ mod tests {
         let start = "SubDevice 2 \"drive-3\" stands at place 1 of the bus, where SubDevice 1 \"drive-2\" is expected, and not in its \
                      own: it is left in Init; put it back: ";
         assert!(told(Some(1), Some(2)).starts_with(start), "{}", told(Some(1), Some(2)));
+    }
+
+    /// Where the one who is expected hangs on a cable that is known, the stranger is told with it.
+    // feature(main-device): a SubDevice that is none of those missing is told with its place and with the one whose place that is
+    #[test]
+    fn a_stranger_is_told_with_the_cable_to_its_place() {
+        let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };
+        let what =
+            Happening::Bus(BusEvent::Stranger { place: 1, identity, expected: Some(1), known: None });
+        let end = |position, port| CableEnd { position: Some(position), port: Some(port) };
+        let cable = Some([end(0, 1), end(1, 0)]);
+        let told = event(&CycleEvent { cycle: 7, at: Instant::EPOCH, cable, what }, &names()).unwrap();
+        let place = "where SubDevice 1 \"drive-2\" is expected, behind the cable between SubDevice 0 \"drive-1\" port 1 and SubDevice 1 \
+                     \"drive-2\" port 0, and is left in Init: ";
+        assert!(told.sentence.contains(place), "{}", told.sentence);
+        assert_eq!(told.between, cable);
     }
 
     /// Events that differ in their axis alone are one sentence.

@@ -92,7 +92,10 @@ fn happened(cycle: u64, at: Instant, what: Happening, main_device: &MainDevice) 
     let position = match what {
         Happening::SubDeviceLost { position } | Happening::SubDeviceBack { position, .. } => Some(position),
         Happening::Bus(
-            Event::Unreachable { position }
+            Event::StateChanged { position, .. }
+            | Event::SyncMissed { position, .. }
+            | Event::Stranger { expected: Some(position), .. }
+            | Event::Unreachable { position }
             | Event::Joined { position }
             | Event::Reconfiguring { position }
             | Event::Recovered { position, .. }

@@ -71,8 +71,9 @@ impl MainDevice {
         is_absent && self.recovery.has_failed(position)
     }
 
-    /// True if the SubDevice at `position` is not on the bus, as far as is known.
-    pub(super) fn is_gone(&self, position: u16) -> bool {
+    /// True if the SubDevice at `position` is not on the bus, or does not answer to its address, as far as is known.
+    #[must_use]
+    pub fn is_gone(&self, position: u16) -> bool {
         let is_absent = self.sub_devices.get(usize::from(position)).is_some_and(SubDevice::is_absent);
         is_absent || self.recovery.is_lost(position)
     }

@@ -229,7 +229,8 @@ pub struct WorkingCounterHistory {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubDeviceStatus {
-    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be.
+    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be;
+    /// [`SubDeviceStatus::NO_ANSWER`] where it should be and does not answer.
     pub state: String,
     /// AL status code; 0 without an error.
     pub al_status_code: u16,
@@ -267,6 +268,8 @@ pub struct SubDeviceStatus {
 impl SubDeviceStatus {
     /// State of one that is not on the bus, and need not be.
     pub const ABSENT: &'static str = "absent";
+    /// State of one that does not answer, as a drive without power.
+    pub const NO_ANSWER: &'static str = "no answer";
 
     /// True if it is not on the bus, and need not be.
     #[must_use]

@@ -33,7 +33,8 @@ pub struct SubDeviceDiagnosis {
     pub position: usize,
     /// Its name.
     pub name: String,
-    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be.
+    /// AL status, as `Op` or `SafeOp + error`; [`SubDeviceStatus::ABSENT`] where it is not on the bus, and need not be;
+    /// [`SubDeviceStatus::NO_ANSWER`] where it should be and does not answer.
     pub state: String,
     /// AL status code; 0 without an error.
     pub al_status_code: u16,
