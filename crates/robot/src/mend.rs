@@ -22,6 +22,7 @@ impl RobotConfig {
         };
         let mut problems: Vec<FileError> = Vec::new();
         let mut without: Vec<String> = Vec::new();
+        let mut mended: Vec<usize> = Vec::new();
         let mut next = Self::problem(text, &tables);
         for _ in 0..MOST_PROBLEMS {
             let Some(problem) = next.take() else { break };
@@ -30,9 +31,10 @@ impl RobotConfig {
             if problems.contains(&found) {
                 break;
             }
-            // What names a table that was left out is right.
-            let told = !without.iter().any(|name| found.names(name));
+            // What names a table that was left out is right, and a value that stands in for another is nobody's.
+            let told = !without.iter().any(|name| found.names(name)) && !mended.contains(&start);
             if let Some((behind, left_out)) = Self::mend(text, &mut tables, start, &found) {
+                mended.push(start);
                 next = behind;
                 without.extend(left_out);
             }

@@ -45,6 +45,28 @@ fn mistakes_that_do_not_hang_together_are_told_at_once_each_with_its_place() {
     }
 }
 
+/// A value that stands in for a wrong one, to find what is behind it, is told to nobody.
+// feature(program): `onbeat check`
+#[test]
+fn values_that_stand_in_for_wrong_ones_are_not_told() {
+    let tool = "presence = \"hot_connect\"\ngroup = \"tool\"\nsimulate = { kind = \"el1008\" }";
+    let text = format!(
+        "[cycle]\nperiod = \"2ms\"\n[bus]\n[[bus.sub_device]]\nname = \"a\"\nalias = 77\n{tool}\n\
+         [[bus.sub_device]]\nname = \"b\"\nsimulate = {{ kind = \"el1008\" }}\n\
+         [[bus.sub_device]]\nname = \"c\"\n{tool}\n"
+    );
+    let problems: Vec<String> =
+        RobotConfig::problems(&text, "r.toml").iter().map(ToString::to_string).collect();
+    let apart = "group \"tool\" with another SubDevice in it, expected all of a group in a row";
+    assert!(problems.iter().any(|it| it.contains(apart)), "{problems:#?}");
+    for it in &problems {
+        let (line, _) = it.trim_start_matches("r.toml:").split_once(':').unwrap();
+        let line = text.lines().nth(line.parse::<usize>().unwrap() - 1).unwrap();
+        assert!(line.contains("tool") || line.contains("hot_connect"), "{it}");
+        assert!(!it.contains("1ms"), "{it}");
+    }
+}
+
 // feature(program): `onbeat check`
 #[test]
 fn a_key_that_was_left_out_is_not_missed_and_what_is_missing_is_the_last_problem() {

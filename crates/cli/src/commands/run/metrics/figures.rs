@@ -176,9 +176,10 @@ fn clocks(page: &mut Page, status: &Status) {
 }
 
 fn sub_devices(page: &mut Page, names: &PartNames, sub_devices: &[SubDeviceStatus]) {
-    let help = "AL status, low four bits: 1 Init, 2 PreOp, 4 SafeOp, 8 Op.";
-    of_each(page.gauge("onbeat_sub_device_al_state", help), names, sub_devices, |it| {
-        it.al_status.state.into()
+    let help = "AL status, low four bits: 1 Init, 2 PreOp, 4 SafeOp, 8 Op; 0 without an answer.";
+    of_each(page.gauge("onbeat_sub_device_al_state", help), names, sub_devices, |it| match it.gone {
+        true => 0,
+        false => it.al_status.state.into(),
     });
     let help = "1 with the error bit of the AL status.";
     of_each(page.gauge("onbeat_sub_device_al_error", help), names, sub_devices, |it| {
@@ -307,9 +308,25 @@ fn seconds(nanoseconds: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use ethercat::al::{AlState, AlStatus};
     use ipc::bus::Severity;
 
     use super::*;
+
+    /// The alert on another state than Op takes one that does not answer, whose state is that of before.
+    // feature(program): `run --metrics` answers Prometheus: cycles, times, bus, clocks, SubDevices, axes, events
+    #[test]
+    fn one_that_does_not_answer_is_not_in_op() {
+        let names = PartNames { sub_devices: vec!["a".to_owned(), "b".to_owned()], ..PartNames::default() };
+        let in_op =
+            SubDeviceStatus { al_status: AlStatus::in_state(AlState::Op), ..SubDeviceStatus::default() };
+        let mut page = Page::default();
+        sub_devices(&mut page, &names, &[in_op, SubDeviceStatus { gone: true, ..in_op }]);
+        let text = page.into_text();
+        for line in ["{sub_device=\"a\",position=\"0\"} 8", "{sub_device=\"b\",position=\"1\"} 0"] {
+            assert!(text.contains(&format!("onbeat_sub_device_al_state{line}\n")), "{text}");
+        }
+    }
 
     // feature(signals): forces and their ends are events, with who asked for them, when, and why they end
     #[test]
