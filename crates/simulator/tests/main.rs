@@ -1,6 +1,7 @@
 //! Simulated SubDevices and the MainDevice on them, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod again_or_anew;
 mod any_input;
 mod bad_buses;
 mod bring_up;

@@ -53,6 +53,8 @@ pub(crate) struct Rig {
     pub(crate) cycles: u64,
     /// Changes replies on their way back.
     pub(crate) tamper: Option<Tamper>,
+    /// Asks for the state that is asked for, around each frame.
+    pub(crate) asks: bool,
     /// Replies that wait to be taken, as in a network interface's ring.
     ring: VecDeque<Vec<u8>>,
 }
@@ -73,6 +75,7 @@ impl Rig {
             period: PERIOD,
             cycles: 0,
             tamper: None,
+            asks: false,
             ring: VecDeque::new(),
         }
     }
@@ -153,8 +156,16 @@ impl Rig {
 
     fn begin_cycle(&mut self) {
         self.cycles += 1;
+        self.ask();
         self.main_device.begin_cycle(self.now);
         self.transmit();
+        self.ask();
+    }
+
+    fn ask(&mut self) {
+        if self.asks {
+            self.main_device.request_state(self.main_device.configuration().target);
+        }
     }
 
     /// Sends all that is due.
