@@ -131,6 +131,8 @@ class SubDeviceStatus:
     """The same of SYNC1."""
     waits: bool = False
     """It is there, and exchanges nothing while another of its group is absent."""
+    delay_ns: int | None = None
+    """Delay of its clock behind the reference clock, as it was measured at the bring-up or when it joined; None without a clock."""
 
 
 @dataclass(frozen=True)
@@ -487,6 +489,7 @@ def _status(it: dict[str, Any]) -> SubDeviceStatus:
         sync0=None if (sync0 := it.get("sync0")) is None else SyncStatus(**sync0),
         sync1=None if (sync1 := it.get("sync1")) is None else SyncStatus(**sync1),
         waits=it["waits"],
+        delay_ns=it.get("delay_ns"),
     )
 
 

@@ -398,7 +398,7 @@ fn error_counters_are_read_and_cleared_through_the_cycle() {
     assert!(errors(4).iter().all(|it| *it == ipc::bus::ErrorCounters::default()), "{outcomes:?}");
 }
 
-// feature(diagnosis): the description of a running bus has the states and places of its SubDevices as they are, not as they were found
+// feature(diagnosis): the description of a running bus has the states, places and delays of its SubDevices as they are, not as they were found
 #[test]
 fn the_description_tells_states_and_places_as_they_are() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
@@ -412,9 +412,12 @@ fn the_description_tells_states_and_places_as_they_are() {
     });
     let outcomes = outcomes.lock().unwrap();
     let [(_, Outcome::SubDevices(found))] = &outcomes[..] else { panic!("{outcomes:?}") };
-    let now = |upstream: serde_json::Value| serde_json::json!({ "state": "Op", "upstream": upstream, "entry_port": 0, "kept": true });
-    let at = |position: u16| now(serde_json::json!({ "position": position, "port": 1 }));
-    assert_eq!(*found, serde_json::json!([now(serde_json::Value::Null), at(0), at(1)]));
+    let now = |upstream: serde_json::Value, delay: u32| serde_json::json!({ "state": "Op", "upstream": upstream, "entry_port": 0, "delay_ns": delay, "kept": true });
+    // Time through a SubDevice and a cable.
+    let at = |position: u16| {
+        now(serde_json::json!({ "position": position, "port": 1 }), 400 * u32::from(position + 1))
+    };
+    assert_eq!(*found, serde_json::json!([now(serde_json::Value::Null, 0), at(0), at(1)]));
 }
 
 // feature(diagnosis): states, error counters and links of a running bus live, read by a slow poll of one SubDevice a few cycles, in the service frame; receive times latched once a second

@@ -153,7 +153,7 @@ impl<'a> Diagnosis<'a> {
                 it.object.name,
                 now.state,
                 number(now.clock_difference_ns.map(i64::from)),
-                number(it.object.delay_ns.map(i64::from)),
+                number(now.delay_ns.or(it.object.delay_ns).map(i64::from)),
                 sync0(
                     &now.sync0
                         .map_or("-".to_owned(), |it| format!("{:.1}", it.frame_phase_ns as f64 / 1e3))
@@ -184,7 +184,7 @@ impl<'a> Diagnosis<'a> {
             let upstream = upstream.map(|it| json!({ "position": it.position, "port": it.port }));
             json!({
                 "position": it.object.position, "name": it.object.name, "entry_port": entry_port,
-                "upstream": upstream, "delay_ns": it.object.delay_ns,
+                "upstream": upstream, "delay_ns": now.delay_ns.or(it.object.delay_ns),
                 "receive_times_ns": now.receive_times_ns.or(it.object.receive_times_ns), "now": now,
             })
         });

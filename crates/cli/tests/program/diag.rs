@@ -320,6 +320,10 @@ fn one_that_does_not_answer_is_told_so_and_another_in_its_place_with_its_cable()
     let states: Vec<_> =
         told["sub_devices"].as_array().unwrap().iter().map(|it| &it["now"]["state"]).collect();
     assert_eq!(states, ["Op", "Op", "Op", "Op", "Op", "no answer"], "{told}");
+    // Nor has it a clock that counts, nor SYNC0.
+    let [there, gone] = [4, 5].map(|position| &told["sub_devices"][position]["now"]);
+    assert!(there["clock_difference_ns"].is_i64() && there["sync0"].is_object(), "{there}");
+    assert!(gone["clock_difference_ns"].is_null() && gone["sync0"].is_null(), "{gone}");
     assert_eq!(json(&["scan", "--cycle", &name, "--json"])[5]["state"], "no answer");
     assert!(ask(&["diag", "--cycle", &name]).contains("\n   5 drive-6  no answer "));
     // The right one again, which comes back by itself.

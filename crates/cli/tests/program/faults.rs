@@ -254,7 +254,7 @@ fn an_optional_drive_that_comes_again_is_told_to_have_process_data_again() {
     assert!(cycles.is_some_and(|cycles| cycles > 500), "{rest}");
 }
 
-// feature(diagnosis): the cable to a SubDevice that has joined since the start is told by its place
+// feature(diagnosis): the cable to a SubDevice that has joined since the start is told by its place, and the delay of its clock
 #[test]
 fn the_cable_to_a_drive_that_joined_late_has_its_place() {
     let robot = with_an_optional_drive("joins-late.toml");
@@ -282,6 +282,9 @@ fn the_cable_to_a_drive_that_joined_late_has_its_place() {
     drop(running);
     let _ = std::fs::remove_dir_all(&folder);
     assert_eq!(found["sub_devices"][5]["upstream"], serde_json::json!({ "position": 4, "port": 1 }));
+    // So has the delay of its clock, which was not known at the start.
+    let delays = [4, 5].map(|position| found["sub_devices"][position]["delay_ns"].as_u64());
+    assert!(delays[0].is_some() && delays[1] > delays[0], "{delays:?}");
     let findings = found["findings"].as_array().expect("findings");
     let lost: Vec<&str> = findings
         .iter()

@@ -330,6 +330,7 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
     };
     let pictured = Pictured {
         clock_difference: it.clock_difference,
+        delay: it.clock.map(|clock| clock.delay),
         sync: [None; 2],
         errors: it.error_counters,
         links: it.links,
@@ -340,7 +341,7 @@ pub fn sub_device_status(it: &SubDevice) -> SubDeviceStatus {
 }
 
 fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDeviceStatus {
-    // An error of before is not told of one that may have lost its power since.
+    // An error and a clock of before are not told of one that may have lost its power since.
     let code = if it.gone { AlStatusCode::NO_ERROR } else { it.al_status_code };
     SubDeviceStatus {
         state: match it {
@@ -353,9 +354,10 @@ fn described(it: &crate::status::SubDeviceStatus, pictured: &Pictured) -> SubDev
         exchanges: it.exchanges,
         missed: it.missed,
         waits: it.waits,
-        clock_difference_ns: pictured.clock_difference,
-        sync0: pictured.sync[0].map(sync_status),
-        sync1: pictured.sync[1].map(sync_status),
+        clock_difference_ns: pictured.clock_difference.filter(|_| !it.gone),
+        delay_ns: pictured.delay.filter(|_| !it.absent),
+        sync0: pictured.sync[0].filter(|_| !it.gone).map(sync_status),
+        sync1: pictured.sync[1].filter(|_| !it.gone).map(sync_status),
         errors: pictured.errors,
         links: pictured.links.map(links),
         cable: pictured.cable,

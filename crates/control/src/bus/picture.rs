@@ -19,6 +19,7 @@ pub(super) struct Picture {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pictured {
     pub(super) clock_difference: Option<i32>,
+    pub(super) delay: Option<u32>,
     /// SYNC0 and SYNC1.
     pub(super) sync: [Option<SyncPhase>; 2],
     pub(super) errors: Option<ErrorCounters>,
@@ -57,6 +58,7 @@ impl Picture {
         for (pictured, (position, it)) in self.sub_devices.iter_mut().zip(sub_devices) {
             *pictured = Pictured {
                 clock_difference: it.clock_difference,
+                delay: it.clock.map(|clock| clock.delay),
                 sync: main_device.sync_phases(position),
                 errors: it.error_counters.filter(|_| wanted.errors),
                 links: it.links.filter(|_| wanted.errors),

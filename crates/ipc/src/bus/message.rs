@@ -244,6 +244,9 @@ pub struct SubDeviceStatus {
     pub waits: bool,
     /// Difference of its clock from the reference clock as it was read last, ns.
     pub clock_difference_ns: Option<i32>,
+    /// Delay of its clock behind the reference clock, ns, as it was measured at the bring-up or when it joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<u32>,
     /// Its SYNC0; none without, and while no frame has had the reference clock's time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync0: Option<SyncStatus>,
@@ -277,10 +280,13 @@ impl SubDeviceStatus {
         self.state == Self::ABSENT
     }
 
-    /// Puts its state and its place as they are into the description of when it was found; a place that is not known stays.
+    /// Puts its state, its place and the delay of its clock as they are into the description of when it was found; a place that is not known stays.
     pub fn describe(&self, found: &mut serde_json::Value) {
         let Some(found) = found.as_object_mut() else { return };
         found.insert("state".into(), self.state.as_str().into());
+        if let Some(delay) = self.delay_ns {
+            found.insert("delay_ns".into(), delay.into());
+        }
         let Some([above, own]) = self.cable else { return };
         // The MainDevice's end has no position.
         let upstream =
