@@ -14,7 +14,7 @@ from six_axis import (
 )
 
 TIMEOUT = 1.0  # s
-WATCHDOG = 0.1  # s
+WATCHDOG = 2.0  # s; 0.1 unless told, for which a busy machine may stand still
 # 2 ms unless told, which a busy machine's scheduler can take. Its initialisation spends it 140 times, but is tried again.
 INIT_TIMEOUT, LINK_TIMEOUT = 0.01, 0.05  # s
 LONGEST_TEXT = 64  # bytes

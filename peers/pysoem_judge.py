@@ -12,6 +12,8 @@ from six_axis import (
 )
 
 TIMEOUT_US = 50_000
+# 100 unless told, for which a busy machine may stand still.
+PROCESS_DATA_WATCHDOG_MS = 2000
 SAFEOP_ERROR = pysoem.SAFEOP_STATE + pysoem.STATE_ERROR
 WATCHDOG = 0x001B  # AL status code: the process data watchdog expired
 
@@ -49,6 +51,8 @@ def scan(master):
     expect("SubDevices found", len(master.slaves), SUB_DEVICES)
     for slave in master.slaves:
         slave.add_emergency_callback(emergency)
+        # Called whenever it is configured: it has lost its registers with its power, too.
+        slave.config_func = lambda position: master.slaves[position].set_watchdog("processdata", PROCESS_DATA_WATCHDOG_MS)
 
 
 def emergency(message):

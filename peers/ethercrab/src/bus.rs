@@ -31,7 +31,7 @@ where
     let timeouts = Timeouts {
         // A reply that comes after its request was given up ends the frame task, and a busy machine's scheduler can take long:
         // 10 ms for the EEPROM unless told.
-        pdu: Duration::from_millis(200),
+        pdu: Duration::from_secs(1),
         eeprom: Duration::from_secs(1),
         state_transition: Duration::from_secs(5),
         mailbox_response: Duration::from_secs(1),

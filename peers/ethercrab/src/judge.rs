@@ -87,6 +87,7 @@ where
     let count: u8 = sub_device.sdo_read(0x1018, 0).await?;
     expect(place, "SDO 0x1018:0", count, 4)?;
     sub_device.sdo_write(0x6060, 0, CYCLIC_SYNCHRONOUS_POSITION).await?;
+    sub_device.register_write(RegisterAddress::SyncManagerWatchdog, PROCESS_DATA_WATCHDOG).await?;
     Ok(())
 }
 
@@ -212,6 +213,8 @@ fn axes() -> [Axis; SUB_DEVICES] {
 /// Working counter of the LRW to all drives: each reads and writes.
 const EXPECTED: u16 = 3 * SUB_DEVICES as u16;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Process data watchdog, 100 us: 2 s. By itself it is 100 ms, for which a busy machine may stand still.
+const PROCESS_DATA_WATCHDOG: u16 = 20_000;
 /// AL control (0x0120): states, and the acknowledgement of an error.
 const SAFE_OP: u16 = 0x04;
 const OP: u16 = 0x08;
