@@ -733,6 +733,8 @@ impl Discovery {
       );
       match self.poll.poll(&mut events, Some(poll_timeout)) {
         Ok(_) => (),
+        // epoll_wait after SIGSTOP and SIGCONT, or a machine that slept: there are no events.
+        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => (),
         Err(e) => {
           error!("Failed in waiting of poll in discovery. {e:?}");
           return;

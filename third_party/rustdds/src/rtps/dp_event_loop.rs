@@ -336,6 +336,8 @@ impl DPEventLoop {
       let poll_timeout = timeout_until(ev_wrapper.shared_timer.borrow().next_deadline(), idle_cap);
       match ev_wrapper.poll.poll(&mut events, Some(poll_timeout)) {
         Ok(_) => {}
+        // epoll_wait after SIGSTOP and SIGCONT, or a machine that slept: there are no events.
+        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
         Err(e) => {
           error!("dp_event_loop poll failed: {e:?}");
           break;
