@@ -88,6 +88,28 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
     assert_eq!(rests(), rest);
 }
 
+// feature(ros2): a node that was suspended (Ctrl-Z, a sleeping machine) is found by new peers, and obeys them
+#[test]
+fn a_node_that_was_suspended_is_found_by_new_peers_and_obeys_them() {
+    let (folder, domain) = (Folder::new("suspended"), domain(15));
+    let cycle = Cycle::start(&folder.0);
+    let node = Node::start(&folder.0, cycle.path(), domain);
+    let drives = |times: u32| {
+        let peer = Peer::join(domain);
+        let mut odometry = peer.reader::<Odometry>("rt/odom", "nav_msgs::msg::dds_::Odometry_");
+        let velocity = peer.writer::<Twist>("rt/cmd_vel", "geometry_msgs::msg::dds_::Twist_");
+        until(&format!("the base drives, {times} times suspended"), || {
+            velocity.write(Twist([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]), None).unwrap();
+            odometry.take_next_sample().ok().flatten().filter(|it| it.value().twist[0] > 0.0)
+        });
+    };
+    drives(0);
+    for times in 1..=3 {
+        node.is_suspended();
+        drives(times);
+    }
+}
+
 /// control_msgs/DynamicInterfaceGroupValues.
 #[derive(Clone, Debug, Deserialize)]
 struct GroupValues {

@@ -278,6 +278,14 @@ impl Node {
         until("the node's end", || self.process.try_wait().unwrap()).success()
     }
 
+    /// Stops it as Ctrl-Z, a debugger or a suspended machine does, and lets it go on.
+    pub fn is_suspended(&self) {
+        let process = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+        until("it stands", || self.about("stat").contains(") T ").then_some(()));
+        rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    }
+
     /// Clock ticks of CPU time that it has used.
     pub fn ticks(&self) -> u64 {
         let stat = self.about("stat");
