@@ -59,7 +59,7 @@ pub struct SubDeviceStatus {
     pub absent: bool,
     /// It is there, and exchanges nothing while another of its group is absent.
     pub waits: bool,
-    /// It does not answer: not to its address, or not in the last cycles although it was in Op; what follows is of before.
+    /// It does not answer to its address, or no frame came back for three cycles; what follows is of before.
     pub gone: bool,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::al::{AlState, AlStatus};
 use ethercat::main_device::{BringUpPhase, MainDevice, ring_break};
 use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
@@ -139,6 +138,8 @@ impl BusWatch {
     ) {
         let in_op = main_device.phase() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
+        // No frame comes back: nobody can be told apart.
+        let nobody = main_device.working_counters().all(|it| it.received.is_none());
         let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
         for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
@@ -152,13 +153,12 @@ impl BusWatch {
                 _ if (absent || waits) && before < TOLD_AFTER => 0,
                 _ => before.saturating_add(1),
             };
-            let was_in_op = sub_device.al_status == AlStatus::in_state(AlState::Op);
             *status = SubDeviceStatus {
                 exchanges,
                 missed: if absent || waits { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
                 absent,
                 waits,
-                gone: main_device.is_gone(sub_device.position) || *lost_for >= TOLD_AFTER && was_in_op,
+                gone: main_device.does_not_answer(sub_device.position) || nobody && *lost_for >= TOLD_AFTER,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };

@@ -14,7 +14,7 @@ use onbeat::ipc::description::Description;
 use onbeat::ipc::server::{Builder, Endpoints, Server};
 use serde_json::{Value, json};
 
-use crate::common::{Ran, Running, SIMULATED, await_cycles, finished, onbeat, run, shared};
+use crate::common::{Ran, Running, SIMULATED, await_cycles, file, finished, onbeat, run, shared};
 use crate::wire::SIX_AXIS;
 
 /// Three SubDevices in a line, with a bad cable between the last two: every look finds ten damaged frames more.
@@ -342,5 +342,48 @@ fn one_that_does_not_answer_is_told_so_and_another_in_its_place_with_its_cable()
         events().into_iter().rfind(is_it).filter(|it| it["al_status_code"] == 0x1B)
     });
     assert_eq!(changed.expect("an event within seconds")["between"], ends);
+    running.finish();
+}
+
+/// A drive whose mate of a group is gone exchanges nothing, and answers; so it is where nobody is brought back.
+// feature(diagnosis): a SubDevice that does not answer has no state in `diag`, `scan` and the status of the bus; another in its place is told with the cable to it
+#[test]
+fn one_whose_mate_does_not_answer_has_its_state() {
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let all = "count = 6\ndevice = \"servo\"\n";
+    assert!(text.contains(all), "the drives of the example");
+    let mate =
+        |name| format!("\n[[bus.sub_device]]\nname = \"{name}\"\ndevice = \"servo\"\ngroup = \"mates\"\n");
+    let last = format!("count = 4\ndevice = \"servo\"\n{}{}", mate("drive-5"), mate("drive-6"));
+    let text = text.replace(all, &last).replace("[bus]\n", "[bus]\nrecovery = false\n");
+    let robot = file("mates.toml", &text);
+    let _shared = shared();
+    let name = format!("diag-of-mates-{}", std::process::id());
+    let mut command = onbeat();
+    command.arg("run").arg(&robot).args([
+        "--cycles",
+        "20000",
+        "--ipc",
+        &name,
+        "--json",
+        "--control",
+        &name,
+    ]);
+    let running = Running::start(command);
+    await_cycles(running.id(), 2500);
+    let ask = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.args(arguments);
+        finished(command).stdout
+    };
+    ask(&["fault", "--of", &name, "cable", "pull", "drive-5:1"]);
+    let mut told = Value::Null;
+    let is_so = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        told = serde_json::from_str(&ask(&["diag", "--cycle", &name, "--json"])).unwrap();
+        let [mate, lost] = [4, 5].map(|position| &told["sub_devices"][position]["now"]);
+        mate["exchanges"] == false && mate["state"] == "Op" && lost["state"] == "no answer"
+    });
+    assert!(is_so, "{told}");
     running.finish();
 }

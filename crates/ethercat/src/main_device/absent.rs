@@ -10,6 +10,7 @@ use super::plan;
 use super::presence;
 use super::report::Event;
 use super::sub_device::{SubDevice, station_address};
+use super::worker::Worker;
 
 impl MainDevice {
     /// Gives each SubDevice found the address of the one that it is; strangers have none.
@@ -71,9 +72,16 @@ impl MainDevice {
         is_absent && self.recovery.has_failed(position)
     }
 
-    /// True if the SubDevice at `position` is not on the bus, or does not answer to its address, as far as is known.
+    /// True if the SubDevice at `position` does not answer to its address ([`Event::Unreachable`]), or is not on the bus, as far as is
+    /// known. Frames that do not come back tell nothing of it.
     #[must_use]
-    pub fn is_gone(&self, position: u16) -> bool {
+    pub fn does_not_answer(&self, position: u16) -> bool {
+        let worker = self.workers.get(usize::from(position));
+        self.is_gone(position) || worker.is_some_and(Worker::is_unanswered)
+    }
+
+    /// True if the SubDevice at `position` is not on the bus, as far as is known.
+    pub(super) fn is_gone(&self, position: u16) -> bool {
         let is_absent = self.sub_devices.get(usize::from(position)).is_some_and(SubDevice::is_absent);
         is_absent || self.recovery.is_lost(position)
     }

@@ -296,6 +296,11 @@ impl Worker {
         self.is_held = true;
     }
 
+    /// True once so many tries in a row found no answer that it is reported.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.unanswered.tries >= limits::ATTEMPTS
+    }
+
     /// True while it waits there.
     pub(super) fn waits_to_ask(&self) -> bool {
         self.is_held && self.requested().is_some() && !self.awaiting && self.mailbox.is_idle()
