@@ -128,8 +128,8 @@ pub(super) struct Recovery {
     answering: u16,
     survey: Survey,
     visit: Option<Visit>,
-    /// The datagram on its way belongs to a visit given up since.
-    stale_visit: bool,
+    /// Datagrams on their way that belong to a visit given up since.
+    stale_visits: u8,
     /// The first place that a survey may visit: those before it were visited since the last pause.
     visit_from: u16,
     /// Earliest time of the next survey.
@@ -202,7 +202,7 @@ impl Recovery {
             && !self.changed
             && self.visit.is_none()
             && !self.survey.is_under_way()
-            && !self.stale_visit
+            && self.stale_visits == 0
     }
 
     /// True if the SubDevice at `position` is in Op, as far as is known.

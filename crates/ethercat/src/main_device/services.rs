@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::link::MINIMUM_FRAME_LENGTH;
 use crate::time::Instant;
 
 use super::MainDevice;
@@ -64,15 +65,15 @@ impl MainDevice {
         Some(slot)
     }
 
-    /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer. On the way
-    /// up nothing moves yet, and a bus of many has hardly any.
+    /// Bytes of a service frame that are on the wire before the next cycle's process data; its first datagram may be longer, and none is shorter
+    /// than the shortest frame. On the way up nothing moves yet, and a bus of many has hardly any.
     fn room(&self) -> usize {
         if !self.cycle.running || self.phase() < BringUpPhase::Op {
             return usize::MAX;
         }
         let in_a_cycle = (self.configuration.period * 7 / 8).as_nanos() / BYTE_TIME.as_nanos();
         let in_a_cycle = usize::try_from(in_a_cycle).unwrap_or(usize::MAX);
-        in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME)
+        in_a_cycle.saturating_sub(self.cycle.bytes_sent + AROUND_A_FRAME).max(MINIMUM_FRAME_LENGTH)
     }
 
     /// Time after which a service frame is lost: in Op what was configured, on the way up and down more where replies take longer.

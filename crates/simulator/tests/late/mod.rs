@@ -209,6 +209,51 @@ fn the_first_inputs_that_are_fresh_are_of_that_cycle() {
     }
 }
 
+/// Places count from the front: one that comes moves all behind it by one, also between the reading of an identity and the writing of an address.
+// feature(main-device): one that comes while another is given its address is not taken for it, and both join
+#[test]
+fn one_that_comes_while_another_is_addressed_is_not_taken_for_it() {
+    for wait in 0..40 {
+        let described_as = vec![required("hub", 9), optional("first", 1), optional("second", 2)];
+        let devices = [9, 1, 2].map(|it| device(it, 0)).into();
+        let attachments = [(0, 3), (0, 1)].map(|(at, port)| Attachment::new(at, port));
+        let segment = Segment::with_topology(devices, &attachments).expect("a star");
+        let mut rig = in_op(described(described_as), segment, &[1, 2]);
+        assert!(rig.segment.power_on(2));
+        (0..wait).for_each(|_| _ = rig.cycle());
+        assert!(rig.segment.power_on(1));
+        let all_exchange = (0..SOON).any(|cycle| {
+            rig.cycle();
+            for (place, it) in rig.segment.sub_devices().iter().enumerate() {
+                let own = 0x1001 + place as u16;
+                let is_another =
+                    it.al_status().al_state() == Some(AlState::Op) && station(&rig, place) != own;
+                assert!(!is_another, "on after {wait} cycles, in cycle {cycle}: {place}, {:?}", rig.events);
+            }
+            (0..3).all(|it| rig.main_device.exchanged(it))
+        });
+        assert!(all_exchange, "on after {wait} cycles: {:?}", rig.events);
+        assert_eq!(joined(&rig), [1, 2], "on after {wait} cycles");
+    }
+}
+
+/// A frame is never shorter than 60 bytes, whatever a cycle leaves.
+#[test]
+fn one_joins_where_process_data_leaves_no_room_in_a_cycle() {
+    let mut described_as: Vec<_> = (0..24).map(|it| required(&format!("drive {it}"), 1)).collect();
+    described_as.push(optional("late", 2));
+    let configuration =
+        Configuration { period: *Configuration::PERIODS.start(), ..described(described_as) };
+    let devices = (0..25).map(|it| device(1 + it / 24, 0)).collect();
+    let mut rig = in_op(configuration, Segment::new(devices), &[24]);
+    assert!(rig.segment.power_on(24));
+    let joins = (0..10 * SOON).any(|_| {
+        rig.cycle();
+        rig.main_device.exchanged(24)
+    });
+    assert!(joins, "{:?}", rig.events);
+}
+
 #[test]
 fn one_that_goes_again_is_not_missed_and_comes_back() {
     let configuration = described(vec![required("first", 1), required("second", 1), optional("last", 2)]);

@@ -28,7 +28,9 @@ impl Recovery {
 
     /// A datagram of the visit was lost: it is sent again.
     pub(in crate::main_device) fn visit_lost(&mut self) {
-        if let (false, Some(visit)) = (core::mem::take(&mut self.stale_visit), &mut self.visit) {
+        if self.stale_visits > 0 {
+            self.stale_visits -= 1;
+        } else if let Some(visit) = &mut self.visit {
             visit.lost();
         }
     }
@@ -50,7 +52,13 @@ impl Recovery {
             (self.visit_from, self.survey_at) = (0, Instant::EPOCH);
             self.strangers.clear();
             self.survey.stop();
-            self.stale_visit |= self.visit.take().is_some_and(|it| it.is_awaiting());
+            if let Some(visit) = &mut self.visit {
+                let (goes_on, on_their_way) = visit.give_up();
+                self.stale_visits += on_their_way;
+                if !goes_on {
+                    self.visit = None;
+                }
+            }
         }
     }
 }
@@ -60,7 +68,8 @@ impl MainDevice {
     pub(in crate::main_device) fn search(&mut self, now: Instant) {
         let others = self.others.are_there(now);
         let recovery = &mut self.recovery;
-        if others || recovery.visit.is_some() || recovery.stale_visit || recovery.survey.is_under_way() {
+        if others || recovery.visit.is_some() || recovery.stale_visits > 0 || recovery.survey.is_under_way()
+        {
             return;
         }
         if let Some(position) = recovery.members.iter().position(|it| it.standing == Standing::Answers) {
@@ -123,11 +132,13 @@ impl MainDevice {
         data: &[u8],
         working_counter: u16,
     ) {
-        if core::mem::take(&mut self.recovery.stale_visit) {
+        let recovery = &mut self.recovery;
+        if recovery.stale_visits > 0 {
+            recovery.stale_visits -= 1;
             return;
         }
-        let Some(visit) = &mut self.recovery.visit else { return };
-        match visit.answered(now, data, working_counter) {
+        let Some(visit) = &mut recovery.visit else { return };
+        match visit.answered(now, (data, working_counter), recovery.answering) {
             Visited::GoesOn => {}
             Visited::Left => {
                 let member = self.recovery.visit.take().and_then(|it| it.member());

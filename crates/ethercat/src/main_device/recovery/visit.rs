@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::register::sii_interface::{
     COMMAND_READ, CONFIGURATION, CONTROL, STATUS_BUSY, STATUS_MISSING_ACKNOWLEDGE,
 };
-use crate::register::{STATION_ADDRESS, STATION_ALIAS};
+use crate::register::{AL_STATUS, STATION_ADDRESS, STATION_ALIAS};
 use crate::sii::Identity;
 use crate::time::Instant;
 use crate::wire::{Address, Command, read_u16, read_u32};
@@ -31,8 +31,12 @@ enum Step {
     Fetch,
     /// Known, and to be addressed, or to be left.
     Known,
-    /// Its address is written.
+    /// Its address is written, in a frame that counts those it passes: one that came or went since would have moved all behind it to other places.
     Write { position: u16, station: u16 },
+    /// So many were passed by that frame.
+    Written { position: u16, station: u16, passed: u16 },
+    /// Another may have been given the address: whoever has it loses it.
+    Withdraw { station: u16 },
 }
 
 /// A visit under way.
@@ -91,8 +95,22 @@ impl Visit {
         self.place
     }
 
-    pub(super) fn is_awaiting(&self) -> bool {
-        self.awaiting
+    /// SubDevices came or went, which moves those behind them to other places: false if the visit is over, true if it still takes an address back. And
+    /// its datagrams on their way, of which nothing is to be learnt any more.
+    pub(super) fn give_up(&mut self) -> (bool, u8) {
+        let on_their_way = u8::from(core::mem::take(&mut self.awaiting));
+        match self.step {
+            Step::Write { station, .. } => {
+                self.step = Step::Withdraw { station };
+                (true, 2 * on_their_way)
+            }
+            Step::Written { station, .. } => {
+                self.step = Step::Withdraw { station };
+                (true, on_their_way)
+            }
+            Step::Withdraw { .. } => (true, on_their_way),
+            _ => (false, on_their_way),
+        }
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
@@ -127,14 +145,45 @@ impl Visit {
             Step::Alias => outgoing.push(read, at(STATION_ALIAS), 2, Owner::Visit).is_some(),
             Step::Take(value) => write(CONFIGURATION, &[value]),
             Step::Command => write(CONTROL, &command),
-            Step::Write { station, .. } => write(STATION_ADDRESS, &station.to_le_bytes()),
+            // Both or none: as the first of a frame they are a minimal one.
+            Step::Write { .. } if outgoing.has_hardly_room() => false,
+            Step::Write { station, .. } => {
+                let counts = Address::Broadcast { register: AL_STATUS };
+                outgoing.push(Command::Brd, counts, 2, Owner::Visit).is_some()
+                    && outgoing
+                        .push(Command::Apwr, at(STATION_ADDRESS), 2, Owner::Visit)
+                        .map(|data| data.copy_from_slice(&station.to_le_bytes()))
+                        .is_some()
+            }
+            Step::Withdraw { station } => {
+                let address = Address::Station { station, register: STATION_ADDRESS };
+                outgoing.push(Command::Fpwr, address, 2, Owner::Visit).map(|data| data.fill(0)).is_some()
+            }
             Step::Fetch => outgoing.push(read, at(CONTROL), FETCH_LENGTH, Owner::Visit).is_some(),
-            Step::Known => false,
+            Step::Known | Step::Written { .. } => false,
         };
     }
 
-    pub(super) fn answered(&mut self, now: Instant, data: &[u8], working_counter: u16) -> Visited {
+    /// A reply came, on a bus of which so many answer.
+    pub(super) fn answered(
+        &mut self,
+        now: Instant,
+        (data, working_counter): (&[u8], u16),
+        answering: u16,
+    ) -> Visited {
         self.awaiting = false;
+        if let Step::Write { position, station } = self.step {
+            (self.step, self.awaiting) =
+                (Step::Written { position, station, passed: working_counter }, true);
+            return Visited::GoesOn;
+        }
+        if let Step::Written { position, station, passed } = self.step {
+            if working_counter == 1 && passed == answering {
+                return Visited::Addressed(position);
+            }
+            self.step = Step::Withdraw { station };
+            return Visited::GoesOn;
+        }
         if working_counter != 1 || now >= self.end {
             return Visited::Left;
         }
@@ -147,8 +196,8 @@ impl Visit {
             Step::Take(_) => Step::Command,
             Step::Command => Step::Fetch,
             Step::Fetch => return self.fetched(now, data),
-            Step::Known => Step::Known,
-            Step::Write { position, .. } => return Visited::Addressed(position),
+            Step::Withdraw { .. } => return Visited::Left,
+            step => step,
         };
         Visited::GoesOn
     }
