@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from patient import patient
 
 import onbeat
 
@@ -23,9 +24,9 @@ TIMEOUT = 60.0
 class Run:
     """`onbeat run` in a process of its own, and an attachment to it."""
 
-    def __init__(self, robot: str | Path, folder: Path, period: str) -> None:
+    def __init__(self, robot: Path, folder: Path) -> None:
         # What is asked of the system for a cycle without delay is not asked for here: other tests run, too.
-        arguments: list[str | Path] = [ONBEAT, "run", robot, "--period", period, "--profile", "none", "--ipc", folder / "ipc.sock"]
+        arguments: list[str | Path] = [ONBEAT, "run", robot, "--profile", "none", "--ipc", folder / "ipc.sock"]
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -57,6 +58,10 @@ class Run:
         """The first state in which every axis does what it is asked for."""
         return self.until(lambda state: all(axis.phase == "following" for axis in state.axes))
 
+    def outages(self) -> int:
+        """How often the cycle held its axes for want of replies."""
+        return self.log.read_text().count("(outage)")
+
     def kill(self) -> None:
         """Ends the process at once, as nobody can prevent."""
         self.process.send_signal(signal.SIGKILL)
@@ -85,8 +90,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     runs: list[Run] = []
 
     def run(robot: str) -> Run:
-        # Slow enough for a machine that does much else.
-        runs.append(Run(ROOT / "examples" / robot, tmp_path_factory.mktemp("run"), "4ms"))
+        folder = tmp_path_factory.mktemp("run")
+        runs.append(Run(patient(ROOT / "examples" / robot, folder, "4ms"), folder))
         return runs[-1]
 
     yield run

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import pytest
 from conftest import ONBEAT, TIMEOUT, ROOT
+from patient import patient
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
+def address(tmp_path: Path) -> Iterator[str]:
     """The address of a run that is asked for its metrics."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    arguments: list[str | Path] = [ONBEAT, "run", "--period", "10ms", "--profile", "none", "--no-ipc", "--metrics", address]
+    robot = patient(ROOT / "examples/six-axis.toml", tmp_path, "10ms")
+    arguments: list[str | Path] = [ONBEAT, "run", robot, "--profile", "none", "--no-ipc", "--metrics", address]
     run = subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     yield address
     run.terminate()

@@ -13,6 +13,7 @@ import pytest
 from conftest import ONBEAT, ROOT
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
+from patient import patient
 
 CYCLES = 200
 
@@ -40,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run as MCAP, and one as text with its exports."""
     folder = tmp_path_factory.mktemp("recordings")
     for name in ("direct.mcap", "run.onbeat"):
-        run("run", "examples/io-station.toml", "--period", "5ms", "--no-ipc", "--cycles", str(CYCLES), "--record", folder / name)
+        run("run", patient(ROOT / "examples/io-station.toml", folder, "5ms"), "--no-ipc", "--cycles", str(CYCLES), "--record", folder / name)
     for name in ("run.mcap", "run.csv"):
         run("export", folder / "run.onbeat", folder / name)
     return folder

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ONBEAT, TIMEOUT, ROOT
+from patient import patient
 
 CHROMIUM = shutil.which("chromium")
 
@@ -37,7 +38,7 @@ addEventListener('load', () => {
 def test_a_part_of_a_plot_is_enlarged_and_put_back(tmp_path: Path) -> None:
     recording, page = tmp_path / "run.onbeat", tmp_path / "run.html"
     commands: list[list[str | Path]] = [
-        ["run", "--period", "5ms", "--no-ipc", "--cycles", "200", "--record", recording],
+        ["run", patient(ROOT / "examples/six-axis.toml", tmp_path, "5ms"), "--no-ipc", "--cycles", "200", "--record", recording],
         ["report", recording, "--html", page],
     ]
     for arguments in commands:
