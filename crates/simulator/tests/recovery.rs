@@ -334,3 +334,27 @@ proptest! {
         prop_assert_eq!(rig.main_device.phase(), BringUpPhase::Op);
     }
 }
+
+/// Of one that waits in SafeOp for its next try the clock runs on: were another the reference clock meanwhile, frames would tell it zero as the time.
+// feature(main-device): the reference clock stays one while its SubDevice is on its way back from SafeOp
+#[test]
+fn a_reference_clock_stays_one_while_it_waits_in_safe_op() {
+    for wait in (0..100).step_by(10) {
+        let mut rig = in_op(to_op(), drives(3));
+        let fall = |rig: &mut Rig| rig.segment.sub_device_mut(0).unwrap().expire_watchdog();
+        fall(&mut rig);
+        (0..300).for_each(|_| _ = rig.cycle());
+        rig.segment.power_off(2);
+        (0..100).for_each(|_| _ = rig.cycle());
+        rig.segment.power_on(2);
+        (0..wait).for_each(|_| _ = rig.cycle());
+        fall(&mut rig);
+        for _ in 0..SOON {
+            rig.cycle();
+            assert_eq!(rig.main_device.clock().reference, Some(0), "after {wait} cycles: {:?}", rig.events);
+        }
+        assert!((0..3).all(|it| rig.main_device.exchanged(it)), "after {wait} cycles: {:?}", rig.events);
+        let difference = rig.main_device.clock().largest_difference;
+        assert!(difference < Duration::from_micros(5), "after {wait} cycles: {difference:?}");
+    }
+}

@@ -210,6 +210,17 @@ impl Recovery {
         self.members.get(usize::from(position)).is_none_or(|it| it.standing == Standing::InOp)
     }
 
+    /// True if the clock of the SubDevice at `position` has run on as it was set, as far as is known: in Op, or on its way there from SafeOp.
+    pub(super) fn keeps_its_clock(&self, position: u16) -> bool {
+        let member = self.members.get(usize::from(position));
+        member.is_none_or(|it| {
+            matches!(
+                it.standing,
+                Standing::InOp | Standing::Under(Way::Short) | Standing::Waiting(_, Way::Short)
+            )
+        })
+    }
+
     /// True if the SubDevice at `position` is there, and a way to Op has failed.
     pub(super) fn has_failed(&self, position: usize) -> bool {
         let member = self.members.get(position);

@@ -98,8 +98,10 @@ impl MainDevice {
 
     /// Makes the first clock in the order of frames that is kept the reference clock: frames pass it before all others.
     pub(super) fn elect_reference(&mut self) {
-        let kept =
-            self.sub_devices.iter().filter(|it| it.clock.is_some() && self.recovery.is_in_op(it.position));
+        let kept = self
+            .sub_devices
+            .iter()
+            .filter(|it| it.clock.is_some() && self.recovery.keeps_its_clock(it.position));
         self.reference = kept.min_by_key(|it| it.processed).map(|it| it.position);
         // A clock that frames pass before it, and that is on its way back, would be told zero as the time.
         let first = self.reference.map(|it| self.sub_devices[usize::from(it)].processed);
