@@ -227,7 +227,7 @@ pub enum BringUpError {
         time: Duration,
     },
     /// The link failed.
-    #[error("the link failed: {0}; check that the interface is still there and up")]
+    #[error("the link failed: {0}; check that the interface is still there, up, and has an MTU of 1500")]
     Link(#[from] io::Error),
     /// It took too long.
     #[error(

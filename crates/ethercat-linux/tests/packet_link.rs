@@ -138,14 +138,23 @@ fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
 }
 
 #[test]
-fn an_interface_that_is_down_or_alone_is_named_with_what_to_do() {
+fn an_interface_that_is_down_or_alone_or_takes_short_frames_is_named_with_what_to_do() {
     let Some(testbed) = testbed() else { return };
     let near = Side::Near.interface();
-    let set_down = |side: Side| {
+    let set = |side: Side, to: &[&str]| {
         let mut command = Command::new("ip");
-        command.args(["link", "set", side.interface(), "down"]);
+        command.args(["link", "set", side.interface()]).args(to);
         assert!(testbed.run_in(side, command).status().unwrap().success());
     };
+    let set_down = |side| set(side, &["down"]);
+    set(Side::Near, &["mtu", "1499"]);
+    let error = testbed.inside(Side::Near, || PacketLink::open(near, TIMEOUT)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "interface near: its MTU is 1499 bytes, expected at least 1500, as of the longest EtherCAT frame; set it with \
+         `sudo ip link set near mtu 1500`"
+    );
+    set(Side::Near, &["mtu", "1500"]);
     set_down(Side::Far);
     // The kernel takes the carrier away a moment after `ip` returns.
     let begin = Instant::now();

@@ -32,7 +32,7 @@ pub enum Error {
     #[error(transparent)]
     Bus(BusError),
     /// The link fails.
-    #[error("the link failed: {0}; check that the interface is still there and up")]
+    #[error("the link failed: {0}; check that the interface is still there, up, and has an MTU of 1500")]
     Link(io::Error),
     /// The bus does not come up for another reason: another MainDevice, time, a request to stop.
     #[error(transparent)]

@@ -3,6 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::wire::ethernet;
+
 use super::OpenError;
 use super::lock::{self, InterfaceLock, Owner, Taken};
 use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
@@ -97,8 +100,12 @@ fn unbound(interface: &str) -> Result<(PacketSocket, u32), OpenError> {
         _ => OpenError::Refused { interface: name(), source },
     })?;
     let refused = |source| OpenError::Refused { interface: name(), source };
-    if !socket.interface_state(interface).map_err(refused)?.up {
+    let state = socket.interface_state(interface).map_err(refused)?;
+    if !state.up {
         return Err(OpenError::InterfaceDown { interface: name() });
+    }
+    if state.mtu < MAXIMUM_FRAME_LENGTH - ethernet::HEADER_LENGTH {
+        return Err(OpenError::SmallMtu { interface: name(), mtu: state.mtu });
     }
     Ok((socket, index))
 }

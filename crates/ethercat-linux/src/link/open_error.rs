@@ -59,6 +59,17 @@ pub enum OpenError {
         /// The interface.
         interface: String,
     },
+    /// The interface takes no frames of the greatest length.
+    #[error(
+        "interface {interface}: its MTU is {mtu} bytes, expected at least 1500, as of the longest EtherCAT frame; set it with \
+         `sudo ip link set {interface} mtu 1500`"
+    )]
+    SmallMtu {
+        /// The interface.
+        interface: String,
+        /// Its MTU, bytes.
+        mtu: usize,
+    },
     /// The interface is up and has no carrier.
     #[error(
         "interface {interface}: no carrier; plug the cable into the IN port of the first SubDevice and power it"

@@ -51,6 +51,8 @@ pub(crate) struct InterfaceState {
     pub(crate) carrier: bool,
     /// The loopback interface of this machine.
     pub(crate) loopback: bool,
+    /// Longest payload of a frame, bytes.
+    pub(crate) mtu: usize,
 }
 
 /// Time of a frame's arrival, as the kernel says it.
@@ -84,7 +86,7 @@ impl PacketSocket {
         Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
     }
 
-    /// True if the interface is up and sees its far end.
+    /// State of the interface: up, its far end seen, and what it takes.
     pub(crate) fn interface_state(&self, name: &str) -> io::Result<InterfaceState> {
         // SAFETY: an all-zero ifreq is valid: integers, characters and a null pointer.
         let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -100,7 +102,14 @@ impl PacketSocket {
         // SAFETY: SIOCGIFFLAGS has filled this field of the union.
         let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
         let has = |flag| flags & flag != 0;
+        // SAFETY: `request` is a valid ifreq with a terminated name; SIOCGIFMTU writes its MTU.
+        if unsafe { libc::ioctl(self.raw(), libc::SIOCGIFMTU as _, &mut request) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: SIOCGIFMTU has filled this field of the union.
+        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
         Ok(InterfaceState {
+            mtu: usize::try_from(mtu).unwrap_or(0),
             up: has(libc::IFF_UP),
             // The flag follows the driver up to a second late.
             carrier: has(libc::IFF_RUNNING) && self.has_link(request).unwrap_or(true),
