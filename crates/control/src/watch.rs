@@ -158,7 +158,9 @@ impl BusWatch {
                 missed: if absent || waits { 0 } else { u32::try_from(*lost_for).unwrap_or(u32::MAX) },
                 absent,
                 waits,
-                gone: main_device.does_not_answer(sub_device.position) || nobody && *lost_for >= TOLD_AFTER,
+                // Whose process data comes answers: of a thousand, none is looked at further in a cycle.
+                gone: !(exchanges && has_process_data) && main_device.does_not_answer(sub_device.position)
+                    || nobody && *lost_for >= TOLD_AFTER,
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
