@@ -20,13 +20,18 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let robot = super::robot(root, PERIOD)?
         .replacen("[bus]", "[bus]\nprocess_data_watchdog = \"5s\"", 1)
         .replacen("outage_time = \"100ms\"", "outage_time = \"2s\"", 1);
-    let results = image.boot(&Boot {
+    let boot = Boot {
         name: "two-cpus",
         machine: &["-smp", "2", "-accel", "tcg,thread=multi"],
         parameters: super::QUICK,
         script: include_str!("two_cpus.sh"),
         files: &[("robot.toml", robot.as_bytes())],
-        longest: Duration::from_secs(240),
+        longest: Duration::from_secs(120),
+    };
+    // The emulated kernel stands still now and then when a run begins: both CPUs in it, with interrupts off.
+    let results = image.boot(&boot).or_else(|why| {
+        println!("booted again: {why}");
+        image.boot(&boot)
     })?;
     println!("{}", results.section("kernel")?);
     doctor(&results)?;
