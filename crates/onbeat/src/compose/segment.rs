@@ -270,6 +270,7 @@ fn servo_description(sii: &SiiDescription, it: &Simulation) -> ServoDescription 
         limit_switches: it.limit_switches,
         home_switch: it.home_switch,
         touch_probes: [it.touch_probe, None],
+        quick_stop: it.quick_stop,
         encoder_counts: it.encoder_counts,
         rated_torque: it.rated_torque,
         ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))

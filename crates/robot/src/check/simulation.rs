@@ -121,6 +121,7 @@ fn misplaced(application: ApplicationKind, entry: Place<'_>) -> Checked<()> {
                 "limit_switches",
                 "home_switch",
                 "touch_probe",
+                "quick_stop",
             ],
             &[ServoDrive],
             "a servo_drive",

@@ -297,6 +297,9 @@ pub struct Simulation {
     /// without one.
     #[serde(default, deserialize_with = "angles")]
     pub touch_probe: Option<(f64, f64)>,
+    /// False for a servo drive without quick stop: it stays enabled and continues.
+    #[serde(default = "usual_quick_stop")]
+    pub quick_stop: bool,
     /// Measured quantity of analogue inputs.
     #[serde(default)]
     pub source: AnalogueSource,
@@ -357,6 +360,7 @@ usual! {
     usual_coulomb_friction: f64 = 0.02;
     usual_rated_torque: f64 = 2.4;
     usual_rate: f64 = 1000.0;
+    usual_quick_stop: bool = true;
 }
 
 fn watchdog<'de, D: Deserializer<'de>, T: From<Watchdog>>(deserializer: D) -> Result<T, D::Error> {

@@ -92,6 +92,9 @@ pub struct ServoDescription {
     pub touch_probes: [Option<(f64, f64)>; 2],
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,
+    /// False for a drive that has no quick stop: it stays in Operation enabled under Quick stop, and
+    /// continues.
+    pub quick_stop: bool,
 }
 
 impl ServoDescription {
@@ -111,6 +114,7 @@ impl ServoDescription {
             home_switch: None,
             touch_probes: [None; 2],
             transition_time: Duration::from_millis(2),
+            quick_stop: true,
         }
     }
 

@@ -41,6 +41,7 @@ pub struct ServoAxis {
     rest: Rest,
     scale: Scale,
     transition_time: Duration,
+    has_quick_stop: bool,
     /// Time until the power stage is ready for the next step.
     settling: Duration,
     operational: bool,
@@ -121,6 +122,7 @@ impl ServoAxis {
                 inertia: description.plant.inertia,
             },
             transition_time: description.transition_time,
+            has_quick_stop: description.quick_stop,
             settling: description.transition_time,
             operational: false,
             sync0_cycle: None,
@@ -323,8 +325,8 @@ impl ServoAxis {
             quick_stop_holds: self.settings.quick_stop_holds,
         };
         let mut controlword = self.settings.controlword;
-        if self.departure().is_some() {
-            // The axis slows down first.
+        if self.departure().is_some() || self.ignores_quick_stop() {
+            // The axis slows down first, or the drive has no such command.
             controlword = Controlword::ENABLE_OPERATION;
         }
         if around.fault || self.settling.is_zero() || !leads_upwards(state, controlword) {
@@ -332,6 +334,15 @@ impl ServoAxis {
                 self.enter_state(transition);
             }
         }
+    }
+
+    /// True while an enabled drive without quick stop is asked for one.
+    fn ignores_quick_stop(&self) -> bool {
+        let controlword = self.settings.controlword;
+        let command = Command::from_controlword(controlword, controlword);
+        !self.has_quick_stop
+            && self.machine.state() == State::OperationEnabled
+            && command == Some(Command::QuickStop)
     }
 
     fn enter_state(&mut self, transition: Transition) {

@@ -55,6 +55,24 @@ fn every_quick_stop_option_code_stops_in_its_manner_and_state() {
     }
 }
 
+// feature(simulator): a drive without quick stop stays enabled and continues
+#[test]
+fn a_drive_without_quick_stop_continues_under_0x0002() {
+    let mut bench = Bench::new(&ServoDescription { quick_stop: false, ..description() });
+    bench.write(object::MODES_OF_OPERATION, 0, &[9]);
+    bench.enable();
+    bench.outputs.velocity = (5.0 * COUNTS) as i32;
+    bench.cycles(300);
+    bench.outputs.controlword = Controlword::QUICK_STOP.0;
+    let asked = bench.cycles(300);
+    assert_eq!(asked.state(), Some(State::OperationEnabled));
+    assert!(f64::from(asked.velocity) > 4.9 * COUNTS, "{asked:?}");
+    bench.outputs.controlword = Controlword::DISABLE_OPERATION.0;
+    assert_eq!(bench.cycles(5).state(), Some(State::SwitchedOn));
+    bench.outputs.controlword = Controlword::QUICK_STOP.0;
+    assert_eq!(bench.cycles(5).state(), Some(State::SwitchOnDisabled));
+}
+
 // feature(simulator): option codes of quick stop, halt, shutdown, disable operation and fault reaction
 #[test]
 fn every_halt_option_code_stops_and_stays_enabled() {
