@@ -520,7 +520,7 @@ impl MainDevice {
         match owner {
             Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
             Owner::ClockDifference => self.take_difference(data, working_counter),
-            Owner::HostTime => {}
+            Owner::HostTime | Owner::Passage => {}
             Owner::ReferenceTime => self.take_reference_time(now, data),
             Owner::Settling => {
                 self.settling.over();

@@ -81,16 +81,11 @@ fn nobody_there() {
     );
 }
 
-/// Clears the bit in the source address that ESCs set.
-fn unmark(rig: &mut Rig) {
-    rig.tamper = Some(Box::new(|bytes| bytes[6] &= !0x02));
-}
-
 // feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
 #[test]
 fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_asked_for() {
     let mut rig = Rig::new(to_op(), drives(3));
-    unmark(&mut rig);
+    rig.unmark();
     rig.pump_to(BringUpPhase::Down);
     let sentence = rig.failure().expect("it fails").to_string();
     let (start, end) = (
@@ -100,7 +95,7 @@ fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_
     assert!(sentence.contains(start) && sentence.ends_with(end), "{sentence}");
 
     let mut rig = Rig::new(Configuration { replies: Replies::UnchangedSource, ..to_op() }, drives(3));
-    unmark(&mut rig);
+    rig.unmark();
     rig.run_up();
     for _ in 0..100 {
         assert!(rig.cycle().all_fresh);

@@ -8,7 +8,8 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::link::Segment as _;
 use ethercat::main_device::{
-    BringUpPhase, Configuration, Event, ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0,
+    BringUpPhase, Configuration, Event, ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration,
+    Sync0,
 };
 use ethercat::register;
 use ethercat::sii::Identity;
@@ -171,6 +172,41 @@ fn all_that_lost_their_power_at_once_come_back() {
     let all: Vec<_> = (0..12).collect();
     cycles_until_all_are_back(&mut rig, &all, 0);
     assert_eq!(recovered(&rig).len(), 12);
+}
+
+/// Drives in Op on a segment that leaves the source address unchanged.
+fn unmarked_in_op(count: usize) -> Rig {
+    let configuration =
+        Configuration { replies: Replies::UnchangedSource, ..described(vec![configured(); count]) };
+    let mut rig = Rig::new(configuration, drives(count as u32));
+    rig.unmark();
+    rig.run_up();
+    for _ in 0..200 {
+        rig.cycle();
+    }
+    rig.events.clear();
+    rig
+}
+
+// feature(main-device): a bus whose replies keep the source address returns after a power loss of all SubDevices
+#[test]
+fn an_unmarked_bus_returns_after_a_power_loss_of_all() {
+    for count in [1, 6, 64] {
+        let mut rig = unmarked_in_op(count);
+        (0..count).for_each(|it| assert!(rig.segment.power_cycle(it)));
+        let all: Vec<_> = (0..count).collect();
+        cycles_until_all_are_back(&mut rig, &all, 0);
+        assert_eq!(recovered(&rig).len(), count);
+    }
+}
+
+/// The state of the last SubDevice is read in a frame with no other datagram.
+#[test]
+fn a_single_unmarked_subdevice_returns_after_a_power_loss() {
+    let mut rig = unmarked_in_op(3);
+    assert!(rig.segment.power_cycle(2));
+    cycles_until_all_are_back(&mut rig, &[2], 1);
+    assert_eq!(recovered(&rig), [(2, true)]);
 }
 
 // feature(main-device): another device in the place of one that is gone stays out, and is named

@@ -120,6 +120,8 @@ pub(crate) enum Fault {
     Truncated,
     /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
     PowerLoss,
+    /// All SubDevices lose their power for good, on a segment that leaves the source address of frames unchanged.
+    UnmarkedPower,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
     /// The last two SubDevices have changed places, before power-on: the bus does not come up, so its phases are one.
@@ -146,7 +148,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Loss,
         Self::Delay,
         Self::Duplicate,
@@ -157,6 +159,7 @@ impl Fault {
         Self::Foreign,
         Self::Truncated,
         Self::PowerLoss,
+        Self::UnmarkedPower,
         Self::CableBreak,
         Self::Swapped,
         Self::StuckMailbox,

@@ -245,7 +245,13 @@ pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
         assert_eq!(lost, 0, "SubDevices without process data when the run ends: {cell:?}");
     }
     let healed = run.ended.link.healed();
-    let Some(healed) = healed.filter(|_| cell.fault == Fault::PowerLoss) else { return };
+    // On the way up a bus without power is waited for, and enabled once it is up.
+    let loses_power = match cell.fault {
+        Fault::PowerLoss => true,
+        Fault::UnmarkedPower => cell.is_in_op(),
+        _ => false,
+    };
+    let Some(healed) = healed.filter(|_| loses_power) else { return };
     let mut since = taken[2].iter().filter(|it| it.now > healed);
     let enabled =
         since.find(|it| it.controlword.enables_operation() || it.state == State::OperationEnabled);

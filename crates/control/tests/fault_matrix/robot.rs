@@ -10,7 +10,7 @@ use ethercat::cia402::object::{
 };
 use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::{
-    Configuration, Event, ExpectedIdentity, MainDevice, StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, Event, ExpectedIdentity, MainDevice, Replies, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
@@ -70,7 +70,8 @@ fn play(cell: Cell) -> Result<Run, Outcome> {
     let (progress, newest) = (Progress::default(), Newest::default());
     let (segment, records, shown) = segment(cell);
     let mut wire = Wire::new(cell, segment, shown, clock.clone(), progress.clone(), newest.clone());
-    let mut main_device = MainDevice::new(configuration(cell.phase)).unwrap();
+    let mut main_device =
+        MainDevice::new(Configuration { replies: replies(cell), ..configuration(cell.phase) }).unwrap();
     let stop = StopHandle::new();
     let begin = clock.now();
     let mut pump =
@@ -183,6 +184,14 @@ pub(crate) fn configuration(phase: Phase) -> Configuration {
         target: AlState::Op,
         period: PERIOD,
         ..Configuration::default()
+    }
+}
+
+/// Replies that count.
+fn replies(cell: Cell) -> Replies {
+    match cell.fault {
+        Fault::UnmarkedPower => Replies::UnchangedSource,
+        _ => Replies::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::link::Segment as _;
 use ethercat::register;
 use ethercat::time::Instant;
+use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
 use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::link::Link;
@@ -195,6 +196,7 @@ impl Wire {
         };
         match self.cell.fault {
             Fault::PowerLoss => assert!(self.segment.power_off(last)),
+            Fault::UnmarkedPower => (0..=last).for_each(|it| assert!(self.segment.power_off(it))),
             Fault::CableBreak => assert!(self.segment.disconnect(0, 1)),
             Fault::StuckMailbox => second(&mut self.segment, |it| it.set_mailbox_runs(false)),
             Fault::RefusedState => second(&mut self.segment, |it| {
@@ -237,6 +239,7 @@ impl Wire {
             Fault::HostStall => STALL,
             Fault::SecondMaster => SETTLED,
             Fault::PowerLoss
+            | Fault::UnmarkedPower
             | Fault::CableBreak
             | Fault::StuckMailbox
             | Fault::RefusedState
@@ -281,6 +284,7 @@ impl Wire {
             self.healed = Some(began + lasts);
             match self.cell.fault {
                 Fault::PowerLoss => assert!(self.segment.power_on(last)),
+                Fault::UnmarkedPower => (0..=last).for_each(|it| assert!(self.segment.power_on(it))),
                 Fault::CableBreak => assert!(self.segment.connect(0, 1)),
                 Fault::StuckMailbox => self.segment.sub_device_mut(1).unwrap().set_mailbox_runs(true),
                 Fault::RefusedState => self.segment.sub_device_mut(1).unwrap().refuse_state(None),
@@ -398,6 +402,7 @@ impl Wire {
             | Fault::Altered
             | Fault::Loss
             | Fault::PowerLoss
+            | Fault::UnmarkedPower
             | Fault::CableBreak
             | Fault::Swapped
             | Fault::StuckMailbox
@@ -443,6 +448,9 @@ impl Link for Wire {
         self.newest.leaves(frame, now, self.readable());
         let mut bytes = frame.to_vec();
         if self.segment.process_frame(now, &mut bytes) {
+            if self.cell.fault == Fault::UnmarkedPower {
+                bytes[SOURCE_OFFSET] &= !PROCESSED_BIT;
+            }
             if let Some(second) = &mut self.second {
                 second.receive(now + ROUND_TRIP, &bytes);
             }

@@ -69,6 +69,8 @@ pub(super) enum Owner {
     Visit,
     /// The worker of the SubDevice at this position.
     Worker(u16),
+    /// No receiver: the datagram shows that the frame has passed a SubDevice.
+    Passage,
 }
 
 /// Part of a chunk that a datagram carries.

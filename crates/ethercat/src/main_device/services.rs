@@ -26,8 +26,14 @@ impl MainDevice {
         }
         let reference = self.reference_clock(now);
         let limit = self.room();
+        let keeps_source = self.exchange.takes_unchanged_source;
         let mut outgoing = self.exchange.open(Purpose::Service)?;
         outgoing.limit = limit;
+        // Without it, a frame that no SubDevice takes part in is indistinguishable from a reflection: SubDevices that
+        // have lost their addresses with their power would never be found.
+        if keeps_source {
+            outgoing.prove_passage();
+        }
         if let (false, Some(broadcast)) =
             (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
         {

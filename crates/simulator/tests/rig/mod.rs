@@ -18,6 +18,7 @@ use ethercat::main_device::{
 };
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use onbeat_simulator::application::servo::default_mapping;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{ServoDescription, ServoDrive};
@@ -78,6 +79,11 @@ impl Rig {
             asks: false,
             ring: VecDeque::new(),
         }
+    }
+
+    /// From here on the segment leaves the source address of frames unchanged.
+    pub(crate) fn unmark(&mut self) {
+        self.tamper = Some(Box::new(|bytes| bytes[SOURCE_OFFSET] &= !PROCESSED_BIT));
     }
 
     /// Sends and receives without cycles until `phase`, a failure, or 30 seconds have passed.

@@ -1,5 +1,6 @@
 //! A frame on its way out: a slot and a number for it; what stands in the slot already stays, and takes new addresses and data.
 
+use crate::register;
 use crate::time::Instant;
 use crate::wire::frame::DATAGRAM_OVERHEAD;
 use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, datagram, frame};
@@ -25,6 +26,8 @@ pub(in super::super) struct Outgoing<'a> {
     purpose: Purpose,
     /// Datagrams so far, of those that stand in the slot.
     count: usize,
+    /// Of these, datagrams that only show that the frame has passed a SubDevice.
+    proofs: usize,
     /// The last of them was not there before: none stands behind it.
     is_new: bool,
     /// Bytes of the frame beyond which only its first datagram may reach.
@@ -58,6 +61,7 @@ impl Exchange {
             index,
             purpose,
             count: 0,
+            proofs: 0,
             is_new: false,
             limit: usize::MAX,
             is_full: false,
@@ -96,21 +100,51 @@ impl Outgoing<'_> {
             self.is_full = true;
             return None;
         }
-        if !self.stands_already(command, address, length, owner)
-            && self.build(command, address, length, owner).is_none()
-        {
-            self.is_full = true;
-            return None;
+        if !self.place(command, address, length, owner) {
+            let is_first = self.count == self.proofs && self.proofs > 0;
+            if !is_first || !self.place_without_proof(command, address, length, owner) {
+                self.is_full = true;
+                return None;
+            }
         }
         let sent = self.slot.datagrams[self.count];
         self.count += 1;
         sent.data(&mut self.slot.frame)
     }
 
+    /// Starts the frame with a broadcast read that every SubDevice counts in, with or without an address. A reply
+    /// whose source address is unchanged then shows whether it has passed a SubDevice.
+    pub(in super::super) fn prove_passage(&mut self) {
+        let address = Address::Broadcast { register: register::TYPE };
+        if self.place(Command::Brd, address, 1, Owner::Passage) {
+            self.count += 1;
+            self.proofs = self.count;
+        }
+    }
+
+    /// Places the next datagram; false if the frame has no space for it.
+    fn place(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
+        self.stands_already(command, address, length, owner)
+            || self.build(command, address, length, owner).is_some()
+    }
+
+    /// The same for a datagram that fills a frame alone: it takes the place of the broadcast read.
+    #[cold]
+    fn place_without_proof(
+        &mut self,
+        command: Command,
+        address: Address,
+        length: usize,
+        owner: Owner,
+    ) -> bool {
+        (self.count, self.proofs) = (0, 0);
+        self.build(command, address, length, owner).is_some()
+    }
+
     /// True if a datagram of `length` bytes would reach beyond the limit, and is not the first.
     fn is_beyond(&self, length: usize) -> bool {
-        let before = self.count.checked_sub(1).and_then(|last| self.slot.datagrams.get(last));
-        before.is_some_and(|it| {
+        let before = self.count.checked_sub(1).filter(|_| self.count > self.proofs);
+        before.and_then(|last| self.slot.datagrams.get(last)).is_some_and(|it| {
             it.working_counter() + datagram::WORKING_COUNTER_LENGTH + DATAGRAM_OVERHEAD + length
                 > self.limit
         })
@@ -119,10 +153,11 @@ impl Outgoing<'_> {
     /// True if hardly another datagram fits: the rest of a list may wait for the next frame.
     pub(in super::super) fn has_hardly_room(&self) -> bool {
         let end = self.slot.last_of(self.count);
-        let (length, limit) = match self.count {
-            0 => (usize::from(GENERATION_LENGTH), usize::MAX),
-            count => (self.slot.datagrams[count - 1].length(), self.limit),
+        let length = match self.count {
+            0 => usize::from(GENERATION_LENGTH),
+            count => self.slot.datagrams[count - 1].length(),
         };
+        let limit = if self.count == self.proofs { usize::MAX } else { self.limit };
         let used = end + datagram::HEADER_LENGTH + length + datagram::WORKING_COUNTER_LENGTH;
         self.count >= self.slot.datagrams.capacity() || used + HARDLY_ANY > self.slot.frame.len().min(limit)
     }
@@ -163,7 +198,7 @@ impl Outgoing<'_> {
     /// Puts the frame on its way and returns its slot, or `None` if no datagram was appended.
     pub(in super::super) fn send(self, now: Instant) -> Option<usize> {
         let Self { slot, numbers, counters, .. } = self;
-        if self.count == 0 {
+        if self.count == self.proofs {
             return None;
         }
         if self.is_new || self.count < slot.datagrams.len() {

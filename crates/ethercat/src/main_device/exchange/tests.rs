@@ -281,6 +281,38 @@ fn an_unmarked_reply_counts_where_it_is_asked_for_and_a_reflection_nowhere() {
     }
 }
 
+/// Bytes of a service frame that starts with the proof of passage, and holds one read of `length` bytes.
+fn proved(exchange: &mut Exchange, length: usize) -> Vec<u8> {
+    let mut outgoing = exchange.open(Purpose::Service).unwrap();
+    outgoing.limit = 60;
+    outgoing.prove_passage();
+    let address = Address::Station { station: 0x1001, register: 0x1000 };
+    outgoing.push(Command::Fprd, address, length, Owner::Worker(0)).unwrap();
+    let slot = outgoing.send(Instant::EPOCH).unwrap();
+    exchange.frame(slot).to_vec()
+}
+
+#[test]
+fn an_unmarked_reply_that_no_subdevice_answers_counts_when_proved() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    exchange.takes_unchanged_source = true;
+    let mut frame = proved(&mut exchange, 2);
+    assert_eq!(accept(&mut exchange, &frame), Err(Reception::Foreign), "a reflection");
+    frame[32 + 2] += 1;
+    assert_eq!(accept(&mut exchange, &frame), Ok((SLOTS - 1, Purpose::Service)));
+}
+
+#[test]
+fn a_datagram_that_fills_a_frame_takes_the_place_of_the_proof() {
+    let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+    let datagrams = |frame: &[u8]| frame::Frame::parse(frame).unwrap().datagrams().count();
+    assert_eq!(datagrams(&proved(&mut exchange, 1457)), 3);
+    assert_eq!(datagrams(&proved(&mut exchange, 1458)), 2);
+    let mut alone = exchange.open(Purpose::Service).unwrap();
+    alone.prove_passage();
+    assert_eq!(alone.send(Instant::EPOCH), None, "it is not sent alone");
+}
+
 #[test]
 fn a_truncated_reply_is_refused_at_every_length() {
     let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
