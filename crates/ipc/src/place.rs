@@ -1,11 +1,11 @@
-//! Folders of the sockets.
+//! Sockets of programs that answer, and their folders ([`folders`] lists them).
 //!
-//! `/run/onbeat` for root, `$XDG_RUNTIME_DIR/onbeat` for other users, `/tmp/onbeat-UID` without either;
-//! and, since only their owners may enter those, `/tmp/onbeat-UID-GROUP` for an interface that admits a
-//! group. A socket is named after its interface, with the suffix `.sock`; those of other programs ([`crate::text`]) have
-//! other suffixes. A socket that no process answers
-//! on is left over from a dead cycle: clients skip it, and the next cycle of that name removes it; in these
-//! folders the next program of any name and suffix does.
+//! A socket is named after its interface, with the suffix `.sock`; those of other programs ([`crate::text`])
+//! have other suffixes. A socket that no process answers on is left over from a dead cycle: clients skip
+//! it, and the next cycle of that name removes it; in the usual folders the next program of any name and
+//! suffix does.
+
+mod folders;
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -23,53 +23,17 @@ use rustix::net::{
 };
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// Folder of the socket of a cycle of this user that admits this group.
-pub(crate) fn own(group: Option<u32>) -> PathBuf {
-    if geteuid().is_root() {
-        return SYSTEM.into();
-    }
-    match group {
-        Some(group) => format!("{TEMPORARY}/{PREFIX}{}-{group}", geteuid().as_raw()).into(),
-        None => runtime_folder().unwrap_or_else(temporary),
-    }
-}
-
-/// True of a folder that is made for a socket where it is not there: below those of what lasts no longer than the machine runs. Elsewhere
-/// a name that is not there is probably mistyped.
-#[must_use]
-pub fn may_be_made(folder: &Path) -> bool {
-    let temporary = [PathBuf::from(TEMPORARY), PathBuf::from("/run"), std::env::temp_dir()];
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let mut roots = temporary.into_iter().chain(runtime).filter(|root| root.is_absolute());
-    roots.any(|root| folder != root && folder.starts_with(root))
-}
-
-/// Folders in which a cycle of root or this user may have its socket.
-pub(crate) fn all() -> Vec<PathBuf> {
-    let mut folders = vec![PathBuf::from(SYSTEM)];
-    folders.extend(runtime_folder());
-    folders.push(temporary());
-    let me = geteuid().as_raw();
-    let of_groups = temporary_folders(Path::new(TEMPORARY)).filter(|(user, _)| *user == me);
-    folders.extend(of_groups.map(|(_, folder)| folder).filter(|folder| *folder != temporary()));
-    folders
-}
-
-/// Folders in which cycles of other users may have their sockets, as far as this user may read them.
-pub(crate) fn of_others() -> Vec<PathBuf> {
-    let me = geteuid().as_raw();
-    let others = temporary_folders(Path::new(TEMPORARY)).filter(|(user, _)| *user != me && *user != 0);
-    others.map(|(_, folder)| folder).take(MOST_OTHERS).collect()
-}
+pub use folders::may_be_made;
+pub(crate) use folders::{all, of_others};
 
 /// Sockets in a folder with this suffix, sorted by name. None if the folder does not exist or is not safe, that is, if
-/// others than its owner may write to it. A folder of another user must be named after that user, and only
-/// sockets owned by that user count.
+/// others than its owner may write to it. A folder of another user must be one
+/// that only that user or root can have made, and only sockets owned by that user count.
 pub(crate) fn sockets(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     let Some(found) = fs::symlink_metadata(folder).ok().filter(is_safe) else { return Vec::new() };
     let user = found.uid();
     let is_ours = is_ours(&found);
-    if !is_ours && named_user(folder) != Some(user) {
+    if !is_ours && !folders::is_of(folder, user) {
         return Vec::new();
     }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -118,8 +82,8 @@ pub enum PlaceError {
     },
     /// The folder belongs to another user, or others may write to it.
     #[error(
-        "{} belongs to user {owner} with mode {mode:o}, and so is not safe for the socket of a cycle: remove it, \
-         or choose a folder of your own, by --ipc or XDG_RUNTIME_DIR",
+        "{} belongs to user {owner} with mode {mode:o}, and so is not safe for the socket of a cycle: \
+         remove it, or choose another folder, by --ipc or XDG_RUNTIME_DIR",
         folder.display()
     )]
     NotOurs {
@@ -172,6 +136,61 @@ pub enum PlaceError {
     },
 }
 
+/// A socket that listens.
+pub(crate) struct Listening {
+    pub(crate) path: PathBuf,
+    pub(crate) socket: OwnedFd,
+    /// Reason for not using the first of the usual folders.
+    pub(crate) passed_over: Option<PlaceError>,
+}
+
+impl PlaceError {
+    /// True if another folder may do.
+    fn is_of_folder(&self) -> bool {
+        match self {
+            Self::Folder { error, .. } => !lacks_descriptors(error),
+            Self::NotOurs { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// Makes a socket of this name and listens at it: in this folder, otherwise in the first usual one that is
+/// safe and writable. Members of the group may enter the folder.
+pub(crate) fn open(
+    folder: Option<&Path>,
+    name: &str,
+    suffix: &str,
+    mode: u32,
+    group: Option<u32>,
+) -> Result<Listening, PlaceError> {
+    if let Some(folder) = folder {
+        let (path, socket) = listen_at(folder, name, suffix, mode, group)?;
+        return Ok(Listening { path, socket, passed_over: None });
+    }
+    // A name is searched for in all folders of the user, so it has to be free in all of them.
+    let file = format!("{name}.{suffix}");
+    let mut others = all().into_iter().map(|folder| folder.join(&file));
+    if let Some(path) = others.find(|path| is_taken(path)) {
+        return Err(PlaceError::Taken { path });
+    }
+    let mut passed_over = None;
+    for folder in folders::for_socket(group) {
+        match listen_at(&folder, name, suffix, mode, group) {
+            Ok((path, socket)) => return Ok(Listening { path, socket, passed_over }),
+            Err(error) if error.is_of_folder() => passed_over = passed_over.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    let none = || io::Error::new(io::ErrorKind::NotFound, "no folder for sockets");
+    Err(passed_over.unwrap_or_else(|| PlaceError::Folder { folder: folders::SYSTEM.into(), error: none() }))
+}
+
+/// True if a process of this user answers at this path.
+fn is_taken(path: &Path) -> bool {
+    is_socket_of(path, geteuid().as_raw()) && matches!(answers(path), Answers::Yes)
+}
+
 /// Makes a socket of this name, in a folder that members of the group may enter, and listens at it.
 pub(crate) fn listen_at(
     folder: &Path,
@@ -188,8 +207,8 @@ pub(crate) fn listen_at(
     let unborn = folder.join(format!(".{}.{suffix}", std::process::id()));
     make_room(&path)?;
     make_room(&unborn)?;
-    // These folders hold nothing but sockets of cycles.
-    if [own(None), own(group), temporary()].iter().any(|it| it == folder) {
+    // The usual folders hold nothing but sockets of programs of Onbeat, and root's records.
+    if all().iter().any(|it| it == folder) {
         sweep(folder);
     }
     let socket_error = |error| PlaceError::Socket { path: path.clone(), error };
@@ -308,6 +327,9 @@ impl Drop for Placed {
         if found.is_ok_and(|found| found == self.identity) {
             let _ = fs::remove_file(&self.path);
         }
+        if let Some(folder) = self.path.parent().filter(|it| folders::is_spare(it)) {
+            let _ = fs::remove_dir(folder);
+        }
     }
 }
 
@@ -332,7 +354,7 @@ fn answers(path: &Path) -> Answers {
 fn make_folder(folder: &Path, group: Option<u32>) -> Result<(), PlaceError> {
     let failed = |error| PlaceError::Folder { folder: folder.into(), error };
     // Below /run every user may read the folder; elsewhere only its owner.
-    let mode = if folder == Path::new(SYSTEM) { 0o755 } else { 0o700 };
+    let mode = if folder == Path::new(folders::SYSTEM) { 0o755 } else { 0o700 };
     let is_new = match DirBuilder::new().mode(mode).create(folder) {
         Ok(()) => true,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
@@ -347,8 +369,8 @@ fn make_folder(folder: &Path, group: Option<u32>) -> Result<(), PlaceError> {
         });
     }
     // A folder that was there already and that the user chose keeps its permissions.
-    let lets_in = is_new || folder == own(group);
-    match group.filter(|_| lets_in && folder != Path::new(SYSTEM)) {
+    let lets_in = is_new || folders::for_socket(group).iter().any(|it| it == folder);
+    match group.filter(|_| lets_in && folder != Path::new(folders::SYSTEM)) {
         Some(group) => let_in(folder, group).map_err(|error| {
             if is_new {
                 let _ = fs::remove_dir(folder);
@@ -394,39 +416,6 @@ fn is_socket_name(path: &Path, suffix: &str) -> bool {
     let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && path.extension().is_some_and(|extension| extension == suffix)
 }
-
-fn runtime_folder() -> Option<PathBuf> {
-    let folder = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
-    folder.is_absolute().then(|| folder.join("onbeat"))
-}
-
-fn temporary() -> PathBuf {
-    format!("{TEMPORARY}/{PREFIX}{}", geteuid().as_raw()).into()
-}
-
-/// Folders with names of our scheme, and the user each is named after.
-fn temporary_folders(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> + use<> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<_> = entries.filter_map(|folder| Some((named_user(&folder)?, folder))).collect();
-    found.sort();
-    found.into_iter()
-}
-
-/// User after whom a folder `onbeat-UID` or `onbeat-UID-GROUP` is named.
-fn named_user(folder: &Path) -> Option<u32> {
-    let name = folder.file_name()?.to_str()?.strip_prefix(PREFIX)?;
-    let (user, group) = name.split_once('-').map_or((name, None), |(user, group)| (user, Some(group)));
-    group.is_none_or(|group| group.parse::<u32>().is_ok()).then(|| user.parse().ok())?
-}
-
-/// Folder of root's cycles.
-const SYSTEM: &str = "/run/onbeat";
-
-/// Parent of the folders of users without a runtime folder.
-const TEMPORARY: &str = "/tmp";
-
-/// Prefix of the names of those folders.
-const PREFIX: &str = "onbeat-";
 
 /// Most folders of other users that are searched, and most sockets in each: their contents are untrusted.
 const MOST_OTHERS: usize = 64;

@@ -191,11 +191,10 @@ impl Builder {
         let (forces, forced) = force::pair(forced);
         let document = serde_json::to_string(&description).map_err(io::Error::from)?;
         let files = [read_only(&document)?, state_file, diagnostics_file];
-        let folder = folder.unwrap_or_else(|| place::own(group));
-        let (path, listener) = place::listen_at(&folder, &name, place::CYCLE, mode, group)?;
+        let listening = place::open(folder.as_deref(), &name, place::CYCLE, mode, group)?;
         let handed = Handed { name, files, commands, forces, controller, ports, bell, bus, group, look };
-        let serve = Serve::new(listener, handed)?;
-        let server = Server::open(path, serve, diagnostics)?;
+        let serve = Serve::new(listening.socket, handed)?;
+        let server = Server::open(listening.path, listening.passed_over, serve, diagnostics)?;
         Ok((Endpoints { state, command, forces: forced }, server))
     }
 }

@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 use crate::channel::PortCounters;
 use crate::controller::{self, ControllerCounters};
 use crate::diagnostics::{self, TooLong};
-use crate::place::Placed;
+use crate::place::{PlaceError, Placed};
 
 pub(crate) use serve::{Handed, Serve};
 
@@ -29,6 +29,7 @@ pub(crate) use serve::{Handed, Serve};
 #[derive(Debug)]
 pub struct Server {
     placed: Placed,
+    passed_over: Option<PlaceError>,
     diagnostics: Mutex<diagnostics::Writer>,
     counters: Vec<(Box<str>, Arc<crate::channel::Counters>)>,
     controller: Option<Arc<controller::Counters>>,
@@ -40,6 +41,7 @@ impl Server {
     /// Starts the thread that serves at the listening socket of this path.
     pub(crate) fn open(
         path: PathBuf,
+        passed_over: Option<PlaceError>,
         serve: Serve,
         diagnostics: diagnostics::Writer,
     ) -> std::io::Result<Self> {
@@ -49,6 +51,7 @@ impl Server {
         let thread = std::thread::Builder::new().name("onbeat-ipc".into()).spawn(move || serve.run())?;
         Ok(Self {
             placed,
+            passed_over,
             diagnostics: Mutex::new(diagnostics),
             counters,
             controller,
@@ -81,6 +84,12 @@ impl Server {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.placed.path()
+    }
+
+    /// Reason that the socket is not in the first of the usual folders, if it is in another one.
+    #[must_use]
+    pub fn passed_over(&self) -> Option<&PlaceError> {
+        self.passed_over.as_ref()
     }
 }
 

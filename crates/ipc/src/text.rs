@@ -66,7 +66,7 @@ impl Server {
         name: &str,
         answer: impl FnMut(&str) -> Answer + Send + 'static,
     ) -> Result<Self, OpenError> {
-        Self::open_in(&place::own(None), kind, name, answer)
+        Self::open_at(None, kind, name, answer)
     }
 
     /// The same in another folder.
@@ -79,13 +79,22 @@ impl Server {
         name: &str,
         answer: impl FnMut(&str) -> Answer + Send + 'static,
     ) -> Result<Self, OpenError> {
+        Self::open_at(Some(folder), kind, name, answer)
+    }
+
+    fn open_at(
+        folder: Option<&Path>,
+        kind: &Kind,
+        name: &str,
+        answer: impl FnMut(&str) -> Answer + Send + 'static,
+    ) -> Result<Self, OpenError> {
         let is_file_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
         if !is_file_name || name.len() > LONGEST_NAME {
             return Err(OpenError::Name { name: name.to_owned() });
         }
-        let (path, listener) = place::listen_at(folder, name, kind.suffix, 0o600, None)?;
-        let placed = Placed::at(path)?;
-        let serve = Serve::new(listener, Box::new(answer))?;
+        let listening = place::open(folder, name, kind.suffix, 0o600, None)?;
+        let placed = Placed::at(listening.path)?;
+        let serve = Serve::new(listening.socket, Box::new(answer))?;
         let wake = serve.wake();
         let thread = std::thread::Builder::new().name("onbeat-text".into()).spawn(move || serve.run())?;
         Ok(Self { placed, wake, thread: Some(thread) })

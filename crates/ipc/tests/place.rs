@@ -258,8 +258,6 @@ fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_w
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
     let ipc = as_user(squatter, &[group], || open(&name, Some(group), Some(&folder.0))).unwrap();
     assert!(matches!(find(), Err(FindError::NoServer { .. })));
-    let refused = as_user(user, &[group], || open(&name, Some(group), None)).unwrap_err().to_string();
-    assert!(refused.contains(&format!("belongs to user {squatter}")), "{refused}");
     drop((ipc, folder));
     // Writable by others.
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
@@ -273,6 +271,73 @@ fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_w
     assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
     std::os::unix::fs::chown(&socket, Some(squatter), None).unwrap();
     assert!(matches!(find(), Err(FindError::NoServer { .. })));
+}
+
+/// Any user may make the usual folder below /tmp before its user does, and its user cannot remove it.
+// feature(ipc): a folder that another user made leaves no cycle without its interface: clients find another
+#[test]
+fn a_squatted_folder_leaves_no_cycle_without_an_interface() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, squatter, group] = [17, 18, 19].map(number);
+    let name = format!("squatted-{user}");
+    let find = || as_user(user, &[group], || Client::named(&name).map(|ipc| ipc.path().to_owned()));
+    for (group, usual) in
+        [(None, format!("onbeat-{user}")), (Some(group), format!("onbeat-{user}-{group}"))]
+    {
+        let usual = Gone(Path::new("/tmp").join(usual));
+        // The squatter has a name like that of the folder that replaces the usual one, too.
+        let false_spare = Gone(usual.0.with_extension("0"));
+        let fake = usual.0.join(format!("{name}.sock"));
+        let fake = as_user(squatter, &[], || {
+            for folder in [&usual.0, &false_spare.0] {
+                fs::DirBuilder::new().mode(0o755).create(folder).unwrap();
+            }
+            bound_for_all(&fake)
+        });
+        let groups: Vec<u32> = group.into_iter().collect();
+        let (_ends, server) = as_user(user, &groups, || open(&name, group, None)).unwrap();
+        let folder = server.path().parent().unwrap().to_owned();
+        assert!(folder != usual.0 && folder != false_spare.0, "{}", folder.display());
+        assert_eq!(fs::metadata(&folder).unwrap().uid(), user);
+        let why = server.passed_over().unwrap().to_string();
+        assert!(why.contains(&format!("belongs to user {squatter}")), "{why}");
+        assert_eq!(find().unwrap(), server.path());
+        // The name is taken for this user wherever the first cycle is, and the folder serves again.
+        let again = as_user(user, &groups, || open(&name, group, None)).unwrap_err();
+        assert!(again.to_string().contains("answers at"), "{again}");
+        let second = as_user(user, &groups, || open(&format!("{name}-2"), group, None)).unwrap();
+        assert_eq!(second.1.path().parent(), Some(&*folder));
+        assert!(accept(&fake).is_err(), "a client or the cycle connected to the squatter's socket");
+        drop((second, server));
+        assert!(!folder.exists(), "the spare folder goes with its last socket");
+    }
+}
+
+/// systemd makes such a folder for the service: `RuntimeDirectory=onbeat/NAME`.
+// feature(ipc): clients find the interface of a service in the folder that systemd made for it
+#[test]
+fn folders_below_run_onbeat_are_searched_by_their_owner() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, member, group, stranger] = [20, 21, 22, 23].map(number);
+    let _ = fs::DirBuilder::new().mode(0o755).create("/run/onbeat");
+    let folder = Gone(format!("/run/onbeat/service-{user}").into());
+    fs::DirBuilder::new().mode(0o750).create(&folder.0).unwrap();
+    std::os::unix::fs::chown(&folder.0, Some(user), Some(group)).unwrap();
+    let name = format!("service-{user}");
+    let (_ends, server) = as_user(user, &[group], || open(&name, Some(group), Some(&folder.0))).unwrap();
+    for (who, groups) in [(0, vec![]), (user, vec![]), (member, vec![group])] {
+        let found =
+            as_user(who, &groups, || Client::named(&name).map(|ipc| (ipc.user(), ipc.command().is_ok())));
+        assert_eq!(found.unwrap(), (user, true), "user {who}");
+    }
+    as_user(stranger, &[], || {
+        assert!(matches!(Client::named(&name), Err(FindError::NoServer { .. })));
+    });
+    drop(server);
 }
 
 #[test]

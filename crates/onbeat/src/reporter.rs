@@ -116,6 +116,8 @@ pub enum Notice {
     Remark(String),
     /// Path of the shared-memory interface that is open.
     IpcOpen(PathBuf),
+    /// Reason that the shared-memory interface is not in the first of the usual folders.
+    IpcElsewhere(String),
     /// Reason for no shared-memory interface.
     NoIpc(String),
     /// Reason for explanations without the kernel's trace.
@@ -172,6 +174,9 @@ impl fmt::Display for Notice {
                 f.write_str("; its axes stop, or stay disabled, as long as it answers so")
             }
             Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
+            Self::IpcElsewhere(why) => {
+                write!(f, "{why}; clients of this user find the interface in another folder")
+            }
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
             Self::Prepared(sentence)

@@ -138,6 +138,61 @@ fn runs_say_in_one_line_where_their_ipcs_are_and_two_of_one_robot_get_two_names(
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Any user may make the folder of another user's sockets below /tmp.
+// feature(ipc): a folder that another user made leaves no cycle without its interface: clients find another
+#[test]
+fn clients_find_a_run_whose_usual_folder_is_squatted() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let _shared = shared();
+    let user = 2_000_000 + std::process::id();
+    let programs = folder("squatted");
+    std::fs::create_dir(&programs).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_onbeat"), programs.join("onbeat")).unwrap();
+    let squatted = PathBuf::from(format!("/tmp/onbeat-{user}"));
+    std::fs::create_dir(&squatted).unwrap();
+    chown(&squatted, Some(user + 1), None).unwrap();
+    let as_user = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args([format!("--reuid={user}"), format!("--regid={user}")]).arg("--clear-groups");
+        command.arg(programs.join("onbeat")).args(arguments).current_dir(&programs);
+        command.env_remove("XDG_RUNTIME_DIR").env_remove("RUNTIME_DIRECTORY").env_remove("ONBEAT_IPC");
+        command
+    };
+    let robot = programs.join("robot.toml");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml"), &robot).unwrap();
+    let robot = robot.to_str().unwrap();
+    // As systemd does for the service: clients of this user find it as well.
+    let services = PathBuf::from(format!("/run/onbeat/squatted-{user}"));
+    std::fs::create_dir_all(&services).unwrap();
+    chown(&services, Some(user), None).unwrap();
+    for service in [false, true] {
+        let mut command = as_user(&["run", robot, "--profile", "none"]);
+        if service {
+            command.env("RUNTIME_DIRECTORY", &services);
+        }
+        let running = Running::start(command);
+        await_cycles(running.id(), 1);
+        let found = finished(as_user(&["control", "stop"]));
+        assert_eq!(found.code, Some(0), "{}", found.stderr);
+        let end = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+        assert!(end.success());
+        let ran = running.finish();
+        let said = |words: &str| ran.stderr.lines().any(|line| line.contains(words));
+        assert_eq!(said(&format!("belongs to user {}", user + 1)), !service, "{}", ran.stderr);
+        assert!(!said("no other program can attach"), "{}", ran.stderr);
+        let place =
+            if service { services.display().to_string() } else { format!("{}.", squatted.display()) };
+        assert!(said(&format!("ipc {place}")), "{}", ran.stderr);
+    }
+    assert_eq!(std::fs::metadata(&squatted).unwrap().uid(), user + 1);
+    for folder in [programs, squatted, services] {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
+
 /// Runs this as a user who is not root, who owns `folder`; `None` where that cannot be.
 fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
     if !rustix::process::geteuid().is_root() {
@@ -165,7 +220,7 @@ fn a_run_that_has_no_place_for_the_ipc_it_is_asked_for_does_not_begin() {
         (path.join("robot.sock"), "no-folder"),
         (
             open.join("robot.sock"),
-            "not safe for the socket of a cycle: remove it, or choose a folder of your own, by --ipc",
+            "not safe for the socket of a cycle: remove it, or choose another folder, by --ipc",
         ),
         (PathBuf::from("/proc/x.sock"), "/proc"),
         (folder(&"x".repeat(120)).join("robot.sock"), "xxx"),

@@ -82,7 +82,12 @@ impl Settings {
         };
         let Around { ipc, server, devices, guests, external, controller, signals } = around;
         match &server {
-            Ok(server) => reporter.notice(&Notice::IpcOpen(server.path().to_owned())),
+            Ok(server) => {
+                if let Some(why) = server.passed_over() {
+                    reporter.notice(&Notice::IpcElsewhere(why.to_string()));
+                }
+                reporter.notice(&Notice::IpcOpen(server.path().to_owned()));
+            }
             Err(Some(why)) => reporter.notice(&Notice::NoIpc(why.clone())),
             Err(None) => {}
         }

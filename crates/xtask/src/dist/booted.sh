@@ -52,6 +52,8 @@ systemctl start "$robot"
 in_op 'when the start is done'
 of StatusText | grep -q ' cycles, ' || fail "status: $(of StatusText)"
 await 'told in its status to be enabled' tells_enabled
+is 'folder of the interface' "$(stat -c '%a %U:%G' /run/onbeat/robot)" '750 onbeat:onbeat'
+test -S /run/onbeat/robot/first-drive.sock || fail "no socket in $(ls -la /run/onbeat/robot)"
 first=$(of MainPID)
 is 'restarts' "$(of NRestarts)" 0
 

@@ -32,7 +32,7 @@ real_time table
 # And so has the service's user, with the rights that the unit gives.
 rights=-all,+net_raw,+sys_nice,+ipc_lock
 setpriv --reuid=onbeat --regid=onbeat --init-groups --no-new-privs --inh-caps=$rights --ambient-caps=$rights \
-    --bounding-set=$rights,+net_admin,+bpf -- sh -c 'onbeat run --cycles 100 --period 10ms --no-ipc' >table
+    --bounding-set=$rights -- sh -c 'onbeat run --cycles 100 --period 10ms --no-ipc' >table
 real_time table
 is 'exit code of others' "$(as nobody /usr/bin/onbeat --version >/dev/null 2>&1 || echo $?)" 126
 as nobody onbeat-ros2 --version

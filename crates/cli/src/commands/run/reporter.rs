@@ -87,6 +87,7 @@ fn severity(notice: &Notice) -> Severity {
         Notice::Squatter { .. }
         | Notice::OtherMainDevice { .. }
         | Notice::NoWatchdog { .. }
+        | Notice::IpcElsewhere(_)
         | Notice::NoIpc(_)
         | Notice::NoTrace(_)
         | Notice::Recording(_)
