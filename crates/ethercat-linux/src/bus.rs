@@ -114,7 +114,7 @@ impl Bus {
             Ring::Open { before } if !self.sub_devices().is_empty() => {
                 Some(ring_break(self.sub_devices(), before))
             }
-            Ring::Open { .. } | Ring::Closed => None,
+            Ring::Open { .. } | Ring::Closed | Ring::Turned => None,
         }
     }
 

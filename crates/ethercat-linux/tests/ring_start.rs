@@ -15,7 +15,7 @@ use onbeat_ethercat_linux::rt::clock::VirtualClock;
 use simulator::application::NoApplication;
 use simulator::application::sii::coupler;
 use simulator::segment::Attachment;
-use simulator::{EscDescription, Segment, SubDevice};
+use simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 const COUNT: usize = 5;
 
@@ -53,6 +53,15 @@ enum Refusal {
 
 /// Serial numbers in the order found, and the state of the ring.
 fn start<A: Link, B: Link>(first: A, second: B, clock: VirtualClock) -> Result<(Vec<u32>, Ring), Refusal> {
+    let (main_device, ring) = brought_up(first, second, clock)?;
+    Ok((main_device.sub_devices().iter().map(|it| it.identity.serial).collect(), ring))
+}
+
+fn brought_up<A: Link, B: Link>(
+    first: A,
+    second: B,
+    clock: VirtualClock,
+) -> Result<(MainDevice, Ring), Refusal> {
     let mut link = Redundant::with_clock(first, second, clock.clone());
     let ring = link.check(["one", "two"]).map_err(Refusal::Ring)?;
     let mut main_device = MainDevice::new(Configuration::scan()).unwrap();
@@ -64,7 +73,7 @@ fn start<A: Link, B: Link>(first: A, second: B, clock: VirtualClock) -> Result<(
         Err(error) => panic!("{error}"),
     }
     assert_eq!(link.ring(), Some(ring));
-    Ok((main_device.sub_devices().iter().map(|it| it.identity.serial).collect(), ring))
+    Ok((main_device, ring))
 }
 
 fn started(segment: Segment) -> Result<(Vec<u32>, Ring), Refusal> {
@@ -175,4 +184,51 @@ fn of_several_that_are_the_wrong_way_round_one_is_told() {
     let all: Vec<_> = (0..COUNT).collect();
     let refusal = started(ring(&all, None)).unwrap_err();
     assert!(matches!(refusal, Refusal::Ring(RingError::Reversed { .. })), "{refusal:?}");
+}
+
+/// SubDevices of a closed ring in which port 1 of one latches no receive time; their clocks show `local` at power-on.
+fn with_stale_time(stale: Option<usize>, local: u64) -> MainDevice {
+    let device = |serial| {
+        let identity = Identity { vendor_id: 2, product_code: 3, revision: 1, serial };
+        let sii = coupler(identity, &format!("coupler-{serial}")).image().emit();
+        let oscillator = Oscillator { initial_time: local, ..Oscillator::default() };
+        let esc = EscDescription { oscillator, ..EscDescription::default() };
+        SubDevice::new(esc, sii, Box::new(NoApplication))
+    };
+    let mut ring = Segment::new((0..COUNT as u32).map(device).collect());
+    ring.close_ring(COUNT - 1, 1).unwrap();
+    if let Some(stale) = stale {
+        ring.sub_device_mut(stale).unwrap().set_receive_time_latches(1, false);
+    }
+    let clock = VirtualClock::default();
+    let [first, second] = DirectEnd::ring(ring, clock.clone(), Duration::from_micros(50));
+    let (main_device, ring) = brought_up(first, second, clock).unwrap();
+    assert_eq!(ring, Ring::Closed);
+    main_device
+}
+
+// feature(redundancy): a closed ring is refused where working counters show a swapped SubDevice; implausible receive times are a remark
+#[test]
+fn a_closed_ring_comes_up_with_a_stale_receive_time() {
+    let delays = |it: &MainDevice| -> Vec<i64> {
+        it.sub_devices().iter().map(|it| i64::from(it.clock.unwrap().delay)).collect()
+    };
+    let expected = delays(&with_stale_time(None, 0));
+    let cable = expected[1];
+    assert!(cable > 0);
+    // A stale time is earlier than that of port 0, or, across the wrap of 32 bits, later.
+    for (stale, local) in (0..COUNT).flat_map(|it| [(it, 1_000_000), (it, 3_000_000_000)]) {
+        let main_device = with_stale_time(Some(stale), local);
+        let remarks: Vec<_> = main_device.sub_devices().iter().flat_map(|it| it.remarks()).collect();
+        let expected_remark = format!(
+            "SubDevice {stale} \"coupler-{stale}\": the receive time of its port 1 does not follow that of its port 0, \
+             where frames enter by the working counters of this ring: its receive times are implausible, and its \
+             delay is estimated from its neighbours"
+        );
+        assert_eq!(remarks, [expected_remark]);
+        for (place, (found, expected)) in delays(&main_device).into_iter().zip(&expected).enumerate() {
+            assert!((found - expected).abs() <= cable, "{place}, {stale} stale: {found}, {expected}");
+        }
+        assert_eq!(main_device.clock().reference, Some(0));
+    }
 }

@@ -36,6 +36,7 @@ mod cyclic;
 mod diagnosis;
 mod error;
 mod error_counters;
+mod estimated_delays;
 mod exchange;
 mod latches;
 mod late;

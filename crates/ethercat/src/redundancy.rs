@@ -38,6 +38,9 @@ pub const SECOND_BIT: u8 = 0x04;
 pub enum Ring {
     /// Frames come out at the other end.
     Closed,
+    /// Frames come out at the other end, and SubDevices process the second copy too: IN and OUT of some of them are
+    /// swapped.
+    Turned,
     /// Frames come back at the end they went in at.
     Open {
         /// SubDevices in front of the break, as the first end reaches them.

@@ -136,6 +136,13 @@ pub enum Fault {
         /// Nanoseconds, forward or back.
         by: i64,
     },
+    /// Receive time of a port: a port that does not latch keeps the time that it holds.
+    ReceiveTime {
+        /// The port.
+        at: Port,
+        /// False while its time is stale.
+        latches: bool,
+    },
     /// Level of a latch input.
     Latch {
         /// Position.
@@ -222,6 +229,7 @@ impl Fault {
             | Self::BlankSii(position)
             | Self::SpoilSii(position)
             | Self::CutSii { position, .. } => Self::RestoreSii(position),
+            Self::ReceiveTime { at, .. } => Self::ReceiveTime { at, latches: true },
             Self::Latch { position, input, .. } => Self::Latch { position, input, high: false },
             Self::DrivePower { position, .. } => Self::DrivePower { position, on: true },
             Self::DriveLoad { position, axis, .. } => Self::DriveLoad { position, axis, torque: 0 },

@@ -351,6 +351,10 @@ impl Esc {
         self.clock.jump(&self.memory, now, by);
     }
 
+    pub(crate) fn set_receive_time_latches(&mut self, port: usize, latches: bool) {
+        self.clock.set_latches(port, latches);
+    }
+
     pub(crate) fn expire_process_data_watchdog(&mut self) {
         self.process_data_watchdog.expire();
     }

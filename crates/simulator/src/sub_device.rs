@@ -192,6 +192,12 @@ impl SubDevice {
         self.esc.set_sii(image);
     }
 
+    /// Sets whether a port latches its receive time (0x0900 and up). If not, the register keeps the time that it holds:
+    /// 0 after power-on.
+    pub fn set_receive_time_latches(&mut self, port: usize, latches: bool) {
+        self.esc.set_receive_time_latches(port, latches);
+    }
+
     /// Makes the process data watchdog expire at the next step, with or without outputs.
     pub fn expire_watchdog(&mut self) {
         self.esc.expire_process_data_watchdog();

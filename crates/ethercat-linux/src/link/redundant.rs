@@ -77,7 +77,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
     /// SubDevices that the first copy passes, if the ring is known to be open.
     fn before(&self) -> Option<u16> {
         match self.ring? {
-            Ring::Closed => None,
+            Ring::Closed | Ring::Turned => None,
             Ring::Open { before } => Some(before),
         }
     }

@@ -14,6 +14,7 @@ use super::configuration::{
     SubDeviceConfiguration,
 };
 use super::error::{BusError, SubDeviceError};
+use super::estimated_delays;
 use super::exchange::{Outgoing, Owner};
 use super::layout::{CHUNK_CAPACITY, Layout, Share};
 use super::open_ring::OpenRing;
@@ -102,7 +103,8 @@ impl Broadcast {
 /// From the order in which frames are processed to that of the cable, which differ behind SubDevices that frames
 /// enter by another port than 0. Without receive times (`by_times`) all are taken to be entered at port 0.
 pub(super) fn sort_by_cable(found: &mut Vec<SubDevice>, by_times: bool) -> Result<(), BusError> {
-    let nodes: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched().filter(|_| by_times))).collect();
+    let nodes: Vec<_> =
+        found.iter().map(|it| (it.dl_status, it.plausible_times().filter(|_| by_times))).collect();
     let places = topology::places(&nodes).map_err(|position| BusError::Topology { position })?;
     let mut processed: Vec<_> = core::mem::take(found).into_iter().map(Some).collect();
     for (position, place) in (0..).zip(places) {
@@ -435,7 +437,7 @@ pub(super) fn set_clocks(
         }
         return reference.map(|position| position as u16);
     }
-    let nodes: Vec<_> = sub_devices
+    let mut nodes: Vec<_> = sub_devices
         .iter()
         .enumerate()
         .map(|(place, it)| ClockNode {
@@ -443,11 +445,14 @@ pub(super) fn set_clocks(
             entry: it.entry_port,
             processed: it.processed,
             upstream: it.upstream,
-            latched: it.latched().filter(|_| !is_stranger(place)),
+            latched: it.plausible_times().filter(|_| !is_stranger(place)),
         })
         .collect();
-    for (sub_device, setting) in sub_devices.iter_mut().zip(clock::settings(&nodes, system_time)) {
+    let mut settings = clock::settings(&nodes, system_time);
+    let reference =
+        estimated_delays::complete(sub_devices, &mut nodes, &mut settings, system_time, is_stranger);
+    for (sub_device, setting) in sub_devices.iter_mut().zip(settings) {
         sub_device.clock = setting;
     }
-    clock::reference(&nodes).map(|position| position as u16)
+    reference.map(|position| position as u16)
 }

@@ -18,7 +18,7 @@ use crate::redundancy::Ring;
 use crate::register::DlStatus;
 use crate::register::dl::PORTS;
 
-use super::clock::{self, ClockNode, ClockSetting};
+use super::clock::{self, ClockNode, ClockSetting, LatchedTimes};
 use super::error::BusError;
 use super::sub_device::SubDevice;
 use super::topology::{Place, Upstream};
@@ -46,7 +46,7 @@ impl MainDevice {
     pub(super) fn ring_open_behind(&self) -> Option<u16> {
         match self.ring? {
             Ring::Open { before } => Some(before),
-            Ring::Closed => None,
+            Ring::Closed | Ring::Turned => None,
         }
     }
 }
@@ -99,11 +99,68 @@ fn line(found: &[SubDevice]) -> Vec<Place> {
 
 /// Looks for a SubDevice that is the wrong way round in a closed ring, through which frames went as through a line and back; `found` is in the
 /// order of processing.
-pub(super) fn check_closed(found: &[SubDevice]) -> Result<(), BusError> {
+pub(super) fn check_turned(found: &[SubDevice]) -> Result<(), BusError> {
     let mut shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
-    let is_turned = |shown: &topology::Shown| shown.1.is_some() && topology::entry(shown) != 0;
+    match turned_in_ring(&mut shown) {
+        Ok(Some((position, processed))) => {
+            let name = found[processed].name.clone();
+            Err(BusError::SwappedInRing { position: position as u16, name })
+        }
+        Ok(None) | Err(NoTree) => Ok(()),
+    }
+}
+
+/// Notes the SubDevices of a closed ring whose receive times are implausible: these times are not used. They say that
+/// the SubDevice is the wrong way round, although working counters say that none is, or that a frame took longer than
+/// any takes. `found` is in the order of processing.
+///
+/// Those on branches may be the wrong way round. So the times of one SubDevice are left out first, then those of all.
+pub(super) fn note_implausible_times(found: &mut [SubDevice]) {
+    for it in found.iter_mut() {
+        it.implausible_port =
+            it.latched().and_then(|times| stale(it.dl_status, &times)).map(|port| port as u8);
+    }
+    let mut shown: Vec<_> = found.iter().map(|it| (it.dl_status, it.plausible_times())).collect();
+    if turned_in_ring(&mut shown) == Ok(None) {
+        return;
+    }
+    let turned: Vec<_> = (0..shown.len()).filter(|&it| is_turned(&shown[it])).collect();
+    let explains = |&it: &usize| {
+        let mut others = shown.clone();
+        others[it].1 = None;
+        turned_in_ring(&mut others) == Ok(None)
+    };
+    let implausible = match turned.iter().copied().find(explains) {
+        Some(one) => vec![one],
+        None => turned,
+    };
+    for place in implausible {
+        found[place].implausible_port = Some(topology::entry(&shown[place]) as u8);
+    }
+}
+
+/// The open port whose receive time is further from that of port 0 than any frame takes.
+fn stale(status: DlStatus, times: &LatchedTimes) -> Option<usize> {
+    let open = (1..PORTS).filter(|&port| status.is_open(0) && status.is_open(port));
+    let apart = |&port: &usize| (times.ports[port].wrapping_sub(times.ports[0]) as i32).unsigned_abs();
+    let mut stale = open.filter(|port| apart(port) > LONGEST_WAY);
+    stale.next()
+}
+
+/// True if its receive times say that frames enter at another port than 0.
+fn is_turned(shown: &topology::Shown) -> bool {
+    shown.1.is_some() && topology::entry(shown) != 0
+}
+
+/// Receive times that contradict each other, whatever the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NoTree;
+
+/// The first SubDevice in a closed ring, not on a branch, that is the wrong way round by its receive times: its place in
+/// the ring, and in the order of processing. `shown` is unchanged in the end.
+fn turned_in_ring(shown: &mut [topology::Shown]) -> Result<Option<(usize, usize)>, NoTree> {
     if !shown.iter().any(is_turned) {
-        return Ok(());
+        return Ok(None);
     }
     // One of them has the ring's far end: a port that is open, and nobody hangs there. Of all in the ring the frame was away from there for the
     // shortest time; a branch of another one that it was away for less does not fit there.
@@ -117,7 +174,7 @@ pub(super) fn check_closed(found: &[SubDevice]) -> Result<(), BusError> {
     for (_, last, port) in ends {
         let status = shown[last].0;
         shown[last].0.loop_closed[port] = true;
-        let line = topology::tree(&shown);
+        let line = topology::tree(shown);
         shown[last].0 = status;
         let Some(line) = line else { continue };
         // From the far end back to the first interface.
@@ -127,12 +184,9 @@ pub(super) fn check_closed(found: &[SubDevice]) -> Result<(), BusError> {
             swapped = (line[number].entry != 0).then_some(number).or(swapped);
             here = line[number].upstream.map(|upstream| upstream.position.into());
         }
-        return swapped.map_or(Ok(()), |position| {
-            let name = found[usize::from(line[position].processed)].name.clone();
-            Err(BusError::SwappedInRing { position: position as u16, name })
-        });
+        return Ok(swapped.map(|position| (position, line[position].processed.into())));
     }
-    Ok(())
+    Err(NoTree)
 }
 
 /// Closes the ring in what `found`, in the order of processing, show: as if the cable behind `before` of them were there.
@@ -213,6 +267,9 @@ fn opened(mut status: DlStatus, port: usize) -> DlStatus {
     (status.communication[port], status.loop_closed[port]) = (true, false);
     status
 }
+
+/// Nanoseconds after which no frame comes back: it was lost long before.
+const LONGEST_WAY: u32 = 500_000_000;
 
 /// OUT of an ESC with two ports.
 const USUAL_OUT: usize = 1;

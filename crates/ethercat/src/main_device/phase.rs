@@ -279,7 +279,8 @@ impl MainDevice {
         }
         match self.ring {
             Some(Ring::Open { before }) => open_ring::check_open(&self.sub_devices, before)?,
-            Some(Ring::Closed) => open_ring::check_closed(&self.sub_devices)?,
+            Some(Ring::Turned) => open_ring::check_turned(&self.sub_devices)?,
+            Some(Ring::Closed) => open_ring::note_implausible_times(&mut self.sub_devices),
             None => {}
         }
         let open =

@@ -34,6 +34,8 @@ pub struct SubDevice {
     pub processed: u16,
     /// Port by which frames come in: 0, unless its IN and OUT are swapped.
     pub entry_port: u8,
+    /// Port of a SubDevice in a closed ring whose receive time does not follow that of port 0.
+    pub implausible_port: Option<u8>,
     /// Configured station address, 0x1001 and up.
     pub station_address: u16,
     /// Name from the configuration; else the SII's device name; else `SubDevice N`.
@@ -107,6 +109,7 @@ impl SubDevice {
             position,
             processed: position,
             entry_port: 0,
+            implausible_port: None,
             station_address: station_address(position),
             name: Self::name_at(position),
             information: EscInformation::default(),
@@ -179,6 +182,11 @@ impl SubDevice {
         self.has_clock().then_some(self.latched)
     }
 
+    /// The same, unless they are implausible.
+    pub(super) fn plausible_times(&self) -> Option<LatchedTimes> {
+        self.latched().filter(|_| self.implausible_port.is_none())
+    }
+
     /// Remarks on faults that do not keep the bus from coming up, a sentence each.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
@@ -189,10 +197,17 @@ impl SubDevice {
                  are swapped"
             )
         });
+        let implausible = self.implausible_port.map(|port| {
+            format!(
+                "SubDevice {position} \"{name}\": the receive time of its port {port} does not follow that of its \
+                 port 0, where frames enter by the working counters of this ring: its receive times are \
+                 implausible, and its delay is estimated from its neighbours"
+            )
+        });
         let without_sii = self.sii_problem.as_ref().map(|problem| {
             format!("SubDevice {position} \"{name}\": {problem}; until then it stays in Init, unconfigured")
         });
-        swapped.into_iter().chain(without_sii).collect()
+        swapped.into_iter().chain(implausible).chain(without_sii).collect()
     }
 
     /// Bytes of outputs it takes from the process image.

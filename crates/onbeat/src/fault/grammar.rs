@@ -14,7 +14,7 @@ use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 /// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
-pub const GRAMMAR: [(&str, &str); 25] = [
+pub const GRAMMAR: [(&str, &str); 26] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
     ("crc SUBDEVICE:PORT [COUNT]", "invalid frames, with a wrong check sequence, in the port's counter"),
@@ -33,6 +33,7 @@ pub const GRAMMAR: [(&str, &str); 25] = [
     ),
     ("sii cut SUBDEVICE BYTES", "an SII that ends after so many bytes"),
     ("clock jump SUBDEVICE +TIME|-TIME", "the local clock jumps"),
+    ("clock stale|latches SUBDEVICE:PORT", "stale: the receive time of the port stays as it is"),
     ("latch high|low SUBDEVICE INPUT", "level of a latch input, 0 or 1: an edge latches the time"),
     (
         "drive fault SUBDEVICE[:AXIS] CODE",
@@ -210,7 +211,16 @@ impl Words<'_> {
     }
 
     fn clock(&mut self) -> Found<Fault> {
-        self.choice(&[("jump", ())])?;
+        let latches = self.choice(&[("jump", None), ("stale", Some(false)), ("latches", Some(true))])?;
+        if let Some(latches) = latches {
+            let word = self.words.get(self.next).copied();
+            let at = self.port()?;
+            let has_clock = self.targets.get(at.position).is_some_and(|it| it.has_clock);
+            return match word.filter(|_| !has_clock) {
+                None => Ok(Fault::ReceiveTime { at, latches }),
+                Some(word) => Err(word.is_not(WITH_CLOCK, "name another")),
+            };
+        }
         let position = self.one_with(WITH_CLOCK, |it| it.has_clock)?;
         let word = self.take(JUMP)?;
         let signed = |sign: char, sense: i64| {

@@ -276,6 +276,9 @@ impl FaultySegment {
             Fault::ClockJump { position, by } => {
                 self.segment.jump_clock(position, by);
             }
+            Fault::ReceiveTime { at: Port { position, port }, latches } => {
+                self.change(position, |device| device.set_receive_time_latches(port, latches));
+            }
             Fault::Latch { position, input, high } => {
                 self.segment.set_latch(position, input, high);
             }

@@ -46,6 +46,7 @@ fn a_line_says_a_fault() {
     let line = "identity 1 serial=0xffffffff vendor=5";
     assert_eq!(fault(line), Fault::Identity { position: 1, identity });
     assert_eq!(fault("clock jump 1 -1.5us"), Fault::ClockJump { position: 1, by: -1500 });
+    assert_eq!(fault("clock stale 2:1"), Fault::ReceiveTime { at, latches: false });
     assert_eq!(fault("latch high drive-2 1"), Fault::Latch { position: 2, input: 1, high: true });
     assert_eq!(fault("drive load 2 -0.5Nm"), Fault::DriveLoad { position: 2, axis: 0, torque: -500 });
     assert_eq!(fault("drive fault 2:2 1"), Fault::DriveFault { position: 2, axis: 1, code: 1 });
@@ -141,6 +142,10 @@ fn a_fault_of_what_a_sub_device_does_not_have_is_refused() {
         (
             "clock jump plain +1ms",
             "column 12: found \"plain\", expected a SubDevice with a distributed clock",
+        ),
+        (
+            "clock stale plain:0",
+            "column 13: found \"plain:0\", expected a SubDevice with a distributed clock",
         ),
         ("latch high plain 0", "column 12: found \"plain\", expected a SubDevice with a distributed clock"),
     ] {

@@ -116,6 +116,9 @@ impl fmt::Display for Shown<'_> {
                 let time = duration::format(std::time::Duration::from_nanos(by.unsigned_abs()));
                 write!(f, "clock jump {} {}{time}", self.at(position), one_of(by < 0, "-", "+"))
             }
+            Fault::ReceiveTime { at, latches } => {
+                write!(f, "clock {} {}", one_of(latches, "latches", "stale"), self.port(at))
+            }
             Fault::Latch { position, input, high } => {
                 write!(f, "latch {} {} {input}", one_of(high, "high", "low"), self.at(position))
             }

@@ -9,6 +9,7 @@
 //! SubDevice, those that come while one that steers the clock is on this way are late by as much as the way at most.
 
 use ethercat::register::dc;
+use ethercat::register::dl::PORTS;
 use ethercat::time::Instant;
 
 use super::Passage;
@@ -50,6 +51,8 @@ pub(crate) struct DistributedClock {
     pulses: [Option<Pulses>; 2],
     /// Levels of the latch inputs.
     pins: [bool; dc::LATCH_INPUTS],
+    /// Ports that latch no receive time.
+    stale_ports: [bool; PORTS],
 }
 
 /// Deviations of single times, the same in each run that begins with the same state (SplitMix64).
@@ -104,6 +107,14 @@ impl DistributedClock {
             last_write: None,
             pulses: [None; 2],
             pins: [false; dc::LATCH_INPUTS],
+            stale_ports: [false; PORTS],
+        }
+    }
+
+    /// Sets whether a port latches its receive time. If not, the register keeps the time that it holds.
+    pub(crate) fn set_latches(&mut self, port: usize, latches: bool) {
+        if let Some(stale) = self.stale_ports.get_mut(port) {
+            *stale = !latches;
         }
     }
 
@@ -147,6 +158,9 @@ impl DistributedClock {
     /// The same for the ports alone.
     pub(crate) fn latch_ports(&mut self, memory: &mut Memory, passage: &Passage) {
         for (port, arrival) in passage.arrivals() {
+            if self.stale_ports.get(usize::from(port)) == Some(&true) {
+                continue;
+            }
             let local = self.clock.read(arrival).wrapping_add_signed(self.jitter.next());
             memory.store(dc::RECEIVE_TIME + 4 * port, &(local as u32).to_le_bytes());
         }
@@ -327,9 +341,9 @@ impl DistributedClock {
         }
     }
 
-    /// Takes over the levels of the latch inputs, from before a restart: without an edge.
+    /// Takes over the levels of the latch inputs and the stale ports, from before a restart: without an edge.
     pub(crate) fn keep_pins(&mut self, memory: &mut Memory, before: &Self) {
-        self.pins = before.pins;
+        (self.pins, self.stale_ports) = (before.pins, before.stale_ports);
         for (place, &high) in (0..).zip(&self.pins) {
             memory.set_byte(dc::LATCH_STATUS + place, u8::from(high) << 2);
         }

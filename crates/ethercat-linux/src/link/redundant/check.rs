@@ -143,7 +143,7 @@ impl<A: Link, B: Link, C: Clock> Redundant<A, B, C> {
         // Who does not answer is not waited for until it does.
         self.silent = seen.map(|seen| if seen.is_none() { SILENT } else { 0 });
         // Some are passed the wrong way by the first copy: as a line, all are reached and can be told.
-        self.is_line = matches!(seen, [Some(one), Some(other)] if one.at == End::Second && other.processed);
+        self.is_line = ring == Ring::Turned;
         Ok(ring)
     }
 
@@ -213,8 +213,9 @@ fn judge(seen: [Option<Seen>; 2], first: String, second: String) -> Result<Ring,
         [Some(Seen { processed: false, .. }), Some(Seen { processed: false, .. })] => {
             RingError::NobodyBetween { first, second }
         }
-        // Some of the ring are the wrong way round; which, the MainDevice says when it has seen all of them.
-        [Some(Seen { at: End::Second, .. }), Some(Seen { at: End::First, .. })] => return Ok(Ring::Closed),
+        // Each SubDevice counts in one copy. Those that count in the second one are the wrong way round; which they
+        // are, the MainDevice reports when it has seen all of them.
+        [Some(Seen { at: End::Second, .. }), Some(Seen { at: End::First, .. })] => return Ok(Ring::Turned),
         [Some(one), Some(other)] if other.circulating => {
             return Ok(Ring::Open { before: count(one) });
         }

@@ -217,7 +217,7 @@ impl SubDevice {
 /// Notes where the SubDevice at `position` hangs, which has come while the bus runs; who hung there hangs on it now.
 pub(super) fn take_place(position: u16, upstream: Option<Upstream>, sub_devices: &mut [SubDevice]) {
     let own = &mut sub_devices[usize::from(position)];
-    let entry = topology::entry(&(own.dl_status, own.latched()));
+    let entry = topology::entry(&(own.dl_status, own.plausible_times()));
     (own.upstream, own.entry_port, own.is_unplaced) = (upstream, entry as u8, upstream.is_none());
     let beyond = walk(entry).skip(1).find(|&port| own.dl_status.is_open(port));
     let (Some(_), Some(port)) = (upstream, beyond) else { return };
