@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ipc::client::Client;
 use machine::cpus::Cpus;
 use onbeat::LinkKind;
-use onbeat::compose::link;
+use onbeat::compose::link::{self, SimulatedTime};
 use onbeat::fault::FrameFaults;
 
 use crate::bus::running;
@@ -124,6 +124,7 @@ impl Wire {
             faults: self.faults.any().then(|| self.faults.on_link()),
             script: None,
             control: None,
+            time: SimulatedTime::default(),
         }
     }
 }

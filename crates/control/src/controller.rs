@@ -93,6 +93,9 @@ pub struct CycleInfo {
     pub cycle: u64,
     /// The ideal instant of the cycle.
     pub release: Instant,
+    /// Time of the bus, by which set-points move: the release; where the SubDevices are in this process, one period after that of
+    /// the last cycle, however long the host took.
+    pub bus_time: Instant,
     /// Time between two releases.
     pub period: Duration,
     /// Periods since the last cycle: 1, or more after an overrun.

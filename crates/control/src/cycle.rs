@@ -1,5 +1,6 @@
 //! The real-time cycle.
 
+mod bus_time;
 mod called;
 mod ended;
 mod events;
@@ -37,6 +38,7 @@ use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
 
 pub use crate::watch::Lost;
+use bus_time::BusTime;
 use called::CalledController;
 pub use ended::Ended;
 pub use types::FrameOrder;
@@ -75,6 +77,8 @@ pub struct Cycle<L, C> {
     main_device: MainDevice,
     link: L,
     pacer: Pacer<C>,
+    /// Time of SubDevices in this process.
+    bus_time: Option<BusTime>,
     axes: Axes,
     controller: CalledController,
     configuration: CycleConfiguration,
@@ -138,6 +142,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             main_device,
             link,
             pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
+            bus_time: None,
             controller: CalledController::new(controller),
             configuration,
             publisher,
@@ -225,6 +230,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.pacer.restart();
         while self.phase != ShutdownPhase::Ended {
             let release = self.pacer.wait();
+            self.begin_bus_time();
             self.begin(release);
             if self.configuration.order == FrameOrder::WaitForReply {
                 self.transmit(release);
@@ -276,19 +282,29 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn receive(&mut self, release: Release) {
         // The last quarter of the period is for computing.
         let timeout = self.configuration.period * 3 / 4;
+        let (now, start) = (self.bus_now(), self.bus_release(release));
         let end = match self.configuration.order {
             // Right behind the last cycle its reply cannot be there yet.
-            _ if release.caught_up => self.now() + timeout,
-            FrameOrder::ReplyOfLastCycle => release.instant,
-            FrameOrder::WaitForReply => release.instant + timeout,
+            _ if release.caught_up => now + timeout,
+            FrameOrder::ReplyOfLastCycle => start,
+            FrameOrder::WaitForReply => start + timeout,
         };
-        let now = self.now();
-        let Self { main_device, link, pacer, frame, record, .. } = self;
-        let waited = |now: Instant| record.finish(Phase::Wait, now.as_nanos());
-        if let Err(error) = cyclic::receive(main_device, link, pacer.clock(), now, frame, end, waited) {
+        let Self { main_device, link, pacer, bus_time, frame, record, .. } = self;
+        let received = match bus_time {
+            None => {
+                let waited = |now: Instant| record.finish(Phase::Wait, now.as_nanos());
+                cyclic::receive(main_device, link, pacer.clock(), now, frame, end, waited)
+            }
+            // The record is of the host's time.
+            Some(bus_time) => {
+                let waited = |_| record.finish(Phase::Wait, pacer.clock().now().as_nanos());
+                cyclic::receive(main_device, link, bus_time.clock(), now, frame, end, waited)
+            }
+        };
+        if let Err(error) = received {
             self.note_link_error(&error);
         }
-        self.status.report = self.main_device.end_cycle(self.now());
+        self.status.report = self.main_device.end_cycle(self.bus_now());
         self.follow_reference(release);
         self.finish(Phase::Receive);
     }
@@ -297,7 +313,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn read(&mut self, release: Release) {
         let periods = u32::try_from(release.skipped).unwrap_or(u32::MAX).saturating_add(1);
         let elapsed = self.configuration.period.saturating_mul(periods);
-        let stalled = self.stalled();
+        let stalled = self.bus_stalled();
         // What was sent before a long stall has long been answered.
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastCycle;
         let moment = Moment { elapsed, stalled, outdated };
@@ -362,7 +378,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             down: phase == BringUpPhase::Down,
         };
         let before = self.phase;
-        self.phase = before.step(self.now(), situation);
+        self.phase = before.step(self.bus_now(), situation);
         if before == ShutdownPhase::Running && self.phase.stops() {
             self.before_stop.copy_from(&self.status);
             self.controller_lost = self.output.left_in_use;
@@ -381,6 +397,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let cycle = CycleInfo {
             cycle: release.cycle,
             release: release.instant,
+            bus_time: self.bus_release(release),
             period: self.configuration.period,
             periods: release.skipped + 1,
             stopping: self.phase.stops(),
@@ -416,7 +433,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
             )
         {
-            let quickly = self.phase.stops_quickly(self.now());
+            let quickly = self.phase.stops_quickly(self.bus_now());
             self.axes.disable(quickly);
         }
         if cycle.stopping {
@@ -438,7 +455,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Process image to frames; all of them leave before the first is awaited.
     fn transmit(&mut self, release: Release) {
         self.signals.write_number(&mut self.main_device, release.cycle);
-        let now = self.now();
+        let now = self.bus_now();
         self.main_device.begin_cycle(now);
         let Self { main_device, link, status, watch, .. } = self;
         cyclic::transmit(main_device, link, now, |sent| match sent {

@@ -348,7 +348,7 @@ mod tests {
             let reports = [AxisReport { feedback, ..AxisReport::default() }];
             let period = std::time::Duration::from_millis(1);
             let release = ethercat::time::Instant::from_nanos(0);
-            let info = CycleInfo { cycle: 0, release, period, periods: 1, stopping };
+            let info = CycleInfo { cycle: 0, release, bus_time: release, period, periods: 1, stopping };
             controller.update(info, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
             let clamped = controller.output().clamped.is_some();
             (commands[0].request, commands[0].setpoint.position.0, clamped)

@@ -196,8 +196,8 @@ impl JointTrajectory {
             return Err(Refused { axis, ..Refused::plain(why) });
         }
         next.complete(|axis| points[axis].position.0, settings)?;
-        let release_ns = info.release.as_nanos();
-        let start_ns = next.start_ns.unwrap_or(self.last_release_ns);
+        let release_ns = info.bus_time.as_nanos();
+        let start_ns = next.start_ns.map_or(self.last_release_ns, |start| in_bus_time(start, info));
         let end_ns = start_ns.saturating_add(next.end_ns());
         if end_ns <= release_ns && (next.start_ns.is_some() || next.end_ns() == 0) {
             let found = release_ns.saturating_sub(end_ns) as f64 * 1e-9;
@@ -427,10 +427,15 @@ impl JointTrajectory {
     }
 }
 
+/// Bus time of a client's time.
+fn in_bus_time(host_ns: u64, info: &CycleInfo) -> u64 {
+    host_ns.saturating_add(info.bus_time.as_nanos()).saturating_sub(info.release.as_nanos())
+}
+
 impl Controller for JointTrajectory {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let release_ns = info.release.as_nanos();
+        let release_ns = info.bus_time.as_nanos();
         self.look(reports);
         if info.stopping && !self.stopping {
             self.give_up(Abort::Stopped);

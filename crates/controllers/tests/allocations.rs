@@ -258,6 +258,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
         let cycle = CycleInfo {
             cycle: number,
             release: Instant::from_nanos(1_000_000_000 + number * 1_000_000),
+            bus_time: Instant::from_nanos(1_000_000_000 + number * 1_000_000),
             period: Duration::from_millis(1),
             periods: 1,
             stopping: number > CYCLES - 200,

@@ -54,6 +54,7 @@ impl<C: Controller> Played<C> {
         let cycle = CycleInfo {
             cycle: 0,
             release: ethercat::time::Instant::from_nanos(0),
+            bus_time: ethercat::time::Instant::from_nanos(0),
             period: rig::PERIOD,
             periods: 1,
             stopping: self.stopping,

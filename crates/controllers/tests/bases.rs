@@ -154,6 +154,7 @@ fn a_wheel_that_is_stopped_stops_the_others() {
     let cycle = CycleInfo {
         cycle: 0,
         release: ethercat::time::Instant::from_nanos(0),
+        bus_time: ethercat::time::Instant::from_nanos(0),
         period: rig::PERIOD,
         periods: 1,
         stopping: false,

@@ -61,6 +61,12 @@ pub trait Link {
     fn ring(&self) -> Option<Ring> {
         None
     }
+
+    /// Time of the calling thread that went into SubDevices that are simulated in it, since this was last called; zero for
+    /// others.
+    fn take_simulation_time(&mut self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
@@ -79,6 +85,10 @@ impl<L: Link + ?Sized> Link for Box<L> {
     fn ring(&self) -> Option<Ring> {
         (**self).ring()
     }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        (**self).take_simulation_time()
+    }
 }
 
 impl<L: Link + ?Sized> Link for &mut L {
@@ -96,6 +106,10 @@ impl<L: Link + ?Sized> Link for &mut L {
 
     fn ring(&self) -> Option<Ring> {
         (**self).ring()
+    }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        (**self).take_simulation_time()
     }
 }
 

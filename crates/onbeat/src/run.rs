@@ -31,7 +31,7 @@ use std::any::Any;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use control::clock::MonotonicClock;
+use control::clock::BusClock;
 use control::controller::Controller;
 use control::cycle::{Cycle, Ended};
 use control::profile::{Granted, Grants, RealTimeProfile};
@@ -137,8 +137,9 @@ impl Settings {
     ) -> Result<Summary, Error> {
         let doing = format!("run, robot \"{}\"", robot.name);
         let tell = &mut |notice: &_| reporter.notice(notice);
-        let link::Opened { link, name, faults } = link::open_with_faults(robot, &self.wire, &doing, tell)?;
-        let prepared = self.prepare(robot, control, main_device, (link, name), file, reporter)?;
+        let link::Opened { link, clock, name, faults } =
+            link::open_with_faults(robot, &self.wire, &doing, tell)?;
+        let prepared = self.prepare(robot, control, main_device, (link, clock, name), file, reporter)?;
         let ran = self.run_cycle(robot, prepared, nics, faults, reporter)?;
         Summary::of(ran, robot, &self.stop)
     }
@@ -238,7 +239,7 @@ struct Started<'scope> {
 impl<'scope> Started<'scope> {
     fn new(
         scope: &'scope Scope<'scope, '_>,
-        cycle: Cycle<RobotLink, MonotonicClock>,
+        cycle: Cycle<RobotLink, BusClock>,
         profile: RealTimeProfile,
         stop: &'scope StopHandle,
     ) -> Result<Self, Error> {

@@ -81,6 +81,12 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
+    /// A clock that shows `now`.
+    #[must_use]
+    pub fn at(now: Instant) -> Self {
+        Self { nanoseconds: Arc::new(AtomicU64::new(now.as_nanos())) }
+    }
+
     /// Lets `duration` pass.
     pub fn advance(&self, duration: Duration) {
         let duration = types::time::nanoseconds(duration);
@@ -100,6 +106,46 @@ impl Clock for VirtualClock {
 
     fn spin_until(&self, instant: Instant) {
         self.sleep_until(instant);
+    }
+}
+
+/// The clock of a bus: the machine's own, or one that the cycle moves.
+#[derive(Clone, Debug, Default)]
+pub enum BusClock {
+    /// `CLOCK_MONOTONIC`, for SubDevices on a wire.
+    #[default]
+    Host,
+    /// Bus time of SubDevices in this process: it moves with the cycle, and no stall of the host moves it.
+    Simulated(VirtualClock),
+}
+
+impl Clock for BusClock {
+    fn now(&self) -> Instant {
+        match self {
+            Self::Host => MonotonicClock.now(),
+            Self::Simulated(clock) => clock.now(),
+        }
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        match self {
+            Self::Host => MonotonicClock.sleep_until(instant),
+            Self::Simulated(clock) => clock.sleep_until(instant),
+        }
+    }
+
+    fn sleep_until_release(&self, instant: Instant) {
+        match self {
+            Self::Host => MonotonicClock.sleep_until_release(instant),
+            Self::Simulated(clock) => clock.sleep_until_release(instant),
+        }
+    }
+
+    fn spin_until(&self, instant: Instant) {
+        match self {
+            Self::Host => MonotonicClock.spin_until(instant),
+            Self::Simulated(clock) => clock.spin_until(instant),
+        }
     }
 }
 

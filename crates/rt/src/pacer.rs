@@ -96,6 +96,8 @@ pub struct Pacer<C> {
     clock: C,
     grid: Grid,
     policy: OverrunPolicy,
+    /// Releases that were passed over move the grid instead of being skipped.
+    slips: bool,
     spin: Duration,
     next: u64,
     /// Releases run without a sleep since the last one.
@@ -111,13 +113,21 @@ impl<C: Clock> Pacer<C> {
     pub fn new(clock: C, period: Duration) -> Self {
         let grid = Grid::new(clock.now() + period, period);
         let (policy, spin) = (OverrunPolicy::Skip, Duration::ZERO);
-        Self { clock, grid, policy, spin, next: 0, hurried: 0, overruns: Overruns::default() }
+        let overruns = Overruns::default();
+        Self { clock, grid, policy, slips: false, spin, next: 0, hurried: 0, overruns }
     }
 
     /// The same with another overrun policy.
     #[must_use]
     pub fn with_policy(self, policy: OverrunPolicy) -> Self {
         Self { policy, ..self }
+    }
+
+    /// The same with a grid that moves by whole periods where releases were passed over: no number is skipped, and nothing is
+    /// caught up with. For a bus whose time is the number of its cycles.
+    #[must_use]
+    pub fn with_slips(self) -> Self {
+        Self { slips: true, ..self }
     }
 
     /// The same with a spinning sleep that wakes up `margin` before each release; zero is none.
@@ -161,9 +171,15 @@ impl<C: Clock> Pacer<C> {
         if missed > 0 {
             self.overrun(self.next - 1);
         }
-        let index = ahead - self.to_catch_up(missed);
-        let (skipped, caught_up) = (index - self.next, index < ahead);
-        self.overruns.skipped += skipped;
+        let (index, skipped, caught_up) = if self.slips {
+            self.grid.start = self.grid.release(missed);
+            self.overruns.skipped += missed;
+            (self.next, 0, false)
+        } else {
+            let index = ahead - self.to_catch_up(missed);
+            self.overruns.skipped += index - self.next;
+            (index, index - self.next, index < ahead)
+        };
         self.overruns.caught_up += u64::from(caught_up);
         self.next = index.saturating_add(1);
         let instant = self.grid.release(index);

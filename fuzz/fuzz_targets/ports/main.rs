@@ -93,6 +93,7 @@ impl Robot {
             let cycle = CycleInfo {
                 cycle: self.cycle,
                 release: Instant::from_nanos(release),
+                bus_time: Instant::from_nanos(release),
                 period: PERIOD,
                 periods,
                 stopping: self.stopping,

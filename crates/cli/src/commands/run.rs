@@ -25,7 +25,7 @@ use clap::builder::TypedValueParser;
 use control::bring_up::BringUpError;
 use control::verdict::COULD_NOT_RUN;
 use ethercat::main_device::{BusError, SubDeviceError};
-use onbeat::compose::link;
+use onbeat::compose::link::{self, SimulatedTime};
 use onbeat::{Control, Detail, Error};
 use robot::{FileError, FrameOrder, Overrides, OverrunPolicy, Profile, RobotConfig};
 
@@ -115,6 +115,10 @@ pub(crate) struct Run {
           conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
     control: Option<String>,
 
+    /// Time that the simulated bus lives by; bus without it
+    #[arg(long, value_name = "TIME", value_parser = simulated_time(), conflicts_with = "iface")]
+    time: Option<SimulatedTime>,
+
     /// Stop when the process that started this one is gone: for scripts and supervisors
     #[arg(long)]
     with_parent: bool,
@@ -141,6 +145,14 @@ fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
         };
         (it, it.name(), help)
     }))
+}
+
+/// Times of a simulated bus, with their help.
+fn simulated_time() -> impl TypedValueParser<Value = SimulatedTime> {
+    named([
+        (SimulatedTime::Bus, "bus", "One period a cycle: a stall of this computer stops the bus, too"),
+        (SimulatedTime::Host, "host", "That of this computer: a stall is an outage, as on a wire"),
+    ])
 }
 
 /// Details of a watch, with their help.
@@ -197,7 +209,8 @@ impl Run {
     /// The link, with all its faults.
     fn wire(&self) -> link::Wire {
         let (script, control) = (self.faults.clone(), self.control.clone());
-        link::Wire { script, control, ..self.wire.on_link() }
+        let time = self.time.unwrap_or_default();
+        link::Wire { script, control, time, ..self.wire.on_link() }
     }
 
     /// The library's robot, with what the command line says of its run.

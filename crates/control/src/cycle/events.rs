@@ -52,11 +52,11 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// States of the SubDevices, and their changes.
     pub(super) fn watch_sub_devices(&mut self, cycle: u64) {
-        let at = self.now();
+        let (at, now) = (self.now(), self.bus_now());
         let publisher = &mut self.publisher;
         let main_device = &self.main_device;
         let mut tell = |what| publisher.event(happened(cycle, at, what, main_device));
-        self.watch.look_at_sub_devices(at, main_device, &mut self.status.sub_devices, &mut tell);
+        self.watch.look_at_sub_devices(now, main_device, &mut self.status.sub_devices, &mut tell);
     }
 
     /// Reports changes of the link.

@@ -12,10 +12,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let sample = self.main_device.take_reference_sample();
         let epoch = self.main_device.configuration().system_time_at_epoch;
         self.status.reference.note(sample, epoch, types::time::nanoseconds(self.configuration.period));
+        let start = self.bus_release(release);
         let Some(lock) = &mut self.lock else { return };
         let before = lock.report().state;
-        let moved = lock.update(sample, release.instant, release.skipped + 1);
-        self.pacer.shift(moved);
+        let moved = lock.update(sample, start, release.skipped + 1);
+        match &mut self.bus_time {
+            Some(bus_time) => bus_time.shift(moved),
+            None => self.pacer.shift(moved),
+        }
         self.status.lock = lock.report();
         let (state, phase_error_ns) = (self.status.lock.state, self.status.lock.phase_error_ns);
         if state != before {

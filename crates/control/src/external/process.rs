@@ -14,6 +14,7 @@ use thiserror::Error;
 use crate::axis::ignored::Ignored;
 use crate::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
 use crate::ipc::report;
+use crate::pacer::Grid;
 use crate::signal::{Io, SignalError, Signals};
 use types::ControllerKind;
 
@@ -28,6 +29,8 @@ pub struct ControllerProcess<C> {
     modes: Vec<Option<AxisMode>>,
     /// Set-points that their modes do not take.
     ignored: Vec<Ignored>,
+    /// Cycle and release of the first request.
+    first: Option<(u64, Instant)>,
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
 }
@@ -62,6 +65,7 @@ impl<C: Controller> ControllerProcess<C> {
                 .collect(),
             commands: vec![AxisCommand::default(); axes],
             ignored: vec![Ignored::default(); axes],
+            first: None,
         })
     }
 
@@ -69,14 +73,15 @@ impl<C: Controller> ControllerProcess<C> {
     ///
     /// Allocates nothing, as long as the controller does not.
     pub fn answer(&mut self, request: &Request, stopping: bool, answer: &mut Answer) {
-        let Self { controller, signals, modes, ignored, reports, commands } = self;
+        let info = self.info(request, stopping);
+        let Self { controller, signals, modes, ignored, reports, commands, .. } = self;
         signals.show(&request.signals, request.command.freshness);
         for ((shown, axis), drive) in reports.iter_mut().zip(&request.axes).zip(&request.drives) {
             let AxisReport { measures_torque, ignored, .. } = *shown;
             *shown = AxisReport { measures_torque, ignored, ..report(axis, drive) };
         }
         controller.command(&request.command);
-        controller.update(info(request, stopping), &mut Io::new(signals, reports, commands));
+        controller.update(info, &mut Io::new(signals, reports, commands));
         let output = controller.output();
         answer.cycle = request.cycle;
         answer.commanded = output.commanded;
@@ -100,19 +105,18 @@ impl<C: Controller> ControllerProcess<C> {
         }
     }
 
+    fn info(&mut self, request: &Request, stopping: bool) -> CycleInfo {
+        let Request { cycle, release_ns, period_ns, periods, .. } = *request;
+        let (release, period) = (Instant::from_nanos(release_ns), Duration::from_nanos(period_ns));
+        let (first, began) = *self.first.get_or_insert((cycle, release));
+        // A cycle on a wire counts the releases that it skips, one in bus time has none.
+        let bus_time = Grid::new(began, period).release(cycle.saturating_sub(first));
+        CycleInfo { cycle, release, bus_time, period, periods, stopping: request.stopping || stopping }
+    }
+
     /// True for each axis that the controller moves.
     pub fn moves(&self) -> impl Iterator<Item = bool> + '_ {
         self.modes.iter().map(Option::is_some)
-    }
-}
-
-fn info(request: &Request, stopping: bool) -> CycleInfo {
-    CycleInfo {
-        cycle: request.cycle,
-        release: Instant::from_nanos(request.release_ns),
-        period: Duration::from_nanos(request.period_ns),
-        periods: request.periods,
-        stopping: request.stopping || stopping,
     }
 }
 

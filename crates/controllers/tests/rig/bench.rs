@@ -100,6 +100,7 @@ impl Bench {
             let cycle = CycleInfo {
                 cycle: self.cycle,
                 release: Instant::from_nanos(self.now_ns()),
+                bus_time: Instant::from_nanos(self.now_ns()),
                 period: PERIOD,
                 periods: 1,
                 stopping: self.stopping,

@@ -217,6 +217,10 @@ impl<L: Link> Link for Capture<L> {
     fn ring(&self) -> Option<Ring> {
         self.link.ring()
     }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        self.link.take_simulation_time()
+    }
 }
 
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! A segment on the caller's own thread: with a virtual clock, whole systems run in no time at all.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use ethercat::link::{End, MAXIMUM_FRAME_LENGTH, Segment};
 use ethercat::time::Instant;
 
 use super::Link;
-use rt::clock::Clock;
+use rt::clock::{Clock, MonotonicClock};
 
 /// Frames on their way at once.
 const FRAMES: usize = 256;
@@ -16,14 +17,16 @@ const FRAMES: usize = 256;
 /// A link whose segment answers inside [`Link::transmit`]; the reply can be received after the time it
 /// would take on the wire.
 ///
-/// With a [`rt::clock::VirtualClock`] a run is the same every time. A receive that waits lets the
-/// clock go on to the next reply, or to the end of its timeout.
+/// With a [`rt::clock::VirtualClock`] a run is the same every time, and no stall of the host loses or delays a frame. A receive
+/// that waits lets the clock go on to the next reply, or to the end of its timeout. Frames take neither an allocation nor a
+/// system call.
 #[derive(Debug)]
 pub struct DirectLink<S, C> {
     segment: S,
     clock: C,
     round_trip: Duration,
     replies: Replies,
+    spent: Duration,
 }
 
 /// One end of a ring on the caller's own thread, as [`DirectLink`]; made by [`DirectEnd::ring`].
@@ -40,6 +43,7 @@ pub struct DirectEnd<S, C> {
 struct Shared<S> {
     segment: S,
     replies: [Replies; 2],
+    spent: Duration,
 }
 
 /// A ring: replies in the order they were sent.
@@ -92,7 +96,7 @@ impl Replies {
 impl<S: Segment, C: Clock> DirectLink<S, C> {
     /// A link to `segment` with this time from transmit to reply.
     pub fn new(segment: S, clock: C, round_trip: Duration) -> Self {
-        Self { segment, clock, round_trip, replies: Replies::new() }
+        Self { segment, clock, round_trip, replies: Replies::new(), spent: Duration::ZERO }
     }
 
     /// The segment.
@@ -104,26 +108,35 @@ impl<S: Segment, C: Clock> DirectLink<S, C> {
 impl<S: Segment, C: Clock> Link for DirectLink<S, C> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let now = self.clock.now();
-        self.segment.advance(now);
-        let mut bytes = copy(frame, self.replies.is_full())?;
-        let bytes = &mut bytes[..frame.len()];
-        if self.segment.process_frame(now, bytes) {
-            self.replies.push(bytes, now + self.round_trip);
-        }
-        Ok(())
+        let Self { segment, replies, spent, .. } = self;
+        let due = now + self.round_trip;
+        measured(spent, || {
+            segment.advance(now);
+            let mut bytes = copy(frame, replies.is_full())?;
+            let bytes = &mut bytes[..frame.len()];
+            if segment.process_frame(now, bytes) {
+                replies.push(bytes, due);
+            }
+            Ok(())
+        })
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         let due = wait(&self.clock, self.replies.next_due(), timeout);
-        self.segment.advance(self.clock.now());
+        let now = self.clock.now();
+        measured(&mut self.spent, || self.segment.advance(now));
         Ok(due.then(|| self.replies.pop(buffer)))
+    }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        mem::take(&mut self.spent)
     }
 }
 
 impl<S: Segment, C: Clock + Clone> DirectEnd<S, C> {
     /// Both ends of `segment`, a ring, with this time from transmit to reply.
     pub fn ring(segment: S, clock: C, round_trip: Duration) -> [Self; 2] {
-        let shared = Shared { segment, replies: [Replies::new(), Replies::new()] };
+        let shared = Shared { segment, replies: [Replies::new(), Replies::new()], spent: Duration::ZERO };
         let shared = Arc::new(Mutex::new(shared));
         End::ALL.map(|end| Self { shared: Arc::clone(&shared), end, clock: clock.clone(), round_trip })
     }
@@ -138,23 +151,38 @@ impl<S, C> DirectEnd<S, C> {
 impl<S: Segment, C: Clock> Link for DirectEnd<S, C> {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let now = self.clock.now();
-        let mut shared = self.shared();
-        shared.segment.advance(now);
-        let mut bytes = copy(frame, shared.replies.iter().any(Replies::is_full))?;
-        let bytes = &mut bytes[..frame.len()];
-        if let Some(end) = shared.segment.process_frame_at(self.end, now, bytes) {
-            shared.replies[end as usize].push(bytes, now + self.round_trip);
-        }
-        Ok(())
+        let Shared { segment, replies, spent } = &mut *self.shared();
+        measured(spent, || {
+            segment.advance(now);
+            let mut bytes = copy(frame, replies.iter().any(Replies::is_full))?;
+            let bytes = &mut bytes[..frame.len()];
+            if let Some(end) = segment.process_frame_at(self.end, now, bytes) {
+                replies[end as usize].push(bytes, now + self.round_trip);
+            }
+            Ok(())
+        })
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         let next = self.shared().replies[self.end as usize].next_due();
         let due = wait(&self.clock, next, timeout);
-        let mut shared = self.shared();
-        shared.segment.advance(self.clock.now());
-        Ok(due.then(|| shared.replies[self.end as usize].pop(buffer)))
+        let now = self.clock.now();
+        let Shared { segment, replies, spent } = &mut *self.shared();
+        measured(spent, || segment.advance(now));
+        Ok(due.then(|| replies[self.end as usize].pop(buffer)))
     }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        mem::take(&mut self.shared().spent)
+    }
+}
+
+/// Does `work` of the segment, and adds the host's time for it to `spent`.
+fn measured<T>(spent: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let begun = MonotonicClock.now();
+    let done = work();
+    *spent += MonotonicClock.now().since(begun);
+    done
 }
 
 /// A copy of `frame` to be changed, unless it is too long or there is no room for its reply.

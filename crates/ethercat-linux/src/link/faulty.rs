@@ -222,6 +222,10 @@ impl<L: Link, C: Clock> Link for Faulty<L, C> {
     fn ring(&self) -> Option<Ring> {
         self.link.ring()
     }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        self.link.take_simulation_time()
+    }
 }
 
 /// Chances of requests and replies: two, so that the faults of one direction do not depend on the traffic of the other.

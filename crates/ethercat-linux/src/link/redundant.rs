@@ -282,6 +282,10 @@ impl<A: Link, B: Link, C: Clock> Link for Redundant<A, B, C> {
     fn ring(&self) -> Option<Ring> {
         self.ring
     }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        self.first.take_simulation_time() + self.second.take_simulation_time()
+    }
 }
 
 impl<A, B, C> fmt::Debug for Redundant<A, B, C> {

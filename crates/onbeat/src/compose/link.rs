@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use control::bring_up::{BRING_UP_TIMEOUT, Pump};
-use control::clock::Clock;
+use control::clock::{BusClock, Clock, MonotonicClock, VirtualClock};
 use control::link::{
-    Capture, FaultControl, Faults, Faulty, InterfaceLink, Link, LinkKind, PacketLink, Redundant, RingError,
-    SimulatedLink,
+    Capture, DirectEnd, DirectLink, FaultControl, Faults, Faulty, InterfaceLink, Link, LinkKind,
+    PacketLink, Redundant, RingError, SimulatedLink,
 };
 use ethercat::link::Segment;
 use ethercat::main_device::Event;
 use ethercat::redundancy::Ring;
+use ethercat::time::Instant;
 use record::conditions::SIMULATED;
 use robot::{FileError, Overrides, RobotConfig};
 
@@ -44,7 +45,38 @@ pub struct Wire {
     pub script: Option<PathBuf>,
     /// Name by which `onbeat fault` finds the simulated bus; without one it does not.
     pub control: Option<String>,
+    /// Time that a simulated bus lives by.
+    pub time: SimulatedTime,
 }
+
+/// Time that a simulated bus lives by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SimulatedTime {
+    /// One period a cycle: a stall of the host stops the bus, too.
+    #[default]
+    Bus,
+    /// That of the host, on a thread of its own: a stall of the cycle is one on a wire.
+    Host,
+    /// One period a cycle, without a wait between cycles: the same run every time.
+    Fast,
+}
+
+impl SimulatedTime {
+    /// Clock of SubDevices that live by it.
+    fn clock(self) -> BusClock {
+        match self {
+            Self::Bus => BusClock::Simulated(VirtualClock::at(MonotonicClock.now())),
+            Self::Host => BusClock::Host,
+            Self::Fast => BusClock::Simulated(VirtualClock::at(FAST_START)),
+        }
+    }
+}
+
+/// Bus time at the start of each run that does not wait.
+const FAST_START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// Time from a frame to its reply on a bus in this process.
+const ROUND_TRIP: Duration = Duration::from_micros(20);
 
 impl Wire {
     fn has_faults_on_demand(&self) -> bool {
@@ -72,7 +104,7 @@ pub enum RobotLink {
 }
 
 /// Opens the link `wire` asks for; `robot` is simulated unless `wire` names an interface or another
-/// segment. An interface is ours alone: others see what this program is `doing` there.
+/// segment, and lives by the host's time then. An interface is ours alone: others see what this program is `doing` there.
 ///
 /// # Errors
 /// An interface that is not there, not up or taken; a robot that cannot be simulated; a capture that cannot be written.
@@ -82,12 +114,15 @@ pub fn open(
     doing: &str,
     tell: &mut dyn FnMut(&Notice),
 ) -> Result<RobotLink, Error> {
-    open_with_faults(robot, wire, doing, tell).map(|opened| opened.link)
+    let wire = Wire { time: SimulatedTime::Host, ..wire.clone() };
+    open_with_faults(robot, &wire, doing, tell).map(|opened| opened.link)
 }
 
 /// A link, and what there is to know of it.
 pub(crate) struct Opened {
     pub(crate) link: RobotLink,
+    /// Clock that it lives by.
+    pub(crate) clock: BusClock,
     /// Its name in the conditions of a run.
     pub(crate) name: String,
     /// Reports of the faults of a script.
@@ -102,6 +137,7 @@ pub(crate) fn open_with_faults(
     tell: &mut dyn FnMut(&Notice),
 ) -> Result<Opened, Error> {
     let (mut reports, mut way) = (None, SIMULATED.to_owned());
+    let clock = if wire.interface.is_some() { BusClock::Host } else { wire.time.clock() };
     let (link, name): (Box<dyn Link + Send>, &str) = match (&wire.interface, &wire.segment) {
         (Some(interface), _) if wire.has_faults_on_demand() => return Err(not_simulated(interface, wire)),
         (Some(interface), _) => {
@@ -115,12 +151,14 @@ pub(crate) fn open_with_faults(
                 other,
                 Overrides { period: Some(robot.cycle.period), ..Overrides::default() },
             )?;
-            (simulated(&other, robot, wire, &mut reports)?, SIMULATED)
+            (simulated(&other, robot, wire, &clock, &mut reports)?, SIMULATED)
         }
-        (None, None) => (simulated(robot, robot, wire, &mut reports)?, SIMULATED),
+        (None, None) => (simulated(robot, robot, wire, &clock, &mut reports)?, SIMULATED),
     };
     let link = match &wire.faults {
-        Some(faults) if !wire.has_faults_on_demand() => Box::new(Faulty::new(link, *faults)),
+        Some(faults) if !wire.has_faults_on_demand() => {
+            Box::new(Faulty::with_clock(link, *faults, clock.clone()))
+        }
         _ => link,
     };
     let link = match &wire.capture {
@@ -133,7 +171,7 @@ pub(crate) fn open_with_faults(
     };
     // Frames that are lost on purpose are nobody's delay.
     let name = if wire.has_faults() { format!("{way}, with faults") } else { way };
-    Ok(Opened { link, name, faults: reports })
+    Ok(Opened { link, clock, name, faults: reports })
 }
 
 /// The interface, or both ends of a ring; and its name in the conditions of a run.
@@ -181,6 +219,33 @@ fn on_thread<S: Segment + 'static>(segment: S, is_ring: bool, robot: &RobotConfi
     Box::new(Redundant::new(first, second).with_wait(robot.cycle.period / 2))
 }
 
+/// The segment on the thread that sends the frames, at both ends where it is a ring.
+fn in_process<S: Segment + 'static>(
+    segment: S,
+    is_ring: bool,
+    robot: &RobotConfig,
+    clock: VirtualClock,
+) -> Box<dyn Link + Send> {
+    if !is_ring {
+        return Box::new(DirectLink::new(segment, clock, ROUND_TRIP));
+    }
+    let [first, second] = DirectEnd::ring(segment, clock.clone(), ROUND_TRIP);
+    Box::new(Redundant::with_clock(first, second, clock).with_wait(robot.cycle.period / 2))
+}
+
+/// The segment, in bus time or in the host's.
+fn on_link<S: Segment + 'static>(
+    segment: S,
+    is_ring: bool,
+    robot: &RobotConfig,
+    clock: &BusClock,
+) -> Box<dyn Link + Send> {
+    match clock {
+        BusClock::Host => on_thread(segment, is_ring, robot),
+        BusClock::Simulated(clock) => in_process(segment, is_ring, robot, clock.clone()),
+    }
+}
+
 /// Reports by what link an interface was opened, and which user squats on its lock.
 fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn FnMut(&Notice)) {
     if kind != LinkKind::Packet {
@@ -191,17 +256,19 @@ fn tell_of(interface: &str, kind: LinkKind, link: &InterfaceLink, tell: &mut dyn
     }
 }
 
-/// A simulated network card is as punctual as the cycle of `robot`: programs do not hold up a real one either.
+/// Simulated SubDevices. In the host's time their network card is as punctual as the cycle of `robot`: programs do not hold up
+/// a real one either.
 fn simulated(
     described: &RobotConfig,
     robot: &RobotConfig,
     wire: &Wire,
+    clock: &BusClock,
     reports: &mut Option<FaultReports>,
 ) -> Result<Box<dyn Link + Send>, Error> {
     let mut segment = segment(described)?;
     let is_ring = described.bus.ring;
     if !wire.has_faults_on_demand() {
-        return Ok(on_thread(segment, is_ring, robot));
+        return Ok(on_link(segment, is_ring, robot, clock));
     }
     let targets = Targets::of(described, &mut segment);
     let script = wire.script.as_deref().map(|path| Script::read(path, &targets)).transpose()?;
@@ -210,8 +277,9 @@ fn simulated(
     let name = wire.control.as_deref();
     let server = name.map(|name| socket::open(described, Some(name), &handle, &targets)).transpose()?;
     *reports = Some(FaultReports::of(&mut segment, targets, server));
-    let link = on_thread(segment, is_ring, robot);
-    Ok(Box::new(Faulty::new(link, wire.faults.unwrap_or_default()).changed_by(changes)))
+    let link = on_link(segment, is_ring, robot, clock);
+    let faults = wire.faults.unwrap_or_default();
+    Ok(Box::new(Faulty::with_clock(link, faults, clock.clone()).changed_by(changes)))
 }
 
 fn not_simulated(interface: &str, wire: &Wire) -> Error {
@@ -269,6 +337,13 @@ impl Link for RobotLink {
         match self {
             Self::Plain(link) => link.ring(),
             Self::Captured { capture, .. } => capture.ring(),
+        }
+    }
+
+    fn take_simulation_time(&mut self) -> Duration {
+        match self {
+            Self::Plain(link) => link.take_simulation_time(),
+            Self::Captured { capture, .. } => capture.take_simulation_time(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use control::bus::{self, BusPoll, PartNames, WriteProtection};
-use control::clock::MonotonicClock;
+use control::clock::BusClock;
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
@@ -31,11 +31,11 @@ impl BusServer {
     pub(super) fn start(
         robot: &RobotConfig,
         interface: Option<String>,
-        cycle: Cycle<RobotLink, MonotonicClock>,
+        cycle: Cycle<RobotLink, BusClock>,
         observer: &Observer,
         guests: Guests,
         ask: Option<Ask>,
-    ) -> (Cycle<RobotLink, MonotonicClock>, Option<Self>) {
+    ) -> (Cycle<RobotLink, BusClock>, Option<Self>) {
         let main_device = cycle.main_device();
         let described = described(main_device.sub_devices());
         let description = move || serde_json::to_value(described).unwrap_or_default();

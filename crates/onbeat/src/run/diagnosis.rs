@@ -15,6 +15,7 @@ use record::CycleRecord;
 use robot::{ControllerKind, RobotConfig};
 use types::time::nanoseconds;
 
+use crate::compose::link::SimulatedTime;
 use crate::robot::Settings;
 use crate::{Error, Notice, Reporter, Robot};
 
@@ -87,7 +88,8 @@ impl Diagnostician {
         let Some(detail) = settings.diagnosis.watch else { return Ok(()) };
         let mut expected = match settings.wire.interface {
             Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
-            None => SIMULATED_SYSTEM_CALLS.to_vec(),
+            None if settings.wire.time == SimulatedTime::Host => SIMULATED_SYSTEM_CALLS.to_vec(),
+            None => Vec::new(),
         };
         let is_external = |it: &robot::Controller| it.kind == ControllerKind::External;
         if settings.wire.capture.is_some() || robot.controllers.iter().any(is_external) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control::bring_up::Pump;
-use control::clock::MonotonicClock;
+use control::clock::BusClock;
 use control::controller::Controller;
 use control::cycle::Cycle;
 use control::ipc::Ipc;
@@ -33,7 +33,7 @@ use crate::{Control, Error, Notice, Reporter};
 
 /// A cycle ready to run, and what stands around it.
 pub(super) struct Prepared {
-    pub(super) cycle: Cycle<RobotLink, MonotonicClock>,
+    pub(super) cycle: Cycle<RobotLink, BusClock>,
     pub(super) observer: Observer,
     pub(super) diagnosis: Diagnostician,
     pub(super) server: Option<Server>,
@@ -51,12 +51,12 @@ impl Settings {
     pub(crate) fn rehearse(&self, robot: &RobotConfig) -> Result<(), Error> {
         let settings = Self { ipc: IpcPlace::Nowhere, ..Self::default() };
         let main_device = main_device(configuration(robot, AlState::Op))?;
-        let link::Opened { link, name, .. } =
+        let link::Opened { link, clock, name, .. } =
             link::open_with_faults(robot, &settings.wire, "check", &mut |_| ())?;
-        let prepared =
-            settings.prepare(robot, Control::AsDescribed, main_device, (link, name), None, &mut ())?;
+        let opened = (link, clock.clone(), name);
+        let prepared = settings.prepare(robot, Control::AsDescribed, main_device, opened, None, &mut ())?;
         let (mut main_device, mut link) = prepared.cycle.abandon();
-        settings.take_down(&mut main_device, &mut link)
+        settings.take_down(&mut main_device, &mut link, &clock)
     }
 
     /// Brings the bus up to PreOp and makes the cycle, on a link with a name for people. A bus that cannot be used is left in Init.
@@ -65,18 +65,18 @@ impl Settings {
         robot: &RobotConfig,
         control: Control<'_>,
         mut main_device: MainDevice,
-        (mut link, name): (RobotLink, String),
+        (mut link, clock, name): (RobotLink, BusClock, String),
         mut file: Option<NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
         let diagnosis = self.diagnosis.start(robot, reporter);
-        self.bring_up(robot, &mut main_device, &mut link, reporter)?;
+        self.bring_up(robot, &mut main_device, &mut link, &clock, reporter)?;
         // The signals of an IPC are known in PreOp.
-        let in_pre_op = self.in_pre_op(robot, &mut main_device, &mut link);
+        let in_pre_op = self.in_pre_op(robot, &mut main_device, &mut link, &clock);
         let around = match in_pre_op.and_then(|in_pre_op| self.around(robot, control, in_pre_op)) {
             Ok(around) => around,
             Err(error) => {
-                self.take_down(&mut main_device, &mut link)?;
+                self.take_down(&mut main_device, &mut link, &clock)?;
                 return Err(error);
             }
         };
@@ -96,13 +96,17 @@ impl Settings {
         let bus = Bus::of(&main_device, name);
         let configuration = cycle(robot, self.cycles(robot));
         let (cycle, observer) =
-            Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
+            Cycle::new(main_device, link, BusClock::Host, &axes::axes(robot), controller, configuration)?;
+        let cycle = match &clock {
+            BusClock::Host => cycle,
+            BusClock::Simulated(clock) => cycle.with_bus_time(clock.clone()),
+        };
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
         let chosen = file.iter_mut().try_for_each(|file| file.choose(robot, &signals));
         let set = chosen.and_then(|()| Ok(cycle.set_signals(signals)?));
         if let Err(error) = set {
             let (mut main_device, mut link) = cycle.abandon();
-            self.take_down(&mut main_device, &mut link)?;
+            self.take_down(&mut main_device, &mut link, &clock)?;
             return Err(error);
         }
         file.iter_mut().for_each(|file| file.sample(&mut cycle));
@@ -125,9 +129,10 @@ impl Settings {
         robot: &RobotConfig,
         main_device: &mut MainDevice,
         link: &mut RobotLink,
+        clock: &BusClock,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Error> {
-        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        let mut pump = Pump { main_device, link, clock, stop: self.stop.flag() };
         link::bring_up(&mut pump, &self.wire, &mut |notice| reporter.notice(notice))?;
         let sub_devices = pump.main_device.sub_devices();
         for it in sub_devices.iter().filter(|it| it.has_unwatched_outputs()) {
@@ -148,9 +153,10 @@ impl Settings {
         robot: &RobotConfig,
         main_device: &mut MainDevice,
         link: &mut RobotLink,
+        clock: &BusClock,
     ) -> Result<InPreOp, Error> {
         let measures_torque = axis::measure_torque(&axes::axes(robot), main_device);
-        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        let mut pump = Pump { main_device, link, clock, stop: self.stop.flag() };
         let signals = signals::signals(robot, &typed_mappings(&mut pump)?)?;
         Ok(InPreOp { signals, measures_torque })
     }
@@ -203,8 +209,9 @@ impl Settings {
         &self,
         main_device: &mut MainDevice,
         link: &mut RobotLink,
+        clock: &BusClock,
     ) -> Result<(), Error> {
-        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        let mut pump = Pump { main_device, link, clock, stop: self.stop.flag() };
         Ok(pump.take_down()?)
     }
 }

@@ -41,6 +41,26 @@ fn an_overrun_is_counted_with_its_cycle_and_keeps_the_phase() {
 }
 
 #[test]
+fn a_grid_that_slips_skips_no_number_and_keeps_the_phase() {
+    let clock = VirtualClock::default();
+    let mut pacer = Pacer::new(clock.clone(), PERIOD).with_policy(OverrunPolicy::CatchUp).with_slips();
+    let first = pacer.wait().instant;
+    for (cycle, took) in [(1, 0), (2, 2_500), (3, 999), (4, 2_000_000), (5, 1)] {
+        clock.advance(Duration::from_micros(took));
+        let before = clock.now();
+        let release = pacer.wait();
+        assert_eq!((release.cycle, release.skipped, release.caught_up), (cycle, 0, false));
+        assert_eq!(release.instant.since(first).as_nanos() % PERIOD.as_nanos(), 0);
+        assert!(release.instant >= before && clock.now() == release.instant);
+        assert_eq!(release.after_overrun, took > 1_000);
+    }
+    assert_eq!(
+        pacer.overruns(),
+        Overruns { count: 2, skipped: 2 + 1_999, caught_up: 0, first: Some(1), last: Some(3) }
+    );
+}
+
+#[test]
 fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
     let clock = VirtualClock::default();
     let mut pacer = Pacer::new(clock.clone(), PERIOD);

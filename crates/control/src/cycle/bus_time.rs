@@ -1,0 +1,70 @@
+//! Time of the bus: the host's for SubDevices on a wire; for SubDevices in this process, the number of cycles times the period.
+
+use std::time::Duration;
+
+use ethercat::time::Instant;
+
+use super::Cycle;
+use crate::clock::{Clock, VirtualClock};
+use crate::link::Link;
+use crate::pacer::Release;
+
+/// Bus time of SubDevices in this process. A stall of the host is none of the bus: each cycle is one period after the last.
+#[derive(Debug)]
+pub(super) struct BusTime {
+    clock: VirtualClock,
+    /// Bus time at the start of the cycle.
+    release: Instant,
+    /// Shift of the next cycle by the lock to the reference clock, ns.
+    shift: i64,
+}
+
+impl BusTime {
+    /// Goes on to the next cycle. A wait for replies longer than a period, before Op, delays it.
+    fn begin(&mut self, period: Duration) {
+        let next =
+            (self.release + period).as_nanos().saturating_add_signed(std::mem::take(&mut self.shift));
+        self.clock.sleep_until(Instant::from_nanos(next));
+        self.release = self.clock.now();
+    }
+
+    pub(super) fn shift(&mut self, nanoseconds: i64) {
+        self.shift = nanoseconds;
+    }
+
+    pub(super) fn clock(&self) -> &VirtualClock {
+        &self.clock
+    }
+}
+
+impl<L: Link, C: Clock> Cycle<L, C> {
+    /// The same for SubDevices in this process that live by `clock`, which the cycle moves from now on: one period a cycle, however
+    /// long the host takes. Releases that the host misses are neither skipped nor made up.
+    #[must_use]
+    pub fn with_bus_time(self, clock: VirtualClock) -> Self {
+        let release = clock.now();
+        let bus_time = Some(BusTime { clock, release, shift: 0 });
+        Self { pacer: self.pacer.with_slips(), bus_time, ..self }
+    }
+
+    pub(super) fn begin_bus_time(&mut self) {
+        let period = self.configuration.period;
+        self.bus_time.iter_mut().for_each(|it| it.begin(period));
+    }
+
+    /// Bus time at the start of this cycle.
+    pub(super) fn bus_release(&self, release: Release) -> Instant {
+        self.bus_time.as_ref().map_or(release.instant, |it| it.release)
+    }
+
+    /// Bus time now; on a wire, the clock as it was read last.
+    pub(super) fn bus_now(&self) -> Instant {
+        self.bus_time.as_ref().map_or_else(|| self.now(), |it| it.clock.now())
+    }
+
+    /// Whole periods of the bus that passed between the starts of the last cycle and of this one, beyond the one that should.
+    pub(super) fn bus_stalled(&mut self) -> u64 {
+        let stalled = self.stalled();
+        if self.bus_time.is_some() { 0 } else { stalled }
+    }
+}
