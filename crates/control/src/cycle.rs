@@ -5,6 +5,7 @@ mod called;
 mod ended;
 mod events;
 mod follow;
+mod stalls;
 
 use std::fmt;
 use std::io;
@@ -41,6 +42,7 @@ pub use crate::watch::Lost;
 use bus_time::BusTime;
 use called::CalledController;
 pub use ended::Ended;
+pub use stalls::{HostStalls, USUAL_WATCHDOG};
 pub use types::FrameOrder;
 
 /// Settings of a cycle.
@@ -79,6 +81,9 @@ pub struct Cycle<L, C> {
     pacer: Pacer<C>,
     /// Time of SubDevices in this process.
     bus_time: Option<BusTime>,
+    host_stalls: HostStalls,
+    /// It waits for who reads its records.
+    is_patient: bool,
     axes: Axes,
     controller: CalledController,
     configuration: CycleConfiguration,
@@ -143,6 +148,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             link,
             pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
             bus_time: None,
+            host_stalls: HostStalls::default(),
+            is_patient: false,
             controller: CalledController::new(controller),
             configuration,
             publisher,
@@ -229,6 +236,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let _mark = rt::panic::mark();
         self.pacer.restart();
         while self.phase != ShutdownPhase::Ended {
+            self.await_readers(stop);
             let release = self.pacer.wait();
             self.begin_bus_time();
             self.begin(release);
@@ -250,6 +258,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopped_by_overrun: self.stopped_by_overrun,
             lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
+            host_stalls: self.bus_time.is_some().then_some(self.host_stalls),
             cycles_in_op: self.cycles_in_op,
             status: self.status,
             before_stop: self.before_stop,
@@ -261,6 +270,21 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             signals: self.signals.into_before_stop(),
             main_device: self.main_device,
             link: self.link,
+        }
+    }
+
+    /// The same for a cycle without real time, which waits for its observer and its samples to be read: none is dropped.
+    #[must_use]
+    pub fn with_patience(self) -> Self {
+        Self { is_patient: true, ..self }
+    }
+
+    fn await_readers(&self, stop: &StopHandle) {
+        let samples = || self.sampler.as_ref().filter(|_| self.phase == ShutdownPhase::Running);
+        let has_room = || self.publisher.has_room() && samples().is_none_or(Sampler::has_room);
+        // From the stop on nobody records.
+        while self.is_patient && !has_room() && !stop.is_requested() {
+            std::thread::sleep(READERS_EVERY);
         }
     }
 
@@ -306,7 +330,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         self.status.report = self.main_device.end_cycle(self.bus_now());
         self.follow_reference(release);
-        self.finish(Phase::Receive);
+        self.finish_on_link(Phase::Receive);
     }
 
     /// Process image to feedback.
@@ -344,15 +368,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 });
             }
         });
-    }
-
-    /// Whole periods that passed between the starts of the last cycle and of this one, beyond the one that should: the host
-    /// stood still.
-    fn stalled(&mut self) -> u64 {
-        let now = Instant::from_nanos(self.record.start_ns);
-        let before = self.begun.replace(now).unwrap_or(now);
-        let periods = now.since(before).as_nanos() / self.configuration.period.as_nanos().max(1);
-        u64::try_from(periods.saturating_sub(1)).unwrap_or(u64::MAX)
     }
 
     /// Commands for the cycle from outside.
@@ -465,7 +480,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 watch.note_link_error(&error);
             }
         });
-        self.finish(Phase::Transmit);
+        self.finish_on_link(Phase::Transmit);
     }
 
     fn note_link_error(&mut self, error: &io::Error) {
@@ -514,11 +529,21 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record.finish(phase, now.as_nanos());
     }
 
+    /// The same without the time of SubDevices in this thread.
+    fn finish_on_link(&mut self, phase: Phase) {
+        let simulation = types::time::nanoseconds(self.link.take_simulation_time());
+        let now = self.pacer.clock().now();
+        self.record.finish_without(phase, now.as_nanos(), simulation);
+    }
+
     /// The clock as it was read last, at the end of the phase before.
     fn now(&self) -> Instant {
         Instant::from_nanos(self.record.end_ns)
     }
 }
+
+/// Interval of looks at who reads.
+const READERS_EVERY: Duration = Duration::from_micros(200);
 
 impl<L, C> fmt::Debug for Cycle<L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -209,6 +209,11 @@ impl Publisher {
         self.records.send(record);
     }
 
+    /// True while both rings have room for half of what they hold.
+    pub(crate) fn has_room(&self) -> bool {
+        self.records.room() >= RECORDS / 2 && self.events.room() >= EVENTS / 2
+    }
+
     pub(crate) fn event(&mut self, event: CycleEvent) {
         self.events.send(event);
     }

@@ -52,6 +52,11 @@ pub(crate) fn sampling(signals: &Signals, mut places: Vec<usize>, axes: usize) -
 }
 
 impl Sampler {
+    /// True while there is room for half of what the ring holds.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ring.slots() >= self.ring.buffer().capacity() / 2
+    }
+
     /// Hands a row over, or drops it. Allocates nothing and makes no system call.
     pub(crate) fn write<'a>(
         &mut self,

@@ -334,6 +334,7 @@ mod tests {
             stopped_by_overrun: None,
             lost: None,
             overruns: Overruns::default(),
+            host_stalls: None,
             controller_lost: false,
             controller_panic: None,
             command_lost: false,

@@ -5,6 +5,7 @@ mod absent;
 mod brake_output;
 mod braking_drives;
 mod bus_requests;
+mod bus_time;
 mod clock_lock;
 mod cycle;
 mod drive_homing;

@@ -57,6 +57,10 @@ impl CycleTimes {
             .iter()
             .map(|&phase| {
                 end = end.saturating_add(self.record.duration(phase));
+                if phase == Phase::Transmit {
+                    // Simulated SubDevices answer as the frame is sent.
+                    end = end.saturating_add(self.record.simulation_ns.into());
+                }
                 (phase, end)
             })
             .collect()

@@ -31,6 +31,12 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
+    /// Items that there is room for.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.ring.slots()
+    }
+
     /// Sends an item, or drops and counts it. Never waits, makes no system call and allocates nothing.
     pub fn send(&mut self, item: T) {
         if self.ring.push(item).is_err() {

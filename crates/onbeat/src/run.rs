@@ -37,7 +37,7 @@ use control::cycle::{Cycle, Ended};
 use control::profile::{Granted, Grants, RealTimeProfile};
 use control::stop::StopHandle;
 use ethercat::al::AlState;
-use ethercat::main_device::MainDevice;
+use ethercat::main_device::{Configuration, MainDevice};
 use ipc::controller::ControllerCounters;
 use record::{RunConditions, RunSummary};
 use robot::{OverrunPolicy, RobotConfig};
@@ -117,12 +117,21 @@ impl Settings {
     ) -> Result<Summary, Error> {
         refuse_limited_processor_time()?;
         let file = self.recording.create(reporter)?;
-        let main_device = configuration::main_device(configuration::configuration(robot, AlState::Op))?;
+        let main_device = self.main_device(robot)?;
         // Before the link is open: what is changed may take it down for a moment, and its opening waits for a carrier.
         let nics = Nics::prepare(robot, &self.wire, reporter);
         let summary = self.run_from(main_device, robot, control, file, &nics, reporter);
         nics.put_back(reporter);
         summary
+    }
+
+    fn main_device(&self, robot: &RobotConfig) -> Result<MainDevice, Error> {
+        let configuration = configuration::configuration(robot, AlState::Op);
+        if self.wire.is_fast() {
+            // Neither chance nor the time of day is in a run that is to be the same every time.
+            return Ok(MainDevice::new(Configuration { system_time_at_epoch: 0, ..configuration })?);
+        }
+        configuration::main_device(configuration)
     }
 
     /// Runs it on interfaces that are prepared, until the link is closed.
@@ -158,7 +167,12 @@ impl Settings {
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
-            let started = Started::new(scope, cycle, robot.cycle.real_time_profile(), &self.stop)?;
+            // A cycle that never sleeps takes no CPU from others.
+            let profile = match self.wire.is_fast() {
+                true => RealTimeProfile::default(),
+                false => robot.cycle.real_time_profile(),
+            };
+            let started = Started::new(scope, cycle, profile, &self.stop)?;
             let granted = started.granted;
             let conditions = conditions::conditions(robot, &granted, nics, bus);
             let tasks = Tasks::new(started.number, beside.as_ref().map(Beside::tasks).unwrap_or_default());
@@ -172,7 +186,7 @@ impl Settings {
                 diagnosis,
                 recorder: file.map(|file| {
                     let names = part_names(robot, self.wire.interface.clone());
-                    Recorder::begin(file, &conditions, robot.cycle.period, names)
+                    Recorder::begin(file, &conditions, robot.cycle.period, names, self.wire.is_fast())
                 }),
                 bus_server,
                 faults,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use control::controller::AxisReport;
+use control::cycle::HostStalls;
 use control::pacer::Overruns;
 use control::profile::Grants;
 use control::signal::{Counters, SignalState};
@@ -45,6 +46,8 @@ pub struct Summary {
     pub failure: Option<BusError>,
     /// Cycles that ran past their next release, from the first to the last.
     pub overruns: Overruns,
+    /// Stalls of the host that a simulated bus waited for; `None` on a wire, and in other times.
+    pub host_stalls: Option<HostStalls>,
     /// Cycle whose overrun ended the run, where the robot file says so.
     pub stopped_by_overrun: Option<u64>,
     /// Answers of the controller process, in a run with one.
@@ -82,6 +85,7 @@ impl Summary {
             signal_counters: ended.signal_counters,
             failure: ended.failure,
             overruns: ended.overruns,
+            host_stalls: ended.host_stalls,
             stopped_by_overrun: ended.stopped_by_overrun,
             controller: external,
             tasks: measured.tasks,

@@ -7,8 +7,8 @@ use crate::recording::Recording;
 pub const WHAT: &str = "cycle";
 
 /// Columns, as the fields of [`CycleRecord`]: instants on the cycle's clock, duration of each phase,
-/// releases skipped just before, frames lost, and 1 where every working counter was right.
-pub const COLUMNS: [&str; 15] = [
+/// releases skipped just before, frames lost, 1 where every working counter was right, and the time of simulated SubDevices.
+pub const COLUMNS: [&str; 16] = [
     "cycle",
     "release_ns",
     "start_ns",
@@ -24,7 +24,11 @@ pub const COLUMNS: [&str; 15] = [
     "skipped",
     "lost_frames",
     "working_counter_ok",
+    SIMULATION,
 ];
+
+/// Column that earlier recordings do not have.
+const SIMULATION: &str = "simulation_ns";
 
 /// Phases in the order of their columns.
 const PHASES: [Phase; 8] = [
@@ -45,7 +49,12 @@ pub fn row(record: &CycleRecord) -> [i64; COLUMNS.len()] {
     let mut row = [0; COLUMNS.len()];
     let instants = [record.cycle, record.release_ns, record.start_ns, record.end_ns];
     let phases = PHASES.iter().map(|&phase| record.duration(phase));
-    let counts = [record.skipped.into(), record.lost_frames.into(), record.working_counter_ok.into()];
+    let counts = [
+        record.skipped.into(),
+        record.lost_frames.into(),
+        record.working_counter_ok.into(),
+        record.simulation_ns.into(),
+    ];
     for (place, value) in row.iter_mut().zip(instants.into_iter().chain(phases).chain(counts)) {
         *place = whole(value);
     }
@@ -65,7 +74,9 @@ pub fn cycles(recording: &Recording) -> Result<(u64, Vec<CycleRecord>), String> 
         let place = header.columns.iter().position(|column| column == name);
         place.ok_or_else(|| format!("found no column `{name}`, expected it in a recording of `{WHAT}`"))
     };
-    let places: Vec<usize> = COLUMNS.iter().map(|&name| place(name)).collect::<Result<_, _>>()?;
+    let needed = COLUMNS.iter().filter(|&&name| name != SIMULATION);
+    let places: Vec<usize> = needed.map(|&name| place(name)).collect::<Result<_, _>>()?;
+    let simulation = place(SIMULATION).ok();
     let period = header.facts.get("period_ns").and_then(serde_json::Value::as_u64).filter(|&it| it > 0);
     let period = period.ok_or("found no `period_ns` in the header, expected the period in nanoseconds")?;
     let records = recording.rows().map(|row| {
@@ -85,6 +96,7 @@ pub fn cycles(recording: &Recording) -> Result<(u64, Vec<CycleRecord>), String> 
             working_counter_ok: value(14) != 0,
             overrun: value(3) > value(1).saturating_add(period),
             durations_ns,
+            simulation_ns: simulation.map_or(0, |place| u32::try_from(row[place]).unwrap_or(0)),
         }
     });
     Ok((period, records.collect()))
@@ -116,9 +128,16 @@ mod tests {
             one.finish(phase, 1_060 + 10 * index as u64 * index as u64);
         }
         let two = CycleRecord { skipped: 2, lost_frames: 1, working_counter_ok: false, ..one };
-        let three = CycleRecord { end_ns: 9_000, overrun: true, ..one };
+        let three = CycleRecord { end_ns: 9_000, overrun: true, simulation_ns: 77, ..one };
         let written = recording(&header(WHAT, &COLUMNS, 5_000), &[row(&one), row(&two), row(&three)]);
         assert_eq!(cycles(&written), Ok((5_000, vec![one, two, three])));
+    }
+
+    #[test]
+    fn recordings_without_the_time_of_simulated_sub_devices_are_read() {
+        let one = CycleRecord { simulation_ns: 77, ..CycleRecord::begin(7, 1_000, 1_050) };
+        let written = recording(&header(WHAT, &COLUMNS[..15], 5_000), &[row(&one)]);
+        assert_eq!(cycles(&written), Ok((5_000, vec![CycleRecord { simulation_ns: 0, ..one }])));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct RunSummary {
     pub wakeup_latency: Statistics,
     /// Release to end.
     pub response_time: Statistics,
+    /// Time of SubDevices simulated in the cycle's thread, of cycles with any: in none of the other times.
+    pub simulation_time: Statistics,
     /// Cycles with a wrong working counter.
     pub working_counter_errors: Occurrences,
     /// Frames that never came back.
@@ -68,6 +70,7 @@ impl RunSummary {
             execution_time: Statistics::new(),
             wakeup_latency: Statistics::new(),
             response_time: Statistics::new(),
+            simulation_time: Statistics::new(),
             working_counter_errors: Occurrences::default(),
             lost_frames: Occurrences::default(),
             overruns: Occurrences::default(),
@@ -91,6 +94,9 @@ impl RunSummary {
         self.execution_time.record(record.execution_time(), cycle);
         self.wakeup_latency.record(record.wakeup_latency(), cycle);
         self.response_time.record(record.response_time(), cycle);
+        if record.simulation_ns > 0 {
+            self.simulation_time.record(record.simulation_ns.into(), cycle);
+        }
         self.working_counter_errors.record(u64::from(!record.working_counter_ok), cycle);
         self.lost_frames.record(u64::from(record.lost_frames), cycle);
         self.overruns.record(u64::from(record.overrun), cycle);
@@ -111,9 +117,8 @@ impl RunSummary {
 }
 
 /// Serialises as one object: `cycles`, `period_ns`, `t_period_ns`, `t_jitter_ns`, `t_exec_ns`,
-/// `wakeup_latency_ns`, `response_time_ns`, the counts, and under `first_cycle_of` the first cycle of
-/// each count.
-/// `response_time_ns`, the counts, and under `first_cycle_of` where each count began.
+/// `wakeup_latency_ns`, `response_time_ns`, on a simulated bus `simulation_ns`, the counts, and under
+/// `first_cycle_of` the first cycle of each count.
 impl Serialize for RunSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RunSummaryFigures {
@@ -124,6 +129,7 @@ impl Serialize for RunSummary {
             t_exec_ns: &self.execution_time,
             wakeup_latency_ns: &self.wakeup_latency,
             response_time_ns: &self.response_time,
+            simulation_ns: (self.simulation_time.count() > 0).then_some(&self.simulation_time),
             working_counter_errors: self.working_counter_errors.count,
             lost_frames: self.lost_frames.count,
             overruns: self.overruns.count,
@@ -150,6 +156,8 @@ struct RunSummaryFigures<'a> {
     t_exec_ns: &'a Statistics,
     wakeup_latency_ns: &'a Statistics,
     response_time_ns: &'a Statistics,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulation_ns: Option<&'a Statistics>,
     working_counter_errors: u64,
     lost_frames: u64,
     overruns: u64,

@@ -122,7 +122,9 @@ impl RunTable<'_> {
             ("wakeup latency", &self.summary.wakeup_latency),
             ("response time", &self.summary.response_time),
         ];
-        for (label, statistics) in rows {
+        let simulation = ("simulation", &self.summary.simulation_time);
+        let simulated = (simulation.1.count() > 0).then_some(simulation);
+        for (label, statistics) in rows.into_iter().chain(simulated) {
             write!(f, "{label:<15}")?;
             for (_, quantile) in PERCENTILES {
                 // A percentile with fewer samples than it needs would only repeat the maximum.

@@ -151,6 +151,11 @@ fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
 fn simulated_time() -> impl TypedValueParser<Value = SimulatedTime> {
     named([
         (SimulatedTime::Bus, "bus", "One period a cycle: a stall of this computer stops the bus, too"),
+        (
+            SimulatedTime::Fast,
+            "fast",
+            "The same without a wait between cycles: the same run every time, no client",
+        ),
         (SimulatedTime::Host, "host", "That of this computer: a stall is an outage, as on a wire"),
     ])
 }
@@ -165,6 +170,7 @@ fn detail() -> impl TypedValueParser<Value = Detail> {
 
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        self.check_time()?;
         let mut live = LiveLine::new();
         let robot = self.robot()?;
         let mut log = Log::open(
@@ -204,6 +210,18 @@ impl Run {
         };
         tasks::tell_disturbances(&summary.diagnosis.disturbances, live);
         self.conclude(&standing(&summary.status), &summary)
+    }
+
+    /// Refuses what needs other programs, where the bus does not wait for them.
+    fn check_time(&self) -> Result<(), Failure> {
+        let asked = [(self.ipc.is_some(), "--ipc"), (self.controller.is_some(), "--controller")];
+        let other =
+            asked.into_iter().find(|(is_asked, _)| *is_asked && self.time == Some(SimulatedTime::Fast));
+        other.map_or(Ok(()), |(_, option)| {
+            Err(Failure::new(format!(
+                "--time fast with {option}: no other program attaches to a bus that does not wait; leave out one of the two"
+            )))
+        })
     }
 
     /// The link, with all its faults.

@@ -5,6 +5,7 @@ mod ask;
 mod bad_robot_files;
 mod brake;
 mod browser;
+mod bus_time;
 mod byte_strings;
 mod check;
 mod command_line;

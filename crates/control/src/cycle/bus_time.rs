@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
 
 use super::Cycle;
@@ -64,7 +65,20 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Whole periods of the bus that passed between the starts of the last cycle and of this one, beyond the one that should.
     pub(super) fn bus_stalled(&mut self) -> u64 {
-        let stalled = self.stalled();
-        if self.bus_time.is_some() { 0 } else { stalled }
+        let (since_last, period) = (self.since_last(), self.configuration.period);
+        if self.bus_time.is_none() {
+            let periods = since_last.as_nanos() / period.as_nanos().max(1);
+            return u64::try_from(periods.saturating_sub(1)).unwrap_or(u64::MAX);
+        }
+        if self.main_device.phase() == BringUpPhase::Op {
+            self.host_stalls.note(since_last, period);
+        }
+        0
+    }
+
+    /// Time between the starts of the last cycle and of this one.
+    fn since_last(&mut self) -> Duration {
+        let now = Instant::from_nanos(self.record.start_ns);
+        now.since(self.begun.replace(now).unwrap_or(now))
     }
 }

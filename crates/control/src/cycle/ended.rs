@@ -2,6 +2,7 @@
 
 use ethercat::main_device::{BusError, MainDevice};
 
+use super::HostStalls;
 use crate::pacer::Overruns;
 use crate::signal::{Counters, SignalState};
 use crate::status::Status;
@@ -18,6 +19,8 @@ pub struct Ended<L> {
     pub lost: Option<Lost>,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
+    /// Stalls of the host that the bus waited for; `None` of a bus that does not.
+    pub host_stalls: Option<HostStalls>,
     /// Cycles with the bus in Op.
     pub cycles_in_op: u64,
     /// Status of the last cycle.

@@ -26,7 +26,7 @@ use motion::{
 };
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::bring_up::Pump;
-use onbeat_control::clock::Clock;
+use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{
     AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
 };
@@ -104,6 +104,24 @@ pub fn cycle_of<L: Link, C: Clock>(
         .bring_up(Duration::from_secs(20), |_| ())
         .unwrap();
     Cycle::new(main_device, link, clock, axes, Box::new(controller), configuration).unwrap()
+}
+
+/// The same for SubDevices in this process that live by `bus`: the cycle runs by the host's `clock`.
+pub fn cycle_in_bus_time<L: Link, C: Clock>(
+    mut link: L,
+    (clock, bus): (C, VirtualClock),
+    axes: &[AxisConfiguration],
+    controller: impl Controller + 'static,
+    configuration: CycleConfiguration,
+) -> (Cycle<L, C>, Observer) {
+    let mut main_device = main_device(configuration.period);
+    let stop = AtomicBool::new(false);
+    Pump { main_device: &mut main_device, link: &mut link, clock: &bus, stop: &stop }
+        .bring_up(Duration::from_secs(20), |_| ())
+        .unwrap();
+    let made = Cycle::new(main_device, link, clock, axes, Box::new(controller), configuration);
+    let (cycle, observer) = made.unwrap();
+    (cycle.with_bus_time(bus), observer)
 }
 
 /// Every axis sways about where it stood, until it is told to stop.

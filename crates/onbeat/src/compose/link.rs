@@ -57,7 +57,7 @@ pub enum SimulatedTime {
     Bus,
     /// That of the host, on a thread of its own: a stall of the cycle is one on a wire.
     Host,
-    /// One period a cycle, without a wait between cycles: the same run every time.
+    /// One period a cycle, without a wait between cycles: the same run every time. No other program attaches.
     Fast,
 }
 
@@ -81,6 +81,11 @@ const ROUND_TRIP: Duration = Duration::from_micros(20);
 impl Wire {
     fn has_faults_on_demand(&self) -> bool {
         self.script.is_some() || self.control.is_some()
+    }
+
+    /// True of a simulated bus whose cycles do not wait for their releases.
+    pub(crate) fn is_fast(&self) -> bool {
+        self.interface.is_none() && self.time == SimulatedTime::Fast
     }
 
     /// True if frames may be lost, late or changed on purpose.

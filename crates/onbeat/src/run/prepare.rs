@@ -95,11 +95,14 @@ impl Settings {
         let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
         let bus = Bus::of(&main_device, name);
         let configuration = cycle(robot, self.cycles(robot));
+        let is_fast = self.wire.is_fast();
+        let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
-            Cycle::new(main_device, link, BusClock::Host, &axes::axes(robot), controller, configuration)?;
+            Cycle::new(main_device, link, of_cycle, &axes::axes(robot), controller, configuration)?;
         let cycle = match &clock {
-            BusClock::Host => cycle,
+            BusClock::Simulated(_) if is_fast => cycle.with_patience(),
             BusClock::Simulated(clock) => cycle.with_bus_time(clock.clone()),
+            BusClock::Host => cycle,
         };
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
         let chosen = file.iter_mut().try_for_each(|file| file.choose(robot, &signals));
@@ -192,6 +195,8 @@ impl Settings {
         in_pre_op: &InPreOp,
     ) -> Result<Opened, Error> {
         let name = match &self.ipc {
+            // Commands of others have no time on a bus that does not wait.
+            _ if self.wire.is_fast() => return Ok(Opened::Closed(None)),
             IpcPlace::Nowhere => return Ok(Opened::Closed(None)),
             IpcPlace::Named(name) => Some(name.as_str()),
             IpcPlace::AsDescribed => None,

@@ -53,6 +53,9 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval at which the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// Interval of looks for room, where a cycle waits for it.
+const ROOM_EVERY: Duration = Duration::from_millis(1);
+
 /// Cycles between two looks at how the file does.
 const AT_ONCE: usize = 256;
 
@@ -94,6 +97,8 @@ pub(super) struct Recorder {
     end: Sender<Facts>,
     said: Receiver<String>,
     writer: OutputThread<io::Result<Wrote>>,
+    /// A cycle without room waits for the file.
+    is_patient: bool,
     measured: u64,
     begin: Option<Usage>,
 }
@@ -105,6 +110,7 @@ impl Recorder {
         conditions: &RunConditions,
         period: Duration,
         names: PartNames,
+        is_patient: bool,
     ) -> Self {
         let NewFile { path, kept, process_data, top, causes, marks, cycles, end, said, writer, .. } = new;
         let keeps = kept.flight().is_some();
@@ -136,6 +142,7 @@ impl Recorder {
             end,
             said,
             writer,
+            is_patient,
             measured: 0,
             begin,
         }
@@ -170,6 +177,10 @@ impl Recorder {
     /// Has one cycle written. Never waits: a cycle that finds no room is missing.
     pub(super) fn record(&mut self, record: &CycleRecord) {
         self.measured += 1;
+        let since = std::time::Instant::now();
+        while self.is_patient && self.cycles.room() == 0 && since.elapsed() < LAST_TIMEOUT {
+            std::thread::sleep(ROOM_EVERY);
+        }
         self.cycles.send(*record);
     }
 

@@ -54,7 +54,7 @@ impl Ask {
 }
 
 impl Recorder {
-    pub(super) fn begin(new: NewFile, _: &RunConditions, _: Duration, _: PartNames) -> Self {
+    pub(super) fn begin(new: NewFile, _: &RunConditions, _: Duration, _: PartNames, _: bool) -> Self {
         match new {}
     }
 

@@ -1,5 +1,6 @@
 //! The end of a run: its results in words, printed, with the verdict.
 
+use control::cycle::{HostStalls, USUAL_WATCHDOG};
 use onbeat::Summary;
 
 use super::Run;
@@ -23,13 +24,31 @@ impl Run {
         let outcome = Outcome::new(standing, summary);
         let (table, json) = (outcome.table(), outcome.json()?);
         let exported = summary.diagnosis.explanation.as_ref().map(|it| self.explain.export(it));
-        let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&summary.findings) };
+        let stalls = summary.host_stalls.and_then(late_cycles);
+        let verdict = standing.verdict(&summary.findings);
+        let mut written = Written { notes: stalls.into_iter().collect(), verdict };
         written.add(exported.transpose().map(Option::flatten));
         for file in &summary.files {
             written.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
         }
         Ok(Finished { table, json, notes: written.notes, verdict: written.verdict })
     }
+}
+
+/// A sentence on cycles that the host ran late, where the bus waited for them.
+fn late_cycles(stalls: HostStalls) -> Option<String> {
+    let HostStalls { count, longest, beyond_watchdog } = stalls;
+    let plural = |number| if number == 1 { "" } else { "s" };
+    (count > 0).then(|| {
+        format!(
+            "{count} late cycle{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} would have stopped \
+             {beyond_watchdog} time{}",
+            plural(count),
+            longest.as_secs_f64() * 1e3,
+            robot::duration::format(USUAL_WATCHDOG),
+            plural(beyond_watchdog)
+        )
+    })
 }
 
 /// A run that came to its end.

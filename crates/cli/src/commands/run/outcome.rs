@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use control::clock_lock::{LockReport, ReferenceReport};
 use control::controller::AxisReport;
+use control::cycle::HostStalls;
 use control::signal::Counters;
 use diagnose::{Explanation, LateCycle};
 use ethercat::al::AlState;
@@ -43,6 +44,9 @@ pub(super) struct Outcome<'a> {
     conditions: &'a RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
+    /// Cycles that this computer ran late; only where the simulated bus waited for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_stalls: Option<StallsOutcome>,
     /// Answers of the controller process; only in a run with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     controller: Option<&'a ControllerCounters>,
@@ -116,6 +120,23 @@ impl LockOutcome {
                 state.name()
             )
         })
+    }
+}
+
+/// Cycles that this computer ran late.
+#[derive(Serialize)]
+struct StallsOutcome {
+    /// Cycles that began a period or more after they should have.
+    late_cycles: u64,
+    longest_ns: u64,
+    /// Those before which a watchdog of 100 ms would have expired on a wire.
+    beyond_watchdog: u64,
+}
+
+impl StallsOutcome {
+    fn of(stalls: HostStalls) -> Self {
+        let HostStalls { count: late_cycles, longest, beyond_watchdog } = stalls;
+        Self { late_cycles, longest_ns: types::time::nanoseconds(longest), beyond_watchdog }
     }
 }
 
@@ -252,6 +273,7 @@ impl<'a> Outcome<'a> {
             conditions: &summary.conditions,
             profile: ProfileOutcome::of(&summary.granted),
             overrun: OverrunOutcome::of(robot.cycle.overrun, summary.overruns, summary.stopped_by_overrun),
+            host_stalls: summary.host_stalls.map(StallsOutcome::of),
             controller: summary.controller.as_ref(),
             tasks: &summary.tasks,
             late: summary.diagnosis.explanation.as_ref().map(|explanation| explanation.late.as_slice()),

@@ -1,0 +1,167 @@
+//! Bus time: examples in the process beside a stall or a busy computer, and two runs that are the same.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::common::{Ran, Running, finished, folder, number, onbeat, run, shared, slept};
+
+/// Stalls of a computer: on a wire, a drive has expired its watchdog of 100 ms by the end of most of them.
+const STALLS: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(150),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+];
+
+/// Paths of all examples.
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files = std::fs::read_dir(folder).expect("the examples").flatten().map(|it| it.path());
+    let mut robots: Vec<_> = files.filter(|it| it.extension().is_some_and(|it| it == "toml")).collect();
+    robots.sort();
+    assert!(robots.len() > 10, "{robots:?}");
+    robots
+}
+
+fn start(robot: &Path, arguments: &[&str]) -> Running {
+    let mut command = onbeat();
+    command.args(["run", robot.to_str().expect("UTF-8"), "--json", "--no-ipc"]).args(arguments);
+    Running::start(command)
+}
+
+fn signal(running: &Running, signal: Signal) {
+    let process = i32::try_from(running.id()).ok().and_then(Pid::from_raw).expect("its number");
+    kill_process(process, signal).expect("a signal");
+}
+
+fn await_all(running: &[(PathBuf, Running)], cycles: u64) {
+    let begun = |it: &Running| slept(it.id()).is_some_and(|slept| slept >= cycles);
+    for _ in 0..6_000 {
+        if running.iter().all(|(_, it)| begun(it)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not all examples run within a minute");
+}
+
+/// Loads of this computer, which end with the test.
+fn load(count: usize) -> Vec<Running> {
+    let spin = |_| {
+        let mut command = Command::new("sh");
+        testkit::end_with_parent(&mut command);
+        command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+        Running::start(command)
+    };
+    (0..count).map(spin).collect()
+}
+
+/// All examples run at the same time, beside a busy computer and through its stalls, for this time of their buses.
+fn through_stalls(time: &str, timeout: Duration, settle: Duration) {
+    let _shared = shared();
+    let start = |robot: PathBuf| {
+        let running = start(&robot, &["--for", time]);
+        (robot, running)
+    };
+    let running: Vec<_> = examples().into_iter().map(start).collect();
+    await_all(&running, 10);
+    let load = load(4);
+    for stall in STALLS {
+        std::thread::sleep(settle);
+        running.iter().for_each(|(_, it)| signal(it, Signal::STOP));
+        std::thread::sleep(stall);
+        running.iter().for_each(|(_, it)| signal(it, Signal::CONT));
+    }
+    for (robot, running) in running {
+        ran_well(&robot, &running.finish_within(timeout));
+    }
+    drop(load);
+}
+
+/// Exit code 0, no frame lost, no axis stopped, and a last line that hides no stall.
+fn ran_well(robot: &Path, ran: &Ran) {
+    let what = format!("{}: {}{}", robot.display(), ran.stdout, ran.stderr);
+    assert_eq!(ran.code, Some(0), "{what}");
+    let end: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((number(&end, "lost_frames"), number(&end, "working_counter_errors")), (0, 0), "{what}");
+    assert!(end["axes"].as_array().expect("axes").iter().all(|axis| axis["stop"].is_null()), "{what}");
+    assert!(!ran.stderr.contains("held"), "{what}");
+    let stalls = &end["host_stalls"];
+    let longest = STALLS.into_iter().max().expect("stalls").as_nanos() as u64;
+    assert!(number(stalls, "longest_ns") >= longest * 9 / 10, "{what}");
+    assert!(number(stalls, "late_cycles") >= 3 && number(stalls, "beyond_watchdog") >= 3, "{what}");
+    let last = ran.stderr.lines().last().expect("a last line");
+    let says = "; on a wire, a drive with a watchdog of 100 ms would have stopped ";
+    assert!(last.contains(" late cycle") && last.contains(says), "{last}");
+}
+
+// feature(simulator): bus time: stalls and load of the computer stop no axis and lose no frame of a bus in the process
+#[test]
+fn examples_ride_out_stalls_and_load() {
+    through_stalls("2s", Duration::from_secs(120), Duration::from_millis(200));
+}
+
+#[test]
+#[ignore = "takes minutes: a part of `cargo xtask proofs`"]
+fn examples_ride_out_stalls_and_load_for_a_minute() {
+    through_stalls("60s", Duration::from_secs(1200), Duration::from_secs(2));
+}
+
+/// In the host's time, the same stall is an outage.
+#[test]
+fn a_stall_in_host_time_is_an_outage() {
+    let _shared = shared();
+    let robot = examples().into_iter().find(|it| it.ends_with("first-drive.toml")).expect("the example");
+    let running = [(robot.clone(), start(&robot, &["--cycles", "2000", "--time", "host"]))];
+    await_all(&running, 500);
+    let [(_, running)] = running;
+    signal(&running, Signal::STOP);
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&running, Signal::CONT);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("0x7500"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("host_stalls"), "{}", ran.stdout);
+}
+
+/// Rows of a recording as CSV.
+fn rows(recording: &Path) -> String {
+    let mut command = onbeat();
+    command.args(["export", recording.to_str().expect("UTF-8")]);
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let csv = recording.with_extension("csv");
+    let text = std::fs::read_to_string(&csv).unwrap_or(ran.stdout);
+    text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+}
+
+// feature(simulator): `--time fast`: two runs with one seed have the same recording
+#[test]
+fn fast_runs_with_one_seed_record_the_same() {
+    let folder = folder("bus-time-fast");
+    let faults = ["--loss", "1%", "--late", "1%", "--reorder", "1%", "--duplicate", "1%"];
+    let record = |name: &str, seed: &str| {
+        let path = folder.join(name);
+        let arguments = ["run", "--time", "fast", "--for", "3s", "--json", "--seed", seed, "--record"];
+        let all = [&arguments[..], &[path.to_str().expect("UTF-8")], &faults].concat();
+        let end = run(&all).json();
+        assert_eq!((number(&end, "cycles"), number(&end, "dropped_records")), (3_000, 0), "{end}");
+        assert!(number(&end, "lost_frames") > 0, "{end}");
+        rows(&path)
+    };
+    let first = record("first.onbeat", "7");
+    assert!(first.lines().count() > 3_000, "{first}");
+    assert!(first == record("second.onbeat", "7"), "two runs with one seed differ");
+    assert!(first != record("third.onbeat", "8"), "two seeds make one run");
+}
+
+#[test]
+fn a_fast_run_takes_no_clients() {
+    let ran = run(&["run", "--time", "fast", "--cycles", "10", "--ipc", "nobody"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--time fast with --ipc"), "{}", ran.stderr);
+}
