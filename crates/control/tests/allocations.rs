@@ -35,6 +35,9 @@ static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 /// Cycles that are watched.
 const ENOUGH: u64 = 1_000;
 
+/// Enabled cycles in which simulated drives in this thread write each of their objects once.
+const SETTLING: u64 = 200;
+
 /// Cycles after which a machine too busy to bring the bus to Op, or a bus that fell out of it, is given up.
 const TOO_MANY: u64 = 60_000;
 
@@ -42,6 +45,8 @@ const TOO_MANY: u64 = 60_000;
 struct Watching {
     servant: Servant,
     leaks: bool,
+    /// Enabled cycles before the watch.
+    settling: u64,
     cycles: &'static AtomicU64,
     stop: StopHandle,
     word: Option<Input<u16>>,
@@ -67,7 +72,9 @@ impl Controller for Watching {
         }
         self.servant.update(info, io);
         let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
-        if enabled && !info.stopping {
+        if enabled && !info.stopping && self.settling > 0 {
+            self.settling -= 1;
+        } else if enabled && !info.stopping {
             allocations::watch(true);
             let watched = self.cycles.fetch_add(1, Ordering::Relaxed);
             if watched == 100 && self.leaks {
@@ -164,8 +171,16 @@ fn run(order: FrameOrder, in_bus_time: bool, leaks: bool) -> (u64, u64) {
     let clock = bus.clone().map_or(BusClock::Host, BusClock::Simulated);
     let link = Faulty::with_clock(simulated, faults, clock);
     let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
-    let controller =
-        Watching { servant: Servant::new(6, 1.0), leaks, cycles: &CYCLES, stop: stop.clone(), word: None };
+    // A simulated drive has its own copy of an object from the first value on.
+    let settling = if in_bus_time { SETTLING } else { 0 };
+    let controller = Watching {
+        servant: Servant::new(6, 1.0),
+        leaks,
+        settling,
+        cycles: &CYCLES,
+        stop: stop.clone(),
+        word: None,
+    };
     let configuration =
         CycleConfiguration { order, cycles: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let mut axes = supervised(6);

@@ -144,6 +144,7 @@ mod pages {
 }
 
 pub use ::robot::{FileError, Profile};
+pub use compose::link::SimulatedTime;
 pub use control::bring_up::BringUpError;
 pub use control::controller::{
     AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,

@@ -12,7 +12,7 @@ use robot::{ControllerKind, Overrides, Profile, RobotConfig};
 use crate::Error;
 use crate::compose::controller;
 use crate::compose::ipc::Ports;
-use crate::compose::link::Wire;
+use crate::compose::link::{SimulatedTime, Wire};
 use crate::run;
 
 /// A robot as its file describes it, and settings of a run of it.
@@ -130,6 +130,12 @@ impl Robot {
     /// Simulates the SubDevices of another robot file in place of its own.
     pub fn simulate_as(mut self, robot_file: impl Into<PathBuf>) -> Self {
         self.settings.wire.segment = Some(robot_file.into());
+        self
+    }
+
+    /// Time that its SubDevices live by where they are simulated; by default the time of the bus.
+    pub fn simulated_time(mut self, time: SimulatedTime) -> Self {
+        self.settings.wire.time = time;
         self
     }
 

@@ -44,7 +44,7 @@ cargo xtask check                          formatting, lints, documentation
 cargo xtask features                       FEATURES.md, made from the comments above the tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
-cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code
+cargo xtask proofs                         Miri and ThreadSanitizer over the lock-free code, and the examples for a minute
 cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask dist [--target TARGET]         a release in target/dist: static programs as archives and Debian packages,
                                            the Python wheel, checksums
@@ -76,7 +76,10 @@ fn main() -> ExitCode {
             setup::debian_packages(&mut report);
             judges::all(&root, &mut report);
         }
-        ["proofs"] => proofs::all(&root, &mut report),
+        ["proofs"] => {
+            proofs::all(&root, &mut report);
+            proofs::long_runs(&root, &mut report);
+        }
         ["python"] => {
             setup::debian_packages(&mut report);
             python::all(&root, &mut report);

@@ -1,6 +1,7 @@
-//! Proofs of the lock-free code of `ipc` by Miri and ThreadSanitizer; loom's models are among its tests.
+//! Proofs of the lock-free code of `ipc` by Miri and ThreadSanitizer, whose loom models are among its tests, and of long runs of
+//! the examples.
 //!
-//! Each step has a target folder of its own, so that the other builds are kept.
+//! Each step of the former has a target folder of its own, so that the other builds are kept.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,7 @@ use std::process::Command;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// Runs both.
+/// Runs both of the lock-free code.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     match nightly(&COMPONENTS) {
         Ok(()) => {
@@ -21,6 +22,16 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
             }
         }
     }
+}
+
+/// Runs what takes too long for `cargo xtask test`.
+pub(crate) fn long_runs(root: &Path, report: &mut Report) {
+    report.step("Examples: a minute beside load and stalls", || {
+        let test = "examples_ride_out_stalls_and_load_for_a_minute";
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["test", "--release", "-p", "onbeat-cli", "--test", "program", test]);
+        Outcome::of(command.args(["--", "--ignored"]).current_dir(root))
+    });
 }
 
 /// Components of the nightly toolchain.
