@@ -355,7 +355,9 @@ fn a_controller_sees_and_does_the_same_in_a_process_of_its_own() {
             let mut outside = outside.clone();
             // The two runs began at different seconds of the machine's time.
             assert_eq!(inside.info.release.since(start), outside.info.release.since(start_outside));
+            assert_eq!(inside.info.release.since(start), outside.info.bus_time.since(start_outside));
             outside.info.release = inside.info.release;
+            outside.info.bus_time = inside.info.bus_time;
             outside.state.release_ns = inside.state.release_ns;
             assert_eq!(*inside, outside);
         }

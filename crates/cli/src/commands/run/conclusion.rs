@@ -41,11 +41,11 @@ fn late_cycles(stalls: HostStalls) -> Option<String> {
     let plural = |number| if number == 1 { "" } else { "s" };
     (count > 0).then(|| {
         format!(
-            "{count} late cycle{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} would have stopped \
+            "{count} late cycle{}, longest {:.1} ms; on a wire, a drive with a watchdog of {} ms would have stopped \
              {beyond_watchdog} time{}",
             plural(count),
             longest.as_secs_f64() * 1e3,
-            robot::duration::format(USUAL_WATCHDOG),
+            USUAL_WATCHDOG.as_millis(),
             plural(beyond_watchdog)
         )
     })
