@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
+pub use motion::PositionSense;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{Ending, InterlockState, StopReason};
@@ -66,6 +67,8 @@ pub struct AxisConfiguration {
     pub feedback_velocity: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
+    /// What its encoder keeps while its drive is off; counts for axes with position limits.
+    pub position_sense: PositionSense,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// Places of the axes that are stopped with it: brought to rest within their own limits in the cycle in which it is stopped. Both have
@@ -94,6 +97,7 @@ impl AxisConfiguration {
             supervision: None,
             feedback_velocity: None,
             homing: Homing::Never,
+            position_sense: PositionSense::default(),
             brake: None,
             stops: Vec::new(),
         }

@@ -26,3 +26,4 @@ mod stopping;
 mod supervision;
 mod support;
 mod touch_probe;
+mod unreferenced;
