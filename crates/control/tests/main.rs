@@ -17,6 +17,7 @@ mod modes;
 mod outage;
 mod overrun;
 mod power_loss;
+mod quick_stop;
 mod ring;
 mod several_axes;
 mod signals;
