@@ -71,6 +71,11 @@ pub struct AxisConfiguration {
     pub position_sense: PositionSense,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
+    /// It holds a load that falls without torque or brake. Without a brake, an axis whose drive does not
+    /// carry out a quick stop stays enabled at standstill.
+    pub holds_load: bool,
+    /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
+    pub halts: bool,
     /// Places of the axes that are stopped with it: brought to rest within their own limits in the cycle in which it is stopped. Both have
     /// supervision.
     pub stops: Vec<usize>,
@@ -99,6 +104,8 @@ impl AxisConfiguration {
             homing: Homing::Never,
             position_sense: PositionSense::default(),
             brake: None,
+            holds_load: false,
+            halts: true,
             stops: Vec::new(),
         }
     }
@@ -222,7 +229,8 @@ impl Axes {
     /// Asks all axes for no torque, whatever the controller asked; `quickly`: those that still move for a quick stop first.
     pub(crate) fn disable(&mut self, quickly: bool) {
         for (axis, command) in self.axes.iter().zip(&mut self.commands) {
-            command.request = if quickly && axis.moves() { Request::QuickStop } else { Request::Disable };
+            let stops = (quickly || axis.stops_by_steps()) && axis.moves();
+            command.request = if stops { Request::QuickStop } else { Request::Disable };
         }
     }
 
@@ -282,9 +290,11 @@ impl Axes {
         self.axes.iter().any(Axis::is_powered)
     }
 
-    /// Time the slowest brake takes to hold its axis.
+    /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive does not
+    /// carry out a quick stop.
     pub(crate) fn longest_engage_time(&self) -> Duration {
-        let longest = |longest: f64, axis: &Axis| longest.max(axis.engage_time().0);
+        let time = |axis: &Axis| axis.engage_time().0 + axis.quick_stop_time().0;
+        let longest = |longest: f64, axis: &Axis| longest.max(time(axis));
         // Times of brakes are finite and not negative; those too long for a duration are for ever.
         Duration::try_from_secs_f64(self.axes.iter().fold(0.0, longest)).unwrap_or(Duration::MAX)
     }

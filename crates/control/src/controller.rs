@@ -5,7 +5,7 @@ use std::time::Duration;
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
-use motion::supervision::StopReason;
+use motion::supervision::{QuickStopStep, StopReason};
 use motion::{AxisFeedback, AxisSetpoint, Radians};
 
 pub use ipc::state::Clamped;
@@ -124,6 +124,9 @@ pub struct AxisReport {
     pub stop: Option<StopReason>,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<usize>,
+    /// Step that stopped it because its drive did not carry out a quick stop, until it is its controller's
+    /// again.
+    pub quick_stop: Option<QuickStopStep>,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
     /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.

@@ -7,7 +7,7 @@ use ethercat::main_device::{CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
-use motion::supervision::StopReason;
+use motion::supervision::{QuickStopStep, StopReason};
 use record::CycleRecord;
 use types::{LockState, Value};
 
@@ -88,6 +88,13 @@ pub enum Happening {
         reason: StopReason,
         /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
         with: Option<usize>,
+    },
+    /// The drive of an axis did not carry out a quick stop, and the axis was stopped by this step.
+    QuickStopIgnored {
+        /// Place among the axes, from 0.
+        axis: usize,
+        /// Step that worked.
+        step: QuickStopStep,
     },
     /// The axis is its controller's again.
     AxisFreed {

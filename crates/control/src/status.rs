@@ -163,7 +163,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, State, Statusword};
-    use motion::supervision::StopReason;
+    use motion::supervision::{QuickStopStep, StopReason};
     use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
@@ -185,6 +185,7 @@ mod tests {
             homed: number % 5 == 0,
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
+            quick_stop: QuickStopStep::ALL.get(number as usize % 5).copied(),
             stopped_with: Some(number as usize % 7),
             statusword: Statusword(number as u16),
             mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),

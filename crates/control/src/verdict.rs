@@ -10,7 +10,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, BusError};
 use motion::AxisPhase;
-use motion::supervision::StopReason;
+use motion::supervision::{QuickStopStep, StopReason};
 
 use crate::controller::AxisReport;
 use crate::cycle::{Ended, Lost};
@@ -67,6 +67,13 @@ pub enum Finding {
         reason: StopReason,
         /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
         with: Option<usize>,
+    },
+    /// The drive of an axis did not carry out a quick stop, and the axis has not been reset since.
+    QuickStopIgnored {
+        /// Number of the axis, from 0.
+        axis: usize,
+        /// Step that stopped it.
+        step: QuickStopStep,
     },
     /// The controller process was gone, or gave no answers, when the stop began, and had not disabled its axes.
     ControllerLost,
@@ -162,6 +169,7 @@ impl Finding {
             Self::Overrun { .. } | Self::BusFailed { in_op: false, .. } => COULD_NOT_RUN,
             Self::AxisInFault { .. }
             | Self::AxisStopped { .. }
+            | Self::QuickStopIgnored { .. }
             | Self::ControllerLost
             | Self::CommandLost
             | Self::NotEnabled { .. }
@@ -236,6 +244,9 @@ impl<L> Ended<L> {
         let reports = [&self.before_stop.axes, &self.before_init.axes];
         if let Some((reason, with)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances)) {
             return Some(Finding::AxisStopped { axis, reason, with });
+        }
+        if let Some(step) = before_stop.quick_stop.or(before_init.quick_stop) {
+            return Some(Finding::QuickStopIgnored { axis, step });
         }
         let in_op = self.before_stop.phase == BringUpPhase::Op;
         if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {

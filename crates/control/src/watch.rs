@@ -6,7 +6,7 @@ use std::time::Duration;
 use ethercat::main_device::{BringUpPhase, MainDevice, ring_break};
 use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
-use motion::supervision::StopReason;
+use motion::supervision::{QuickStopStep, StopReason};
 
 use crate::controller::{AxisReport, IgnoredSetpoint};
 use crate::observer::Happening;
@@ -27,6 +27,7 @@ pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
     stops: Vec<Option<StopReason>>,
+    quick_stops: Vec<Option<QuickStopStep>>,
     /// Set-point of each axis that was reported as ignored.
     ignored: Vec<Option<IgnoredSetpoint>>,
     /// Beginning of the time without any answer.
@@ -50,6 +51,7 @@ impl BusWatch {
         Self {
             lost_for: vec![0; sub_devices],
             stops: vec![None; axes],
+            quick_stops: vec![None; axes],
             ignored: vec![None; axes],
             silent_since: None,
             interface_gone: false,
@@ -197,6 +199,13 @@ impl BusWatch {
             if let Some(what) = report.ignored {
                 tell(Happening::SetpointIgnored { axis, what });
             }
+        }
+        for (axis, (report, before)) in reports.iter().zip(&mut self.quick_stops).enumerate() {
+            let now = report.quick_stop;
+            if let Some(step) = now.filter(|_| std::mem::replace(before, now) != now) {
+                tell(Happening::QuickStopIgnored { axis, step });
+            }
+            *before = now;
         }
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
             if report.stop == *before {

@@ -18,6 +18,7 @@ mod modes;
 mod outage;
 mod overrun;
 mod power_loss;
+mod quick_stop;
 mod ring;
 mod several_axes;
 mod signals;

@@ -27,7 +27,9 @@ pub mod state_machine;
 pub mod touch_probe;
 pub mod word;
 
-pub use drive::{BLIND_CYCLES, Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
+pub use drive::{
+    BLIND_CYCLES, Drive, DriveCommand, DriveInput, DriveOutput, Phase, QuickStopHelp, Request,
+};
 pub use error_code::ErrorCode;
 pub use homing::HomingProgress;
 pub use mode::{ModeOfOperation, SupportedModes};

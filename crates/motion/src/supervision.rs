@@ -24,6 +24,9 @@
 //! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and ramps that its objects say. The set-point is held
 //!   within the limits, what the drive reports is judged, and to stop it is halted.
 //!
+//! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by set-points or
+//!   a halt, then disabled behind its brake.
+//!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
 //!
@@ -38,6 +41,7 @@ mod mode_change;
 mod other_axis;
 mod outage;
 mod profile;
+mod quick_stop;
 mod reference;
 mod seen;
 
@@ -54,6 +58,7 @@ pub use interlock::InterlockState;
 pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError};
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
+pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
 pub use seen::{Intervention, Seen, StopReason, Supervised};
 pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, AxisMode, CyclicMode, OnStale};
@@ -85,6 +90,14 @@ pub struct Supervisor {
     way_back: OnlineMotion,
     /// Mode of before, until the drive works in the one asked for.
     before: Option<CyclicMode>,
+    means: StoppingMeans,
+    /// Velocity last reported by trusted feedback.
+    believed: Option<RadiansPerSecond>,
+    /// The quick stop that is requested.
+    quick_stop: Option<quick_stop::QuickStop>,
+    quick_stop_step: Option<QuickStopStep>,
+    /// Since a quick stop its controller has asked for no torque: its set-points are of before.
+    after_quick_stop: bool,
 }
 
 /// Holder of the axis.
@@ -121,6 +134,11 @@ impl Supervisor {
             while_heard: RadiansPerSecond::ZERO,
             way_back: outage::way_back(&settings.limits, period)?,
             before: None,
+            means: StoppingMeans::default(),
+            believed: None,
+            quick_stop: None,
+            quick_stop_step: None,
+            after_quick_stop: false,
         })
     }
 
@@ -141,6 +159,7 @@ impl Supervisor {
     pub fn judge(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
         let elapsed = self.since_the_last(elapsed);
         self.follow_phase(&seen.feedback);
+        self.after_quick_stop &= seen.disables || seen.quick_stop;
         self.watch_outage(seen);
         self.watch(elapsed, asked, seen);
     }
@@ -149,18 +168,28 @@ impl Supervisor {
     pub fn send(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = self.since_the_last(elapsed);
         let last = self.sent;
+        let quick_stop = self.step_quick_stop(elapsed, seen);
         let reason = match self.hold {
-            Hold::Free => self.pass(elapsed, asked, &seen.feedback),
+            Hold::Free if quick_stop.is_none() => {
+                self.asked = Some(asked.position);
+                self.pass(elapsed, asked, &seen.feedback)
+            }
+            Hold::Free => {
+                self.asked = None;
+                self.lead_to_rest(elapsed, seen);
+                None
+            }
             Hold::Stopped { reason, .. } => {
-                self.brake(elapsed, &seen.feedback);
+                match quick_stop {
+                    Some(_) => self.lead_to_rest(elapsed, seen),
+                    None => self.brake(elapsed, &seen.feedback),
+                }
                 Some(reason)
             }
         };
-        if self.hold == Hold::Free {
-            self.asked = Some(asked.position);
-        }
         self.carry_on(last, elapsed);
-        Supervised { setpoint: self.sent, intervention: self.intervention(), reason }
+        let intervention = quick_stop.or_else(|| self.intervention());
+        Supervised { setpoint: self.sent, intervention, reason }
     }
 
     /// Kind of its set-points.
@@ -197,6 +226,9 @@ impl Supervisor {
     #[must_use]
     pub fn phase(&self, phase: AxisPhase) -> AxisPhase {
         match (self.hold, phase) {
+            (Hold::Free, AxisPhase::Following) if self.quick_stop.is_some() => {
+                AxisPhase::HoldingAt(self.sent.position)
+            }
             (Hold::Free, _) | (_, AxisPhase::NotEnabled) => phase,
             (Hold::Stopped { .. }, AxisPhase::HoldingAt(_)) => phase,
             (Hold::Stopped { .. }, AxisPhase::Following) => AxisPhase::HoldingAt(self.sent.position),
@@ -214,6 +246,9 @@ impl Supervisor {
         if begin.is_finite() {
             self.sent = AxisSetpoint { position: begin, ..AxisSetpoint::default() };
             self.asked = Some(begin);
+        }
+        if let Some(stop) = &mut self.quick_stop {
+            stop.forget_way_back();
         }
         // A way back counts from where the axis was followed: it is not there any more.
         if let Hold::Stopped { braking: braking @ Braking::Return { .. }, .. } = &mut self.hold {
@@ -236,6 +271,7 @@ impl Supervisor {
                 StopReason::Ending => false,
                 _ => self.acknowledged,
             };
+            let gone = gone && (self.acknowledged || !self.holds_until_reset());
             if gone && self.rests(&seen.feedback) {
                 self.release();
                 self.away = Seconds::ZERO;
@@ -255,7 +291,7 @@ impl Supervisor {
                 self.stop(StopReason::Stale, Some(ramp));
             } else if enabled && self.ignores_the_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
-            } else if enabled {
+            } else if enabled && self.quick_stop.is_none() && !self.after_quick_stop {
                 if let Some(reason) = self.trouble(elapsed, asked, seen) {
                     self.stop(reason, None);
                 }

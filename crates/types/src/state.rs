@@ -177,6 +177,20 @@ codes! {
     }
 }
 
+codes! {
+    /// Step that stopped an axis whose drive did not carry out a quick stop.
+    QuickStopStep: u8 {
+        /// Set-points to rest, in Operation enabled.
+        SetPoints = 1, "set-points to rest";
+        /// The halt bit of the controlword.
+        Halt = 2, "a halt";
+        /// Torque 0, in a mode of torques.
+        NoTorque = 3, "torque 0";
+        /// Nothing brought it to rest: brake and Disable voltage together.
+        CutOff = 4, "brake and Disable voltage together";
+    }
+}
+
 impl StopReason {
     /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](crate::AfterOutage::Resume) says otherwise.
     #[must_use]

@@ -67,6 +67,8 @@ pub(super) struct Axis {
     missed: u64,
     /// It exchanged process data in this cycle.
     exchanged: bool,
+    /// The reply of this cycle shows Operation enabled, whatever else it says.
+    shows_enabled: bool,
     /// Permission of the machine around it.
     interlock: InterlockState,
     /// Cycles in a row in which the output of its brake was not taken, though its drive exchanged process data; `None` before it was
@@ -157,6 +159,7 @@ impl Axis {
             following_error: None,
             missed: 0,
             exchanged: true,
+            shows_enabled: false,
             interlock: InterlockState::Clear,
             brake_missed: None,
             stays_away: false,
@@ -175,6 +178,10 @@ impl Axis {
         self.since_input = self.since_input.saturating_add(moment.elapsed);
         let came = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
         let fresh = self.believes(main_device, came, moment, report.homing);
+        self.shows_enabled = came && {
+            let word = self.inputs.statusword.read(main_device.inputs(self.sub_device));
+            Statusword(word as u16).state() == Some(State::OperationEnabled)
+        };
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
         self.input = None;
@@ -323,6 +330,7 @@ impl Axis {
             homing: self.drive.is_homing(),
             interlock: self.interlock.max(brake),
             ending,
+            enabled: self.shows_enabled,
             ..Seen::default()
         };
         self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
@@ -349,6 +357,7 @@ impl Axis {
     pub(super) fn supervise(&mut self, elapsed: Seconds, asked: &AxisCommand, report: &mut AxisReport) {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
+        report.quick_stop = self.safety.quick_stop_step();
         let mode = self.mode.now();
         let elsewhere = asked.ignored.map(|given| IgnoredSetpoint { mode, given });
         report.ignored = self.ignored.look(mode, &report.feedback, asked).or(elsewhere);
@@ -520,6 +529,7 @@ impl Axis {
                 .scale
                 .torque_units(setpoint.torque)
                 .map_or(last.target_torque, |units| units.value),
+            help: self.safety.help(),
         };
         let output = self.drive.update(self.input, command);
         let makes_its_way = self.mode.now().is_profile() && self.safety.is_fast(self.feedback.velocity);
@@ -561,6 +571,16 @@ impl Axis {
     /// Time its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.safety.engage_time()
+    }
+
+    /// True while other steps than its drive's quick stop bring it to rest.
+    pub(super) fn stops_by_steps(&self) -> bool {
+        self.quick_stop_time().0 > 0.0
+    }
+
+    /// Longest time that such steps take from here.
+    pub(super) fn quick_stop_time(&self) -> Seconds {
+        self.safety.quick_stop_time()
     }
 
     /// Time supervision takes from here to bring it to rest.

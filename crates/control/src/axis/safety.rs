@@ -1,11 +1,12 @@
 //! Between what the controller asks of an axis and what its drive gets: supervision and brake.
 
-use ethercat::cia402::{AxisMode, Request, State};
+use ethercat::cia402::{AxisMode, QuickStopHelp, Request, State};
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
-    BLIND_CYCLES, Intervention, OUTAGE_CYCLES, OtherAxis, Seen, Settings, StopReason, Supervisor,
+    BLIND_CYCLES, Intervention, OUTAGE_CYCLES, OtherAxis, QuickStopStep, Seen, Settings, StopReason,
+    StoppingMeans, Supervisor,
 };
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
@@ -22,6 +23,8 @@ pub(super) struct AxisSafety {
     state: Option<State>,
     holds_at: Radians,
     seen: Seen,
+    /// Help that the request of this cycle comes with.
+    help: QuickStopHelp,
     /// Cycles for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
     /// Cycles of an outage after which the drive of the axis is asked for a quick stop.
@@ -44,7 +47,11 @@ impl AxisSafety {
         period: Seconds,
     ) -> Result<Self, AxisError> {
         let mode = configuration.mode;
-        let supervisor = |settings| Supervisor::new(Settings { mode, ..settings }, period);
+        let keeps_torque = configuration.holds_load && configuration.brake.is_none();
+        let means = StoppingMeans { halts: configuration.halts, keeps_torque };
+        let supervisor = |settings| {
+            Supervisor::new(Settings { mode, ..settings }, period).map(|it| it.with_means(means))
+        };
         let supervisor = configuration.supervision.map(supervisor).transpose();
         let now = Braked { power: false, free: false, keep_torque: false };
         let brake = configuration.brake.map(|it| BrakeAtWork { brake: Brake::new(it.times), output, now });
@@ -62,6 +69,7 @@ impl AxisSafety {
             state: None,
             holds_at: Radians::default(),
             seen: Seen::default(),
+            help: QuickStopHelp::None,
             anchored: 0,
             outage_cycles,
             give_up_cycles,
@@ -107,6 +115,8 @@ impl AxisSafety {
             }
             seen.fault = state.is_some_and(State::is_faulted);
             seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
+            seen.disables = command.request == Request::Disable;
+            seen.quick_stop = command.request == Request::QuickStop;
             supervisor.judge(elapsed, command.setpoint, &seen);
         }
         (self.command, self.state, self.holds_at, self.seen) = (command, state, holds_at, seen);
@@ -127,6 +137,7 @@ impl AxisSafety {
         let Seen { homing, missed, .. } = self.seen;
         let (mut command, state) = (self.command, self.state);
         let mut reason = None;
+        self.help = QuickStopHelp::None;
         let holding = holding(self.holds_at);
         if let Some(supervisor) = &mut self.supervisor {
             let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
@@ -135,6 +146,7 @@ impl AxisSafety {
             let homes = homing && supervised.reason.is_some_and(StopReason::is_unreferenced);
             let intervention = supervised.intervention.filter(|&it| !(homes && it == Intervention::Halt));
             command.request = overruled(command.request, intervention);
+            self.help = help(supervisor, intervention);
             reason = supervised.reason;
             // A drive that looks for its home takes no set-points: it is halted, and so called off.
             let held =
@@ -153,18 +165,35 @@ impl AxisSafety {
         if let Some(brake) = &mut self.brake {
             // Of a drive with an outage, the quick stop is over by now, or there is none.
             let holds = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
-            let torque = holds && missed <= self.give_up_cycles;
+            let torque = holds && missed <= self.give_up_cycles && self.help != QuickStopHelp::CutsOff;
             // A drive that brakes is not braked against.
             let wanted = matches!(command.request, Request::Enable | Request::Halt | Request::QuickStop);
             brake.now = brake.brake.step(elapsed, torque, wanted);
             if brake.now.keep_torque {
-                command.request = Request::Halt;
+                let by_setpoints = self.supervisor.as_ref().is_some_and(Supervisor::holds_by_setpoints);
+                command.request = if by_setpoints { Request::Enable } else { Request::Halt };
+                self.help = QuickStopHelp::None;
             }
             if !brake.now.free {
                 command.setpoint = holding;
             }
         }
         (command, reason)
+    }
+
+    /// Help that the request of this cycle comes with.
+    pub(super) const fn help(&self) -> QuickStopHelp {
+        self.help
+    }
+
+    /// Step that stopped it because its drive did not carry out a quick stop.
+    pub(super) fn quick_stop_step(&self) -> Option<QuickStopStep> {
+        self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
+    }
+
+    /// Longest time that such steps take from here.
+    pub(super) fn quick_stop_time(&self) -> Seconds {
+        self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::quick_stop_time)
     }
 
     /// Power to the brake's coil, or not.
@@ -301,10 +330,21 @@ const FAST: f64 = 0.02;
 fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
     match (intervention, request) {
         (None, _) | (_, Request::Disable | Request::FaultReset) => request,
-        (Some(Intervention::Disable), _) => Request::Disable,
+        (Some(Intervention::Disable | Intervention::CutOff), _) => Request::Disable,
+        (Some(Intervention::Follow), _) => Request::Enable,
         (Some(Intervention::QuickStop), _) => Request::QuickStop,
         (Some(Intervention::Halt), Request::QuickStop) => request,
         (Some(Intervention::Halt), _) => Request::Halt,
+    }
+}
+
+/// Help that an intervention comes with.
+fn help(supervisor: &Supervisor, intervention: Option<Intervention>) -> QuickStopHelp {
+    match intervention {
+        Some(Intervention::CutOff) => QuickStopHelp::CutsOff,
+        Some(Intervention::QuickStop) if supervisor.leads_to_rest() => QuickStopHelp::LeadsToRest,
+        Some(Intervention::QuickStop) if supervisor.means().halts => QuickStopHelp::Halts,
+        _ => QuickStopHelp::None,
     }
 }
 

@@ -6,7 +6,7 @@ use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
 use ipc::force::Client;
-use types::state::StopReason;
+use types::state::{QuickStopStep, StopReason};
 use types::time::span;
 use types::{InterlockKind, LockState};
 
@@ -136,6 +136,11 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 format!("{} held: {why}", names.axes_are(&all(axis))),
             )
         }
+        Happening::QuickStopIgnored { axis, step } => (
+            Reported::QuickStopIgnored { axis, step: step.words().to_owned() },
+            Error,
+            format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
+        ),
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
         }
@@ -407,6 +412,12 @@ pub fn stop_reason(reason: StopReason, with: Option<&str>) -> String {
     let with = with.map_or_else(String::new, |name| format!(" (axis \"{name}\")"));
     let remedy = if reason.is_unreferenced() { UNREFERENCED_REMEDY } else { "" };
     format!("{}{with}{remedy}", reason.words())
+}
+
+/// Step that stopped an axis whose drive did not carry out a quick stop, in words.
+#[must_use]
+pub fn quick_stop_ignored(step: QuickStopStep) -> String {
+    format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
 }
 
 /// Error code of a drive, object 0x603F, as words with a remedy.

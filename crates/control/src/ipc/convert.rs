@@ -49,6 +49,7 @@ pub(crate) fn report(axis: &state::Axis, drive: &Drive) -> AxisReport {
         homed: axis.homed,
         homing,
         stop: StopReason::from_code(axis.stop),
+        quick_stop: None,
         stopped_with: axis.stopped_with.map(usize::from),
         measures_torque: true,
         mode: (axis.mode != 0).then(|| ModeOfOperation::from_number(axis.mode)),

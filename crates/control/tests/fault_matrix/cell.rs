@@ -142,6 +142,8 @@ pub(crate) enum Fault {
     InterfaceGone,
     /// The host stands still for 50 ms with its frame on the way.
     HostStall,
+    /// No frame comes through for a while, either way, and no drive but the first has a quick stop.
+    NoQuickStop,
     /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does. Where its cause goes
     /// away it sends no more, after two seconds.
     SecondMaster,
@@ -170,6 +172,7 @@ impl Fault {
         Self::LinkDown,
         Self::InterfaceGone,
         Self::HostStall,
+        Self::NoQuickStop,
         Self::SecondMaster,
     ];
 }

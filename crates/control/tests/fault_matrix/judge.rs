@@ -128,7 +128,7 @@ fn check_exit_code(cell: Cell, exit_code: u8, run: &Run, taken: &[Vec<Taken>]) {
 fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
     let ReceptionCounters { lost, late, duplicate, foreign, truncated, mismatched, .. } = *reception;
     let counted = match cell.fault {
-        Fault::Loss | Fault::Corrupt => lost,
+        Fault::Loss | Fault::Corrupt | Fault::NoQuickStop => lost,
         Fault::Delay | Fault::Reorder => late,
         Fault::Duplicate => duplicate,
         Fault::Replay => late + duplicate,
@@ -223,10 +223,12 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     }
 }
 
-/// Judges that drives that make their own way rest in the end, if they have power: no old destination, velocity or torque goes on.
+/// Judges that drives that make their own way, or have no quick stop, rest in the end, if they have power: no old destination,
+/// velocity or torque goes on.
 fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     let segment = run.ended.link.segment();
-    let judged = |drive: usize| cell.phase == Phase::Profile && segment.is_powered(drive);
+    let stops = cell.phase == Phase::Profile || cell.fault == Fault::NoQuickStop;
+    let judged = |drive: usize| stops && segment.is_powered(drive);
     for (drive, taken) in taken.iter().enumerate().filter(|(drive, _)| judged(*drive)) {
         let Some(last) = taken.last() else { panic!("drive {drive} never ran {cell:?}") };
         let speed = last.velocity.abs() / COUNTS_PER_RADIAN;
@@ -264,6 +266,7 @@ fn word(finding: &Finding) -> String {
         Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
         Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
         Finding::AxisStopped { axis, reason, .. } => format!("axis {axis} stopped: {reason:?}"),
+        Finding::QuickStopIgnored { axis, step } => format!("axis {axis} without quick stop: {step:?}"),
         Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),
         Finding::NotDisabled { axis, .. } => format!("axis {axis} not disabled"),
         Finding::BusLost { lost, .. } if lost.interface_gone => "interface gone".to_owned(),

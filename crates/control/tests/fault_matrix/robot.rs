@@ -136,6 +136,7 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
             initial_position: 3.0,
             rated_torque: RATED_TORQUE,
             mode: cell.phase.modes()[number].cyclic(),
+            quick_stop: cell.fault != Fault::NoQuickStop || number == 0,
             ..ServoDescription::new(DeviceDescription::new(identity(number as u32), "Servo"))
         };
         let mut drive = ServoDrive::new(&description).unwrap();

@@ -221,6 +221,7 @@ impl Wire {
             | Fault::Truncated
             | Fault::LinkDown
             | Fault::InterfaceGone
+            | Fault::NoQuickStop
             | Fault::HostStall => return,
         }
         match self.cell.falls() {
@@ -259,6 +260,7 @@ impl Wire {
             | Fault::Altered
             | Fault::Foreign
             | Fault::Truncated
+            | Fault::NoQuickStop
             | Fault::LinkDown => WHILE,
         })
     }
@@ -413,6 +415,7 @@ impl Wire {
             | Fault::LinkDown
             | Fault::InterfaceGone
             | Fault::HostStall
+            | Fault::NoQuickStop
             | Fault::SecondMaster => vec![(due, bytes)],
         }
     }
@@ -420,7 +423,7 @@ impl Wire {
     /// Result of a transmit whose frame does not get to the segment; `None` for one that does.
     fn lost_on_the_way(&self) -> Option<io::Result<()>> {
         match self.cell.fault {
-            Fault::Loss if self.is_on() => Some(Ok(())),
+            Fault::Loss | Fault::NoQuickStop if self.is_on() => Some(Ok(())),
             Fault::Corrupt if self.is_on() && self.frames % 7 == 0 => Some(Ok(())),
             Fault::LinkDown if self.is_on() => Some(Err(io::Error::from_raw_os_error(libc::ENETDOWN))),
             Fault::InterfaceGone if self.began.is_some() => {
@@ -478,7 +481,7 @@ impl Link for Wire {
         let Some((_, bytes)) = next.and_then(|(place, _)| self.replies.remove(place)) else {
             return Ok(None);
         };
-        if self.cell.fault == Fault::Loss && self.is_on() {
+        if matches!(self.cell.fault, Fault::Loss | Fault::NoQuickStop) && self.is_on() {
             return Ok(None);
         }
         if self.cell.fault == Fault::InterfaceGone && self.began.is_some() {

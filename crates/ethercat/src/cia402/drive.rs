@@ -39,6 +39,29 @@ pub struct DriveCommand {
     pub target_velocity: i32,
     /// CST: 0.1 % of the rated torque.
     pub target_torque: i16,
+    /// Help for a drive that may not carry out a quick stop.
+    pub help: QuickStopHelp,
+}
+
+/// Addition to a request, for a drive that may not carry out a quick stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuickStopHelp {
+    /// None: under [`Request::QuickStop`] a position stands, and velocity and torque are 0.
+    #[default]
+    None,
+    /// The targets lead to rest: under [`Request::QuickStop`] a drive that follows targets gets them.
+    LeadsToRest,
+    /// The halt bit is set under [`Request::QuickStop`], too: it counts in Operation enabled only.
+    Halts,
+    /// [`Request::Disable`] is Disable voltage at once, from any state.
+    CutsOff,
+}
+
+impl DriveCommand {
+    /// True where a drive under Quick stop gets targets.
+    fn leads_to_rest(&self) -> bool {
+        self.request == Request::QuickStop && self.help == QuickStopHelp::LeadsToRest
+    }
 }
 
 /// Output to send to the drive.
@@ -195,7 +218,7 @@ impl Drive {
         self.state = input.statusword.state();
         let stands = self.last_input.is_some_and(|last| last.position == input.position);
         self.standing = if stands { self.standing.saturating_add(1) } else { 0 };
-        self.output.controlword = self.controlword(input, command.request);
+        self.output.controlword = self.controlword(input, command);
         if input.mode.is_none_or(|mode| mode == self.own_mode) {
             (self.before, self.rests) = (None, false);
         }
@@ -315,12 +338,15 @@ impl Drive {
         if self.makes_its_own_way() {
             return self.update_profile_position(input, command);
         }
-        if self.interpolates() && command.request == Request::Enable {
+        let follows = command.request == Request::Enable || command.leads_to_rest();
+        if self.interpolates() && follows {
             self.output.controlword.0 |= Controlword::ENABLE_INTERPOLATION;
         }
         if self.phase == Phase::NotEnabled {
             self.just_enabled = true;
             self.stand(Phase::Holding, self.place(input));
+        } else if command.leads_to_rest() && self.phase == Phase::Following && self.before.is_none() {
+            self.follow(input, command);
         } else if command.request == Request::Enable {
             let resumes = core::mem::take(&mut self.halted);
             if let Some(before) = self.before {
@@ -439,7 +465,8 @@ impl Drive {
         to.wrapping_sub(from).unsigned_abs() <= self.maximum_step
     }
 
-    fn controlword(&mut self, input: DriveInput, request: Request) -> Controlword {
+    fn controlword(&mut self, input: DriveInput, command: DriveCommand) -> Controlword {
+        let DriveCommand { request, help, .. } = command;
         let Some(state) = self.state else {
             return self.output.controlword;
         };
@@ -456,12 +483,16 @@ impl Drive {
             (Request::Enable, State::ReadyToSwitchOn) => Controlword::SWITCH_ON,
             (Request::Enable, State::SwitchedOn | State::OperationEnabled) => Controlword::ENABLE_OPERATION,
             (Request::QuickStop, State::SwitchOnDisabled) => Controlword::DISABLE_VOLTAGE,
+            (Request::QuickStop, State::OperationEnabled) if help == QuickStopHelp::Halts => {
+                Controlword::QUICK_STOP.with_halt()
+            }
             (Request::QuickStop, _) => Controlword::QUICK_STOP,
             (Request::Halt, State::OperationEnabled) => Controlword::ENABLE_OPERATION.with_halt(),
             (Request::Halt, State::QuickStopActive) => Controlword::QUICK_STOP,
             (Request::Halt, State::SwitchedOn) => Controlword::SWITCH_ON.with_halt(),
             (Request::Halt, State::ReadyToSwitchOn) => Controlword::SHUTDOWN.with_halt(),
             (Request::Halt, State::SwitchOnDisabled) => Controlword::DISABLE_VOLTAGE.with_halt(),
+            (Request::Disable, _) if help == QuickStopHelp::CutsOff => Controlword::DISABLE_VOLTAGE,
             (Request::Disable | Request::FaultReset, State::OperationEnabled) => {
                 Controlword::DISABLE_OPERATION
             }

@@ -449,6 +449,8 @@ pub enum Happening {
     /// The controller of an axis gives it a set-point that its mode does not take, and no other: `given` and `takes` are "a position", "a
     /// velocity" or "a torque".
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
+    /// The drive of an axis did not carry out a quick stop; the axis was stopped by this step.
+    QuickStopIgnored { axis: usize, step: String },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more.

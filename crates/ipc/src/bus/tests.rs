@@ -167,7 +167,8 @@ fn next_event(event: &Happening) -> Option<Happening> {
         AxisStopped { .. } => {
             SetpointIgnored { axis, mode: "csv".into(), given: text.clone(), takes: text }
         }
-        SetpointIgnored { .. } => AxisFreed { axis },
+        SetpointIgnored { .. } => QuickStopIgnored { axis, step: text },
+        QuickStopIgnored { .. } => AxisFreed { axis },
         AxisFreed { .. } => Interlock { interlock: 0, allows: true },
         Interlock { .. } => SignalForced {
             signal: text,

@@ -3,7 +3,7 @@
 use core::mem;
 
 use super::{Hold, Intervention, STANDS, StopReason, Supervisor};
-use crate::axis::{AxisFeedback, AxisPhase};
+use crate::axis::{AxisFeedback, AxisPhase, TrajectoryPoint};
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 use types::{CyclicMode, OnStale};
@@ -70,11 +70,8 @@ impl Supervisor {
     /// Command a stopped axis is sent.
     pub(super) fn brake(&mut self, elapsed: Seconds, feedback: &AxisFeedback) {
         let Hold::Stopped { braking, .. } = &mut self.hold else { return };
-        let sent = self.sent.velocity;
-        let hard =
-            sent.0.signum() * (sent.0.abs() - self.settings.limits.deceleration.0 * elapsed.0).max(0.0);
         let (velocity, torque) = match braking {
-            Braking::Hard => (RadiansPerSecond(hard), NewtonMetres::ZERO),
+            Braking::Hard => (self.braked(elapsed), NewtonMetres::ZERO),
             Braking::Ramp { velocity, torque, elapsed: since, duration } => {
                 *since += elapsed;
                 let share = share_left(*since, *duration);
@@ -85,9 +82,7 @@ impl Supervisor {
             Braking::Blind { .. } => return self.stand_or_fall(),
             Braking::Return { begins } => {
                 let begins = mem::take(begins);
-                // After a host that stood still the drive takes one step all the same.
-                let passed = if begins { Seconds::ZERO } else { self.period };
-                let point = self.way_back.advance(passed)[0];
+                let point = self.next_on_way_back(begins);
                 if self.mode() == CyclicMode::Position {
                     return self.return_to(point, begins);
                 }
@@ -102,6 +97,19 @@ impl Supervisor {
         self.move_on(velocity, torque, self.sent.position, elapsed);
     }
 
+    /// Velocity sent last, braked at the deceleration limit.
+    pub(super) fn braked(&self, elapsed: Seconds) -> RadiansPerSecond {
+        let (sent, deceleration) = (self.sent.velocity.0, self.settings.limits.deceleration.0);
+        RadiansPerSecond(sent.signum() * (sent.abs() - deceleration * elapsed.0).max(0.0))
+    }
+
+    /// Next point of the way back to rest; its first one where it `begins`.
+    pub(super) fn next_on_way_back(&mut self, begins: bool) -> TrajectoryPoint {
+        // After a host that stood still the drive takes one step all the same.
+        let passed = if begins { Seconds::ZERO } else { self.period };
+        self.way_back.advance(passed)[0]
+    }
+
     pub(super) fn intervention(&self) -> Option<Intervention> {
         match self.hold {
             Hold::Stopped { braking: Braking::Drive(intervention), .. } => Some(intervention),
@@ -114,15 +122,14 @@ impl Supervisor {
         let Hold::Stopped { braking, .. } = self.hold else { return true };
         let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         match braking {
+            Braking::Drive(Intervention::QuickStop) if self.is_held_enabled() => standing,
             // Not enabled while the drive brakes by itself, and once it has.
             Braking::Drive(Intervention::QuickStop) if feedback.phase == AxisPhase::NotEnabled => standing,
             _ if feedback.phase == AxisPhase::NotEnabled => true,
             Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
             Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,
             Braking::Drive(Intervention::Halt) => standing,
-            Braking::Drive(Intervention::QuickStop | Intervention::Disable) | Braking::Blind { .. } => {
-                false
-            }
+            Braking::Drive(_) | Braking::Blind { .. } => false,
             Braking::Return { .. } => {
                 self.way_back.arrived() && self.sent.velocity == RadiansPerSecond::ZERO
             }

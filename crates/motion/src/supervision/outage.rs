@@ -87,7 +87,7 @@ impl Supervisor {
     /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that as a step leads, to come to rest
     /// where the axis would. A velocity beyond its limit begins at the limit, and one beyond what it was sent before the outage at that: set-points that
     /// stand or fall have sped nothing up, and one reply that is wrong must not.
-    fn plan_way_back(
+    pub(super) fn plan_way_back(
         &mut self,
         feedback: &AxisFeedback,
         before: RadiansPerSecond,

@@ -14,6 +14,10 @@ pub enum Intervention {
     QuickStop,
     /// No torque.
     Disable,
+    /// Stay enabled and follow supervision's set-points.
+    Follow,
+    /// No torque at once, without the steps in between, and the brake with it.
+    CutOff,
 }
 
 /// Input of supervision in a cycle.
@@ -41,6 +45,12 @@ pub struct Seen {
     pub ending: Ending,
     /// The controller asks its drive to brake by itself: a halt or a quick stop.
     pub braking: bool,
+    /// The controller asks for a quick stop.
+    pub quick_stop: bool,
+    /// The controller asks for no torque.
+    pub disables: bool,
+    /// The reply of this cycle shows Operation enabled, trusted or not.
+    pub enabled: bool,
 }
 
 /// Outcome of supervision for a set-point.

@@ -1,6 +1,7 @@
 //! Promises of supervision, whatever it is asked.
 
 mod edges;
+mod quick_stop;
 mod together;
 
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 //! The axes as the cycle takes them.
 
 use control::axis::AxisConfiguration;
+use ethercat::cia402::object::{HALT_OPTION_CODE, of_axis};
 use motion::supervision::{Outage, Settings};
 use motion::{Radians, Seconds};
 use robot::RobotConfig;
@@ -17,12 +18,22 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
             homing: axis.homing,
             position_sense: axis.position_sense,
             brake: axis.brake,
+            holds_load: axis.holds_load,
+            halts: halts(robot, axis),
             drive_axis: axis.drive_axis,
             stops: axis.stops.clone(),
             ..AxisConfiguration::new(&axis.name, axis.sub_device, axis.mode, axis.scale, step)
         }
     };
     robot.axes.iter().map(axis).collect()
+}
+
+/// True unless its drive is told at the start to let go at a halt (0x605D neither 1 nor 2).
+fn halts(robot: &RobotConfig, axis: &robot::Axis) -> bool {
+    let startup = robot.bus.sub_devices.get(axis.sub_device).map_or(&[][..], |it| &it.startup);
+    let code = of_axis(HALT_OPTION_CODE, axis.drive_axis);
+    let written = startup.iter().rfind(|it| it.index == code && it.sub_index == 0);
+    written.is_none_or(|it| matches!(it.data[..], [1 | 2, 0]))
 }
 
 /// Supervision between the controller and the drive of `axis`.

@@ -73,6 +73,9 @@ pub struct Axis {
     pub homing_settings: Option<HomingSettings>,
     #[serde(rename = "brake")]
     pub(crate) brake_keys: Option<Brake>,
+    /// It holds a load that falls without torque or brake.
+    #[serde(default)]
+    pub holds_load: bool,
     /// Places of the axes that are stopped with it.
     #[serde(skip)]
     pub stops: Vec<usize>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::bus::{MOST_NAMED as MOST_TOLD, error_code, span, sub_device};
+use control::bus::{MOST_NAMED as MOST_TOLD, error_code, quick_stop_ignored, span, sub_device};
 use control::cycle::Lost;
 use control::status::Status;
 use control::verdict::{Finding, KeptOff};
@@ -73,6 +73,7 @@ impl Standing<'_> {
             | Finding::CommandLost => None,
             Finding::AxisInFault { axis, .. }
             | Finding::AxisStopped { axis, .. }
+            | Finding::QuickStopIgnored { axis, .. }
             | Finding::NotEnabled { axis, .. }
             | Finding::NotDisabled { axis, .. } => Some(format!("axis \"{}\"", self.robot.axes[axis].name)),
             Finding::Silent { position, .. }
@@ -97,7 +98,12 @@ impl Standing<'_> {
             Finding::AxisStopped { axis, reason, with } => {
                 let with = with.map(|other| &*self.robot.axes[other].name);
                 let why = control::bus::stop_reason(reason, with);
-                format!("supervision stopped axis \"{}\": {why}", self.robot.axes[axis].name)
+                let quick_stop = self.status.axes[axis].quick_stop;
+                let also = quick_stop.map_or(String::new(), |step| format!("; {}", quick_stop_ignored(step)));
+                format!("supervision stopped axis \"{}\": {why}{also}", self.robot.axes[axis].name)
+            }
+            Finding::QuickStopIgnored { axis, step } => {
+                format!("axis \"{}\": {}", self.robot.axes[axis].name, quick_stop_ignored(step))
             }
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
                                         that answers until the cycle ends, or disables its axes before it goes; start it again"
@@ -191,6 +197,7 @@ fn kind(finding: &Finding) -> &'static str {
         | Finding::CommandLost => "",
         Finding::AxisInFault { .. }
         | Finding::AxisStopped { .. }
+        | Finding::QuickStopIgnored { .. }
         | Finding::NotEnabled { .. }
         | Finding::NotDisabled { .. } => "axes",
         Finding::Silent { .. } | Finding::OutsideOp { .. } | Finding::LostInTheStop { .. } => "SubDevices",

@@ -14,7 +14,8 @@ impl Drive {
         if self.makes_its_own_way() {
             return self.go_on_its_way_blind(command.request);
         }
-        if self.phase != Phase::Following || command.request != Request::Enable {
+        let follows = command.request == Request::Enable || command.leads_to_rest();
+        if self.phase != Phase::Following || !follows {
             // A drive that is held, homes, or is stopped gets no targets.
             self.output.target_velocity = 0;
             self.output.target_torque = 0;

@@ -66,7 +66,13 @@ fn seen(state: State, position: i32) -> Option<DriveInput> {
 }
 
 fn wanting(request: Request) -> DriveCommand {
-    DriveCommand { request, target_position: 77, target_velocity: 500, target_torque: 50 }
+    DriveCommand {
+        request,
+        target_position: 77,
+        target_velocity: 500,
+        target_torque: 50,
+        help: QuickStopHelp::None,
+    }
 }
 
 #[test]
@@ -86,6 +92,44 @@ fn disabling_walks_down_without_skipping() {
         (0..5).map(|_| one_cycle(&mut drive, &mut plant, Request::Disable, 0).controlword.0).collect();
     assert_eq!(words, [0x07, 0x06, 0x00, 0x00, 0x00]);
     assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
+}
+
+#[test]
+fn help_for_a_drive_without_quick_stop_goes_on_the_wire() {
+    let input = |position| seen(State::OperationEnabled, position);
+    for mode in CyclicMode::ALL {
+        let mut drive = Drive::new(mode, STEP);
+        for _ in 0..3 {
+            drive.update(input(0), DriveCommand { target_position: 0, ..wanting(Request::Enable) });
+        }
+        let asked = |help| DriveCommand { target_position: 5, help, ..wanting(Request::QuickStop) };
+        let led = drive.update(input(0), asked(QuickStopHelp::LeadsToRest));
+        assert_eq!(led.controlword, Controlword::QUICK_STOP);
+        let wanted = match mode {
+            CyclicMode::Position => (5, 0, 0),
+            CyclicMode::Velocity => (0, 500, 0),
+            CyclicMode::Torque => (0, 0, 50),
+        };
+        assert_eq!((led.target_position, led.target_velocity, led.target_torque), wanted);
+        // A third cycle without input: positions stand, velocity and torque only fall.
+        for _ in 0..3 {
+            drive.update(None, asked(QuickStopHelp::LeadsToRest));
+        }
+        let faster = DriveCommand {
+            target_position: 9,
+            target_velocity: 600,
+            target_torque: 60,
+            ..asked(QuickStopHelp::LeadsToRest)
+        };
+        let blind = drive.update(None, faster);
+        assert_eq!((blind.target_velocity, blind.target_torque), (wanted.1, wanted.2));
+        assert_eq!(blind.target_position, led.target_position);
+        let halted = drive.update(input(0), asked(QuickStopHelp::Halts));
+        assert_eq!(halted.controlword, Controlword(0x0102));
+        assert_eq!((halted.target_velocity, halted.target_torque), (0, 0));
+        let cut = DriveCommand { help: QuickStopHelp::CutsOff, ..wanting(Request::Disable) };
+        assert_eq!(drive.update(input(0), cut).controlword, Controlword(0));
+    }
 }
 
 // feature(cia402): Operation enabled from every state
@@ -376,6 +420,7 @@ fn any_cycle() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
             target_position,
             target_velocity,
             target_torque,
+            help: QuickStopHelp::None,
         },
     );
     (prop::option::weighted(0.9, input), command)

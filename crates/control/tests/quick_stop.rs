@@ -1,0 +1,297 @@
+//! Drives that do not carry out a quick stop, with and without brake and load, in virtual time. Judged by the true
+//! motion of the simulated drive.
+use crate::support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use ethercat::cia402::object::{DIGITAL_OUTPUTS, HALT_OPTION_CODE};
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use motion::brake::BrakeTimes;
+use motion::supervision::{AfterOutage, Outage, QuickStopStep, StopReason};
+use motion::{AxisPhase, RadiansPerSecond, Seconds};
+use onbeat_control::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
+use onbeat_control::clock::VirtualClock;
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::cycle::CycleConfiguration;
+use onbeat_control::link::DirectLink;
+use onbeat_control::observer::Happening;
+use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
+use onbeat_control::verdict::{AXIS, Circumstances, Finding};
+use simulator::application::digital::{DigitalOutputs, Wires};
+use simulator::application::servo::{ServoDescription, ServoDrive, Taken, default_mapping};
+use simulator::application::sii::{digital_outputs, with_coe};
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+use support::{PERIOD, cycle_of, supervised};
+
+const IDENTITY: Identity =
+    Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
+/// mN m, on a motor of 2400: without torque it speeds up by 1 rad/s in a millisecond.
+const LOAD: i32 = 500;
+/// rad/s.
+const SPEED: f64 = 3.0;
+/// rad/s^2, of [`supervised`].
+const DECELERATION: f64 = 50.0;
+const BRAKE: BrakeTimes = BrakeTimes { release: Seconds(0.03), engage: Seconds(0.05) };
+/// Cycles from the first motion to the quick stop, to the reset, and to the end.
+const ASKED: u64 = 400;
+const RESET: u64 = 2_000;
+const END: u64 = 2_600;
+
+/// Cause of the quick stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cause {
+    /// No frame comes through for 60 cycles.
+    Outage,
+    /// The controller asks for it, until the reset.
+    Request,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    mode: CyclicMode,
+    cause: Cause,
+    brake: bool,
+    load: bool,
+    /// `holds_load` of the axis.
+    holds_load: bool,
+    /// The axis is reset at last.
+    reset: bool,
+}
+
+/// The terminal that powers the brake's coil, and the drive; the brake acts on its shaft.
+struct Machine {
+    segment: Segment,
+    wires: Wires,
+    brake: bool,
+    /// Power on the coil, and since when.
+    coil: (bool, Option<Instant>),
+    loaded: Arc<AtomicBool>,
+    lost: Arc<AtomicBool>,
+}
+
+impl Machine {
+    fn work(&mut self, now: Instant) {
+        let power = self.wires.levels() & 1 != 0;
+        if power != self.coil.0 {
+            self.coil = (power, Some(now));
+        }
+        let takes = if power { BRAKE.release } else { BRAKE.engage };
+        let done = self.coil.1.is_none_or(|at| now.since(at).as_secs_f64() >= takes.0);
+        let closed = self.brake && power != done;
+        let loaded = self.loaded.load(Ordering::Relaxed);
+        let servo = self.segment.sub_device_mut(1).unwrap().servo_mut().unwrap();
+        let [outputs, mask] = [1, 2].map(|it| servo.dictionary().find(DIGITAL_OUTPUTS, it).unwrap());
+        servo.dictionary_mut().set(mask, 1);
+        servo.dictionary_mut().set(outputs, i64::from(closed));
+        servo.set_load(0, if loaded { LOAD } else { 0 });
+    }
+}
+
+impl ethercat::link::Segment for Machine {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        self.work(now);
+        !self.lost.load(Ordering::Relaxed) && self.segment.process_frame(now, frame)
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.work(now);
+        self.segment.advance(now);
+    }
+}
+
+/// Moves the axis, with the load on it from cycle 100 on; holds the load in cst.
+struct Mover {
+    case: Case,
+    loaded: Arc<AtomicBool>,
+    lost: Arc<AtomicBool>,
+    cycles: u64,
+    position: f64,
+    see: std::sync::mpsc::Sender<(u64, Instant, AxisReport)>,
+}
+
+impl Controller for Mover {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        let (report, command) = (reports[0], &mut commands[0]);
+        let case = self.case;
+        self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
+        self.loaded.store(case.load && self.cycles > 100, Ordering::Relaxed);
+        let lost = case.cause == Cause::Outage && (ASKED..ASKED + 60).contains(&self.cycles);
+        self.lost.store(lost, Ordering::Relaxed);
+        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+            self.position = position.0;
+        }
+        let ease = (self.cycles.saturating_sub(200) as f64 / 100.0).min(1.0);
+        let speed = if info.stopping || self.cycles > RESET + 100 { 0.0 } else { ease * SPEED };
+        if report.feedback.phase == AxisPhase::Following {
+            self.position += speed * PERIOD.as_secs_f64();
+        }
+        command.setpoint.position.0 = self.position;
+        command.setpoint.velocity = RadiansPerSecond(speed);
+        // Without a load it turns slowly; a load is held.
+        let torque = if case.load { f64::from(LOAD) / 1000.0 } else { 0.03 };
+        let idle = info.stopping || self.cycles <= 100 || self.cycles > RESET;
+        command.setpoint.torque.0 = if idle { 0.0 } else { torque };
+        let asks = case.cause == Cause::Request && (ASKED..RESET).contains(&self.cycles);
+        command.request = match self.cycles {
+            _ if asks => Request::QuickStop,
+            _ if !case.reset && self.cycles >= ASKED => {
+                if case.cause == Cause::Request {
+                    Request::QuickStop
+                } else {
+                    Request::Enable
+                }
+            }
+            RESET..=2_002 => Request::FaultReset,
+            _ => Request::Enable,
+        };
+        let _ = self.see.send((self.cycles, info.release, report));
+    }
+}
+
+struct Outcome {
+    taken: Vec<Taken>,
+    seen: Vec<(u64, Instant, AxisReport)>,
+    steps: Vec<QuickStopStep>,
+    findings: Vec<Finding>,
+}
+
+fn segment(case: Case, wires: &Wires) -> (Segment, simulator::application::servo::ServoRecord) {
+    let outputs = DigitalOutputs::new(4, wires.clone()).unwrap();
+    let sii = digital_outputs(IDENTITY, "Outputs", 4).image().emit();
+    let terminal = SubDevice::new(EscDescription::default(), sii, Box::new(outputs));
+    let usual = ServoDescription::new(DeviceDescription::new(IDENTITY, "Servo"));
+    let description = ServoDescription { quick_stop: false, mode: case.mode, ..usual };
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let halt = drive.dictionary().find(HALT_OPTION_CODE, 0).unwrap();
+    drive.dictionary_mut().set(halt, 1);
+    let record = drive.record();
+    let sii = with_coe(IDENTITY, "Servo", default_mapping()).image().emit();
+    let drive = SubDevice::new(EscDescription::default(), sii, Box::new(drive));
+    (Segment::new(vec![terminal, drive]), record)
+}
+
+fn axis(case: Case) -> AxisConfiguration {
+    let mut axis = supervised(1).remove(0);
+    (axis.sub_device, axis.mode, axis.holds_load) = (1, case.mode.into(), case.holds_load);
+    let settings = axis.supervision.as_mut().unwrap();
+    settings.mode = case.mode.into();
+    settings.outage = Outage { time: None, after: AfterOutage::Stay };
+    let output = Some(DigitalOutput { sub_device: 0, channel: 1 });
+    axis.brake = case.brake.then_some(BrakeConfiguration { times: BRAKE, output });
+    axis
+}
+
+fn play(case: Case) -> Outcome {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let wires = Wires::new();
+    let (segment, record) = segment(case, &wires);
+    let [loaded, lost] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let machine = Machine {
+        segment,
+        wires,
+        brake: case.brake,
+        coil: (false, None),
+        loaded: Arc::clone(&loaded),
+        lost: Arc::clone(&lost),
+    };
+    let link = DirectLink::new(machine, clock.clone(), Duration::from_micros(60));
+    let (see, seen) = channel();
+    let mover = Mover { case, loaded, lost, cycles: 0, position: 0.0, see };
+    let configuration = CycleConfiguration { cycles: Some(END), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, mut observer) = cycle_of(link, clock, &[axis(case)], mover, configuration);
+    let ended = cycle.run(&StopHandle::new());
+    let step = |what| match what {
+        Happening::QuickStopIgnored { step, .. } => Some(step),
+        _ => None,
+    };
+    let steps = std::iter::from_fn(|| observer.next_event()).filter_map(|it| step(it.what)).collect();
+    let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
+    let findings = ended.findings(circumstances);
+    Outcome { taken: record.taken(), seen: seen.try_iter().collect(), steps, findings }
+}
+
+/// The drive is asked in this cycle; it is at rest after twice the time of its deceleration, half a second, the
+/// outage, and the time in which it is found out.
+fn check(case: Case) {
+    let Outcome { taken, seen, steps, findings } = play(case);
+    let at = |cycle: u64| seen.iter().find(|it| it.0 == cycle).unwrap().1;
+    let (asked, reset) = (at(ASKED), at(RESET));
+    let speed = |it: &Taken| it.velocity.abs() / COUNTS_PER_RADIAN;
+    let position = |it: &Taken| f64::from(it.position) / COUNTS_PER_RADIAN;
+    let before = taken.iter().filter(|it| it.now < asked).next_back().unwrap();
+    let held = case.mode == CyclicMode::Torque && case.load;
+    assert!(speed(before) > 1.0 || held, "it never moved: {before:?} {case:?}");
+    let rests = asked + Duration::from_secs_f64(2.0 * SPEED / DECELERATION + 0.5 + 0.06 + 0.1);
+    let stopped: Vec<_> = taken.iter().filter(|it| it.now >= asked && it.now < reset).collect();
+    // An outage leaves the drive up to three set-points behind: it catches up at the return.
+    let outage = Duration::from_millis(if case.cause == Cause::Outage { 80 } else { 0 });
+    for it in stopped.iter().filter(|it| it.now >= asked + outage) {
+        // A load that falls gets fast at once.
+        assert!(speed(it) <= speed(before) * 1.1 + 0.5, "{it:?} {case:?}");
+        assert!(it.now < rests || speed(it) < 0.05, "{it:?} {case:?}");
+    }
+    let rested: Vec<_> = stopped.iter().filter(|it| it.now >= rests).map(|it| position(it)).collect();
+    let (lowest, highest) =
+        (rested.iter().copied().fold(f64::MAX, f64::min), rested.iter().copied().fold(f64::MIN, f64::max));
+    assert!(highest - lowest < 0.01, "it moved by {} rad at rest {case:?}", highest - lowest);
+    if case.mode != CyclicMode::Torque {
+        for pair in stopped.windows(11).filter(|it| it[0].now >= asked + outage) {
+            let time = pair[10].now.since(pair[0].now).as_secs_f64();
+            let braked = (speed(pair[0]) - speed(pair[10])) / time;
+            assert!(braked < DECELERATION * 1.5, "{braked} rad/s^2 {:?} {case:?}", pair[0]);
+        }
+    }
+    let kept = case.holds_load && !case.brake;
+    let last = stopped.last().unwrap().state;
+    let wanted = if kept { State::OperationEnabled } else { State::SwitchOnDisabled };
+    assert_eq!(last, wanted, "{case:?}");
+    let step = match case.mode {
+        CyclicMode::Torque => QuickStopStep::Halt,
+        _ => QuickStopStep::SetPoints,
+    };
+    assert_eq!(steps, [step], "{case:?}");
+    let exit_code = findings.iter().map(Finding::exit_code).max().unwrap_or(0);
+    if case.reset {
+        let since: Vec<_> = taken.iter().filter(|it| it.now > reset).collect();
+        assert!(since.iter().any(|it| it.state == State::OperationEnabled), "enabled again {case:?}");
+        assert!(
+            since.iter().any(|it| speed(it) > 1.0) || held || case.mode == CyclicMode::Torque,
+            "it moves again {case:?}"
+        );
+        assert_eq!((exit_code, &findings[..]), (0, &[][..]), "{case:?}");
+    } else {
+        let stop = Finding::AxisStopped { axis: 0, reason: StopReason::Outage, with: None };
+        let ignored = Finding::QuickStopIgnored { axis: 0, step };
+        assert_eq!(findings, [if case.cause == Cause::Outage { stop } else { ignored }], "{case:?}");
+        assert_eq!(exit_code, AXIS);
+    }
+}
+
+// feature(axes): a drive that does not carry out a quick stop is stopped by other steps, without dropping a load
+#[test]
+fn drives_without_quick_stop_are_stopped_in_every_mode() {
+    for mode in CyclicMode::ALL {
+        for cause in [Cause::Request, Cause::Outage] {
+            for (brake, load, holds_load) in
+                [(false, false, false), (true, false, false), (true, true, true), (false, true, true)]
+            {
+                if mode == CyclicMode::Torque && load {
+                    continue;
+                }
+                for reset in [false, true] {
+                    check(Case { mode, cause, brake, load, holds_load, reset });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Quick stops, and the steps that stop an axis whose drive does not carry one out.
+//!
+//! While a quick stop is requested, set-points already lead to rest: a drive that stays in Operation
+//! enabled follows them. A drive that is still enabled and does not slow down for [`ANSWER`] is
+//! stopped by these steps, so that no load falls:
+//!
+//! 1. Set-points to rest in Operation enabled (csp, csv).
+//! 2. Halt, where the drive's halt brakes.
+//! 3. At standstill with trusted feedback: brake, then no torque. Without a brake, an axis that holds
+//!    a load stays enabled.
+//! 4. Not at standstill in time, faster than before, or no trusted feedback: brake and Disable
+//!    voltage together.
+
+use core::mem;
+
+use super::{BLIND_CYCLES, Braking, CyclicMode, Hold, Intervention, STANDS, Seen, Supervisor};
+use crate::axis::{AxisFeedback, AxisPhase};
+use crate::units::{NewtonMetres, RadiansPerSecond, Seconds};
+pub use types::state::QuickStopStep;
+
+/// What an axis has besides its drive's quick stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoppingMeans {
+    /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
+    pub halts: bool,
+    /// It holds a load that only its drive's torque holds: it stays enabled at standstill.
+    pub keeps_torque: bool,
+}
+
+impl Default for StoppingMeans {
+    /// By the standard's default of 0x605D, without a load.
+    fn default() -> Self {
+        Self { halts: true, keeps_torque: false }
+    }
+}
+
+/// One quick stop, from its request on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct QuickStop {
+    course: Course,
+    /// `Some(true)`: set-points are planned from where the axis is, and begin with the next one.
+    way_back: Option<bool>,
+    /// Speed at the request.
+    before: RadiansPerSecond,
+    /// Speed from which slowing down counts.
+    reference: RadiansPerSecond,
+    /// Time without slowing down, enabled.
+    stuck: Seconds,
+    /// Time enabled without trusted feedback.
+    doubted: Seconds,
+    /// Time since the drive was found not to carry out the quick stop.
+    since: Seconds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// The drive is asked.
+    Asked,
+    SetPoints,
+    Halt,
+    /// At standstill.
+    Rest,
+    CutOff,
+}
+
+impl QuickStop {
+    /// Set-points are not followed any more.
+    pub(super) const fn forget_way_back(&mut self) {
+        self.way_back = None;
+    }
+}
+
+impl Supervisor {
+    /// The same for an axis with these means.
+    #[must_use]
+    pub fn with_means(self, means: StoppingMeans) -> Self {
+        Self { means, ..self }
+    }
+
+    /// What it has besides its drive's quick stop.
+    #[must_use]
+    pub const fn means(&self) -> StoppingMeans {
+        self.means
+    }
+
+    /// Step that stopped the axis because its drive did not carry out the quick stop, until the axis
+    /// is its controller's again.
+    #[must_use]
+    pub const fn quick_stop_step(&self) -> Option<QuickStopStep> {
+        self.quick_stop_step
+    }
+
+    /// Longest time the steps take from here; 0 while the drive is trusted to stop by itself.
+    #[must_use]
+    pub fn quick_stop_time(&self) -> Seconds {
+        match self.quick_stop {
+            Some(QuickStop { course: Course::SetPoints | Course::Halt, before, since, .. }) => {
+                Seconds((self.longest(before).0 - since.0).max(0.0))
+            }
+            _ => Seconds::ZERO,
+        }
+    }
+
+    /// True while the steps have the axis: it is held by set-points rather than by a halt.
+    #[must_use]
+    pub fn holds_by_setpoints(&self) -> bool {
+        let steps = self.quick_stop.is_some_and(|it| it.course != Course::Asked);
+        (steps || !self.means.halts) && self.leads_to_rest()
+    }
+
+    /// True where set-points stop the axis.
+    #[must_use]
+    pub fn leads_to_rest(&self) -> bool {
+        self.mode() != CyclicMode::Torque && !self.drive_makes_the_way()
+    }
+
+    /// A quick stop in this cycle, if one is requested: what the drive is asked for.
+    pub(super) fn step_quick_stop(&mut self, elapsed: Seconds, seen: &Seen) -> Option<Intervention> {
+        if seen.feedback.fresh {
+            self.believed = Some(seen.feedback.velocity);
+        }
+        let requested = match self.hold {
+            Hold::Stopped { braking: Braking::Drive(Intervention::QuickStop), .. } => true,
+            Hold::Stopped { braking: Braking::Drive(Intervention::Disable), .. } => false,
+            _ => seen.quick_stop,
+        };
+        if !requested {
+            self.quick_stop = None;
+            if self.hold == Hold::Free {
+                self.quick_stop_step = None;
+            }
+            return None;
+        }
+        self.after_quick_stop = true;
+        let before = self.believed.unwrap_or(self.settings.limits.velocity);
+        let mut stop = self.quick_stop.unwrap_or(QuickStop {
+            course: Course::Asked,
+            way_back: None,
+            before,
+            reference: before.abs(),
+            stuck: Seconds::ZERO,
+            doubted: Seconds::ZERO,
+            since: Seconds::ZERO,
+        });
+        self.advance_quick_stop(&mut stop, elapsed, seen);
+        self.quick_stop = Some(stop);
+        Some(match stop.course {
+            Course::Asked => Intervention::QuickStop,
+            Course::SetPoints => Intervention::Follow,
+            Course::Halt => Intervention::Halt,
+            Course::Rest if !self.means.keeps_torque => Intervention::Disable,
+            Course::Rest if self.leads_to_rest() => Intervention::Follow,
+            Course::Rest => Intervention::Halt,
+            Course::CutOff => Intervention::CutOff,
+        })
+    }
+
+    fn advance_quick_stop(&mut self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) {
+        if !seen.enabled {
+            // It carries it out, has no torque any more, or nothing is known of it.
+            (stop.stuck, stop.doubted) = (Seconds::ZERO, Seconds::ZERO);
+            if seen.missed > BLIND_CYCLES && matches!(stop.course, Course::SetPoints | Course::Halt) {
+                self.cut_off(stop);
+            }
+            return;
+        }
+        let limit = self.settings.limits.velocity;
+        let speed = seen.feedback.velocity.abs();
+        let trusted = seen.feedback.fresh && seen.feedback.velocity.is_finite();
+        if !trusted {
+            stop.doubted += elapsed;
+            if stop.doubted >= ANSWER {
+                self.cut_off(stop);
+            }
+            return;
+        }
+        stop.doubted = Seconds::ZERO;
+        if seen.missed > BLIND_CYCLES && self.leads_to_rest() && stop.course == Course::Asked {
+            // Set-points stood, or fell, while the drive went on: they begin where it is.
+            let planned = self.plan_way_back(&seen.feedback, stop.before).is_ok();
+            stop.way_back = planned.then_some(true);
+        }
+        if speed < stop.reference - limit * STANDS {
+            (stop.reference, stop.stuck) = (speed, Seconds::ZERO);
+        } else {
+            stop.stuck += elapsed;
+        }
+        let stuck = stop.stuck >= ANSWER;
+        let stands = stuck && speed <= limit * STANDS;
+        let faster = speed > stop.before.abs() + limit * FASTER;
+        match stop.course {
+            Course::Asked if stands => self.rest(stop, self.step_by_default()),
+            Course::Asked if stuck => self.begin_steps(stop, &seen.feedback),
+            Course::Asked | Course::Rest | Course::CutOff => {}
+            Course::SetPoints | Course::Halt => {
+                stop.since += elapsed;
+                if stands {
+                    let halted = stop.course == Course::Halt;
+                    self.rest(stop, if halted { QuickStopStep::Halt } else { self.step_by_default() });
+                } else if faster || stop.since >= self.longest(stop.before) {
+                    self.cut_off(stop);
+                } else if stuck && stop.course == Course::SetPoints && self.means.halts {
+                    self.enter(stop, Course::Halt, speed);
+                }
+            }
+        }
+    }
+
+    /// Step that brought an axis to rest while its drive was only asked for a quick stop.
+    fn step_by_default(&self) -> QuickStopStep {
+        match (self.leads_to_rest(), self.means.halts) {
+            (true, _) => QuickStopStep::SetPoints,
+            (false, true) => QuickStopStep::Halt,
+            (false, false) => QuickStopStep::NoTorque,
+        }
+    }
+
+    /// The drive does not carry it out, and moves.
+    fn begin_steps(&mut self, stop: &mut QuickStop, feedback: &AxisFeedback) {
+        let speed = feedback.velocity.abs();
+        if self.leads_to_rest() {
+            let planned = self.plan_way_back(feedback, stop.before).is_ok();
+            stop.way_back = planned.then_some(true);
+            self.enter(stop, Course::SetPoints, speed);
+        } else if self.means.halts {
+            self.enter(stop, Course::Halt, speed);
+        } else {
+            // Torque 0, or no destination: nothing else is known to brake it.
+            self.enter(stop, Course::SetPoints, speed);
+        }
+    }
+
+    fn enter(&mut self, stop: &mut QuickStop, course: Course, speed: RadiansPerSecond) {
+        (stop.course, stop.reference, stop.stuck) = (course, speed, Seconds::ZERO);
+    }
+
+    fn rest(&mut self, stop: &mut QuickStop, step: QuickStopStep) {
+        stop.course = Course::Rest;
+        stop.before = RadiansPerSecond::ZERO;
+        self.quick_stop_step = Some(step);
+    }
+
+    fn cut_off(&mut self, stop: &mut QuickStop) {
+        stop.course = Course::CutOff;
+        self.quick_stop_step = Some(QuickStopStep::CutOff);
+    }
+
+    /// Time within which the steps bring an axis of this speed to rest.
+    fn longest(&self, before: RadiansPerSecond) -> Seconds {
+        Seconds(2.0 * before.0.abs() / self.settings.limits.deceleration.0 + MARGIN.0)
+    }
+
+    /// Set-points of an axis whose drive is asked for a quick stop: to rest.
+    pub(super) fn lead_to_rest(&mut self, elapsed: Seconds, seen: &Seen) {
+        if !self.leads_to_rest() || seen.feedback.phase == AxisPhase::NotEnabled {
+            let here = self.sent.position;
+            return self.move_on(RadiansPerSecond::ZERO, NewtonMetres::ZERO, here, elapsed);
+        }
+        if seen.missed > BLIND_CYCLES && !seen.feedback.fresh {
+            return self.stand_or_fall();
+        }
+        let way_back = self.quick_stop.as_mut().and_then(|it| it.way_back.as_mut());
+        let velocity = match way_back.map(|begins| mem::replace(begins, false)) {
+            Some(begins) => {
+                let point = self.next_on_way_back(begins);
+                if self.mode() == CyclicMode::Position {
+                    return self.return_to(point, begins);
+                }
+                point.velocity
+            }
+            None => self.braked(elapsed),
+        };
+        let velocity = match self.mode() {
+            CyclicMode::Velocity => self.slowed(velocity, seen.feedback.position, elapsed),
+            CyclicMode::Position | CyclicMode::Torque => velocity,
+        };
+        self.move_on(velocity, NewtonMetres::ZERO, self.sent.position, elapsed);
+    }
+
+    /// True if a reset has to end the stop: the axis stays enabled only to hold its load.
+    pub(super) fn holds_until_reset(&self) -> bool {
+        self.means.keeps_torque && self.quick_stop_step.is_some()
+    }
+
+    /// True if the axis is held, enabled, at standstill.
+    pub(super) fn is_held_enabled(&self) -> bool {
+        self.holds_until_reset() && self.quick_stop.is_some_and(|it| it.course == Course::Rest)
+    }
+}
+
+/// Time within which an enabled drive has to slow down after the request for a quick stop.
+pub const ANSWER: Seconds = Seconds(0.05);
+
+/// Time that an axis may take to rest beyond twice the time of its deceleration.
+const MARGIN: Seconds = Seconds(0.5);
+
+/// Share of the velocity limit by which an axis counts as faster than before.
+const FASTER: f64 = 0.05;

@@ -1,0 +1,190 @@
+//! Drives that do not carry out a quick stop, and are stopped by the next step that works.
+
+use super::*;
+
+/// What the drive obeys while it stays in Operation enabled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Obeys {
+    setpoints_under_quick_stop: bool,
+    setpoints: bool,
+    halt: bool,
+    /// Acceleration by a load that nothing holds, rad/s^2.
+    load: f64,
+}
+
+struct Drive {
+    supervisor: Supervisor,
+    obeys: Obeys,
+    feedback: AxisFeedback,
+    missed: u64,
+    trusted: bool,
+    asked_for: Vec<Option<Intervention>>,
+}
+
+impl Drive {
+    /// An axis at 2 rad/s whose drive is asked for a quick stop by its controller.
+    fn asked(mode: CyclicMode, means: StoppingMeans, obeys: Obeys) -> Self {
+        let settings = Settings { following_error: None, ..settings(mode, OnStale::Hold) };
+        let supervisor = Supervisor::new(settings, PERIOD).unwrap().with_means(means);
+        let velocity = RadiansPerSecond(2.0);
+        let feedback =
+            AxisFeedback { phase: AxisPhase::NotEnabled, fresh: true, velocity, ..AxisFeedback::default() };
+        let mut it = Self { supervisor, obeys, feedback, missed: 0, trusted: true, asked_for: Vec::new() };
+        it.feedback.position = Radians(-0.5);
+        it.cycle(false);
+        (it.feedback.phase, it.feedback.velocity) = (AxisPhase::Following, velocity);
+        for _ in 0..20 {
+            it.cycle(false);
+        }
+        it
+    }
+
+    fn cycle(&mut self, quick_stop: bool) -> Option<Intervention> {
+        let enabled = self.feedback.phase != AxisPhase::NotEnabled;
+        let mut feedback = self.feedback;
+        feedback.fresh = self.trusted && self.missed == 0;
+        let seen = Seen {
+            feedback,
+            quick_stop,
+            enabled: enabled && self.missed == 0,
+            missed: self.missed,
+            ..Seen::default()
+        };
+        let asked = AxisSetpoint {
+            position: self.feedback.position + self.feedback.velocity * PERIOD,
+            velocity: self.feedback.velocity,
+            torque: NewtonMetres::ZERO,
+        };
+        let sent = self.supervisor.step(PERIOD, asked, &seen);
+        let before = self.supervisor.settings().limits;
+        assert!(sent.setpoint.velocity.abs() <= before.velocity, "{sent:?}");
+        self.asked_for.push(sent.intervention);
+        let follows = match sent.intervention {
+            Some(Intervention::QuickStop) => self.obeys.setpoints_under_quick_stop,
+            None | Some(Intervention::Follow) => self.obeys.setpoints,
+            _ => false,
+        };
+        let (velocity, mode) = (self.feedback.velocity.0, self.supervisor.mode());
+        let slowed = velocity.signum() * (velocity.abs() - DECELERATION * PERIOD.0).max(0.0);
+        self.feedback.velocity = RadiansPerSecond(match sent.intervention {
+            Some(Intervention::Halt) if self.obeys.halt => slowed,
+            _ if follows && mode != CyclicMode::Torque => sent.setpoint.velocity.0,
+            _ => velocity + self.obeys.load * PERIOD.0,
+        });
+        self.feedback.position += self.feedback.velocity * PERIOD;
+        if matches!(sent.intervention, Some(Intervention::Disable | Intervention::CutOff)) {
+            self.feedback.phase = AxisPhase::NotEnabled;
+            self.feedback.velocity = RadiansPerSecond::ZERO;
+        }
+        sent.intervention
+    }
+
+    /// Cycles until the drive is asked for this.
+    fn until(&mut self, intervention: Intervention) -> usize {
+        let found = (0..2_000).find(|_| self.cycle(true) == Some(intervention));
+        found.unwrap_or_else(|| panic!("never {intervention:?}: {:?}", self.obeys))
+    }
+
+    fn step(&self) -> Option<QuickStopStep> {
+        self.supervisor.quick_stop_step()
+    }
+}
+
+const CYCLIC: [CyclicMode; 2] = [CyclicMode::Position, CyclicMode::Velocity];
+
+// feature(axes): a drive that does not carry out a quick stop is stopped by other steps, without dropping a load
+#[test]
+fn setpoints_stop_a_drive_that_follows_them_under_quick_stop() {
+    for mode in CYCLIC {
+        let obeys = Obeys { setpoints_under_quick_stop: true, setpoints: true, ..Obeys::default() };
+        let mut drive = Drive::asked(mode, StoppingMeans::default(), obeys);
+        let cycles = drive.until(Intervention::Disable);
+        // 2 rad/s at 20 rad/s^2, then 50 ms at rest.
+        assert!((140..170).contains(&cycles), "{cycles}");
+        assert_eq!(drive.step(), Some(QuickStopStep::SetPoints));
+        assert!(!drive.asked_for.contains(&Some(Intervention::Follow)));
+    }
+}
+
+#[test]
+fn setpoints_begin_where_a_drive_is_that_ran_on() {
+    for mode in CYCLIC {
+        let obeys = Obeys { setpoints: true, ..Obeys::default() };
+        let mut drive = Drive::asked(mode, StoppingMeans::default(), obeys);
+        let begins = drive.until(Intervention::Follow);
+        assert!((45..55).contains(&begins), "{begins}");
+        assert!(drive.feedback.velocity.0 > 1.999, "it ran on");
+        drive.until(Intervention::Disable);
+        assert_eq!(drive.step(), Some(QuickStopStep::SetPoints));
+        assert!(!drive.asked_for.contains(&Some(Intervention::Halt)));
+    }
+}
+
+#[test]
+fn a_halt_stops_a_drive_that_follows_no_setpoints() {
+    for mode in CyclicMode::ALL {
+        let obeys = Obeys { halt: true, ..Obeys::default() };
+        let mut drive = Drive::asked(mode, StoppingMeans::default(), obeys);
+        drive.until(Intervention::Halt);
+        drive.until(Intervention::Disable);
+        assert_eq!(drive.step(), Some(QuickStopStep::Halt), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_drive_that_obeys_nothing_or_gets_faster_is_cut_off() {
+    for mode in CyclicMode::ALL {
+        let mut drive = Drive::asked(mode, StoppingMeans::default(), Obeys::default());
+        let cycles = drive.until(Intervention::CutOff);
+        // 50 ms, and 2 v/a + 0.5 s.
+        assert!((740..780).contains(&cycles), "{mode:?} {cycles}");
+        assert_eq!(drive.step(), Some(QuickStopStep::CutOff));
+        let falls = Obeys { load: 4.0, ..Obeys::default() };
+        let cycles = Drive::asked(mode, StoppingMeans::default(), falls).until(Intervention::CutOff);
+        assert!(cycles < 120, "{mode:?} {cycles}");
+    }
+}
+
+#[test]
+fn without_trusted_feedback_an_enabled_drive_is_cut_off() {
+    let mut drive = Drive::asked(CyclicMode::Position, StoppingMeans::default(), Obeys::default());
+    drive.trusted = false;
+    let cycles = drive.until(Intervention::CutOff);
+    assert!((45..55).contains(&cycles), "{cycles}");
+    // While nothing comes at all, it is not known that the drive is enabled.
+    let mut drive = Drive::asked(CyclicMode::Position, StoppingMeans::default(), Obeys::default());
+    for missed in 1..500 {
+        drive.missed = missed;
+        assert_ne!(drive.cycle(true), Some(Intervention::CutOff));
+    }
+}
+
+#[test]
+fn a_drive_that_slows_down_by_itself_is_left_alone() {
+    let mut drive = Drive::asked(
+        CyclicMode::Velocity,
+        StoppingMeans::default(),
+        Obeys { load: -2.0, ..Obeys::default() },
+    );
+    for _ in 0..900 {
+        assert_eq!(drive.cycle(true), Some(Intervention::QuickStop));
+    }
+}
+
+// feature(axes): a load without a brake stays held by its drive at standstill, until a reset
+#[test]
+fn a_load_without_brake_stays_held_until_a_reset() {
+    let means = StoppingMeans { keeps_torque: true, ..StoppingMeans::default() };
+    let obeys = Obeys { setpoints_under_quick_stop: true, setpoints: true, ..Obeys::default() };
+    let mut drive = Drive::asked(CyclicMode::Position, means, obeys);
+    drive.supervisor.lose_drive();
+    drive.until(Intervention::Follow);
+    for _ in 0..500 {
+        assert_eq!(drive.cycle(false), Some(Intervention::Follow));
+        assert_eq!(drive.supervisor.stopped(), Some(StopReason::Outage));
+    }
+    drive.supervisor.acknowledge();
+    drive.cycle(false);
+    assert_eq!((drive.supervisor.stopped(), drive.cycle(false)), (None, None));
+    assert_eq!(drive.step(), None);
+}
