@@ -7,6 +7,7 @@ use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::{QuickStopStep, StopReason};
 use motion::{AxisFeedback, AxisSetpoint, Radians};
+use types::state::InputLevel;
 
 pub use ipc::state::Clamped;
 pub use types::{AxisTarget, ExternalCommand, Freshness};
@@ -127,6 +128,15 @@ pub struct AxisReport {
     /// Step that stopped it because its drive did not carry out a quick stop, until it is its controller's
     /// again.
     pub quick_stop: Option<QuickStopStep>,
+    /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
+    /// [`StopReason::NotPermitted`]).
+    pub interlock: Option<InterlockCause>,
+    /// Cycles for which the host stalled, where an outage stopped it because of that
+    /// ([`StopReason::Outage`]); 0 for another cause.
+    pub stalled: u32,
+    /// The last command has ended while all axes were at rest, as at the end of a jog: a stop for [`StopReason::Stale`] is
+    /// no failure then.
+    pub ended: bool,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
     /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.
@@ -145,6 +155,17 @@ pub struct AxisReport {
     pub absent: bool,
     /// Set-point that its controller has given it for some time instead of the one its mode takes: it does not move.
     pub ignored: Option<IgnoredSetpoint>,
+}
+
+/// Interlock that stopped an axis, or keeps it from being enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterlockCause {
+    /// Place among the interlocks, from 0.
+    pub interlock: usize,
+    /// Level of its input while it did not permit.
+    pub level: InputLevel,
+    /// True if it permits again; a stop stays until a reset.
+    pub permits: bool,
 }
 
 /// Set-point that an axis is given and its mode does not take, where it is given no other.

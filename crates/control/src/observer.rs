@@ -9,9 +9,10 @@ use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
 use motion::supervision::{QuickStopStep, StopReason};
 use record::CycleRecord;
+use types::state::InputLevel;
 use types::{LockState, Value};
 
-use crate::controller::IgnoredSetpoint;
+use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
 
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -34,6 +35,25 @@ pub struct CycleEvent {
     pub cable: Option<[CableEnd; 2]>,
     /// Event.
     pub what: Happening,
+}
+
+/// Cause of a stop, where it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// Interlock that stopped the axis, or keeps it from being enabled.
+    pub interlock: Option<InterlockCause>,
+    /// Cycles for which the host stalled; 0 for another cause of an outage.
+    pub stalled: u32,
+    /// The last command has ended at rest, as at the end of a jog: no failure.
+    pub ended: bool,
+}
+
+impl Cause {
+    /// Cause of the stop of an axis.
+    #[must_use]
+    pub fn of(report: &AxisReport) -> Self {
+        Self { interlock: report.interlock, stalled: report.stalled, ended: report.ended }
+    }
 }
 
 /// Event in a cycle.
@@ -88,6 +108,8 @@ pub enum Happening {
         reason: StopReason,
         /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
         with: Option<usize>,
+        /// Cause of that reason, where it is known.
+        because: Cause,
     },
     /// The drive of an axis did not carry out a quick stop, and the axis was stopped by this step.
     QuickStopIgnored {
@@ -123,6 +145,8 @@ pub enum Happening {
         interlock: usize,
         /// True if it allows.
         allows: bool,
+        /// Level of its input.
+        level: InputLevel,
     },
     /// A signal is forced: held at a value.
     SignalForced {
