@@ -19,7 +19,7 @@ use ipc::command::Command;
 use ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
 use ipc::server::{Builder, Server};
 use ipc::state::State;
-use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings};
+use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings, Written};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
@@ -274,10 +274,12 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
         limits: Limits {
             position: None,
             velocity: RadiansPerSecond(10.0),
+            acceleration: RadiansPerSecondSquared(50.0),
             deceleration: RadiansPerSecondSquared(50.0),
             jerk: Limits::usual_jerk(RadiansPerSecondSquared(50.0)),
             torque: NewtonMetres(5.0),
             step: Radians(0.05),
+            written: Written::ALL,
         },
         following_error: None,
         on_stale: OnStale::Ramp,
