@@ -352,7 +352,9 @@ impl Supervisor {
         };
         let slope = self.clamp.slope.filter(|_| !self.drive_makes_the_way());
         match (mode, slope) {
-            (CyclicMode::Position, _) if self.drive_makes_the_way() => self.send_destination(asked, feedback),
+            (CyclicMode::Position, _) if self.drive_makes_the_way() => {
+                self.send_destination(asked, feedback)
+            }
             (CyclicMode::Position, Some(slope)) => self.clamp_position(slope, elapsed, asked),
             (CyclicMode::Velocity, Some(slope)) => self.clamp_velocity(slope, elapsed, asked, feedback),
             (CyclicMode::Position, None) => {

@@ -81,7 +81,15 @@ impl Clamp {
 
     /// True if set-points that have met their source at this velocity and acceleration can go on with it: it was not lost, or the
     /// next two set-points do if its source goes on as it does.
-    fn stays(&self, slope: Slope, velocity: f64, acceleration: f64, breaks: bool, h: f64, rounding: f64) -> bool {
+    fn stays(
+        &self,
+        slope: Slope,
+        velocity: f64,
+        acceleration: f64,
+        breaks: bool,
+        h: f64,
+        rounding: f64,
+    ) -> bool {
         if self.lag == Lag::No {
             return true;
         }
@@ -173,12 +181,15 @@ impl Supervisor {
             v * h + slope.way_to_meet(v - with, a - of_target, of_target) <= away
         });
         let binds = !stops_up(next.acceleration, 0.0) || !stops_down(next.acceleration, 0.0);
-        next.limit(|a| slow_up(a) && stops_up(a, ROUNDING.0 / 2.0), |a| {
-            slow_down(a) && stops_down(a, ROUNDING.0 / 2.0)
-        });
+        next.limit(
+            |a| slow_up(a) && stops_up(a, ROUNDING.0 / 2.0),
+            |a| slow_down(a) && stops_down(a, ROUNDING.0 / 2.0),
+        );
         let lag = self.clamp.lag(breaks, binds, is_fast);
         let mut velocity = RadiansPerSecond(course.velocity + next.acceleration * span);
-        if !(stops_up(next.acceleration, 2.0 * ROUNDING.0) && stops_down(next.acceleration, 2.0 * ROUNDING.0)) {
+        if !(stops_up(next.acceleration, 2.0 * ROUNDING.0)
+            && stops_down(next.acceleration, 2.0 * ROUNDING.0))
+        {
             // It began too fast to stop within acceleration and jerk.
             velocity = self.slowed(velocity, self.sent.position, elapsed, limits.deceleration);
         }
@@ -254,7 +265,8 @@ impl Supervisor {
         let here = self.sent.position;
         let moved = (place - here.0).clamp(-step, step);
         let position = if moved == place - here.0 { Radians(place) } else { here + Radians(moved) };
-        self.sent = AxisSetpoint { position, velocity: Radians(moved) / elapsed, torque: NewtonMetres::ZERO };
+        self.sent =
+            AxisSetpoint { position, velocity: Radians(moved) / elapsed, torque: NewtonMetres::ZERO };
     }
 
     /// Set-points begin here, where another mode or supervision had the axis.

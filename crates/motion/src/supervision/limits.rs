@@ -145,7 +145,9 @@ pub enum SettingsError {
         value: f64,
     },
     /// A stop that brakes less than a motion may.
-    #[error("deceleration of a stop: expected at least the acceleration ({acceleration}), found {deceleration}")]
+    #[error(
+        "deceleration of a stop: expected at least the acceleration ({acceleration}), found {deceleration}"
+    )]
     Deceleration {
         /// Value given.
         deceleration: RadiansPerSecondSquared,

@@ -63,7 +63,9 @@ impl Slope {
         let falling = ((acceleration + highest) / change).floor().max(0.0);
         let k = last.min(falling);
         let way = period * k * velocity
-            + period * period * (acceleration * k * (k + 1.0) / 2.0 - change * k * (k + 1.0) * (k + 2.0) / 6.0);
+            + period
+                * period
+                * (acceleration * k * (k + 1.0) / 2.0 - change * k * (k + 1.0) * (k + 2.0) / 6.0);
         if last < falling {
             return way.max(0.0);
         }
@@ -119,7 +121,8 @@ impl Slope {
         let stop = Self { acceleration, change: 2.0 * acceleration, period: self.period };
         let within = |way: f64| {
             move |velocity: f64| {
-                velocity * elapsed.0 + stop.way_to_turn(velocity, -acceleration) <= way.max(0.0) + ROUNDING.0
+                velocity * elapsed.0 + stop.way_to_turn(velocity, -acceleration)
+                    <= way.max(0.0) + ROUNDING.0
             }
         };
         let velocity = Self::highest(0.0_f64.min(velocity.0), velocity.0, within((highest - position).0));
@@ -155,7 +158,9 @@ impl Course {
     /// cycle's change of acceleration that it may bring.
     pub(super) fn spans(&self, elapsed: f64, of_positions: bool, period: f64) -> (f64, f64) {
         match of_positions {
-            true => (f64::midpoint(self.last, elapsed), (self.before + self.last + elapsed) / (3.0 * period)),
+            true => {
+                (f64::midpoint(self.last, elapsed), (self.before + self.last + elapsed) / (3.0 * period))
+            }
             false => (elapsed, f64::midpoint(self.last, elapsed) / period),
         }
     }

@@ -33,9 +33,7 @@ impl Oracle {
         let t = self.period;
         let (velocity, acceleration, jerk) = match self.is_velocity {
             true => (a, (a - b) / t, (a - 2.0 * b + c) / (t * t)),
-            false => {
-                ((a - b) / t, (a - 2.0 * b + c) / (t * t), (a - 3.0 * b + 3.0 * c - d) / (t * t * t))
-            }
+            false => ((a - b) / t, (a - 2.0 * b + c) / (t * t), (a - 3.0 * b + 3.0 * c - d) / (t * t * t)),
         };
         // Positions nearer than this are the same; a velocity is known to as much in a cycle.
         let rounding = if self.is_velocity { self.limits.velocity.0 * 4e-7 / t } else { 9e-8 / (t * t) };

@@ -150,7 +150,8 @@ impl Source {
             return Target::Velocity(velocity);
         }
         let (lowest, highest) = limits.position.unwrap_or((Radians(-fast), Radians(fast)));
-        let places = [lowest.0, highest.0, lowest.0 + rng.f64() * (highest.0 - lowest.0), f64::INFINITY, 1e300];
+        let places =
+            [lowest.0, highest.0, lowest.0 + rng.f64() * (highest.0 - lowest.0), f64::INFINITY, 1e300];
         match rng.u32(..8) {
             0 => Target::Velocity(velocity),
             _ => Target::rest_at(Radians(places[rng.usize(..places.len())])),

@@ -60,8 +60,11 @@ fn motions_planned_at_the_limits_pass_unchanged() {
         let limits = AxisLimits { velocity, acceleration, jerk };
         let mut motion = OnlineMotion::new(&[limits], Synchronisation::Independent).unwrap();
         let mut supervisor = Supervisor::new(settings, period).unwrap();
-        let mut feedback =
-            AxisFeedback { phase: AxisPhase::HoldingAt(Radians::ZERO), fresh: true, ..AxisFeedback::default() };
+        let mut feedback = AxisFeedback {
+            phase: AxisPhase::HoldingAt(Radians::ZERO),
+            fresh: true,
+            ..AxisFeedback::default()
+        };
         for cycle in 0..4_000 {
             if cycle % 400 == 0 || rng.u32(..200) == 0 {
                 let place = [-1.0, 2.0, rng.f64() * 3.0 - 1.0][rng.usize(..3)];
