@@ -6,7 +6,7 @@
 //!
 //! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, speeds too
 //!   high to stop before a position limit (*soft stop*), and accelerations and jerks above their written limits.
-//!   The last stop the axis after 100 ms without interruption.
+//!   A source that is beyond these for 100 ms without catching up is stopped.
 //! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its limit, a
 //!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and

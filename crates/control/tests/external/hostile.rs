@@ -33,6 +33,9 @@ const VELOCITY: f64 = 4.0;
 const ACCELERATION: f64 = 20.0;
 const JERK: f64 = 400.0;
 
+/// Cycles from Operation enabled to the first set-point of the process.
+const ENABLED: usize = 5;
+
 /// So fine that the differences of positions show accelerations.
 const COUNTS: u32 = 1 << 27;
 
@@ -42,15 +45,15 @@ fn axes() -> Vec<AxisConfiguration> {
     let mut axes = supervised(DRIVES);
     for (axis, mode) in axes.iter_mut().zip(MODES) {
         axis.mode = mode.into();
-        axis.scale = motion::AxisScale::new(COUNTS.into(), 1.0, motion::NewtonMetres(2.4)).unwrap();
+        axis.scale = motion::AxisScale::new(COUNTS.into(), 1.0, NewtonMetres(2.4)).unwrap();
         let settings = axis.supervision.unwrap();
         let limits = Limits {
-            position: Some((motion::Radians(-POSITION), motion::Radians(POSITION))),
-            velocity: motion::RadiansPerSecond(VELOCITY),
+            position: Some((Radians(-POSITION), Radians(POSITION))),
+            velocity: RadiansPerSecond(VELOCITY),
             acceleration: RadiansPerSecondSquared(ACCELERATION),
             deceleration: RadiansPerSecondSquared(ACCELERATION),
             jerk: RadiansPerSecondCubed(JERK),
-            step: motion::Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
+            step: Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
             written: Written::ALL,
             ..settings.limits
         };
@@ -141,7 +144,12 @@ fn by_cycle(record: &ServoRecord) -> Vec<Option<Taken>> {
     let per_cycle = usize::try_from(PERIOD.as_micros() / STEP.as_micros()).unwrap();
     let first = steps.iter().position(|it| it.operational).unwrap_or(steps.len());
     let offset = first % per_cycle;
-    steps[offset..].chunks(per_cycle).map(|it| it.last().copied().filter(Taken::follows)).collect()
+    steps[offset..].chunks(per_cycle).map(|it| it.last().copied().filter(follows)).collect()
+}
+
+/// True if a drive follows set-points, and is not asked to stop.
+fn follows(taken: &Taken) -> bool {
+    taken.follows() && taken.controlword.0 & 0x0F == 0x0F
 }
 
 /// Largest excess of set-points over position, velocity and acceleration, each as a share of its limit.
@@ -149,8 +157,17 @@ fn excess(taken: &[Option<Taken>], mode: CyclicMode) -> [f64; 3] {
     let counts = f64::from(COUNTS) / std::f64::consts::TAU;
     let period = PERIOD.as_secs_f64();
     let mut most = [0.0_f64; 3];
+    let mut followed = 0;
     for window in taken.windows(3) {
-        let &[Some(a), Some(b), Some(c)] = window else { continue };
+        let &[Some(a), Some(b), Some(c)] = window else {
+            followed = 0;
+            continue;
+        };
+        followed += 1;
+        if followed < ENABLED {
+            // The position of the axis is sent back until it is seen to be enabled.
+            continue;
+        }
         let place = f64::from(c.position) / counts;
         let (velocity, before) = match mode {
             CyclicMode::Position => {
@@ -206,7 +223,7 @@ fn ten_thousand_hostile_sequences_stay_within_the_limits() {
             counters,
         };
         let axis = |mode: CyclicMode| {
-            let position = Some((motion::Radians(-POSITION), motion::Radians(POSITION)));
+            let position = Some((Radians(-POSITION), Radians(POSITION)));
             Some(ExternalAxis { mode: mode.into(), position })
         };
         let settings =

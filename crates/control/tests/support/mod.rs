@@ -63,7 +63,7 @@ pub fn sub_device(
     let mut description =
         ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };
     change(&mut description);
-    let drive = ServoDrive::new(&description).unwrap();
+    let mut drive = ServoDrive::new(&description).unwrap();
     let record = drive.record();
     (SubDevice::new(EscDescription::default(), sii, Box::new(drive)), record)
 }

@@ -141,7 +141,7 @@ impl Rig {
                 velocity: RadiansPerSecond(VELOCITY),
                 acceleration: RadiansPerSecondSquared(ACCELERATION),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
-                jerk: Limits::usual_jerk(RadiansPerSecondSquared(ACCELERATION)),
+                jerk: RadiansPerSecondCubed(JERK),
                 torque: NewtonMetres(2.0),
                 step: Radians(2.0 * VELOCITY * CYCLE),
                 written: Written::ALL,

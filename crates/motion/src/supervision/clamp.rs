@@ -16,7 +16,7 @@ pub(super) struct Clamp {
     sent: Course,
     asked: Course,
     lag: Lag,
-    /// Time of uninterrupted clamping.
+    /// Time for which the source was beyond its limits, since its set-points passed last.
     clamped: Seconds,
 }
 
@@ -58,12 +58,12 @@ impl Clamp {
         self.clamped >= CLAMPED_TIME
     }
 
-    fn note(&mut self, lag: Lag, binds: bool, elapsed: Seconds) -> Option<StopReason> {
+    fn note(&mut self, lag: Lag, breaks: bool, binds: bool, elapsed: Seconds) -> Option<StopReason> {
         self.lag = lag;
         match lag {
             Lag::No | Lag::Speed | Lag::Wall => self.clamped = Seconds::ZERO,
-            // At a position limit it waits.
-            Lag::Slope if !binds => self.clamped += elapsed,
+            // Not while it is held at a position limit, nor on the way to a target that is within the limits again.
+            Lag::Slope if breaks && !binds => self.clamped += elapsed,
             Lag::Slope => {}
         }
         match lag {
@@ -161,7 +161,7 @@ impl Supervisor {
                 torque: NewtonMetres::ZERO,
             };
             self.clamp.sent.go_on(velocity, nearest, h);
-            return self.clamp.note(Lag::No, false, elapsed);
+            return self.clamp.note(Lag::No, false, false, elapsed);
         }
         let is_fast = own.velocity.abs() > highest || !slow_up(nearest) || !slow_down(nearest);
         if h > 1.5 * self.period.0 {
@@ -171,7 +171,7 @@ impl Supervisor {
             self.step_to(here + slowed.0 * h, elapsed);
             let lag = self.clamp.lag(false, slowed != wanted, true);
             self.clamp.sent = Course::moving(slowed.0, self.period.0);
-            return self.clamp.note(lag, slowed != wanted, elapsed);
+            return self.clamp.note(lag, false, slowed != wanted, elapsed);
         }
         // As hard towards the target as it can still be met.
         let with = own.velocity.clamp(-limits.velocity.0, limits.velocity.0);
@@ -197,7 +197,7 @@ impl Supervisor {
         self.step_to(place, elapsed);
         let velocity = self.sent.velocity.0;
         self.clamp.sent.go_on(velocity, (velocity - course.velocity) / span, h);
-        self.clamp.note(lag, binds, elapsed)
+        self.clamp.note(lag, breaks, binds, elapsed)
     }
 
     /// Velocity within the limits of acceleration and jerk.
@@ -242,7 +242,7 @@ impl Supervisor {
         if within && stops_up(nearest) && stops_down(nearest) {
             self.move_on(RadiansPerSecond(target), NewtonMetres::ZERO, feedback.position, elapsed);
             self.clamp.sent.go_on(target, nearest, h);
-            return self.clamp.note(Lag::No, false, elapsed);
+            return self.clamp.note(Lag::No, false, false, elapsed);
         }
         let of_target = self.clamp.own_acceleration(slope, breaks);
         let mut next = Next::towards(slope, course, cycles, |a| {
@@ -256,7 +256,7 @@ impl Supervisor {
         self.move_on(velocity, NewtonMetres::ZERO, feedback.position, elapsed);
         self.clamp.sent.go_on(velocity.0, (velocity.0 - course.velocity) / span, h);
         let lag = self.clamp.lag(breaks, binds, false);
-        self.clamp.note(lag, binds, elapsed)
+        self.clamp.note(lag, breaks, binds, elapsed)
     }
 
     /// Sends a position, no farther than a step.
@@ -299,7 +299,7 @@ impl Next {
     }
 }
 
-/// Time of uninterrupted clamping after which an axis is stopped.
+/// Time beyond the limits without a set-point that passes, after which an axis is stopped.
 const CLAMPED_TIME: Seconds = Seconds(0.1);
 
 /// Set-points nearer than this to the limits are within them: far less than an encoder count, and as near as the ends of planned

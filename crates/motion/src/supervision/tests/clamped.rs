@@ -126,7 +126,7 @@ fn a_moving_target_is_caught_up_with() {
 }
 
 #[test]
-fn clamping_for_100_ms_without_interruption_stops_the_axis() {
+fn a_source_beyond_its_limits_for_100_ms_is_stopped() {
     let mut bench = Bench::new(written(CyclicMode::Velocity));
     let buzz = |cycle: u32| {
         let velocity = RadiansPerSecond(if cycle % 2 == 0 { 3.9 } else { -3.9 });
@@ -139,13 +139,14 @@ fn clamping_for_100_ms_without_interruption_stops_the_axis() {
         AxisSetpoint { position, ..AxisSetpoint::default() }
     };
     assert_eq!(stopped_after(&mut bench, buzz), Some(100));
-    // Half as long and then within the limits, again and again: no stop.
+    // A step now and then is clamped and reached: no stop.
     let mut bench = Bench::new(written(CyclicMode::Velocity));
     let now_and_then = |cycle: u32| {
-        let velocity = if cycle % 200 < 50 { buzz(cycle).position.0 * 1e3 } else { 0.0 };
-        AxisSetpoint { velocity: RadiansPerSecond(velocity), ..AxisSetpoint::default() }
+        let velocity = RadiansPerSecond(if cycle / 500 % 2 == 0 { 1.0 } else { -1.0 });
+        AxisSetpoint { velocity, ..AxisSetpoint::default() }
     };
     assert_eq!(stopped_after(&mut bench, now_and_then), None);
+    assert!(bench.feedback.velocity.0 < -0.99, "{:?}", bench.feedback);
 }
 
 #[test]
