@@ -192,6 +192,8 @@ codes! {
         UnreferencedCount = 19, "unreferenced: its drive has changed the position that it counts from";
         /// Unreferenced: the drive reported a fault of its position sensor (error codes 0x7300 to 0x73FF).
         UnreferencedSensor = 20, "unreferenced: its drive reported a fault of its position sensor";
+        /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after 100 ms.
+        AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
     }
 }
 
