@@ -87,7 +87,7 @@ struct Counted {
 /// What begins: of which axis, SubDevice or part, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
-    Axis { axis: usize, reason: StopReason, with: Option<usize> },
+    Axis { axis: usize, reason: StopReason, with: Option<usize>, interlock: Option<usize> },
     SubDevice { position: usize },
     Interlock { interlock: usize },
     Clock,
@@ -99,9 +99,11 @@ enum Begin {
 impl Begin {
     fn of(what: &Happening) -> Option<Self> {
         Some(match *what {
-            Happening::AxisStopped { axis, reason, with } => Self::Axis { axis, reason, with },
+            Happening::AxisStopped { axis, reason, with, because } => {
+                Self::Axis { axis, reason, with, interlock: because.interlock.map(|it| it.interlock) }
+            }
             Happening::SubDeviceLost { position } => Self::SubDevice { position },
-            Happening::Interlock { interlock, allows: false } => Self::Interlock { interlock },
+            Happening::Interlock { interlock, allows: false, .. } => Self::Interlock { interlock },
             Happening::ClockLock { state, .. } if state != LockState::Locked => Self::Clock,
             Happening::LinkFailed { code } => Self::Link { code },
             Happening::RingOpen { .. } => Self::Ring,
@@ -117,9 +119,10 @@ impl Begin {
             (Self::SubDevice { position }, &Happening::SubDeviceBack { position: other, .. }) => {
                 position == other
             }
-            (Self::Interlock { interlock }, &Happening::Interlock { interlock: other, allows: true }) => {
-                interlock == other
-            }
+            (
+                Self::Interlock { interlock },
+                &Happening::Interlock { interlock: other, allows: true, .. },
+            ) => interlock == other,
             (Self::Clock, Happening::ClockLock { state: LockState::Locked, .. })
             | (Self::Link { .. }, Happening::LinkWorks { .. })
             | (Self::Ring, Happening::RingClosed { .. }) => true,
@@ -256,9 +259,13 @@ fn add(all: &mut Vec<Repeated>, one: Option<Repeated>) {
 /// A begin once more; `None` for an event that is none.
 fn copy(event: &CycleEvent) -> Option<CycleEvent> {
     let what = match event.what {
-        Happening::AxisStopped { axis, reason, with } => Happening::AxisStopped { axis, reason, with },
+        Happening::AxisStopped { axis, reason, with, because } => {
+            Happening::AxisStopped { axis, reason, with, because }
+        }
         Happening::SubDeviceLost { position } => Happening::SubDeviceLost { position },
-        Happening::Interlock { interlock, allows } => Happening::Interlock { interlock, allows },
+        Happening::Interlock { interlock, allows, level } => {
+            Happening::Interlock { interlock, allows, level }
+        }
         Happening::ClockLock { state, phase_error_ns } => Happening::ClockLock { state, phase_error_ns },
         Happening::LinkFailed { code } => Happening::LinkFailed { code },
         Happening::RingOpen { between } => Happening::RingOpen { between },

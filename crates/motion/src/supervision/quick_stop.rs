@@ -271,7 +271,9 @@ impl Supervisor {
             None => self.braked(elapsed),
         };
         let velocity = match self.mode() {
-            CyclicMode::Velocity => self.slowed(velocity, seen.feedback.position, elapsed),
+            CyclicMode::Velocity => {
+                self.slowed(velocity, seen.feedback.position, elapsed, self.settings.limits.deceleration)
+            }
             CyclicMode::Position | CyclicMode::Torque => velocity,
         };
         self.move_on(velocity, NewtonMetres::ZERO, self.sent.position, elapsed);

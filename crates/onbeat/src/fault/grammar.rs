@@ -14,7 +14,7 @@ use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 /// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
-pub const GRAMMAR: [(&str, &str); 26] = [
+pub const GRAMMAR: [(&str, &str); 27] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
     ("crc SUBDEVICE:PORT [COUNT]", "invalid frames, with a wrong check sequence, in the port's counter"),
