@@ -9,6 +9,7 @@
 //! | [`hub`] | pages that look, and a bounded queue to each |
 //! | [`session`] | the WebSocket of a page |
 //! | [`http`] | the page, and who may have it |
+//! | [`places`] | bounded number of connections; the oldest incomplete request gives way |
 //!
 //! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for the state of the bus.
 
@@ -18,6 +19,7 @@ mod follow;
 mod http;
 mod hub;
 mod picture;
+mod places;
 mod session;
 
 use std::net::{SocketAddr, TcpListener};

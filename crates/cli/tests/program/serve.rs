@@ -199,6 +199,28 @@ impl Drop for Played {
     }
 }
 
+/// Half requests stay open until their time is over or a new connection needs their place.
+// feature(program): `serve` opens a page at once while other connections send half requests
+#[test]
+fn half_requests_give_way_to_a_page() {
+    let served = Served::start(&[]);
+    let half = |_| {
+        let mut stream = served.connect();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n").expect("taken");
+        stream
+    };
+    let mut halves: Vec<TcpStream> = (0..100).map(half).collect();
+    let page = served.get("/", "");
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    // Those that ended after their 5 s would have ended all together; here the newest ones are open still.
+    halves.iter_mut().for_each(|it| it.set_nonblocking(true).expect("not blocking"));
+    let is_open = |it: &mut TcpStream| {
+        it.read(&mut [0; 16]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    let open: Vec<usize> = (0..halves.len()).filter(|&index| is_open(&mut halves[index])).collect();
+    assert!(open.len() <= 32 && (69..100).all(|index| open.contains(&index)), "{open:?}");
+}
+
 // feature(program): `serve` answers no page of another origin, and none that calls this machine by a foreign name (DNS rebinding)
 #[test]
 fn the_page_comes_with_headers_that_let_it_load_nothing_and_only_to_its_own_origin() {

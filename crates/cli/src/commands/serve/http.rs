@@ -19,17 +19,19 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
 use tokio::time::{interval, sleep, timeout};
 
 use super::hub::Hub;
+use super::places::{Place, Places};
 use super::session;
 use crate::stop::Stop;
 
-/// Connections with requests at once; those that have become WebSockets are counted by the hub.
+/// Connections with requests at once; WebSockets are counted by the hub.
 const CONNECTIONS: usize = 32;
 
 /// Time for the head of a request to come, also of the next on the same connection.
@@ -69,13 +71,25 @@ pub(super) fn serve(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Places::new(CONNECTIONS);
         let mut looks = interval(STOP);
+        let mut waiting = None;
         while !stop.is_requested() {
             tokio::select! {
                 _ = looks.tick() => {}
-                (stream, place) = accepted(&listener, &room) => {
-                    tokio::spawn(answer(stream, place, router.clone()));
+                accepted = listener.accept(), if waiting.is_none() => match accepted {
+                    Ok((stream, _)) => waiting = Some(stream),
+                    // Out of descriptors, or gone before it was accepted.
+                    Err(_) => sleep(STOP).await,
+                },
+                () = places.room(), if waiting.is_some() => {
+                    let Some(stream) = waiting.take() else { continue };
+                    let place = places.take();
+                    let number = place.number();
+                    let task = tokio::spawn(answer(stream, place, router.clone()));
+                    places.ended_by(number, task.abort_handle());
+                    // Its head is read, if it is there, before further connections are accepted.
+                    yield_now().await;
                 }
             }
         }
@@ -83,28 +97,22 @@ pub(super) fn serve(
     })
 }
 
-/// The next connection, once there is room for it.
-async fn accepted(
-    listener: &tokio::net::TcpListener,
-    room: &Arc<Semaphore>,
-) -> (TcpStream, OwnedSemaphorePermit) {
-    loop {
-        if let Ok(place) = Arc::clone(room).acquire_owned().await {
-            if let Ok((stream, _)) = listener.accept().await {
-                return (stream, place);
-            }
-        }
-        // Out of descriptors, or gone before it was accepted.
-        sleep(STOP).await;
-    }
-}
-
-async fn answer(stream: TcpStream, _place: OwnedSemaphorePermit, router: Router) {
+async fn answer(stream: TcpStream, place: Place, router: Router) {
     // Rows are to leave at once.
     let _ = stream.set_nodelay(true);
     let mut connection = http1::Builder::new();
     connection.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
-    let served = connection.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let (place, router) = (Arc::new(place), TowerToHyperService::new(router));
+    let service = service_fn(move |request| {
+        place.begin();
+        let (place, answered) = (Arc::clone(&place), router.call(request));
+        async move {
+            let response = answered.await;
+            place.end();
+            response
+        }
+    });
+    let served = connection.serve_connection(TokioIo::new(stream), service);
     // Whatever goes wrong with it, there is nobody left to be told.
     let _ = timeout(CONNECTION, served.with_upgrades()).await;
 }
