@@ -10,6 +10,7 @@ mod names;
 mod picture;
 mod poll;
 mod queue;
+mod repeats;
 mod working_counters;
 mod write_protection;
 
@@ -18,6 +19,7 @@ pub use events::{error_code, event, is_alike, other_main_device, place, sentence
 pub use names::{MOST_NAMED, PartNames, sub_device};
 pub use poll::BusPoll;
 pub use queue::BusRequests;
+pub use repeats::{Repeated, Repeats};
 pub use types::time::span;
 pub use write_protection::WriteProtection;
 

@@ -78,6 +78,10 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "no_ipc")]
     controller: Option<controller::Where>,
 
+    /// Write errors and the result only: no live line, no notices, no events that are no errors
+    #[arg(short, long)]
+    quiet: bool,
+
     /// End with one JSON object instead of the table
     #[arg(long)]
     json: bool,
@@ -153,7 +157,7 @@ fn detail() -> impl TypedValueParser<Value = Detail> {
 
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let mut live = LiveLine::new();
+        let mut live = LiveLine::new_quiet(self.quiet);
         let robot = self.robot()?;
         let mut log = Log::open(
             &robot,

@@ -36,6 +36,8 @@ pub(crate) struct LiveLine {
 pub(crate) struct Voice {
     lines: SyncSender<Said>,
     missing: Arc<AtomicU64>,
+    /// Only errors are written.
+    quiet: bool,
 }
 
 /// One thing said.
@@ -64,7 +66,9 @@ impl Voice {
 
     /// The same with fields, which the journal keeps, too.
     pub(crate) fn tell_with(&self, severity: Severity, line: &str, fields: Fields) {
-        self.hand_over(Said::Sentence(severity, line.to_owned(), fields));
+        if !self.quiet || severity == Severity::Error {
+            self.hand_over(Said::Sentence(severity, line.to_owned(), fields));
+        }
     }
 
     /// Says something to the journal alone, if there is one.
@@ -97,15 +101,20 @@ impl Voice {
             let sentence = |said| if let Said::Sentence(_, line, _) = said { Some(line) } else { None };
             said.try_iter().filter_map(sentence).collect()
         };
-        (Self { lines, missing: Arc::default() }, heard)
+        (Self { lines, missing: Arc::default(), quiet: false }, heard)
     }
 }
 
 impl LiveLine {
     pub(crate) fn new() -> Self {
+        Self::new_quiet(false)
+    }
+
+    /// The same; a quiet one writes errors only.
+    pub(crate) fn new_quiet(quiet: bool) -> Self {
         let terminal = io::stderr().is_terminal();
         let (lines, said) = mpsc::sync_channel(ROOM);
-        let voice = Voice { lines, missing: Arc::default() };
+        let voice = Voice { lines, missing: Arc::default(), quiet };
         let missing = Arc::clone(&voice.missing);
         let writer = OutputThread::start("live line", move |taken| write(terminal, &said, &missing, taken));
         Self { voice, terminal, shown: None, writer: writer.ok() }
@@ -113,6 +122,9 @@ impl LiveLine {
 
     /// Shows what `line` says, if it is time to.
     pub(crate) fn show(&mut self, line: impl FnOnce() -> String) {
+        if self.voice.quiet {
+            return;
+        }
         let interval = if self.terminal { ON_A_TERMINAL } else { ELSEWHERE };
         if self.shown.is_some_and(|shown| shown.elapsed() < interval) {
             return;
@@ -240,7 +252,7 @@ mod tests {
     #[test]
     fn who_speaks_never_waits_and_what_finds_no_room_is_counted() {
         let (lines, said) = mpsc::sync_channel(2);
-        let voice = Voice { lines, missing: Arc::default() };
+        let voice = Voice { lines, missing: Arc::default(), quiet: false };
         (0..5).for_each(|_| voice.say("hello"));
         assert_eq!(voice.missing.load(Ordering::Relaxed), 3);
         drop(said);

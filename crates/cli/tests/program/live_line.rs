@@ -1,7 +1,24 @@
 //! The live line of `onbeat run` in a terminal whose size changes.
 
-use crate::common::shared;
+use crate::common::{file, run, shared};
 use crate::tmux::Tmux;
+
+/// A fault script takes the power of a drive: an error among notices.
+// feature(program): `run -q` writes errors and the result only
+#[test]
+fn a_quiet_run_writes_errors_and_the_result_only() {
+    let quiet = run(&["run", "-q", "--no-ipc", "--cycles", "200"]);
+    assert!(quiet.stdout.contains("velocity (rad/s)"), "{}", quiet.stdout);
+    assert!(quiet.code != Some(0) || quiet.stderr.is_empty(), "{}", quiet.stderr);
+    let script = file("quiet.faults", "100ms drive fault drive-3 0x7500\n");
+    let script = script.to_str().expect("UTF-8");
+    let mut said = [vec!["run"], vec!["run", "-q"]].map(|command| {
+        run(&[&command[..], &["--no-ipc", "--cycles", "1000", "--faults", script]].concat()).stderr
+    });
+    let [loud, quiet] = &mut said;
+    assert!(loud.contains("fault at ") && loud.contains("0x7500"), "{loud}");
+    assert!(!quiet.contains("fault at ") && quiet.contains("0x7500"), "{quiet}");
+}
 
 /// It is one line at any width, and nothing is left of it where it was wider.
 // feature(program): the live line of `run` follows its terminal at 40, 80 and 200 columns

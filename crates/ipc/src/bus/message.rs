@@ -479,6 +479,16 @@ pub enum Happening {
     OtherMainDevice { source: String, frames: u64 },
     /// The host stood still for so many cycles.
     Stalled { cycles: u64 },
+    /// Pairs of events that repeat were counted, and not reported one by one: `of`: the newest begin; `others`: further axes or SubDevices
+    /// of the same; `count`: pairs of the one with the most; `longest`: cycles of the longest; `lasts`: the last one has not ended.
+    Repeated {
+        of: Box<Happening>,
+        others: Vec<usize>,
+        count: u64,
+        longest: u64,
+        within_ns: u64,
+        lasts: bool,
+    },
     /// An event of a newer version, which this one does not know.
     #[serde(other)]
     Unknown,

@@ -190,7 +190,15 @@ fn next_event(event: &Happening) -> Option<Happening> {
         RingOpen => RingClosed { after: 4 },
         RingClosed { .. } => OtherMainDevice { source: text, frames: 1 },
         OtherMainDevice { .. } => Stalled { cycles: 9 },
-        Stalled { .. } => Unknown,
+        Stalled { .. } => Repeated {
+            of: Box::new(Stalled { cycles: 9 }),
+            others: vec![1],
+            count: 4,
+            longest: 9,
+            within_ns: 1_000,
+            lasts: false,
+        },
+        Repeated { .. } => Unknown,
         Unknown => return None,
     })
 }

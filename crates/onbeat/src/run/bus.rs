@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use control::bus::{self, BusPoll, PartNames, WriteProtection};
-use control::clock::MonotonicClock;
+use control::bus::{self, BusPoll, PartNames, Repeated, Repeats, WriteProtection};
+use control::clock::{Clock, MonotonicClock};
 use control::cycle::Cycle;
 use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Backend, Counters, Guests, Outcome, Publisher, Server, Service, Ticket};
@@ -21,6 +21,7 @@ pub(super) struct BusServer {
     publisher: Publisher,
     server: Server,
     names: PartNames,
+    repeats: Repeats,
     poll: BusPoll,
     diagnosis: Option<BusDiagnosis>,
     read: Instant,
@@ -51,7 +52,15 @@ impl BusServer {
                 let (publisher, names) = (server.publisher(), part_names(robot, interface));
                 let (status, period) = (observer.status_reader(), robot.cycle.period);
                 let (requests, poll) = requests.polling(main_device, period, status);
-                let it = Self { publisher, server, names, poll, diagnosis: None, read: Instant::now() };
+                let it = Self {
+                    publisher,
+                    server,
+                    names,
+                    repeats: Repeats::default(),
+                    poll,
+                    diagnosis: None,
+                    read: Instant::now(),
+                };
                 (cycle.with_bus(requests), Some(it))
             }
             Err(_) => (cycle, None),
@@ -78,11 +87,26 @@ impl BusServer {
         self.diagnosis.as_ref()
     }
 
-    /// Passes an event on to those that follow.
-    pub(super) fn tell(&self, event: &CycleEvent) {
-        if let Some(event) = bus::event(event, &self.names) {
-            self.publisher.publish(event);
+    /// Passes events on to the clients that follow them; pairs that repeat are counted.
+    pub(super) fn tell(&mut self, events: &[CycleEvent]) {
+        for event in events {
+            if self.repeats.passes(event) {
+                bus::event(event, &self.names).into_iter().for_each(|it| self.publisher.publish(it));
+            }
         }
+        let due = self.repeats.due(MonotonicClock.now());
+        self.publish(&due);
+    }
+
+    /// Passes on at the end what was counted.
+    pub(super) fn tell_rest(&mut self) {
+        let rest = self.repeats.rest(MonotonicClock.now());
+        self.publish(&rest);
+    }
+
+    fn publish(&self, repeated: &[Repeated]) {
+        let events = repeated.iter().filter_map(|it| it.event(&self.names));
+        events.for_each(|event| self.publisher.publish(event));
     }
 }
 

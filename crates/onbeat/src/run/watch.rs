@@ -77,6 +77,7 @@ impl Watch {
         self.look(reporter);
         // Causes of what was late in the last one.
         self.look(reporter);
+        self.bus_server.iter_mut().for_each(BusServer::tell_rest);
         reporter.ended();
         self.measured()
     }
@@ -103,8 +104,8 @@ impl Watch {
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
         let events: Vec<CycleEvent> = std::iter::from_fn(|| self.observer.next_event()).collect();
-        if let Some(server) = &self.bus_server {
-            events.iter().for_each(|event| server.tell(event));
+        if let Some(server) = &mut self.bus_server {
+            server.tell(&events);
         }
         for fault in self.faults.iter().flat_map(|faults| std::iter::from_fn(|| faults.next())) {
             reporter.notice(&fault);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use control::bus::{PartNames, event, is_alike, place, sentence, span};
+use control::bus::{PartNames, Repeated, Repeats, event, is_alike, place, sentence, span};
+use control::clock::{Clock, MonotonicClock};
 use control::observer::{CycleEvent, Happening};
 use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
@@ -30,6 +31,8 @@ pub(super) struct Chronicle {
     interface: Interface,
     period: Duration,
     op_since: Option<Instant>,
+    /// Pairs of events that repeat.
+    repeats: Repeats,
     /// True once the stop has begun.
     closed: bool,
 }
@@ -67,12 +70,15 @@ impl Chronicle {
             axes: axes.collect(),
             period: robot.cycle.period,
             op_since: None,
+            repeats: Repeats::default(),
             closed: false,
         }
     }
 
     /// Begins the stop: SubDevices leave Op on request.
     pub(super) fn close(&mut self) {
+        let rest = self.repeats.rest(MonotonicClock.now());
+        self.tell_repeated(&rest);
         self.closed = true;
         if self.lost() > 0 {
             self.voice.tell(
@@ -95,17 +101,33 @@ impl Chronicle {
 
     /// Takes the events of the cycle, in order; those of a cycle that are alike are one line.
     pub(super) fn take(&mut self, events: impl Iterator<Item = CycleEvent>) {
+        let mut repeats = std::mem::take(&mut self.repeats);
+        let events = events.map(|event| (is_silent(&event.what) || repeats.passes(&event), event));
         let mut events = events.peekable();
-        while let Some(event) = events.next() {
+        while let Some((passes, event)) = events.next() {
             let mut others = Vec::new();
-            let is_one = |next: &CycleEvent| next.cycle == event.cycle && is_alike(&event.what, &next.what);
-            while let Some(next) = events.next_if(is_one) {
+            let is_one = |(also, next): &(bool, CycleEvent)| {
+                *also == passes && next.cycle == event.cycle && is_alike(&event.what, &next.what)
+            };
+            while let Some((_, next)) = events.next_if(is_one) {
                 others.push(next);
             }
-            if let Some((severity, words)) = self.words(&event, &others) {
+            if let Some((severity, words)) = self.words(&event, &others).filter(|_| passes) {
                 let fields = self.fields([&event].into_iter().chain(&others));
                 self.tell(severity, event.at, event.cycle, &words, fields);
             }
+        }
+        drop(events);
+        self.repeats = repeats;
+    }
+
+    /// Writes what was counted of events that repeat.
+    fn tell_repeated(&self, repeated: &[Repeated]) {
+        for event in repeated.iter().filter_map(|it| it.event(&self.names)) {
+            let mut fields = Fields::new();
+            journal::add(&mut fields, &serde_json::to_value(&event).unwrap_or_default());
+            let at = Instant::from_nanos(event.at_ns);
+            self.tell(event.severity, at, event.cycle, &event.sentence, fields);
         }
     }
 
@@ -172,6 +194,8 @@ impl Chronicle {
         if self.closed {
             return;
         }
+        let due = self.repeats.due(now);
+        self.tell_repeated(&due);
         self.tell_lost(status, now);
         if self.op_since.is_some_and(|since| now.since(since) >= ENABLED_AFTER) {
             self.tell_powerless(status, now);
@@ -255,6 +279,15 @@ impl Chronicle {
     }
 }
 
+/// True of an event that is no line here: losses are told once they are long, and short stalls never.
+fn is_silent(what: &Happening) -> bool {
+    match *what {
+        Happening::SubDeviceLost { .. } | Happening::SubDeviceBack { .. } => true,
+        Happening::Stalled { cycles } => cycles < STALL,
+        _ => false,
+    }
+}
+
 /// Cycles that did not take place, in a row, that are worth a line.
 const STALL: u64 = 20;
 
@@ -304,6 +337,32 @@ mod tests {
         let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 252 ms";
         assert_eq!(said(&mut heard), [expected]);
         assert_eq!(chronicle.lost(), 0);
+    }
+
+    // feature(program): events that repeat are one line a second or less, with count and longest duration
+    #[test]
+    fn pairs_that_repeat_are_counted_and_a_fault_is_not_buried() {
+        let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
+        let (voice, mut heard) = Voice::overheard();
+        let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
+        let status = Status::initial(6, 6);
+        for number in 0..100 {
+            let held = |axis| Happening::AxisStopped { axis, reason: StopReason::Stale, with: None };
+            let now = 1_000 + number * 40;
+            chronicle.take((0..6).map(|axis| event(now, held(axis))));
+            if number == 50 {
+                let fault = Happening::DriveFault { axis: 1, position: 1, code: 0x7500 };
+                chronicle.take([event(now, fault)].into_iter());
+            }
+            chronicle.take((0..6).map(|axis| event(now + 12, Happening::AxisFreed { axis })));
+            chronicle.look(&status, at(now + 20));
+        }
+        chronicle.close();
+        let said = said(&mut heard);
+        let lines = |words: &str| said.iter().filter(|line| line.contains(words)).count();
+        assert!(said.len() <= 3 + 3 + 4 + 1 + 1, "{said:#?}");
+        assert_eq!((lines("0x7500"), lines("let go")), (1, 3), "{said:#?}");
+        assert!(lines(" times in ") >= 2 && lines("longest 12 cycles") == lines(" times in "), "{said:#?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use control::bus::{PartNames, event};
+use control::bus::{PartNames, Repeated, Repeats, event};
 use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
 use ipc::bus::{Event, Severity};
@@ -28,6 +28,8 @@ pub(super) struct Log {
     voice: Voice,
     file: Option<EventFile>,
     metrics: Option<Metrics>,
+    /// Pairs of events that repeat, for the file.
+    repeats: Repeats,
     cycle: u64,
 }
 
@@ -58,6 +60,7 @@ impl Log {
             file: file.map(EventFile::open).transpose()?,
             voice,
             names,
+            repeats: Repeats::default(),
             cycle: 0,
         };
         let on = interface.map_or_else(|| "a simulated bus".to_owned(), |it| format!("interface {it}"));
@@ -76,10 +79,18 @@ impl Log {
         if self.file.is_none() && self.metrics.is_none() {
             return;
         }
-        for event in events.iter().filter_map(|it| event(it, &self.names)) {
+        for happened in events {
+            let passes = self.repeats.passes(happened);
+            let Some(event) = event(happened, &self.names) else { continue };
             self.metrics.iter_mut().for_each(|metrics| metrics.event(&event));
-            self.event(&event);
+            if passes {
+                self.event(&event);
+            }
         }
+    }
+
+    fn repeated(&self, repeated: &[Repeated]) {
+        repeated.iter().filter_map(|it| it.event(&self.names)).for_each(|event| self.event(&event));
     }
 
     fn event(&self, event: &Event) {
@@ -117,6 +128,8 @@ impl Log {
     pub(super) fn look(&mut self, progress: &Progress<'_>) {
         self.cycle = progress.status.cycle;
         self.metrics.iter().for_each(|metrics| metrics.look(progress));
+        let due = self.repeats.due(progress.at);
+        self.repeated(&due);
     }
 
     /// Ends the file with the outcome of the run.
@@ -124,6 +137,8 @@ impl Log {
     /// # Errors
     /// A file that is not whole.
     pub(super) fn end(mut self, outcome: &Result<(), Failure>) -> Result<(), Failure> {
+        let rest = self.repeats.rest(MonotonicClock.now());
+        self.repeated(&rest);
         let (severity, sentence) = match outcome {
             Ok(()) => (Severity::Ok, "the run ended well".to_owned()),
             Err(failure) => (Severity::Error, failure.to_string()),

@@ -1,0 +1,281 @@
+//! Pairs of events that repeat: after three of a kind within a second they are counted, and become one
+//! event a second or less.
+//!
+//! A pair is a begin and its end, as an axis that is held and let go; a host stall is both. Begins are of
+//! one kind if they differ in nothing but their cycle: another reason is another kind, and its first
+//! events pass. All other events always pass, a drive's fault among them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ethercat::time::Instant;
+use ipc::bus::{Event, Happening as Reported};
+use types::LockState;
+use types::state::StopReason;
+use types::time::span;
+
+use super::events::{event, is_alike, place, sentence};
+use super::names::PartNames;
+use crate::observer::{CycleEvent, Happening};
+
+/// Counts pairs of events that repeat.
+#[derive(Debug, Default)]
+pub struct Repeats {
+    kinds: Vec<Kind>,
+}
+
+/// Pairs that were counted since the last event about them.
+#[derive(Debug)]
+pub struct Repeated {
+    /// Begins of the newest pairs, which differ in nothing but their axis or SubDevice.
+    pub begins: Vec<CycleEvent>,
+    /// Pairs, of the axis or SubDevice with the most.
+    pub count: u64,
+    /// Cycles of the longest pair.
+    pub longest: u64,
+    /// Time in which they came.
+    pub within: Duration,
+    /// True if the last pair has not ended.
+    pub lasts: bool,
+}
+
+impl Repeated {
+    /// The event for other programs.
+    #[must_use]
+    pub fn event(&self, names: &PartNames) -> Option<Event> {
+        let (first, others) = self.begins.split_first()?;
+        let of = event(first, names)?;
+        let (severity, sentence) = sentence(first, others, names)?;
+        let now = if self.lasts { ", and lasts" } else { "" };
+        let longest = names.cycles(self.longest);
+        let sentence =
+            format!("{sentence}: {} times in {}, longest {longest}{now}", self.count, span(self.within));
+        let what = Reported::Repeated {
+            others: others.iter().filter_map(|it| place(&it.what)).collect(),
+            of: Box::new(of.what),
+            count: self.count,
+            longest: self.longest,
+            within_ns: types::time::nanoseconds(self.within),
+            lasts: self.lasts,
+        };
+        Some(Event { severity, sentence, what, ..of })
+    }
+}
+
+/// Begins of one kind.
+#[derive(Debug)]
+struct Kind {
+    begin: Begin,
+    /// Times of the newest begins, [`PASS`] at most.
+    times: VecDeque<Instant>,
+    /// Cycle of the begin whose end has not come.
+    open: Option<u64>,
+    counted: Option<Counted>,
+}
+
+/// Pairs of a kind that are counted, and not passed on.
+#[derive(Debug)]
+struct Counted {
+    since: Instant,
+    /// Time between two events about them.
+    every: Duration,
+    newest: CycleEvent,
+    count: u64,
+    longest: u64,
+}
+
+/// What begins: of which axis, SubDevice or part, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    Axis { axis: usize, reason: StopReason, with: Option<usize> },
+    SubDevice { position: usize },
+    Interlock { interlock: usize },
+    Clock,
+    Link { code: i32 },
+    Ring,
+    Stall,
+}
+
+impl Begin {
+    fn of(what: &Happening) -> Option<Self> {
+        Some(match *what {
+            Happening::AxisStopped { axis, reason, with } => Self::Axis { axis, reason, with },
+            Happening::SubDeviceLost { position } => Self::SubDevice { position },
+            Happening::Interlock { interlock, allows: false } => Self::Interlock { interlock },
+            Happening::ClockLock { state, .. } if state != LockState::Locked => Self::Clock,
+            Happening::LinkFailed { code } => Self::Link { code },
+            Happening::RingOpen { .. } => Self::Ring,
+            Happening::Stalled { .. } => Self::Stall,
+            _ => return None,
+        })
+    }
+
+    /// True if this event is its end.
+    fn ends_with(self, what: &Happening) -> bool {
+        match (self, what) {
+            (Self::Axis { axis, .. }, &Happening::AxisFreed { axis: other }) => axis == other,
+            (Self::SubDevice { position }, &Happening::SubDeviceBack { position: other, .. }) => {
+                position == other
+            }
+            (Self::Interlock { interlock }, &Happening::Interlock { interlock: other, allows: true }) => {
+                interlock == other
+            }
+            (Self::Clock, Happening::ClockLock { state: LockState::Locked, .. })
+            | (Self::Link { .. }, Happening::LinkWorks { .. })
+            | (Self::Ring, Happening::RingClosed { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Repeats {
+    /// True if the event is to be passed on; otherwise it is counted.
+    #[must_use]
+    pub fn passes(&mut self, event: &CycleEvent) -> bool {
+        if let Some(begin) = Begin::of(&event.what) {
+            return self.begin(begin, event);
+        }
+        let mut ended = self.kinds.iter_mut().filter(|kind| kind.begin.ends_with(&event.what)).peekable();
+        if ended.peek().is_none() {
+            return true;
+        }
+        // Of a begin that was passed on, or of none that is known, the end is as well.
+        let (mut passes, mut known) = (false, false);
+        for kind in ended {
+            let Some(begun) = kind.open.take() else { continue };
+            known = true;
+            match &mut kind.counted {
+                Some(counted) => counted.longest = counted.longest.max(event.cycle.saturating_sub(begun)),
+                None => passes = true,
+            }
+        }
+        passes || !known
+    }
+
+    fn begin(&mut self, begin: Begin, event: &CycleEvent) -> bool {
+        let place = self.kinds.iter().position(|kind| kind.begin == begin).unwrap_or_else(|| {
+            self.kinds.push(Kind { begin, times: VecDeque::new(), open: None, counted: None });
+            self.kinds.len() - 1
+        });
+        let kind = &mut self.kinds[place];
+        let is_first = kind.times.len() < PASS || event.at.since(kind.times[0]) > WITHIN;
+        if kind.times.len() == PASS {
+            kind.times.pop_front();
+        }
+        kind.times.push_back(event.at);
+        let stall = if let Happening::Stalled { cycles } = event.what { Some(cycles) } else { None };
+        kind.open = if stall.is_none() { Some(event.cycle) } else { None };
+        if kind.counted.is_none() && is_first {
+            return true;
+        }
+        let Some(newest) = copy(event) else { return true };
+        let longest = stall.unwrap_or(0);
+        match &mut kind.counted {
+            Some(counted) => {
+                counted.newest = newest;
+                counted.count += 1;
+                counted.longest = counted.longest.max(longest);
+            }
+            None => {
+                let (since, every) = (event.at, WITHIN);
+                kind.counted = Some(Counted { since, every, newest, count: 1, longest });
+            }
+        }
+        false
+    }
+
+    /// What is to be reported by now of the pairs that are counted.
+    #[must_use]
+    pub fn due(&mut self, now: Instant) -> Vec<Repeated> {
+        let mut due = Vec::new();
+        for kind in &mut self.kinds {
+            let is_over = kind.times.back().is_none_or(|&last| now.since(last) > WITHIN);
+            let Some(counted) = &mut kind.counted else { continue };
+            // A pair is waited for, if it ends soon.
+            let wait = if kind.open.is_some() { 2 * counted.every } else { counted.every };
+            if !is_over && now.since(counted.since) < wait {
+                continue;
+            }
+            add(&mut due, counted.take(now, kind.open.is_some()));
+            // The end of a pair that was reported to last is reported as well.
+            if is_over || kind.open.is_some() {
+                kind.counted = None;
+            }
+        }
+        // Of kinds that do not repeat nothing has to be known any more.
+        let is_known = |kind: &Kind| {
+            let is_new = kind.times.back().is_some_and(|&last| now.since(last) <= WITHIN);
+            is_new || kind.open.is_some() || kind.counted.is_some()
+        };
+        self.kinds.retain(is_known);
+        due
+    }
+
+    /// The same at the end, when there are no more to come.
+    #[must_use]
+    pub fn rest(&mut self, now: Instant) -> Vec<Repeated> {
+        let mut rest = Vec::new();
+        for kind in &mut self.kinds {
+            let lasts = kind.open.is_some();
+            if let Some(counted) = kind.counted.as_mut().filter(|it| it.count > 0) {
+                add(&mut rest, counted.take(now, lasts));
+            }
+        }
+        self.kinds.clear();
+        rest
+    }
+}
+
+impl Counted {
+    /// What was counted; the next interval begins, twice as long.
+    fn take(&mut self, now: Instant, lasts: bool) -> Option<Repeated> {
+        let (count, longest) = (std::mem::take(&mut self.count), std::mem::take(&mut self.longest));
+        let within = now.since(self.since);
+        self.since = now;
+        self.every = (2 * self.every).min(LONGEST);
+        let begins = vec![copy(&self.newest)?];
+        (count > 0).then_some(Repeated { begins, count, longest, within, lasts })
+    }
+}
+
+/// Adds pairs, to those of another axis or SubDevice if they are alike.
+fn add(all: &mut Vec<Repeated>, one: Option<Repeated>) {
+    let Some(mut one) = one else { return };
+    let alike = all.iter_mut().find(|it| is_alike(&it.begins[0].what, &one.begins[0].what));
+    match alike {
+        None => all.push(one),
+        Some(it) => {
+            it.begins.append(&mut one.begins);
+            it.count = it.count.max(one.count);
+            it.longest = it.longest.max(one.longest);
+            it.lasts |= one.lasts;
+        }
+    }
+}
+
+/// A begin once more; `None` for an event that is none.
+fn copy(event: &CycleEvent) -> Option<CycleEvent> {
+    let what = match event.what {
+        Happening::AxisStopped { axis, reason, with } => Happening::AxisStopped { axis, reason, with },
+        Happening::SubDeviceLost { position } => Happening::SubDeviceLost { position },
+        Happening::Interlock { interlock, allows } => Happening::Interlock { interlock, allows },
+        Happening::ClockLock { state, phase_error_ns } => Happening::ClockLock { state, phase_error_ns },
+        Happening::LinkFailed { code } => Happening::LinkFailed { code },
+        Happening::RingOpen { between } => Happening::RingOpen { between },
+        Happening::Stalled { cycles } => Happening::Stalled { cycles },
+        _ => return None,
+    };
+    Some(CycleEvent { cycle: event.cycle, at: event.at, cable: event.cable, what })
+}
+
+/// Begins of a kind that are passed on within [`WITHIN`].
+const PASS: usize = 3;
+
+/// Time in which more than [`PASS`] begins are a repetition, and after which one has ended.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// Longest time between two events about pairs that repeat.
+const LONGEST: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests;
