@@ -20,6 +20,7 @@
 mod bench;
 mod check;
 mod command;
+mod deny;
 mod dist;
 mod features;
 mod fuzz;
@@ -128,6 +129,7 @@ fn test(root: &Path, report: &mut Report) {
         let fetched = beside(scope, |report| {
             setup::debian_packages(report);
             check::packages(root, report);
+            deny::cargo_deny(root, report);
         });
         check::all(root, report);
         check::bare_target(root, report);

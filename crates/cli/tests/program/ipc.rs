@@ -168,14 +168,16 @@ fn clients_find_a_run_whose_usual_folder_is_squatted() {
     let services = PathBuf::from(format!("/run/onbeat/squatted-{user}"));
     std::fs::create_dir_all(&services).unwrap();
     chown(&services, Some(user), None).unwrap();
+    // Root may run cycles, too.
+    let name = format!("squatted-{user}");
     for service in [false, true] {
-        let mut command = as_user(&["run", robot, "--profile", "none"]);
+        let mut command = as_user(&["run", robot, "--profile", "none", "--ipc", &name]);
         if service {
             command.env("RUNTIME_DIRECTORY", &services);
         }
         let running = Running::start(command);
         await_cycles(running.id(), 1);
-        let found = finished(as_user(&["control", "stop"]));
+        let found = finished(as_user(&["control", "--cycle", &name, "stop"]));
         assert_eq!(found.code, Some(0), "{}", found.stderr);
         let end = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
         assert!(end.success());

@@ -310,5 +310,7 @@ fn copy(from: &State, to: &mut State) {
     axes.clone_from(&from.axes);
     let mut signals = std::mem::take(&mut to.signals);
     signals.clone_from(&from.signals);
-    *to = State { axes, signals, ..*from };
+    let mut interlocks = std::mem::take(&mut to.interlocks);
+    interlocks.clone_from(&from.interlocks);
+    *to = State { axes, signals, interlocks, ..*from };
 }

@@ -101,13 +101,13 @@ fn linked(metadata: &Value) -> BTreeSet<&str> {
     found
 }
 
-fn metadata(workspace: &Path, options: &[&str]) -> Result<Value, String> {
+pub(crate) fn metadata(workspace: &Path, options: &[&str]) -> Result<Value, String> {
     let words = [&["metadata", "--format-version=1", "--locked", "--quiet"], options].concat();
     let said = command::output(&mut command::cargo(workspace, &words))?;
     serde_json::from_str(&said).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
