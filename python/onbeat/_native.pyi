@@ -194,6 +194,12 @@ class Axis:
     def stopped_with(self) -> str | None:
         """Name of the axis that it was stopped with."""
     @property
+    def why(self) -> str | None:
+        """Why supervision stopped it, with the cause: the interlock with its input and level, the error code, a stall."""
+    @property
+    def interlock(self) -> str | None:
+        """Name of the interlock that stopped it, or keeps it from being enabled."""
+    @property
     def mode(self) -> str | None:
         """Mode that its drive works in: ``csp``, ``csv``, ``cst``, ``ip``, ``pp``, ``pv``, ``tq``, ``hm``; None if unknown."""
     @property

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipc::command::AxisTarget;
 use ipc::controller::{Answer, AxisAnswer, Controller, DriveRequest, Request, Waited};
 use ipc::description::Description;
+use ipc::state::State;
 use ipc::units::{NewtonMetres, Radians, RadiansPerSecond};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -143,7 +144,9 @@ impl ControllerRequest {
 
     #[getter]
     fn axes(&self) -> Vec<Axis> {
-        self.request.axes.iter().map(|axis| Axis::new(axis, &self.description)).collect()
+        // A request has no levels of interlocks.
+        let state = State::default();
+        self.request.axes.iter().map(|axis| Axis::new(axis, &state, &self.description)).collect()
     }
 
     fn signal(&self, name: &str) -> PyResult<Signal> {

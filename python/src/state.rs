@@ -127,7 +127,7 @@ impl State {
 
     #[getter]
     fn axes(&self) -> Vec<Axis> {
-        self.it.axes.iter().map(|axis| Axis::new(axis, &self.description)).collect()
+        self.it.axes.iter().map(|axis| Axis::new(axis, &self.it, &self.description)).collect()
     }
 
     #[getter]
@@ -346,6 +346,8 @@ parts! {
         homed: bool,
         stop: Option<String>,
         stopped_with: Option<String>,
+        why: Option<String>,
+        interlock: Option<String>,
         mode: Option<String>,
         position: f64,
         velocity: f64,
@@ -385,7 +387,7 @@ impl Signal {
 }
 
 impl Axis {
-    pub(crate) fn new(it: &state::Axis, description: &Description) -> Self {
+    pub(crate) fn new(it: &state::Axis, state: &state::State, description: &Description) -> Self {
         Self {
             drive_state: words::drive_state(it.drive_state).into_owned(),
             phase: words::phase(it.phase).into_owned(),
@@ -393,6 +395,8 @@ impl Axis {
             homed: it.homed,
             stop: words::stop(it.stop).map(words::Words::into_owned),
             stopped_with: words::stopped_with(it, description).map(str::to_owned),
+            why: words::why_stopped(it, state, description),
+            interlock: words::interlock_name(it, description).map(str::to_owned),
             mode: words::mode(it.mode).map(words::Words::into_owned),
             position: it.position,
             velocity: it.velocity,

@@ -19,11 +19,11 @@ use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
-use motion::supervision::{Ending, InterlockState, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
 use motion::{AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds, supervision};
 pub use types::DigitalOutput;
 
-use crate::controller::{AxisCommand, AxisReport};
+use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
 use together::Together;
 
@@ -124,6 +124,8 @@ pub(crate) struct Axes {
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
     together: Together,
+    /// What allows each axis least in this cycle, if an interlock does not permit it.
+    forbidding: Vec<Option<(InterlockState, InterlockCause)>>,
 }
 
 impl Axes {
@@ -152,27 +154,36 @@ impl Axes {
         let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
         let reports = vec![AxisReport::default(); axes.len()];
         let commands = vec![AxisCommand::default(); axes.len()];
-        let together = Together::of(configurations)?;
-        Ok(Self { axes, reports, commands, together })
+        let (together, forbidding) = (Together::of(configurations)?, vec![None; axes.len()]);
+        Ok(Self { axes, reports, commands, together, forbidding })
     }
 
     /// Image to feedback.
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
             axis.read(main_device, moment, report);
+            if moment.stalled > BLIND_CYCLES {
+                report.stalled = u32::try_from(moment.stalled).unwrap_or(u32::MAX);
+            }
         }
     }
 
     /// Nothing around the axes forbids anything, unless it is said from here on.
     pub(crate) fn clear_interlocks(&mut self) {
         self.axes.iter_mut().for_each(Axis::clear_interlock);
+        self.forbidding.fill(None);
     }
 
     /// Permission of a part around an axis; what allows least counts.
-    pub(crate) fn set_interlock(&mut self, axis: usize, interlock: InterlockState) {
-        if let Some(axis) = self.axes.get_mut(axis) {
-            axis.set_interlock(interlock);
+    pub(crate) fn set_interlock(&mut self, place: usize, state: InterlockState, cause: InterlockCause) {
+        let (Some(axis), Some(forbidding)) = (self.axes.get_mut(place), self.forbidding.get_mut(place)) else {
+            return;
+        };
+        // Of several the first one of those that allow least is named.
+        if state > forbidding.map_or(InterlockState::Clear, |(state, _)| state) {
+            *forbidding = Some((state, cause));
         }
+        axis.set_interlock(state);
     }
 
     /// Commands of the controller, made safe. `stale`: the command it lives on is over.
@@ -184,11 +195,23 @@ impl Axes {
             axis.judge(elapsed, command, stale, ending);
         }
         self.together.stop(&mut self.axes, &mut self.reports);
-        for ((axis, report), command) in self.axes.iter_mut().zip(&mut self.reports).zip(&mut self.commands)
-        {
+        let forbidding = self.forbidding.iter().map(|it| it.map(|(_, cause)| cause));
+        let axes = self.axes.iter_mut().zip(forbidding);
+        for (((axis, cause), report), command) in axes.zip(&mut self.reports).zip(&mut self.commands) {
             axis.supervise(elapsed, command, report);
             if report.stop != Some(StopReason::OtherAxis) {
                 report.stopped_with = None;
+            }
+            report.interlock = match report.stop {
+                Some(StopReason::Interlock | StopReason::NotPermitted) => {
+                    // A stop stays after its cause: that is still the one to be named.
+                    let before = || Some(InterlockCause { permits: true, ..report.interlock? });
+                    cause.or_else(before)
+                }
+                _ => None,
+            };
+            if report.stop != Some(StopReason::Outage) {
+                report.stalled = 0;
             }
             (command.home, command.mode, command.ignored) = (false, None, None);
         }

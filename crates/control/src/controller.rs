@@ -6,6 +6,7 @@ use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, St
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
+use types::state::InputLevel;
 use motion::{AxisFeedback, AxisSetpoint, Radians};
 
 pub use ipc::state::Clamped;
@@ -121,6 +122,12 @@ pub struct AxisReport {
     pub stop: Option<StopReason>,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<usize>,
+    /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
+    /// [`StopReason::NotPermitted`]).
+    pub interlock: Option<InterlockCause>,
+    /// Cycles for which the host stalled, where an outage stopped it because of that
+    /// ([`StopReason::Outage`]); 0 for another cause.
+    pub stalled: u32,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
     /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.
@@ -139,6 +146,17 @@ pub struct AxisReport {
     pub absent: bool,
     /// Set-point that its controller has given it for some time instead of the one its mode takes: it does not move.
     pub ignored: Option<IgnoredSetpoint>,
+}
+
+/// Interlock that stopped an axis, or keeps it from being enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterlockCause {
+    /// Place among the interlocks, from 0.
+    pub interlock: usize,
+    /// Level of its input while it did not permit.
+    pub level: InputLevel,
+    /// True if it permits again; a stop stays until a reset.
+    pub permits: bool,
 }
 
 /// Set-point that an axis is given and its mode does not take, where it is given no other.

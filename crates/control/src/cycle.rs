@@ -165,7 +165,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// # Errors
     /// An interlock whose input is not there.
     pub fn with_interlocks(self, configurations: &[types::Interlock]) -> Result<Self, InterlockError> {
-        let interlocks = Interlocks::bind(configurations, &self.main_device)?;
+        let mut interlocks = Interlocks::bind(configurations, &self.main_device)?;
+        interlocks.find_signals(&self.signals);
         Ok(Self { interlocks, ..self })
     }
 
@@ -175,6 +176,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// A signal outside the process data, one that the controller does not find, or its panic; [`Cycle::abandon`] gives back the bus.
     pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
         self.signals = Signals::bind(signals, &mut self.main_device)?;
+        self.interlocks.find_signals(&self.signals);
         self.controller.init(&self.signals)
     }
 
@@ -317,14 +319,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     fn look_at_interlocks(&mut self, cycle: u64, moment: Moment) {
         let (at, in_op) = (self.now(), self.main_device.phase() == BringUpPhase::Op);
-        let publisher = &mut self.publisher;
-        self.interlocks.look(&self.main_device, moment, &mut self.axes, |interlock, allows| {
+        let Self { publisher, main_device, signals, axes, .. } = self;
+        self.interlocks.look(main_device, moment, signals, axes, |interlock, allows, level| {
             if in_op {
                 publisher.event(CycleEvent {
                     cycle,
                     at,
                     cable: None,
-                    what: Happening::Interlock { interlock, allows },
+                    what: Happening::Interlock { interlock, allows, level },
                 });
             }
         });
@@ -474,7 +476,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.publisher.status(&self.status);
         if let Some(ipc) = &mut self.ipc {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
-            ipc.publish(&self.status, release.instant, axes, &self.signals, &self.output);
+            let interlocks = self.interlocks.levels();
+            ipc.publish(&self.status, release.instant, axes, &self.signals, interlocks, &self.output);
         }
         // Before the record of the cycle: who has that finds this.
         if let Some(sampler) = self.sampler.as_mut().filter(|_| self.cycles_in_op > 0) {

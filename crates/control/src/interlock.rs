@@ -1,16 +1,19 @@
 //! Digital inputs that stop axes, or permit them to be enabled.
 //!
 //! Held by supervision, over any controller, and fail-safe: an input that is low, or not fresh for more than
-//! [`BLIND_CYCLES`], stops or forbids. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in an
+//! [`BLIND_CYCLES`], stops or forbids. A signal that is forced may withdraw a permission, never grant one. This is no safety function in the sense of ISO 13849 or IEC 62061: it runs in an
 //! ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use motion::supervision::{BLIND_CYCLES, InterlockState};
 use thiserror::Error;
+use types::state::InputLevel;
 use types::{Interlock, InterlockKind};
 
 use crate::axis::{Axes, Moment};
+use crate::controller::InterlockCause;
+use crate::signal::Signals;
 
 /// True if every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
 /// here first to still have the bus in hand if the answer is no.
@@ -36,6 +39,11 @@ struct InterlockBinding {
     axes: Vec<usize>,
     /// Cycles in a row without the input; `None` before it came for the first time.
     missed: Option<u64>,
+    /// Level of the input as it came last.
+    high: bool,
+    /// Places of the signals that have its input.
+    signals: Vec<usize>,
+    level: InputLevel,
     allows: bool,
 }
 
@@ -63,10 +71,25 @@ impl Interlocks {
                 kind: it.kind,
                 axes: it.axes.clone(),
                 missed: None,
+                high: false,
+                signals: Vec::new(),
+                level: InputLevel::Unknown,
                 allows: false,
             })
         };
         Ok(Self { list: configurations.iter().map(bind).collect::<Result<_, _>>()? })
+    }
+
+    /// Finds the signals that have their inputs: those may be forced.
+    pub(crate) fn find_signals(&mut self, signals: &Signals) {
+        for interlock in &mut self.list {
+            interlock.signals = signals.inputs_at(interlock.sub_device, interlock.field).collect();
+        }
+    }
+
+    /// Level of each input, and whether it permits.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = (InputLevel, bool)> + '_ {
+        self.list.iter().map(|it| (it.level, it.allows))
     }
 
     /// Permissions from the inputs of this cycle, for the axes' supervision. The interlocks that have changed are reported
@@ -75,8 +98,9 @@ impl Interlocks {
         &mut self,
         main_device: &MainDevice,
         moment: Moment,
+        signals: &Signals,
         axes: &mut Axes,
-        mut changed: impl FnMut(usize, bool),
+        mut changed: impl FnMut(usize, bool, InputLevel),
     ) {
         if self.list.is_empty() {
             return;
@@ -84,33 +108,56 @@ impl Interlocks {
         axes.clear_interlocks();
         for (number, interlock) in self.list.iter_mut().enumerate() {
             let before = (interlock.missed.is_some(), interlock.allows);
-            let state = interlock.look(main_device, moment);
+            let state = interlock.look(main_device, moment, signals);
             if before.0 && before.1 != interlock.allows {
-                changed(number, interlock.allows);
+                changed(number, interlock.allows, interlock.level);
             }
+            let cause = InterlockCause { interlock: number, level: interlock.level, permits: false };
             for &axis in &interlock.axes {
-                axes.set_interlock(axis, state);
+                axes.set_interlock(axis, state, cause);
             }
         }
     }
 }
 
 impl InterlockBinding {
-    fn look(&mut self, main_device: &MainDevice, moment: Moment) -> InterlockState {
+    fn look(&mut self, main_device: &MainDevice, moment: Moment, signals: &Signals) -> InterlockState {
         if main_device.inputs_fresh(self.sub_device) && !moment.outdated {
-            let high = self.field.read(main_device.inputs(self.sub_device)) != 0;
-            self.allows = high != self.inverted;
+            self.high = self.field.read(main_device.inputs(self.sub_device)) != 0;
             self.missed = Some(0);
         } else if let Some(missed) = &mut self.missed {
             *missed = missed.saturating_add(moment.stalled).saturating_add(1);
-            self.allows &= *missed <= BLIND_CYCLES;
         }
-        match (self.missed, self.allows, self.kind) {
-            (Some(_), true, _) => InterlockState::Clear,
-            (Some(_), false, InterlockKind::Stop) => InterlockState::Stop,
+        let (permission, withdrawn) = (!self.inverted, self.withdrawn_by_force(signals));
+        self.level = match self.missed {
+            None => InputLevel::Unknown,
+            Some(missed) if missed > BLIND_CYCLES => InputLevel::Lost,
+            Some(_) if self.high == permission && withdrawn && self.high => InputLevel::ForcedLow,
+            Some(_) if self.high == permission && withdrawn => InputLevel::ForcedHigh,
+            Some(_) if self.high => InputLevel::High,
+            Some(_) => InputLevel::Low,
+        };
+        self.allows = match self.level {
+            InputLevel::Low => !permission,
+            InputLevel::High => permission,
+            _ => false,
+        };
+        match (self.level, self.allows, self.kind) {
+            (_, true, _) => InterlockState::Clear,
             // On the way up nothing has been seen yet: nothing is enabled, and nothing has to be reset for it.
-            (None, ..) | (Some(_), false, InterlockKind::Enable) => InterlockState::NotPermitted,
+            (InputLevel::Unknown, ..) => InterlockState::NotPermitted,
+            // The end of a force must not enable anything by itself.
+            (InputLevel::ForcedLow | InputLevel::ForcedHigh, ..) | (.., InterlockKind::Stop) => {
+                InterlockState::Stop
+            }
+            (.., InterlockKind::Enable) => InterlockState::NotPermitted,
         }
+    }
+
+    /// True if a forced signal has the input at the level that does not permit.
+    fn withdrawn_by_force(&self, signals: &Signals) -> bool {
+        let forced = |&place: &usize| signals.forced_level(place, self.field);
+        self.signals.iter().filter_map(forced).any(|high| high == self.inverted)
     }
 }
 

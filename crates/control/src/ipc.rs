@@ -15,6 +15,7 @@ use ipc::server::Endpoints;
 use ipc::{force, state};
 use motion::AxisSetpoint;
 use record::CycleRecord;
+use types::state::InputLevel;
 
 use crate::controller::{AxisReport, ControllerOutput};
 use crate::observer::Happening;
@@ -76,6 +77,7 @@ impl Ipc {
         release: Instant,
         axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
         signals: &Signals,
+        interlocks: impl Iterator<Item = (InputLevel, bool)>,
         output: &ControllerOutput,
     ) {
         self.commands.note(output);
@@ -97,6 +99,9 @@ impl Ipc {
         for (signal, SignalState { value, fresh, forced }) in state.signals.iter_mut().zip(signals.states())
         {
             *signal = state::Signal { word: value.word(), fresh, forced };
+        }
+        for (shown, (level, permits)) in state.interlocks.iter_mut().zip(interlocks) {
+            *shown = state::Interlock { level: level as u8, permits };
         }
         let Counters { clamped, refused } = signals.counters();
         state.signal_counters = state::SignalCounters { clamped, refused };

@@ -9,9 +9,10 @@ use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
 use motion::supervision::StopReason;
 use record::CycleRecord;
+use types::state::InputLevel;
 use types::{LockState, Value};
 
-use crate::controller::IgnoredSetpoint;
+use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
 
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -34,6 +35,23 @@ pub struct CycleEvent {
     pub cable: Option<[CableEnd; 2]>,
     /// Event.
     pub what: Happening,
+}
+
+/// Cause of a stop, where it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// Interlock that stopped the axis, or keeps it from being enabled.
+    pub interlock: Option<InterlockCause>,
+    /// Cycles for which the host stalled; 0 for another cause of an outage.
+    pub stalled: u32,
+}
+
+impl Cause {
+    /// Cause of the stop of an axis.
+    #[must_use]
+    pub fn of(report: &AxisReport) -> Self {
+        Self { interlock: report.interlock, stalled: report.stalled }
+    }
 }
 
 /// Event in a cycle.
@@ -88,6 +106,8 @@ pub enum Happening {
         reason: StopReason,
         /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
         with: Option<usize>,
+        /// Cause of that reason, where it is known.
+        because: Cause,
     },
     /// The axis is its controller's again.
     AxisFreed {
@@ -116,6 +136,8 @@ pub enum Happening {
         interlock: usize,
         /// True if it allows.
         allows: bool,
+        /// Level of its input.
+        level: InputLevel,
     },
     /// A signal is forced: held at a value.
     SignalForced {

@@ -308,6 +308,22 @@ impl Signals {
         Ok(Output::new(place))
     }
 
+    /// Places of the inputs that share bits with a field of the inputs of this SubDevice.
+    pub(crate) fn inputs_at(&self, sub_device: usize, field: PdoField) -> impl Iterator<Item = usize> + '_ {
+        let shares = move |(place, state): (usize, &State)| {
+            let signal = &self.signals[place];
+            let is_input = signal.flow == Flow::Input && signal.sub_device == sub_device;
+            (is_input && common_bits(state.field, field).is_some()).then_some(place)
+        };
+        self.states.iter().enumerate().filter_map(shares)
+    }
+
+    /// Level of a field while the signal at this place, which shares bits with it, is forced.
+    pub(crate) fn forced_level(&self, place: usize, field: PdoField) -> Option<bool> {
+        let state = self.states.get(place)?;
+        Some(state.forced?.raw & common_bits(state.field, field)? != 0)
+    }
+
     fn find(&self, name: &str, input: bool) -> Result<usize, SignalError> {
         let is_input = |signal: &Signal| signal.flow == Flow::Input;
         match self.signals.iter().position(|signal| signal.name == name) {
@@ -366,6 +382,14 @@ impl Signals {
 
 fn names(signals: &[Signal]) -> Vec<Arc<str>> {
     signals.iter().map(|signal| Arc::from(signal.name.as_str())).collect()
+}
+
+/// Bits of `field` that `other` has, too, as a mask of its value; `None` where it has none.
+fn common_bits(field: PdoField, other: PdoField) -> Option<u64> {
+    let begin = field.bit_offset.max(other.bit_offset);
+    let end = (field.bit_offset + field.bit_length.min(64)).min(other.bit_offset + other.bit_length);
+    let bits = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
+    (begin < end).then(|| bits(end - begin) << (begin - field.bit_offset))
 }
 
 /// Bits of an output that were `before`, once what it lives on is stale.

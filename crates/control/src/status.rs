@@ -167,7 +167,9 @@ mod tests {
     use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
     use super::*;
-    use crate::controller::IgnoredSetpoint;
+    use types::state::InputLevel;
+
+    use crate::controller::{IgnoredSetpoint, InterlockCause};
 
     fn status(number: u64) -> Status {
         let n = number as f64;
@@ -186,6 +188,12 @@ mod tests {
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             stopped_with: Some(number as usize % 7),
+            interlock: InputLevel::ALL.get(number as usize % 7).map(|&level| InterlockCause {
+                interlock: number as usize % 5,
+                level,
+                permits: number % 2 == 0,
+            }),
+            stalled: number as u32 % 23,
             statusword: Statusword(number as u16),
             mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),
             error_code: !number as u16,

@@ -14,6 +14,7 @@ use motion::supervision::StopReason;
 
 use crate::controller::AxisReport;
 use crate::cycle::{Ended, Lost};
+use crate::observer::Cause;
 use crate::status::{Status, SubDeviceStatus};
 
 /// Exit code: it could not run, or was ended by an overrun.
@@ -67,6 +68,8 @@ pub enum Finding {
         reason: StopReason,
         /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
         with: Option<usize>,
+        /// Cause of that reason, where it is known.
+        because: Cause,
     },
     /// The controller process was gone, or gave no answers, when the stop began, and had not disabled its axes.
     ControllerLost,
@@ -234,8 +237,9 @@ impl<L> Ended<L> {
             return Some(Finding::AxisInFault { axis, state, error_code });
         }
         let reports = [&self.before_stop.axes, &self.before_init.axes];
-        if let Some((reason, with)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances)) {
-            return Some(Finding::AxisStopped { axis, reason, with });
+        if let Some((reason, report)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances)) {
+            let (with, because) = (report.stopped_with, Cause::of(report));
+            return Some(Finding::AxisStopped { axis, reason, with, because });
         }
         let in_op = self.before_stop.phase == BringUpPhase::Op;
         if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
@@ -271,17 +275,16 @@ fn stopped(
     reports: &[AxisReport],
     axis: usize,
     circumstances: Circumstances,
-) -> Option<(StopReason, Option<usize>)> {
+) -> Option<(StopReason, &AxisReport)> {
     let report = &reports[axis];
-    let with = report.stopped_with;
     let held_back = report.feedback.phase == AxisPhase::Following;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
     // Heard of again, and about to go on by itself.
     let is_back = |it: &AxisReport| it.stop == Some(StopReason::Outage) && it.missed == 0;
-    let origin = with.and_then(|other| reports.get(other)).unwrap_or(report);
+    let origin = report.stopped_with.and_then(|other| reports.get(other)).unwrap_or(report);
     let goes_on = circumstances.resumes && is_back(origin);
     let stop = report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !goes_on)?;
-    Some((stop, with))
+    Some((stop, report))
 }
 
 fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option<Finding> {

@@ -8,8 +8,8 @@ use ethercat::redundancy::Ring;
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 
-use crate::controller::{AxisReport, IgnoredSetpoint};
-use crate::observer::Happening;
+use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
+use crate::observer::{Cause, Happening};
 use crate::status::{RingStatus, SubDeviceStatus};
 
 /// A bus that stayed lost.
@@ -26,7 +26,8 @@ pub struct Lost {
 pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
-    stops: Vec<Option<StopReason>>,
+    /// Stop of each axis that was reported, with the interlock that caused it.
+    stops: Vec<(Option<StopReason>, Option<InterlockCause>)>,
     /// Set-point of each axis that was reported as ignored.
     ignored: Vec<Option<IgnoredSetpoint>>,
     /// Beginning of the time without any answer.
@@ -49,7 +50,7 @@ impl BusWatch {
     pub(crate) fn new(sub_devices: usize, axes: usize, timeout: Option<Duration>) -> Self {
         Self {
             lost_for: vec![0; sub_devices],
-            stops: vec![None; axes],
+            stops: vec![(None, None); axes],
             ignored: vec![None; axes],
             silent_since: None,
             interface_gone: false,
@@ -199,12 +200,21 @@ impl BusWatch {
             }
         }
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
-            if report.stop == *before {
+            // Another interlock than before is another cause of the same stop.
+            let forbidding = report.interlock.filter(|it| !it.permits);
+            let is_same_stop = report.stop == before.0;
+            let is_same = is_same_stop && (forbidding.is_none() || forbidding == before.1);
+            *before = (report.stop, forbidding.or(before.1.filter(|_| is_same_stop)));
+            if is_same {
                 continue;
             }
-            *before = report.stop;
             tell(match report.stop {
-                Some(reason) => Happening::AxisStopped { axis, reason, with: report.stopped_with },
+                Some(reason) => Happening::AxisStopped {
+                    axis,
+                    reason,
+                    with: report.stopped_with,
+                    because: Cause::of(report),
+                },
                 None => Happening::AxisFreed { axis },
             });
         }

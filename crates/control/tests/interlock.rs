@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use ethercat::cia402::{Request, State};
 use ethercat::sii::Identity;
+use ipc::client::Client;
+use ipc::words::why_stopped;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
+use onbeat_control::bus::{PartNames, sentence};
 use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
@@ -23,8 +26,9 @@ use simulator::application::servo::{ServoDescription, ServoDrive, default_mappin
 use simulator::application::sii::{digital_inputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, cycle_of, supervised};
-use types::{Interlock, InterlockKind};
+use support::{IpcFolder, PERIOD, cycle_of, ipc_of, rules, supervised};
+use types::signal::Flow;
+use types::{Interlock, InterlockKind, Signal, Value, ValueType};
 
 const IDENTITY: Identity =
     Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
@@ -64,6 +68,10 @@ enum Act {
     Reset,
     /// The cable to the terminal is out.
     Cut,
+    /// A client forces the signal of the input to this level.
+    Force(bool),
+    /// It releases the signal.
+    Release,
 }
 
 /// Both axes on one cycle.
@@ -71,25 +79,67 @@ type Seen = [AxisReport; 2];
 
 /// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the interlock told.
 fn run(interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Vec<bool>) {
+    let Ran { seen, told, .. } = run_seen("plain", interlock, cycles, acts);
+    (seen, told)
+}
+
+/// Course of a run.
+struct Ran {
+    seen: Vec<Seen>,
+    told: Vec<bool>,
+    /// Reason for the stop of the first axis, as other processes see it in each cycle.
+    why: Vec<Option<String>>,
+    /// Sentences of the events of stopped axes.
+    stops: Vec<String>,
+}
+
+fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> Ran {
+    let signal = Signal {
+        name: "door closed".to_owned(),
+        sub_device: 2,
+        bit_offset: CHANNEL - 1,
+        value_type: ValueType::Bool,
+        unit: String::new(),
+        scaling: None,
+        range: None,
+        flow: Flow::Input,
+    };
+    let folder = IpcFolder::new(&format!("interlock-{name}"));
+    let (ipc, _server, client) =
+        ipc_of(&folder, rules(2), std::slice::from_ref(&signal), std::slice::from_ref(&interlock));
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let wires = Wires::new();
-    wires.set_levels(if interlock.inverted { 0 } else { 1 << (CHANNEL - 1) });
+    // Those of cycle 0 come before all cycles.
+    let low = acts.iter().any(|(at, act)| *at == 0 && matches!(act, Act::Low));
+    wires.set_levels(if interlock.inverted || low { 0 } else { 1 << (CHANNEL - 1) });
     let (cut, cuts) = channel();
     let direct = DirectLink::new(segment(&wires), clock.clone(), Duration::from_micros(60));
     let (see, seen) = channel();
-    let steady = Steady { acts: acts.to_vec(), wires, cut, see, cycles: 0, reset_for: 0 };
+    let (tell, why) = channel();
+    let steady = Steady { acts: acts.to_vec(), wires, cut, see, cycles: 0, reset_for: 0, client, tell };
     let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, mut observer) =
+    let (mut cycle, mut observer) =
         cycle_of(Cuttable { direct, cuts }, clock, &supervised(2), steady, configuration);
-    let cycle = cycle.with_interlocks(&[interlock]).unwrap();
+    cycle.set_signals(vec![signal]).unwrap();
+    let names = PartNames {
+        sub_devices: vec!["x".to_owned(), "y".to_owned(), "inputs-1".to_owned()],
+        axes: vec!["x".to_owned(), "y".to_owned()],
+        interlocks: vec![interlock.clone()],
+        period: PERIOD,
+        ..PartNames::default()
+    };
+    let cycle = cycle.with_interlocks(&[interlock]).unwrap().with_ipc(ipc);
     assert_eq!(cycle.run(&StopHandle::new()).failure, None);
-    let told = std::iter::from_fn(|| observer.next_event()).filter_map(|event| match event.what {
-        Happening::Interlock { interlock: 0, allows } => Some(allows),
-        _ => None,
-    });
-    let told = told.collect();
-    (seen.try_iter().collect(), told)
+    let (mut told, mut stops) = (Vec::new(), Vec::new());
+    for event in std::iter::from_fn(|| observer.next_event()) {
+        match event.what {
+            Happening::Interlock { interlock: 0, allows, .. } => told.push(allows),
+            Happening::AxisStopped { axis: 0, .. } => stops.push(sentence(&event, &[], &names).unwrap().1),
+            _ => {}
+        }
+    }
+    Ran { seen: seen.try_iter().collect(), told, why: why.try_iter().collect(), stops }
 }
 
 struct Cuttable {
@@ -118,6 +168,8 @@ struct Steady {
     see: Sender<Seen>,
     cycles: u64,
     reset_for: u32,
+    client: Client,
+    tell: Sender<Option<String>>,
 }
 
 impl Controller for Steady {
@@ -132,6 +184,10 @@ impl Controller for Steady {
                 Act::Low => self.wires.set(bit, false),
                 Act::Reset => self.reset_for = 3,
                 Act::Cut => self.cut.send(()).unwrap(),
+                &Act::Force(high) => {
+                    self.client.force(0, Value::Bool(high), Duration::from_secs(60)).unwrap();
+                }
+                Act::Release => self.client.release(Some(0)).unwrap(),
             }
         }
         for (report, command) in reports.iter().zip(commands) {
@@ -146,6 +202,9 @@ impl Controller for Steady {
         self.reset_for = self.reset_for.saturating_sub(1);
         if self.cycles > 0 && !info.stopping {
             let _ = self.see.send([reports[0], reports[1]]);
+            let state = self.client.state().read().unwrap_or_default();
+            let why = state.axes.first().and_then(|x| why_stopped(x, &state, self.client.description()));
+            let _ = self.tell.send(why);
         }
     }
 }
@@ -216,6 +275,63 @@ fn an_input_that_is_lost_stops() {
     assert!(seen[500..].iter().all(|it| !enabled(&it[0]) && it[0].stop == Some(StopReason::Interlock)));
     assert!(seen[500..800].iter().all(|it| moves(&it[1])), "the other axis goes on");
     assert_eq!(told, [false]);
+}
+
+/// Section H of the rules for axes: permission of the input AND permission of the force.
+// feature(axes): a forced signal may withdraw the permission of an interlock, never grant one
+#[test]
+fn a_force_withdraws_a_permission_until_a_reset_and_grants_none() {
+    for kind in [InterlockKind::Stop, InterlockKind::Enable] {
+        for inverted in [false, true] {
+            let door = Interlock { inverted, ..interlock(kind) };
+            let permits = !inverted;
+            let (open, close) = if permits { (Act::Low, Act::High) } else { (Act::High, Act::Low) };
+            let name = format!("{kind:?}-{inverted}");
+
+            // Withdrawn: stopped, and still stopped after the force, until a reset.
+            let acts = [(300, Act::Force(!permits)), (600, Act::Release), (900, Act::Reset)];
+            let ran = run_seen(&name, door.clone(), 1_300, &acts);
+            let seen = &ran.seen;
+            assert!(moves(&seen[299][0]), "{name}: {:?}", seen[299][0]);
+            let stopped = |it: &Seen| !enabled(&it[0]) && it[0].stop == Some(StopReason::Interlock);
+            assert!(seen[450..900].iter().all(stopped), "{name}");
+            assert!(moves(&seen[1_200][0]), "{name}: {:?}", seen[1_200][0]);
+            assert!(seen[100..1_200].iter().all(|it| it[1].stop.is_none()), "{name}: the other axis");
+            let level = if inverted { "high" } else { "low" };
+            let why = format!("interlock \"door\" (inputs-1, channel 2) is forced to {level}");
+            assert_eq!(ran.why[500].as_deref(), Some(&*why));
+            assert_eq!(ran.stops[0], format!("axis \"x\" is held: {why}"));
+
+            // Not granted: the input forbids, whatever is forced.
+            let acts = [(300, open), (310, Act::Force(permits)), (600, Act::Reset), (900, close)];
+            let seen = run_seen(&name, door.clone(), 1_000, &acts).seen;
+            assert!(seen[450..900].iter().all(|it| !enabled(&it[0]) && it[0].stop.is_some()), "{name}");
+
+            // A lost input forbids, whatever is forced.
+            let acts = [(290, Act::Force(permits)), (300, Act::Cut), (600, Act::Reset)];
+            let ran = run_seen(&name, door, 1_000, &acts);
+            assert!(moves(&ran.seen[299][0]), "{name}: a force that agrees changes nothing");
+            let stopped = |it: &Seen| !enabled(&it[0]) && it[0].stop.is_some();
+            assert!(ran.seen[450..950].iter().all(stopped), "{name}");
+            let why = "interlock \"door\" (inputs-1, channel 2) is lost (no process data of its SubDevice)";
+            assert_eq!(ran.why[500].as_deref(), Some(why));
+        }
+    }
+}
+
+// feature(axes): stops and refusals name the interlock, its input and the level, at the start, too
+#[test]
+fn an_interlock_is_named_from_the_start_until_the_reset() {
+    let acts = [(0, Act::Low), (400, Act::High), (800, Act::Reset)];
+    let ran = run_seen("named", interlock(InterlockKind::Stop), 1_100, &acts);
+    assert!(ran.seen[..800].iter().all(|it| !enabled(&it[0])));
+    let low = "interlock \"door\" (inputs-1, channel 2) is low";
+    assert_eq!(ran.why[300].as_deref(), Some(low));
+    assert_eq!(ran.stops, [format!("axis \"x\" is held: {low}")]);
+    let again = "interlock \"door\" (inputs-1, channel 2) is high again";
+    assert_eq!(ran.why[700].as_deref(), Some(again));
+    assert_eq!(ran.why[1_050], None);
+    assert!(moves(&ran.seen[1_050][0]));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::link::DirectLink;
-use onbeat_control::observer::Happening;
+use onbeat_control::observer::{Cause, Happening};
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{Circumstances, Finding};
@@ -247,11 +247,16 @@ fn a_fault_of_one_axis_brings_those_it_names_to_rest_in_the_same_cycle_and_no_ot
     ran.taken.iter().for_each(|taken| brakes_within_its_limits(taken));
     assert!(ran.seen[200..].iter().all(|it| moves(&it[ALONE]) && it[ALONE].stop.is_none()));
     let is_told = |wanted| {
-        let tells = |what: &Happening| matches!(what, Happening::AxisStopped { axis, reason: StopReason::OtherAxis, with: Some(X) } if *axis == wanted);
+        let tells = |what: &Happening| matches!(what, Happening::AxisStopped { axis, reason: StopReason::OtherAxis, with: Some(X), .. } if *axis == wanted);
         ran.events.iter().any(tells)
     };
     assert!(is_told(Y) && is_told(ELBOW), "{:?}", ran.events);
-    let found = |axis| Finding::AxisStopped { axis, reason: StopReason::OtherAxis, with: Some(X) };
+    let found = |axis| Finding::AxisStopped {
+        axis,
+        reason: StopReason::OtherAxis,
+        with: Some(X),
+        because: Cause::default(),
+    };
     assert!(ran.findings.contains(&found(Y)) && ran.findings.contains(&found(ELBOW)), "{:?}", ran.findings);
 }
 

@@ -84,7 +84,7 @@ impl Reader {
     /// Creates a command with room for every axis and signal.
     #[must_use]
     pub fn blank(&self) -> Command {
-        let Rows { axes, signals } = self.rows;
+        let Rows { axes, signals, .. } = self.rows;
         Command {
             axes: Vec::with_capacity(axes),
             signals: Vec::with_capacity(signals),
@@ -171,7 +171,7 @@ impl Writer {
     /// # Errors
     /// The cycle has ended, or the command has another number of axes or signals.
     pub fn send(&mut self, command: &Command) -> Result<u64, SendError> {
-        let Rows { axes, signals } = self.rows;
+        let Rows { axes, signals, .. } = self.rows;
         let wrong = |found: usize, expected: usize| found != 0 && found != expected;
         if wrong(command.axes.len(), axes) {
             return Err(SendError::Axes { expected: axes, found: command.axes.len() });

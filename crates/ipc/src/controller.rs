@@ -43,7 +43,7 @@ pub use types::ExternalCommand;
 pub use types::state::DriveRequest;
 
 /// Version of requests, answers and their order. A process of another version is refused.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Inputs of a cycle for the controller process.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use types::signal::Direction;
-use types::{AxisMode, BaseKind, ControllerKind, PortKind, SensorKind, Takes, ValueKind, ValueType};
+use types::{
+    AxisMode, BaseKind, ControllerKind, InterlockKind, PortKind, SensorKind, Takes, ValueKind, ValueType,
+};
 
 use crate::state::region::Rows;
 
@@ -40,8 +42,36 @@ pub struct Description {
     /// Signals that together are a measurement.
     #[serde(default)]
     pub sensors: Vec<SensorDescription>,
+    /// Digital inputs that stop axes, or permit them to be enabled, in the order of the robot file.
+    #[serde(default)]
+    pub interlocks: Vec<InterlockDescription>,
     /// Ports that can be opened.
     pub ports: Vec<PortDescription>,
+}
+
+/// Description of a digital input that stops axes, or permits them to be enabled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterlockDescription {
+    /// Unique name.
+    pub name: String,
+    /// Effect while its input does not permit.
+    pub kind: InterlockKind,
+    /// Name of the SubDevice of its input.
+    pub sub_device: String,
+    /// Number of the digital input of that SubDevice, from 1.
+    pub channel: usize,
+    /// True if the input permits while it is low.
+    pub inverted: bool,
+    /// Indices of its axes.
+    pub axes: Vec<usize>,
+}
+
+impl InterlockDescription {
+    /// The interlock for a sentence: `interlock "door" (inputs-1, channel 3)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        crate::words::interlock_input(&self.name, &self.sub_device, self.channel)
+    }
 }
 
 /// Description of an axis.
@@ -69,6 +99,9 @@ pub struct AxisDescription {
     /// Kinds of targets that commands may give it; none where the cycle does not tell.
     #[serde(default)]
     pub takes: Option<Takes>,
+    /// Index of the SubDevice of its drive; none where the cycle does not report it.
+    #[serde(default)]
+    pub sub_device: Option<usize>,
 }
 
 impl AxisDescription {
@@ -91,6 +124,7 @@ impl AxisDescription {
             effort_limit,
             measures_effort: true,
             takes: None,
+            sub_device: None,
         }
     }
 }
@@ -162,7 +196,13 @@ impl Description {
 
     /// Rows of a command.
     pub(crate) fn commanded_rows(&self) -> Rows {
-        Rows { axes: self.axes.len(), signals: self.commanded().count() }
+        Rows { axes: self.axes.len(), signals: self.commanded().count(), interlocks: 0 }
+    }
+
+    /// Rows of a state.
+    pub(crate) fn rows(&self) -> Rows {
+        let Self { axes, signals, interlocks, .. } = self;
+        Rows { axes: axes.len(), signals: signals.len(), interlocks: interlocks.len() }
     }
 }
 

@@ -184,8 +184,7 @@ impl Builder {
             return Err(OpenError::Name { name });
         }
         description.ports.extend(ports.iter().map(Far::description));
-        let axes = description.axes.len();
-        let (state, state_file) = state::Writer::make(axes, description.signals.len())?;
+        let (state, state_file) = state::Writer::make(description.rows())?;
         let (diagnostics, diagnostics_file) = diagnostics::Writer::make()?;
         let (commands, command) = Regions::new(description.commanded_rows());
         let (forces, forced) = force::pair(forced);

@@ -5,7 +5,7 @@ pub(crate) mod region;
 use types::codes;
 
 pub use region::{ReadError, Reader, Writer};
-pub use types::state::{BringUpPhase, DrivePhase, DriveState, StopReason};
+pub use types::state::{BringUpPhase, DrivePhase, DriveState, InputLevel, StopReason};
 pub use types::{Freshness, LockState, Value, ValueKind};
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
@@ -34,6 +34,17 @@ pub struct State {
     pub signals: Vec<Signal>,
     /// Values set to outputs that could not be.
     pub signal_counters: SignalCounters,
+    /// Interlocks, in the order of the description.
+    pub interlocks: Vec<Interlock>,
+}
+
+/// State of an interlock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interlock {
+    /// Level of its input, a code of [`InputLevel`].
+    pub level: u8,
+    /// True if it permits.
+    pub permits: bool,
 }
 
 /// Values set to outputs since the start that could not be.
@@ -260,6 +271,14 @@ pub struct Axis {
     pub stop: u8,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<u16>,
+    /// Index of the interlock that stopped the axis, or keeps it from being enabled
+    /// ([`StopReason::Interlock`], [`StopReason::NotPermitted`]).
+    pub interlock: Option<u16>,
+    /// Error code 0x603F of a drive in fault; 0 for none known.
+    pub error_code: u16,
+    /// Cycles for which the host stalled, of an axis that is stopped by an outage because of that
+    /// ([`StopReason::Outage`]); 0 for another cause.
+    pub stalled: u32,
     /// Mode of operation in effect, as CiA 402 numbers it in 0x6061; 0 if unknown.
     pub mode: i8,
     /// Position, rad.

@@ -5,11 +5,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use crate::description::Description;
 use crate::state::{
-    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, Limit, LockState, Refusal, StopReason,
-    TrajectoryStatus,
+    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, Refusal,
+    State, StopReason, TrajectoryStatus,
 };
 
 /// Text of a code.
@@ -68,18 +69,70 @@ pub fn stop(code: u8) -> Option<Words> {
         .then(|| StopReason::from_code(code).map_or_else(|| unknown(code), |stop| stop.words().into()))
 }
 
-/// Text of the reason for a stop, with the name of the axis that it was stopped with; `None` for an axis that is not stopped.
-#[must_use]
-pub fn stop_of(axis: &Axis, description: &Description) -> Option<Words> {
-    let why = stop(axis.stop)?;
-    let name = stopped_with(axis, description);
-    Some(name.map_or_else(|| why.clone(), |name| format!("{why}: {name}").into()))
-}
-
 /// Name of the axis that an axis was stopped with ([`Axis::stopped_with`]).
 #[must_use]
 pub fn stopped_with<'a>(axis: &Axis, description: &'a Description) -> Option<&'a str> {
     description.axes.get(usize::from(axis.stopped_with?)).map(|it| it.name.as_str())
+}
+
+/// An interlock for a sentence, by its name and its input: `interlock "door" (inputs-1, channel 3)`.
+#[must_use]
+pub fn interlock_input(name: &str, sub_device: &str, channel: usize) -> String {
+    format!("interlock \"{name}\" ({sub_device}, channel {channel})")
+}
+
+/// The interlock that stopped an axis, or keeps it from being enabled, with the level of its input
+/// now: `interlock "door" (inputs-1, channel 3) is low`.
+#[must_use]
+pub fn interlock_of(axis: &Axis, state: &State, description: &Description) -> Option<String> {
+    let place = usize::from(axis.interlock?);
+    let input = description.interlocks.get(place)?.words();
+    let Some(interlock) = state.interlocks.get(place) else { return Some(input) };
+    let level = InputLevel::from_code(interlock.level).unwrap_or(InputLevel::Unknown);
+    let again = if interlock.permits { " again" } else { "" };
+    Some(format!("{input} {level}{again}"))
+}
+
+/// Name of the interlock that stopped an axis, or keeps it from being enabled ([`Axis::interlock`]).
+#[must_use]
+pub fn interlock_name<'a>(axis: &Axis, description: &'a Description) -> Option<&'a str> {
+    description.interlocks.get(usize::from(axis.interlock?)).map(|it| it.name.as_str())
+}
+
+/// Reason for which an axis is stopped, with its cause: the interlock with its input and level, the
+/// axis that it was stopped with, the error code of the drive, the length of a stall. `None` for an
+/// axis that is not stopped.
+#[must_use]
+pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Option<String> {
+    let reason = stop(axis.stop)?;
+    Some(match StopReason::from_code(axis.stop) {
+        Some(StopReason::Interlock | StopReason::NotPermitted) => {
+            interlock_of(axis, state, description).unwrap_or_else(|| reason.into_owned())
+        }
+        Some(StopReason::OtherAxis) => {
+            let with = axis.stopped_with.map(usize::from);
+            let other = with.and_then(|it| Some((description.axes.get(it)?, state.axes.get(it)?)));
+            let cause = other.filter(|(_, other)| other.stop != StopReason::OtherAxis as u8);
+            let cause = cause.and_then(|(_, other)| why_stopped(other, state, description));
+            let name = stopped_with(axis, description);
+            let parts = [name.map(str::to_owned), cause].into_iter().flatten();
+            parts.fold(reason.into_owned(), |text, part| format!("{text}: {part}"))
+        }
+        Some(StopReason::Fault) if axis.error_code != 0 => {
+            format!("{reason}, error code {:#06x}", axis.error_code)
+        }
+        Some(StopReason::Outage) if axis.stalled > 0 => {
+            stall(axis.stalled, Duration::from_nanos(description.period_ns))
+        }
+        _ => reason.into_owned(),
+    })
+}
+
+/// A stall of the host as the cause of a stop.
+#[must_use]
+pub fn stall(cycles: u32, period: Duration) -> String {
+    let lasted = types::time::span(period.saturating_mul(cycles));
+    format!("this computer stalled for {cycles} cycles, {lasted} (`onbeat doctor` says why)")
 }
 
 /// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there was

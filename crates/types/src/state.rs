@@ -132,6 +132,24 @@ codes! {
 }
 
 codes! {
+    /// Level of the digital input of an interlock.
+    InputLevel: u8 {
+        /// No process data of the input has come yet.
+        Unknown = 0, "has not been read yet";
+        /// The input is low.
+        Low = 1, "is low";
+        /// The input is high.
+        High = 2, "is high";
+        /// The SubDevice of the input exchanges no process data.
+        Lost = 3, "is lost (no process data of its SubDevice)";
+        /// The input permits, and its signal is forced to low.
+        ForcedLow = 4, "is forced to low";
+        /// The input permits, and its signal is forced to high.
+        ForcedHigh = 5, "is forced to high";
+    }
+}
+
+codes! {
     /// Reason for a stop of an axis by supervision.
     StopReason: u8 {
         /// The command became stale, or the controller process answers no more.

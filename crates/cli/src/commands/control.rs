@@ -197,8 +197,8 @@ fn powerless(axes: &[usize], description: &Description, state: &State) -> Option
 fn held_axis(axes: &[usize], description: &Description, state: &State) -> Option<String> {
     axes.iter().find_map(|&axis| {
         let (name, axis) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
-        let why = words::stop(axis.stop)?;
-        Some(format!("axis \"{name}\" is held: {why}; mend that, then `onbeat control reset`"))
+        let why = words::why_stopped(axis, state, description)?;
+        Some(format!("axis \"{name}\" is stopped: {why}; correct that, then `onbeat control reset`"))
     })
 }
 

@@ -6,13 +6,14 @@ use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
 use ipc::force::Client;
+use ipc::words::stall;
 use types::state::StopReason;
 use types::time::span;
 use types::{InterlockKind, LockState};
 
 use super::names::{MOST_NAMED, PartNames};
-use crate::controller::IgnoredSetpoint;
-use crate::observer::{CycleEvent, Happening};
+use crate::controller::{IgnoredSetpoint, InterlockCause};
+use crate::observer::{Cause, CycleEvent, Happening};
 use crate::signal::ReleaseReason;
 
 /// An event for other programs; `None` for one that concerns the cycle alone.
@@ -48,9 +49,9 @@ pub fn is_alike(one: &Happening, other: &Happening) -> bool {
             after == other
         }
         (
-            Happening::AxisStopped { reason, with, .. },
-            Happening::AxisStopped { reason: other, with: other_with, .. },
-        ) => (reason, with) == (other, other_with),
+            Happening::AxisStopped { reason, with, because, .. },
+            Happening::AxisStopped { reason: other, with: other_with, because: other_cause, .. },
+        ) => (reason, with, because) == (other, other_with, other_cause),
         (Happening::SignalReleased { reason, .. }, Happening::SignalReleased { reason: other, .. }) => {
             reason == other
         }
@@ -128,13 +129,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             Good,
             format!("the ring is closed again after {}", names.cycles(after)),
         ),
-        Happening::AxisStopped { axis, reason, with } => {
-            let why = stop_reason(reason, with.map(|other| names.axis(other)));
-            (
-                Reported::AxisStopped { axis, reason: reason.words().to_owned(), stopped_with: with },
-                Error,
-                format!("{} held: {why}", names.axes_are(&all(axis))),
-            )
+        Happening::AxisStopped { axis, reason, with, because } => {
+            let what = Reported::AxisStopped {
+                axis,
+                reason: reason.words().to_owned(),
+                stopped_with: with,
+                interlock: because.interlock.map(|it| it.interlock),
+                stalled: because.stalled,
+            };
+            let why = stop_reason(reason, with, because, names);
+            (what, Error, format!("{} held: {why}", names.axes_are(&all(axis))))
         }
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
@@ -164,18 +168,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 error_code(code)
             ),
         ),
-        Happening::Interlock { interlock, allows } => {
+        Happening::Interlock { interlock, allows, level } => {
             let known = names.interlocks.get(interlock);
             let (severity, does) = match (allows, known.map(|it| it.kind)) {
-                (true, _) => (Good, "allows again"),
+                (true, _) => (Good, "permits again"),
                 (false, Some(InterlockKind::Stop)) => (Warning, "stops its axes"),
                 (false, _) => (Warning, "does not permit its axes to be enabled"),
             };
-            let who = known.map_or_else(
-                || interlock.to_string(),
-                |it| format!("\"{}\" at {}", it.name, names.sub_device(it.sub_device)),
-            );
-            (Reported::Interlock { interlock, allows }, severity, format!("interlock {who} {does}"))
+            let sentence = format!("{} {level}: it {does}", names.interlock(interlock));
+            let level = level.words().to_owned();
+            (Reported::Interlock { interlock, allows, level }, severity, sentence)
         }
         Happening::SignalForced { ref signal, value, time, by } => {
             let Client { user, process } = by;
@@ -397,11 +399,27 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
     )
 }
 
-/// Reason that an axis is stopped for, in words; `with`: name of the axis that it was stopped with.
+/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped with.
 #[must_use]
-pub fn stop_reason(reason: StopReason, with: Option<&str>) -> String {
-    let with = with.map_or_else(String::new, |name| format!(" (axis \"{name}\")"));
-    format!("{}{with}", reason.words())
+pub fn stop_reason(
+    reason: StopReason,
+    with: Option<usize>,
+    because: Cause,
+    names: &PartNames,
+) -> String {
+    match because {
+        Cause { interlock: Some(InterlockCause { interlock, level, permits: false }), .. } => {
+            format!("{} {level}", names.interlock(interlock))
+        }
+        Cause { interlock: Some(InterlockCause { interlock, .. }), .. } => {
+            format!("{} has stopped it and permits again", names.interlock(interlock))
+        }
+        Cause { stalled: 1.., .. } => stall(because.stalled, names.period),
+        _ => {
+            let axis = |other| format!(" (axis \"{}\")", names.axis(other));
+            format!("{}{}", reason.words(), with.map_or_else(String::new, axis))
+        }
+    }
 }
 
 /// Error code of a drive, object 0x603F, as words with a remedy.
@@ -606,7 +624,12 @@ mod tests {
     /// Events that differ in their axis alone are one sentence.
     #[test]
     fn events_that_are_alike_have_one_sentence() {
-        let stopped = |axis, reason| Happening::AxisStopped { axis, reason, with: None };
+        let stopped = |axis, reason| Happening::AxisStopped {
+            axis,
+            reason,
+            with: None,
+            because: Cause::default(),
+        };
         let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
         assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
         let at = Instant::EPOCH;

@@ -43,6 +43,13 @@ impl PartNames {
         }
     }
 
+    /// The interlock at this place, with its input.
+    pub(super) fn interlock(&self, interlock: usize) -> String {
+        let Some(it) = self.interlocks.get(interlock) else { return format!("interlock {interlock}") };
+        let sub_device = self.sub_devices.get(it.sub_device).map_or("?", String::as_str);
+        ipc::words::interlock_input(&it.name, sub_device, it.channel)
+    }
+
     /// Name of the axis at this place.
     #[must_use]
     pub fn axis(&self, axis: usize) -> &str {

@@ -67,6 +67,7 @@ impl Bench {
             Instant::EPOCH,
             axes.into_iter(),
             &Signals::default(),
+            std::iter::empty(),
             output,
         );
         self.attach().state().read().unwrap()

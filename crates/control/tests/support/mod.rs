@@ -16,7 +16,9 @@ use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use ipc::client::Client;
 use ipc::command::Command;
-use ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
+use ipc::description::{
+    AxisDescription, Description, InterlockDescription, OUTSIDE, SignalDescription,
+};
 use ipc::server::{Builder, Server};
 use ipc::state::State;
 use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings};
@@ -183,6 +185,24 @@ pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
 
 /// The same with signals, which can be forced.
 pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> (Ipc, Server, Client) {
+    ipc_of(folder, rules, signals, &[])
+}
+
+/// The same with interlocks, all of them inputs of a SubDevice "inputs-1".
+pub fn ipc_of(
+    folder: &IpcFolder,
+    rules: Rules,
+    signals: &[types::Signal],
+    interlocks: &[types::Interlock],
+) -> (Ipc, Server, Client) {
+    let interlock = |it: &types::Interlock| InterlockDescription {
+        name: it.name.clone(),
+        kind: it.kind,
+        sub_device: "inputs-1".to_owned(),
+        channel: it.channel,
+        inverted: it.inverted,
+        axes: it.axes.clone(),
+    };
     let axis = |index| AxisDescription::new(format!("axis-{index}"), CyclicMode::Position, 1.0, 1.0);
     let axes = (0..rules.axes.len()).map(axis).collect();
     let described = |signal: &types::Signal| SignalDescription {
@@ -191,8 +211,12 @@ pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> 
         writer: signal.is_commanded().then(|| OUTSIDE.to_owned()),
         ..SignalDescription::default()
     };
-    let description =
-        Description { axes, signals: signals.iter().map(described).collect(), ..Description::default() };
+    let description = Description {
+        axes,
+        signals: signals.iter().map(described).collect(),
+        interlocks: interlocks.iter().map(interlock).collect(),
+        ..Description::default()
+    };
     let mut builder = Builder::new("robot", &description);
     builder.folder(&folder.0).forces(signals);
     let (ends, server) = builder.open().unwrap();

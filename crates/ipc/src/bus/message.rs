@@ -439,20 +439,31 @@ pub enum Happening {
     Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
     /// A drive in fault reported the error code of an axis.
     DriveFault { axis: usize, position: usize, error_code: u16 },
-    /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with.
+    /// Supervision stopped an axis; `stopped_with`: the axis that it was stopped with; `interlock`: the
+    /// interlock that stopped it or keeps it from being enabled; `stalled`: cycles of a host stall that
+    /// caused an outage.
     AxisStopped {
         axis: usize,
         reason: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stopped_with: Option<usize>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interlock: Option<usize>,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        stalled: u32,
     },
     /// The controller of an axis gives it a set-point that its mode does not take, and no other: `given` and `takes` are "a position", "a
     /// velocity" or "a torque".
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
-    /// The input of an interlock allows, or does not any more.
-    Interlock { interlock: usize, allows: bool },
+    /// The input of an interlock allows, or does not any more; `level`: its level.
+    Interlock {
+        interlock: usize,
+        allows: bool,
+        #[serde(default)]
+        level: String,
+    },
     /// A signal is forced: held at this value, for this time at most; `user`, `process`: those that asked for it.
     SignalForced { signal: String, value: Value, for_ns: u64, user: u32, process: u32 },
     /// It is not any more, after so many cycles; `user`, `process`: those that released it, if a client did.
@@ -492,4 +503,9 @@ pub enum Happening {
     /// An event of a newer version, which this one does not know.
     #[serde(other)]
     Unknown,
+}
+
+/// True for a number that JSON leaves out.
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

@@ -4,7 +4,7 @@ use types::Value;
 
 use super::*;
 
-const ROWS: Rows = Rows { axes: 4, signals: 3 };
+const ROWS: Rows = Rows { axes: 4, signals: 3, interlocks: 0 };
 
 fn every_field() -> Command {
     Command {

@@ -35,7 +35,7 @@ impl Controller {
         axes: usize,
         signals: usize,
     ) -> Result<Self, RegionError> {
-        let rows = Rows { axes, signals };
+        let rows = Rows { axes, signals, interlocks: 0 };
         let requests = Region::open(words::REQUEST, requests, Use::Load)?;
         let answers = Region::open(words::ANSWER, answers, Use::Store)?;
         let lengths = [words::request_length(rows), words::answer_length(rows)];

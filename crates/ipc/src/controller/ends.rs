@@ -55,7 +55,7 @@ impl CycleEnd {
     /// A request with as many axes and signals as the description has.
     #[must_use]
     pub fn blank_request(&self) -> Request {
-        let Rows { axes, signals } = self.rows;
+        let Rows { axes, signals, .. } = self.rows;
         Request {
             axes: vec![Axis::default(); axes],
             drives: vec![Drive::default(); axes],
@@ -68,7 +68,7 @@ impl CycleEnd {
     /// An answer with room for all axes and outputs.
     #[must_use]
     pub fn blank_answer(&self) -> Answer {
-        let Rows { axes, signals } = self.rows;
+        let Rows { axes, signals, .. } = self.rows;
         Answer {
             axes: vec![AxisAnswer::default(); axes],
             outputs: vec![None; signals],
@@ -140,7 +140,7 @@ impl Role {
     /// Creates both ends for a robot with so many axes and signals.
     pub(crate) fn new(axes: usize, signals: usize) -> (Self, CycleEnd) {
         let (leases, hearing) = lease::pair();
-        let rows = Rows { axes, signals };
+        let rows = Rows { axes, signals, interlocks: 0 };
         let counters = Arc::new(Counters::default());
         let end = CycleEnd {
             hearing,

@@ -230,7 +230,7 @@ mod tests {
     use crate::command::{AxisTarget, ToolPose, Twist};
     use crate::state::{Axis, Freshness, Signal};
 
-    const ROWS: Rows = Rows { axes: 5, signals: 3 };
+    const ROWS: Rows = Rows { axes: 5, signals: 3, interlocks: 0 };
 
     fn every_answer() -> Answer {
         let axis = |request, home, target| AxisAnswer { request, home, target, ignored: None };

@@ -5,8 +5,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::{
-    Axis, Base, Bus, Clock, CommandState, Control, Freshness, Signal, SignalCounters, Spread, State,
-    Timing, TrajectoryStatus,
+    Axis, Base, Bus, Clock, CommandState, Control, Freshness, Interlock, Signal, SignalCounters, Spread,
+    State, Timing, TrajectoryStatus,
 };
 use crate::cell::{self, Found};
 use crate::region::{self, Kind, Region, RegionError, Written, magic};
@@ -22,20 +22,20 @@ pub struct Writer {
 
 impl Writer {
     /// Makes the region, and the descriptor its readers map it by.
-    pub(crate) fn make(axes: usize, signals: usize) -> io::Result<(Self, OwnedFd)> {
-        let rows = Rows { axes, signals };
+    pub(crate) fn make(rows: Rows) -> io::Result<(Self, OwnedFd)> {
         let length = length(rows);
         let (region, file) = Region::make(REGION, length, Written::ByMaker)?;
         Ok((Self { cell: region::writer(region)?, scratch: vec![0; length].into(), rows }, file))
     }
 
-    /// A state with as many axes and signals as the description has.
+    /// A state with as many axes, signals and interlocks as the description has.
     #[must_use]
     pub fn blank(&self) -> State {
-        let Rows { axes, signals } = self.rows;
+        let Rows { axes, signals, interlocks } = self.rows;
         State {
             axes: vec![Axis::default(); axes],
             signals: vec![Signal::default(); signals],
+            interlocks: vec![Interlock::default(); interlocks],
             ..State::default()
         }
     }
@@ -130,7 +130,7 @@ impl Reader {
     fn copied<T>(&self, copy: impl FnOnce(&cell::Reader<Arc<Region>>, &mut [u64]) -> T) -> T {
         let length = self.cell.shape().words();
         // On the stack for a robot of up to 24 axes with 100 signals.
-        let mut few = [0; 420];
+        let mut few = [0; 450];
         match few.get_mut(..length) {
             Some(few) => copy(&self.cell, few),
             None => copy(&self.cell, &mut vec![0; length]),
@@ -164,18 +164,19 @@ types::debug_is_sentence!(ReadError);
 pub(super) const ATTEMPTS: u32 = 64;
 
 /// Region of states.
-pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 5, slots: 8 };
+pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 6, slots: 8 };
 
 /// Rows behind the fixed words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) axes: usize,
     pub(crate) signals: usize,
+    pub(crate) interlocks: usize,
 }
 
 /// Words of a state with these rows.
 pub(crate) const fn length(rows: Rows) -> usize {
-    FIXED + rows.axes * AXIS + rows.signals * SIGNAL
+    FIXED + rows.axes * AXIS + rows.signals * SIGNAL + rows.interlocks
 }
 
 /// Encodes a state into words of these rows; axes and signals without a row are left out, missing ones are zeros.
@@ -193,6 +194,7 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
         axes,
         signals,
         signal_counters,
+        interlocks,
     } = state;
     let [wakeup, jitter, execution] =
         [&timing.wakeup_latency, &timing.period_jitter, &timing.execution].map(spread_words);
@@ -249,15 +251,18 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
         clock.phase_error_ns as u64,
         clock.drift_ppb as u64,
         clock.losses,
+        rows.interlocks as u64,
     ];
     let fixed = fixed.into_iter().flatten().copied().chain(base).chain(last);
     let (head, rest) = words.split_at_mut(FIXED.min(words.len()));
     for (word, value) in head.iter_mut().zip(fixed) {
         *word = value;
     }
-    let (axis_rows, signal_rows) = rest.split_at_mut((rows.axes * AXIS).min(rest.len()));
+    let (axis_rows, rest) = rest.split_at_mut((rows.axes * AXIS).min(rest.len()));
+    let (signal_rows, interlock_rows) = rest.split_at_mut((rows.signals * SIGNAL).min(rest.len()));
     put(axis_rows, axes, axis_words);
     put(signal_rows, signals, signal_words);
+    put(interlock_rows, interlocks, |it| [u64::from(it.level) | u64::from(it.permits) << 8]);
 }
 
 /// Row by row: word by word the compiler emits three times as many instructions, in every cycle.
@@ -349,10 +354,15 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
     let axes = usize::try_from(fixed[40]).unwrap_or(usize::MAX).min(rest.len() / AXIS);
     let (axis_rows, rest) = rest.split_at(axes * AXIS);
     let signals = usize::try_from(fixed[41]).unwrap_or(usize::MAX).min(rest.len() / SIGNAL);
+    let (signal_rows, rest) = rest.split_at(signals * SIGNAL);
+    let interlocks = usize::try_from(fixed[52]).unwrap_or(usize::MAX).min(rest.len());
     state.axes.clear();
     state.axes.extend(axis_rows.chunks_exact(AXIS).map(axis));
     state.signals.clear();
-    state.signals.extend(rest.chunks_exact(SIGNAL).take(signals).map(signal));
+    state.signals.extend(signal_rows.chunks_exact(SIGNAL).map(signal));
+    let interlock = |&word: &u64| Interlock { level: word as u8, permits: word >> 8 & 1 != 0 };
+    state.interlocks.clear();
+    state.interlocks.extend(rest[..interlocks].iter().map(interlock));
 }
 
 #[inline]
@@ -385,6 +395,9 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
         axis.target_position.to_bits(),
         axis.target_velocity.to_bits(),
         axis.target_effort.to_bits(),
+        u64::from(axis.error_code)
+            | u64::from(axis.interlock.map_or(0, |place| place.saturating_add(1))) << 16
+            | u64::from(axis.stalled) << 32,
     ]
 }
 
@@ -404,6 +417,9 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
         target_position: number(4),
         target_velocity: number(5),
         target_effort: number(6),
+        error_code: words[7] as u16,
+        interlock: ((words[7] >> 16) as u16).checked_sub(1),
+        stalled: (words[7] >> 32) as u32,
     }
 }
 
@@ -426,10 +442,10 @@ fn trajectory_status(code: u8) -> TrajectoryStatus {
 }
 
 /// Words before the axes.
-const FIXED: usize = 52;
+const FIXED: usize = 53;
 
 /// Words of an axis.
-pub(crate) const AXIS: usize = 7;
+pub(crate) const AXIS: usize = 8;
 
 /// Words of a signal.
 pub(crate) const SIGNAL: usize = 2;

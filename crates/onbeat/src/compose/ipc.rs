@@ -7,11 +7,12 @@ use ipc::channel::{Kind, Port};
 use ipc::controller::CycleEnd;
 use ipc::description::{
     ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
+    InterlockDescription,
 };
 use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
 use robot::{ControllerKind, PortKind, RobotConfig};
-use types::Signal;
+use types::{Interlock, Signal};
 use types::time::nanoseconds;
 
 use super::controller::wheels;
@@ -140,8 +141,15 @@ pub(crate) fn description(robot: &RobotConfig, moved_by: MovedBy) -> Result<Desc
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
         signals: Vec::new(),
         sensors: Vec::new(),
+        interlocks: robot.interlocks.iter().map(|it| interlock(robot, it)).collect(),
         ports: Vec::new(),
     })
+}
+
+fn interlock(robot: &RobotConfig, interlock: &Interlock) -> InterlockDescription {
+    let Interlock { name, kind, sub_device, channel, inverted, axes } = interlock.clone();
+    let sub_device = robot.bus.sub_devices.get(sub_device).map_or_else(String::new, |it| it.name.clone());
+    InterlockDescription { name, kind, sub_device, channel, inverted, axes }
 }
 
 /// It may move every axis.
@@ -164,6 +172,7 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         effort_limit: axis.limits.torque.0,
         measures_effort: true,
         takes: None,
+        sub_device: Some(axis.sub_device),
     }
 }
 

@@ -103,7 +103,7 @@ fn of_state(state: &State, description: &Description, last: Counted, now_ns: u64
     ];
     let axes = description.axes.iter().zip(&state.axes);
     statuses.extend(
-        axes.map(|(about, axis)| self::axis(&about.name, axis, description, state.control.enabled)),
+        axes.map(|(about, axis)| self::axis(&about.name, axis, state, description, state.control.enabled)),
     );
     statuses.extend(signals::signals(state, description));
     statuses
@@ -214,13 +214,19 @@ fn command(state: &State, description: &Description, last: Counted) -> Diagnosti
     status("command", level, message, values)
 }
 
-fn axis(name: &str, axis: &Axis, description: &Description, enabled: bool) -> DiagnosticStatus {
+fn axis(
+    name: &str,
+    axis: &Axis,
+    state: &State,
+    description: &Description,
+    enabled: bool,
+) -> DiagnosticStatus {
     let drive = words::drive_state(axis.drive_state);
     let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
         (Level::Error, format!("its drive is in {drive}"))
     } else if axis.stop == StopReason::Stale as u8 {
         (Level::Ok, "at rest: the last command is over".to_owned())
-    } else if let Some(why) = words::stop_of(axis, description) {
+    } else if let Some(why) = words::why_stopped(axis, state, description) {
         (Level::Error, format!("stopped: {why}"))
     } else if !axis.fresh {
         (Level::Warn, "its numbers are not of the last cycle".to_owned())
@@ -234,6 +240,7 @@ fn axis(name: &str, axis: &Axis, description: &Description, enabled: bool) -> Di
         pair("homed", axis.homed),
         pair("mode", words::mode(axis.mode).unwrap_or_else(|| "unknown".into())),
         pair("stopped with", words::stopped_with(axis, description).unwrap_or("none")),
+        pair("interlock", words::interlock_name(axis, description).unwrap_or("none")),
         pair("position [rad]", axis.position),
         pair("velocity [rad/s]", axis.velocity),
         pair("effort [N m]", axis.effort),
@@ -393,7 +400,7 @@ mod tests {
 
     #[test]
     fn an_axis_in_fault_is_an_error_and_one_at_rest_is_none() {
-        let status = |axis: Axis| super::axis("a", &axis, &two_axes(), true);
+        let status = |axis: Axis| super::axis("a", &axis, &State::default(), &two_axes(), true);
         let level = |axis: Axis| status(axis).level;
         let good = Axis { drive_state: 5, phase: 2, fresh: true, ..Axis::default() };
         assert_eq!(level(good), Level::Ok as u8);

@@ -97,7 +97,7 @@ impl Jog {
                 break Err(Failure::new(why));
             }
             // A terminal that is gone is noticed at the keyboard.
-            let _ = write!(screen, "\r{}\x1b[K", output::shown(&moved.line(&held, &state)));
+            let _ = write!(screen, "\r{}\x1b[K", output::shown(&moved.line(&held, &state, description)));
             let _ = screen.flush();
         };
         let _ = write!(screen, "\r\n");
@@ -212,7 +212,7 @@ impl Moved<'_> {
         }
     }
 
-    fn line(&self, held: &Held, state: &State) -> String {
+    fn line(&self, held: &Held, state: &State, description: &Description) -> String {
         let share = 100.0 * held.speed;
         if held.late {
             return "keys came late: let go of them first".to_owned();
@@ -226,8 +226,8 @@ impl Moved<'_> {
             }
             Self::Axis { index, .. } => {
                 let axis = &state.axes[index];
-                let stopped =
-                    words::stop(axis.stop).map_or(String::new(), |why| format!("  stopped: {why}"));
+                let why = words::why_stopped(axis, state, description);
+                let stopped = why.map_or(String::new(), |why| format!("  stopped: {why}"));
                 format!(
                     "speed {share:.0} %  {:+.3} rad/s  at {:.4} rad{stopped}",
                     axis.velocity, axis.position

@@ -293,6 +293,8 @@ const STALL: u64 = 20;
 
 #[cfg(test)]
 mod tests {
+    use control::observer::Cause;
+
     use super::*;
     use motion::supervision::StopReason;
     use onbeat::compose::names::part_names;
@@ -384,7 +386,7 @@ mod tests {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
-        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None });
+        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None, because: Cause::default() });
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
         let expected = [

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use control::clock_lock::{LockReport, ReferenceReport};
 use control::controller::AxisReport;
+use control::observer::Cause;
 use control::signal::Counters;
 use diagnose::{Explanation, LateCycle};
 use ethercat::al::AlState;
@@ -13,6 +14,7 @@ use ethercat::main_device::ReceptionCounters;
 use ipc::bus::{SubDeviceStatus, SyncStatus};
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
+use onbeat::compose::names::part_names;
 use onbeat::{SIMULATED, Summary};
 use record::conditions::LATE_REPLIES;
 use record::{RunConditions, RunSummary, RunTable};
@@ -191,6 +193,7 @@ impl<'a> Outcome<'a> {
     pub(super) fn new(standing: &Standing<'a>, summary: &'a Summary) -> Self {
         let Standing { robot, status, .. } = *standing;
         let Counters { clamped, refused } = summary.signal_counters;
+        let names = part_names(robot, None);
         let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
             let in_fault = report.state.is_some_and(State::is_faulted);
             let with = report.stopped_with.map(|other| &*robot.axes[other].name);
@@ -198,7 +201,10 @@ impl<'a> Outcome<'a> {
                 name: &axis.name,
                 mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
-                stop: report.stop.map(|reason| control::bus::stop_reason(reason, with)),
+                stop: report.stop.map(|reason| {
+                    let because = Cause::of(report);
+                    control::bus::stop_reason(reason, report.stopped_with, because, &names)
+                }),
                 stopped_with: with,
                 not_enabled: standing.not_enabled(number),
                 error_code: in_fault.then_some(report.error_code),

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use control::bus::{MOST_NAMED as MOST_TOLD, error_code, span, sub_device};
 use control::cycle::Lost;
+use control::observer::Cause;
 use control::status::Status;
 use control::verdict::{Finding, KeptOff};
 use ethercat::main_device::BringUpPhase;
-use robot::{InterlockKind, RobotConfig};
+use motion::supervision::StopReason;
+use onbeat::compose::names::part_names;
+use robot::RobotConfig;
 
 use crate::failure::Failure;
 
@@ -94,9 +97,9 @@ impl Standing<'_> {
                 self.robot.axes[axis].name,
                 error_code(code)
             ),
-            Finding::AxisStopped { axis, reason, with } => {
-                let with = with.map(|other| &*self.robot.axes[other].name);
-                let why = control::bus::stop_reason(reason, with);
+            Finding::AxisStopped { axis, reason, with, because } => {
+                let names = part_names(self.robot, None);
+                let why = control::bus::stop_reason(reason, with, because, &names);
                 format!("supervision stopped axis \"{}\": {why}", self.robot.axes[axis].name)
             }
             Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
@@ -106,7 +109,7 @@ impl Standing<'_> {
                                      expected a program that commands until the run ends, or brings the axes to rest before it goes"
                 .to_owned(),
             Finding::NotEnabled { axis, why } => format!(
-                "axis \"{}\" was asked to be enabled and was not: {}",
+                "axis \"{}\" was not enabled: {}",
                 self.robot.axes[axis].name,
                 self.kept_off(axis, why)
             ),
@@ -141,11 +144,14 @@ impl Standing<'_> {
     }
 
     fn kept_off(&self, axis: usize, why: KeptOff) -> String {
-        let KeptOff::NotPermitted = why else { return kept_off_words(why).to_owned() };
-        let for_it = self.robot.interlocks.iter();
-        let for_it = for_it.filter(|it| it.kind == InterlockKind::Enable && it.axes.contains(&axis));
-        let names: Vec<String> = for_it.map(|it| format!("\"{}\"", it.name)).collect();
-        format!("{}: interlock {}", kept_off_words(why), names.join(", "))
+        let because = Cause::of(&self.status.axes[axis]);
+        match (why, because.interlock) {
+            (KeptOff::NotPermitted, Some(_)) => {
+                let names = part_names(self.robot, None);
+                control::bus::stop_reason(StopReason::NotPermitted, None, because, &names)
+            }
+            _ => kept_off_words(why).to_owned(),
+        }
     }
 
     fn bus_lost(&self, lost: Lost, all_out: bool) -> String {
@@ -212,7 +218,6 @@ pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use motion::supervision::StopReason;
     use robot::Overrides;
 
     fn told(findings: &[Finding]) -> Vec<String> {
@@ -227,7 +232,12 @@ mod tests {
     #[test]
     fn of_many_that_did_not_end_well_the_rest_is_named() {
         let lost = |position| Finding::LostInTheStop { position, cycles: 7 };
-        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale, with: None };
+        let stopped = |axis| Finding::AxisStopped {
+            axis,
+            reason: StopReason::Stale,
+            with: None,
+            because: Cause::default(),
+        };
         let findings: Vec<Finding> = (0..4).map(stopped).chain((0..5).map(lost)).collect();
         let few = told(&findings);
         assert_eq!(few.len(), 8, "{few:#?}");

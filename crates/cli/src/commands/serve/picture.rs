@@ -2,7 +2,7 @@
 
 use ipc::client::Client;
 use ipc::description::Description;
-use ipc::state::{Axis, Spread, State};
+use ipc::state::{Spread, State};
 use ipc::words;
 use record::statistics::Statistics;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ pub(super) fn picture(
         json!([
             words::drive_state(axis.drive_state),
             words::phase(axis.phase),
-            stop(axis, description),
+            words::why_stopped(axis, state, description),
             axis.fresh,
             axis.homed,
             axis.position,
@@ -124,10 +124,6 @@ pub(super) fn picture(
         "axes": axes.collect::<Vec<_>>(),
         "signals": signals.collect::<Vec<_>>(),
     })
-}
-
-fn stop(axis: &Axis, description: &Description) -> Option<words::Words> {
-    words::stop_of(axis, description)
 }
 
 fn spread(it: &Spread) -> Value {

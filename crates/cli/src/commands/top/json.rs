@@ -100,6 +100,8 @@ fn axis_object(picture: &Picture, place: usize, it: &Axis) -> Value {
         "homed": it.homed,
         "mode": words::mode(it.mode),
         "stop": words::stop(it.stop),
+        "why": words::why_stopped(it, &picture.state, &picture.description),
+        "interlock": words::interlock_name(it, &picture.description),
         "stopped_with": words::stopped_with(it, &picture.description),
         "position": it.position,
         "velocity": it.velocity,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const TWO: Rows = Rows { axes: 2, signals: 2 };
+const TWO: Rows = Rows { axes: 2, signals: 2, interlocks: 2 };
 
 /// State with a different value in every field.
 fn every_field() -> State {
@@ -21,6 +21,9 @@ fn every_field() -> State {
         target_position: f64::from(n) + 0.4,
         target_velocity: f64::from(n) + 0.5,
         target_effort: f64::from(n) + 0.6,
+        interlock: Some(u16::from(n) + 4),
+        error_code: u16::from(n) + 5,
+        stalled: u32::from(n) + 6,
     };
     State {
         cycle: 1,
@@ -83,6 +86,10 @@ fn every_field() -> State {
             Signal { word: u64::MAX, fresh: false, forced: true },
         ],
         signal_counters: SignalCounters { clamped: 65, refused: 66 },
+        interlocks: vec![
+            Interlock { level: 76, permits: true },
+            Interlock { level: 77, permits: false },
+        ],
     }
 }
 
@@ -95,6 +102,7 @@ fn every_field_comes_back() {
     decode(&words, &mut back);
     assert_eq!(back, state);
     // Numbers of rows that cannot be are cut.
+    words[52] = u64::MAX;
     words[41] = 1 << 40;
     words[40] = u64::MAX;
     decode(&words, &mut back);
@@ -127,7 +135,7 @@ fn enumerations_come_back() {
 
 #[test]
 fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
-    let three = Rows { axes: 3, signals: 3 };
+    let three = Rows { axes: 3, signals: 3, interlocks: 0 };
     let mut words = vec![u64::MAX; length(three)];
     encode(&every_field(), three, &mut words);
     let mut back = State::default();
@@ -136,7 +144,7 @@ fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
     assert_eq!(back.axes[2], Axis::default());
     assert_eq!(back.signals[..2], every_field().signals);
     assert_eq!(back.signals[2], Signal::default());
-    let one = Rows { axes: 1, signals: 1 };
+    let one = Rows { axes: 1, signals: 1, interlocks: 0 };
     let mut words = vec![u64::MAX; length(one)];
     encode(&every_field(), one, &mut words);
     decode(&words, &mut back);
@@ -146,7 +154,7 @@ fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
 
 #[test]
 fn every_state_is_read_in_order_and_those_that_were_overwritten_are_passed_over() {
-    let (mut writer, file) = Writer::make(2, 2).unwrap();
+    let (mut writer, file) = Writer::make(TWO).unwrap();
     let reader = Reader::open(std::os::fd::AsFd::as_fd(&file)).unwrap();
     let mut state = State::default();
     assert_eq!(reader.read_next(0, &mut state), None);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ipc::state::{Axis, DriveState, StopReason};
+use ipc::state::{Axis, DriveState, InputLevel, StopReason};
 use ipc::words;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -104,8 +104,7 @@ impl Columns {
         };
         let others: u16 =
             Self { room, name: 0, curves: None }.lengths().iter().map(|length| length + 1).sum();
-        let with = |axis| words::stopped_with(axis, &picture.description);
-        let reason = picture.state.axes.iter().map(|axis| count(&stopped(axis, with(axis)))).max();
+        let reason = picture.state.axes.iter().map(|axis| count(&stopped(axis, picture))).max();
         let whole = reason.unwrap_or(0).max(count("stopped"));
         // A reason is not cut for a name that is the longer one.
         let reason = whole.min(LONGEST_REASON);
@@ -177,7 +176,7 @@ fn cells<'a>(
         right(known(picture.effort(axis))),
         right(target),
         right(error),
-        text(stopped(it, words::stopped_with(it, &picture.description))),
+        text(stopped(it, picture)),
     ]
 }
 
@@ -238,7 +237,10 @@ fn shortened(name: &str, begin: usize, room: usize) -> String {
 }
 
 /// Reason of its stop, the most telling word first, for the last column is cut.
-fn stopped(axis: &Axis, with: Option<&str>) -> String {
+fn stopped(axis: &Axis, picture: &Picture) -> String {
+    if let Some(interlock) = interlock(axis, picture) {
+        return interlock;
+    }
     let short = match StopReason::from_code(axis.stop) {
         _ if axis.stop == 0 && !axis.fresh => "(old)",
         None if axis.stop == 0 => "",
@@ -258,11 +260,28 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         Some(StopReason::Brake) => "brake output",
         Some(StopReason::Implausible) => "implausible feedback",
         Some(StopReason::OtherAxis) => {
+            let with = words::stopped_with(axis, &picture.description);
             return with.map_or_else(|| "another axis".to_owned(), |name| format!("with {name}"));
         }
         None => return words::stop(axis.stop).unwrap_or_default().into_owned(),
     };
     short.to_owned()
+}
+
+/// The interlock that has stopped an axis, and its level; once it permits again, what ends the stop.
+fn interlock(axis: &Axis, picture: &Picture) -> Option<String> {
+    let name = words::interlock_name(axis, &picture.description)?;
+    let interlock = picture.state.interlocks.get(usize::from(axis.interlock?))?;
+    let level = match InputLevel::from_code(interlock.level)? {
+        _ if interlock.permits => return Some(format!("{name}: reset")),
+        InputLevel::Unknown => "not read",
+        InputLevel::Low => "low",
+        InputLevel::High => "high",
+        InputLevel::Lost => "lost",
+        InputLevel::ForcedLow => "forced low",
+        InputLevel::ForcedHigh => "forced high",
+    };
+    Some(format!("{name} {level}"))
 }
 
 /// A number that not every drive has.

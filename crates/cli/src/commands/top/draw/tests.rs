@@ -69,6 +69,7 @@ fn base() -> Picture {
     let state = State {
         clock: Clock::default(),
         signals: Vec::new(),
+        interlocks: Vec::new(),
         signal_counters: SignalCounters::default(),
         cycle: 123_456,
         release_ns: 10_000_000_000,
