@@ -180,8 +180,11 @@ impl Cycle {
     /// Opens the port of requests.
     fn open_control(&self, py: Python<'_>) -> PyResult<ControlPort> {
         let port = ipc::message::control::PORT;
-        let channel = py.detach(|| self.with(|attached| attached.port(port).map_err(of_no_port)))?;
-        Ok(ControlPort::new(channel))
+        let open = |attached: &Client| -> PyResult<_> {
+            Ok((attached.port(port).map_err(of_no_port)?, attached.state().clone()))
+        };
+        let (channel, state) = py.detach(|| self.with(open))?;
+        Ok(ControlPort::new(channel, state, Arc::clone(&self.description)))
     }
 
     /// Opens the port of trajectories.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipc::channel::{Channel, Kind};
-use ipc::message::control::{Action, Reply, Request};
+use ipc::description::Description;
+use ipc::message::control::{Action, Refusal, Reply, Request};
+use ipc::state::Reader;
 use ipc::message::trajectory::{
     AxisTolerances, Begin, GoalTime, Order, Outcome, Point, REPORT_SIZE, Report, Tolerance, size,
 };
@@ -160,12 +162,22 @@ impl Port {
 #[pyclass(frozen, module = "onbeat._native")]
 pub(crate) struct ControlPort {
     open: Open,
+    state: Reader,
+    description: Arc<Description>,
     next: Mutex<u64>,
 }
 
 impl ControlPort {
-    pub(crate) fn new(channel: Channel) -> Self {
-        Self { open: Open::new(channel), next: Mutex::new(1) }
+    pub(crate) fn new(channel: Channel, state: Reader, description: Arc<Description>) -> Self {
+        Self { open: Open::new(channel), state, description, next: Mutex::new(1) }
+    }
+
+    /// A refusal with the cause at each axis, and what to do.
+    fn refused(&self, what: Action, refusal: Refusal) -> String {
+        match self.state.read() {
+            Ok(state) => ipc::words::refused(refusal, what, &state, &self.description),
+            Err(_) => refusal.to_string(),
+        }
     }
 }
 
@@ -204,7 +216,8 @@ impl ControlPort {
             // What was given up waiting for may still be answered.
             if reply.id == id {
                 return reply.outcome.map_err(|refusal| {
-                    RequestRefusedError::new_err(format!("`{action}` was refused: {refusal}"))
+                    let why = self.refused(what, refusal);
+                    RequestRefusedError::new_err(format!("`{action}` was refused: {why}"))
                 });
             }
         }

@@ -176,7 +176,8 @@ impl Axes {
 
     /// Permission of a part around an axis; what allows least counts.
     pub(crate) fn set_interlock(&mut self, place: usize, state: InterlockState, cause: InterlockCause) {
-        let (Some(axis), Some(forbidding)) = (self.axes.get_mut(place), self.forbidding.get_mut(place)) else {
+        let (Some(axis), Some(forbidding)) = (self.axes.get_mut(place), self.forbidding.get_mut(place))
+        else {
             return;
         };
         // Of several the first one of those that allow least is named.
@@ -186,8 +187,8 @@ impl Axes {
         axis.set_interlock(state);
     }
 
-    /// Commands of the controller, made safe. `stale`: the command it lives on is over.
-    pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool, ending: Ending) {
+    /// Commands of the controller, made safe. `stale`: the command it lives on is over; `at_rest`: all axes were at rest then.
+    pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool, at_rest: bool, ending: Ending) {
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
@@ -210,6 +211,7 @@ impl Axes {
                 }
                 _ => None,
             };
+            report.ended = at_rest && report.stop == Some(StopReason::Stale);
             if report.stop != Some(StopReason::Outage) {
                 report.stalled = 0;
             }

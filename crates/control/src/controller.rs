@@ -6,8 +6,8 @@ use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State, St
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
-use types::state::InputLevel;
 use motion::{AxisFeedback, AxisSetpoint, Radians};
+use types::state::InputLevel;
 
 pub use ipc::state::Clamped;
 pub use types::{AxisTarget, ExternalCommand, Freshness};
@@ -128,6 +128,9 @@ pub struct AxisReport {
     /// Cycles for which the host stalled, where an outage stopped it because of that
     /// ([`StopReason::Outage`]); 0 for another cause.
     pub stalled: u32,
+    /// The last command has ended while all axes were at rest, as at the end of a jog: a stop for [`StopReason::Stale`] is
+    /// no failure then.
+    pub ended: bool,
     /// Statusword 0x6041 as it came in last.
     pub statusword: Statusword,
     /// Mode of operation in effect (0x6061), or asked for where its drive does not map that; `None` before its first inputs.

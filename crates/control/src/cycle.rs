@@ -426,7 +426,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
         let is_over = stale || self.output.left_in_use;
-        self.axes.supervise(Seconds(elapsed), is_over, self.phase.ending());
+        let at_rest = self.stale_in_motion == Some(false) && !self.output.left_in_use;
+        self.axes.supervise(Seconds(elapsed), is_over, at_rest, self.phase.ending());
         self.finish(Phase::Update);
     }
 

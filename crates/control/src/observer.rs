@@ -44,13 +44,15 @@ pub struct Cause {
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled; 0 for another cause of an outage.
     pub stalled: u32,
+    /// The last command has ended at rest, as at the end of a jog: no failure.
+    pub ended: bool,
 }
 
 impl Cause {
     /// Cause of the stop of an axis.
     #[must_use]
     pub fn of(report: &AxisReport) -> Self {
-        Self { interlock: report.interlock, stalled: report.stalled }
+        Self { interlock: report.interlock, stalled: report.stalled, ended: report.ended }
     }
 }
 

@@ -194,6 +194,7 @@ mod tests {
                 permits: number % 2 == 0,
             }),
             stalled: number as u32 % 23,
+            ended: number % 29 == 0,
             statusword: Statusword(number as u16),
             mode: (number % 19 != 0).then(|| ModeOfOperation::from_number(number as i8)),
             error_code: !number as u16,

@@ -237,7 +237,8 @@ impl<L> Ended<L> {
             return Some(Finding::AxisInFault { axis, state, error_code });
         }
         let reports = [&self.before_stop.axes, &self.before_init.axes];
-        if let Some((reason, report)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances)) {
+        if let Some((reason, report)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances))
+        {
             let (with, because) = (report.stopped_with, Cause::of(report));
             return Some(Finding::AxisStopped { axis, reason, with, because });
         }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use ethercat::cia402::{self, CyclicMode};
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
+use ipc::description::Description;
 use ipc::state::{Freshness, Refusal, State, StopReason};
+use ipc::words::{NO_COMMAND, why_stopped};
 use motion::supervision::{Limits, OnStale, Outage, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_control::axis::AxisConfiguration;
@@ -204,6 +206,29 @@ fn brakes_gently(states: &[State]) {
             let change = (after.target_velocity - before.target_velocity).abs();
             assert!(change <= DECELERATION * 1e-3 * 1.001 + 1e-4, "{pair:?}");
         }
+    }
+}
+
+// feature(axes): a command that ends at rest, as at the end of a jog, leaves no stop that reads like a failure
+#[test]
+fn a_command_that_ends_at_rest_is_told_apart_from_one_in_motion() {
+    for (name, speed, is_ended) in [("ended-rest", 0.0, true), ("ended-motion", 1.0, false)] {
+        let mode = CyclicMode::Velocity;
+        let states = states(name, mode, &supervised(mode, OnStale::Hold), 800, move |visit| {
+            if visit.cycles < 200 {
+                let target = Some(AxisTarget::Velocity(RadiansPerSecond(speed)));
+                visit.send(vec![target; DRIVES], Duration::from_millis(50));
+            }
+        });
+        let stale = first(&states, |state| state.command.freshness == Freshness::Stale);
+        for state in &states[stale + 2..] {
+            assert!(state.axes.iter().all(|axis| axis.stop == StopReason::Stale as u8), "{state:?}");
+            assert!(state.axes.iter().all(|axis| axis.ended == is_ended), "{name}: {state:?}");
+        }
+        let description = Description::default();
+        let last = states.last().unwrap();
+        let why = why_stopped(&last.axes[0], last, &description).unwrap();
+        assert_eq!(why == NO_COMMAND, is_ended, "{name}: {why}");
     }
 }
 

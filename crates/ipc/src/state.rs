@@ -267,6 +267,9 @@ pub struct Axis {
     pub fresh: bool,
     /// True if its absolute position is known.
     pub homed: bool,
+    /// True if the last command has ended while all axes were at rest, as at the end of a jog: a stop for
+    /// [`StopReason::Stale`] is no failure then.
+    pub ended: bool,
     /// Reason for a stop by supervision, a code of [`StopReason`]; 0 if it is not stopped.
     pub stop: u8,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).

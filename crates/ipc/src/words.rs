@@ -7,10 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use types::InterlockKind;
+
 use crate::description::Description;
+use crate::message::control;
 use crate::state::{
-    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, Refusal,
-    State, StopReason, TrajectoryStatus,
+    Axis, BringUpPhase, CommandState, DrivePhase, DriveState, InputLevel, Limit, LockState, Refusal, State,
+    StopReason, TrajectoryStatus,
 };
 
 /// Text of a code.
@@ -109,6 +112,7 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
         Some(StopReason::Interlock | StopReason::NotPermitted) => {
             interlock_of(axis, state, description).unwrap_or_else(|| reason.into_owned())
         }
+        Some(StopReason::Stale) if axis.ended => NO_COMMAND.to_owned(),
         Some(StopReason::OtherAxis) => {
             let with = axis.stopped_with.map(usize::from);
             let other = with.and_then(|it| Some((description.axes.get(it)?, state.axes.get(it)?)));
@@ -127,6 +131,85 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
         _ => reason.into_owned(),
     })
 }
+
+/// Reason for which an axis cannot be moved, with what to do. `None` for one that is enabled and is
+/// not stopped.
+#[must_use]
+pub fn hindrance(place: usize, state: &State, description: &Description) -> Option<String> {
+    let (described, axis) = (description.axes.get(place)?, state.axes.get(place)?);
+    let name = &described.name;
+    let drive = DriveState::from_code(axis.drive_state);
+    let is_enabled = drive == Some(DriveState::OperationEnabled);
+    let reset = format!("then `{RESET}`");
+    let (why, remedy) = match (StopReason::from_code(axis.stop), why_stopped(axis, state, description)) {
+        (Some(StopReason::Stale), _) if is_enabled => return None,
+        (Some(StopReason::Interlock | StopReason::NotPermitted), Some(why)) => {
+            let it = axis.interlock.and_then(|it| state.interlocks.get(usize::from(it)));
+            let kind = axis.interlock.and_then(|it| description.interlocks.get(usize::from(it)));
+            let waits = axis.stop == StopReason::NotPermitted as u8;
+            let remedy = match (it.is_some_and(|it| it.permits), kind.map(|it| it.kind)) {
+                (true, _) => format!("type `{RESET}`"),
+                (false, Some(InterlockKind::Stop)) => format!("release it, {reset}"),
+                _ if waits => format!("make it permit, then `{ENABLE}`"),
+                _ => format!("make it permit, {reset}"),
+            };
+            (why, remedy)
+        }
+        (Some(StopReason::Stale), _) => {
+            (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
+        }
+        (Some(StopReason::Outage), Some(why)) if axis.stalled > 0 => (why, format!("type `{RESET}`")),
+        (_, Some(why)) => (why, format!("correct that, {reset}")),
+        _ if drive.is_some_and(DriveState::is_faulted) => {
+            let code = match axis.error_code {
+                0 => String::new(),
+                code => format!(", error code {code:#06x}"),
+            };
+            (
+                format!("its drive is in {}{code}", drive_state(axis.drive_state)),
+                format!("correct that, {reset}"),
+            )
+        }
+        _ if is_enabled => return None,
+        _ => (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`")),
+    };
+    Some(format!("{name}: {why}; {remedy}"))
+}
+
+/// Reason for which a request was refused, with the cause at each axis: those of the request, else all.
+#[must_use]
+pub fn refused(
+    refusal: control::Refusal,
+    what: control::Action,
+    state: &State,
+    description: &Description,
+) -> String {
+    use control::{Action, Refusal};
+    let axes = match what {
+        Action::Home(axis) => axis as usize..axis as usize + 1,
+        _ => 0..description.axes.len(),
+    };
+    let causes: Vec<String> = match refusal {
+        Refusal::Fault | Refusal::TimedOut | Refusal::NotEnabled | Refusal::Held | Refusal::Interlock => {
+            axes.filter_map(|axis| hindrance(axis, state, description)).collect()
+        }
+        _ => Vec::new(),
+    };
+    match causes.len() {
+        0 => refusal.words().to_owned(),
+        1..=MOST_CAUSES => causes.join("; "),
+        more => format!("{}; and {} more axes", causes[..MOST_CAUSES].join("; "), more - MOST_CAUSES),
+    }
+}
+
+/// Axes that a refusal names.
+const MOST_CAUSES: usize = 3;
+
+/// An axis at rest whose last command has ended, as at the end of a jog.
+pub const NO_COMMAND: &str = "no command: the last one has ended, and the axis is at rest";
+
+const RESET: &str = "onbeat control reset";
+const ENABLE: &str = "onbeat control enable";
 
 /// A stall of the host as the cause of a stop.
 #[must_use]

@@ -152,6 +152,15 @@ pub enum Fault {
         /// High or low.
         high: bool,
     },
+    /// Level of an input of a terminal with digital inputs.
+    Input {
+        /// Position.
+        position: usize,
+        /// The input, from 0.
+        input: u8,
+        /// High or low; `None` for its level from the start, or that of the output of the same number.
+        level: Option<bool>,
+    },
     /// An axis of a servo drive has a fault.
     DriveFault {
         /// Position.
@@ -231,6 +240,7 @@ impl Fault {
             | Self::CutSii { position, .. } => Self::RestoreSii(position),
             Self::ReceiveTime { at, .. } => Self::ReceiveTime { at, latches: true },
             Self::Latch { position, input, .. } => Self::Latch { position, input, high: false },
+            Self::Input { position, input, .. } => Self::Input { position, input, level: None },
             Self::DrivePower { position, .. } => Self::DrivePower { position, on: true },
             Self::DriveLoad { position, axis, .. } => Self::DriveLoad { position, axis, torque: 0 },
             Self::LoseFrames(_) => Self::LoseFrames(Share::NONE),

@@ -146,6 +146,11 @@ pub trait Application: Send {
         Err(MailboxError::UNSUPPORTED_PROTOCOL)
     }
 
+    /// Digital inputs of this application, if it is a terminal with such.
+    fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
+        None
+    }
+
     /// Servo drive of this application, for observers of its set-points.
     fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
         None

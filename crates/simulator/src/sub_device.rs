@@ -16,7 +16,7 @@ use ethercat::register;
 use ethercat::time::Instant;
 
 use crate::application::{
-    Application, ProcessDataLengths, ServoDrive, StateChange, Sync0Configuration, Sync0Event,
+    Application, DigitalInputs, ProcessDataLengths, ServoDrive, StateChange, Sync0Configuration, Sync0Event,
 };
 use crate::esc::{Esc, EscDescription, SyncSignal};
 
@@ -155,6 +155,12 @@ impl SubDevice {
     #[must_use]
     pub fn sii(&self) -> &[u8] {
         self.esc.sii().image()
+    }
+
+    /// The digital inputs behind the ESC, if it is a terminal with such.
+    pub fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
+        self.was_stepped = false;
+        self.application.digital_inputs_mut()
     }
 
     /// The servo drive behind the ESC, if there is one.

@@ -2,6 +2,7 @@
 
 mod jog;
 mod position;
+mod reasons;
 
 use std::io::Write;
 use std::thread;
@@ -23,6 +24,7 @@ use crate::arguments::lasting;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use reasons::Progress;
 
 /// Asks a running cycle for something, as those who may command, and waits for its answer. One program at a time may ask; *stop*,
 /// *disable* and *deactivate* are taken besides.
@@ -90,7 +92,10 @@ impl Control {
             }
         };
         match ask(&cycle, what, self.within, Some(&stop))? {
-            Outcome::Done => output::print("done\n"),
+            Outcome::Done => {
+                reasons::remaining(&cycle, what);
+                output::print("done\n")
+            }
             Outcome::Ended if matches!(what, Action::Home(_)) => {
                 rest(&cycle)?;
                 Err(Failure::new("called off: the axes are at rest, and the axis is not homed"))
@@ -131,6 +136,7 @@ fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> R
     let (mut request, mut message) = ([0; SIZE], [0; SIZE]);
     let length = Request { id, what }.encode(&mut request).map_err(Failure::new)?;
     let request = &request[..length];
+    let mut progress = Progress::of(cycle, what);
     port.write_all(request).map_err(Failure::new)?;
     loop {
         let length = port.recv_timeout(&mut message, LOOK).map_err(Failure::new)?;
@@ -140,12 +146,14 @@ fn ask(cycle: &Client, what: Action, within: Duration, stop: Option<&Stop>) -> R
                 let settles =
                     reply.outcome == Err(Refusal::Moving) && begin.elapsed() < SETTLING.min(within);
                 if !settles {
-                    return reply.outcome.map(|()| Outcome::Done).map_err(Failure::new);
+                    let refused = |refusal| reasons::refused(cycle, what, refusal);
+                    return reply.outcome.map(|()| Outcome::Done).map_err(refused);
                 }
                 thread::sleep(LOOK);
                 port.write_all(request).map_err(Failure::new)?;
             }
         }
+        progress.look();
         if stop.is_some_and(Stop::is_requested) {
             return Ok(Outcome::Ended);
         }

@@ -94,7 +94,7 @@ fn a_drive_without_main_power_is_named() {
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     let expected =
-        "onbeat: axis \"axis-4\" was asked to be enabled and was not: its drive has no main power";
+        "onbeat: axis \"axis-4\" was not enabled: its drive has no main power";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 

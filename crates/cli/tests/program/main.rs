@@ -44,6 +44,7 @@ mod one_owner;
 mod outputs;
 mod oversampling;
 mod real_images;
+mod reasons;
 mod record;
 mod ring;
 mod robots;

@@ -173,7 +173,7 @@ fn a_motion_of_an_axis_that_is_held_or_off_names_the_reason_and_the_remedy() {
     robot.until("held", |state| state.axes[0].stop != 0);
     let ran = asked(&robot, &["move", "shaft", "0.1"]);
     // An outage, or the drive's own watchdog that came before.
-    let words = ["axis \"shaft\" is held: ", "; mend that, then `onbeat control reset`"];
+    let words = ["axis \"shaft\" is stopped: ", "; correct that, then `onbeat control reset`"];
     let is_told = words.iter().all(|it| ran.sentence().contains(it));
     assert!(ran.code == Some(1) && is_told, "{}", ran.stderr);
     assert_eq!(asked(&robot, &["reset"]).code, Some(0));

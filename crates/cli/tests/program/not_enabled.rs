@@ -18,7 +18,7 @@ fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let why = "its drive has no main power (statusword bit 4): switch that on";
     assert!(
-        ran.stderr.contains(&format!("onbeat: axis \"axis-4\" was asked to be enabled and was not: {why}")),
+        ran.stderr.contains(&format!("onbeat: axis \"axis-4\" was not enabled: {why}")),
         "{}",
         ran.stderr
     );
@@ -50,9 +50,9 @@ axes = [\"axis-2\"]
     let robot = file("not-permitted.toml", &format!("{drives}\n{door}"));
     let ran = run(&["run", robot.to_str().expect("UTF-8"), "--cycles", "300", "--no-ipc", "--json"]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
-    let why = "its permission is missing: interlock \"door\"";
+    let why = "interlock \"door\" (switches, channel 2) is low";
     assert!(
-        ran.stderr.contains(&format!("onbeat: axis \"axis-2\" was asked to be enabled and was not: {why}")),
+        ran.stderr.contains(&format!("onbeat: axis \"axis-2\" was not enabled: {why}")),
         "{}",
         ran.stderr
     );

@@ -35,6 +35,13 @@ impl Robot {
 
     /// A run of this robot file; `test` names its folder.
     pub(crate) fn run(test: &str, robot: &str, arguments: &[&str]) -> Self {
+        let robot = Self::attached(test, robot, arguments);
+        robot.until("enabled", |state| state.axes.iter().all(|axis| axis.phase == 2));
+        robot
+    }
+
+    /// The same, whose axes may stay disabled.
+    pub(crate) fn attached(test: &str, robot: &str, arguments: &[&str]) -> Self {
         // Tests of one example run beside each other.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -46,9 +53,7 @@ impl Robot {
         let running = Running::start(command);
         await_cycles(running.id(), 1);
         let ipc = Client::open(&socket).expect("an IPC to attach to");
-        let robot = Self { running, ipc, folder };
-        robot.until("enabled", |state| state.axes.iter().all(|axis| axis.phase == 2));
-        robot
+        Self { running, ipc, folder }
     }
 
     /// Looks until the state is so; a minute at most.

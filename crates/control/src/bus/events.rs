@@ -138,7 +138,8 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 stalled: because.stalled,
             };
             let why = stop_reason(reason, with, because, names);
-            (what, Error, format!("{} held: {why}", names.axes_are(&all(axis))))
+            let severity = if because.ended { Good } else { Error };
+            (what, severity, format!("{} held: {why}", names.axes_are(&all(axis))))
         }
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
@@ -401,12 +402,7 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 
 /// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped with.
 #[must_use]
-pub fn stop_reason(
-    reason: StopReason,
-    with: Option<usize>,
-    because: Cause,
-    names: &PartNames,
-) -> String {
+pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {
         Cause { interlock: Some(InterlockCause { interlock, level, permits: false }), .. } => {
             format!("{} {level}", names.interlock(interlock))
@@ -414,6 +410,7 @@ pub fn stop_reason(
         Cause { interlock: Some(InterlockCause { interlock, .. }), .. } => {
             format!("{} has stopped it and permits again", names.interlock(interlock))
         }
+        Cause { ended: true, .. } => ipc::words::NO_COMMAND.to_owned(),
         Cause { stalled: 1.., .. } => stall(because.stalled, names.period),
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
@@ -624,12 +621,8 @@ mod tests {
     /// Events that differ in their axis alone are one sentence.
     #[test]
     fn events_that_are_alike_have_one_sentence() {
-        let stopped = |axis, reason| Happening::AxisStopped {
-            axis,
-            reason,
-            with: None,
-            because: Cause::default(),
-        };
+        let stopped =
+            |axis, reason| Happening::AxisStopped { axis, reason, with: None, because: Cause::default() };
         let (first, second) = (stopped(0, StopReason::Outage), stopped(2, StopReason::Outage));
         assert!(is_alike(&first, &second) && !is_alike(&first, &stopped(2, StopReason::Fault)));
         let at = Instant::EPOCH;

@@ -16,9 +16,7 @@ use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use ipc::client::Client;
 use ipc::command::Command;
-use ipc::description::{
-    AxisDescription, Description, InterlockDescription, OUTSIDE, SignalDescription,
-};
+use ipc::description::{AxisDescription, Description, InterlockDescription, OUTSIDE, SignalDescription};
 use ipc::server::{Builder, Server};
 use ipc::state::State;
 use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings};

@@ -3,6 +3,7 @@
 use control::controller::{AxisCommand, AxisReport, CycleInfo};
 use ethercat::cia402::State;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
+use ipc::state::InputLevel;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Seconds};
 
@@ -121,6 +122,7 @@ impl ControllerManager {
             }
             _ if self.job.is_some() => return Some(Err(Refusal::Busy)),
             Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
+            Action::Enable if self.shown.iter().any(is_forbidden) => return Some(Err(Refusal::Interlock)),
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
             Action::SwitchController(index) if index as usize == self.active => return Some(Ok(())),
@@ -185,10 +187,13 @@ impl ControllerManager {
         let outcome = match job.doing {
             Doing::Enabling => {
                 let fault = settled && reports.iter().any(is_in_fault);
+                let lasts = job.since > HELD;
+                let is_held = |it: &AxisReport| is_latched(it) && (is_enabled(it) || lasts);
                 let held = settled && reports.iter().any(is_held);
                 match (reports.iter().all(can_be_moved), fault, held) {
                     (true, ..) => Some(Ok(())),
                     (_, true, _) => Some(Err(Refusal::Fault)),
+                    _ if reports.iter().any(is_forbidden) => Some(Err(Refusal::Interlock)),
                     (.., true) => Some(Err(Refusal::Held)),
                     _ => None,
                 }
@@ -219,8 +224,16 @@ impl ControllerManager {
                 Ok(())
             }),
             Doing::Resetting => {
-                let whole = !reports.iter().any(|report| is_in_fault(report) || is_latched(report));
-                (settled && whole).then_some(Ok(()))
+                let fails = |report: &&AxisReport| is_in_fault(report) || is_latched(report);
+                // An interlock that does not permit keeps its stop, whatever else is reset.
+                let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
+                let (all, kept) =
+                    (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
+                match settled {
+                    true if all == 0 => Some(Ok(())),
+                    true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
+                    _ => None,
+                }
             }
             Doing::Homing { axis, begun } => {
                 let Some(report) = reports.get(axis) else { return };
@@ -265,9 +278,9 @@ fn can_be_moved(report: &AxisReport) -> bool {
     is_enabled(report) && !is_latched(report) && follows
 }
 
-/// True if its drive is enabled, and supervision holds it until it is reset.
-fn is_held(report: &AxisReport) -> bool {
-    is_enabled(report) && is_latched(report)
+/// True if an interlock does not permit it to be enabled. One whose input has not been read yet may still do so.
+fn is_forbidden(report: &AxisReport) -> bool {
+    report.interlock.is_some_and(|it| !it.permits && it.level != InputLevel::Unknown)
 }
 
 fn is_enabled(report: &AxisReport) -> bool {
@@ -290,6 +303,9 @@ const STOPS: usize = 1;
 
 /// Timeout of a request.
 const TIMEOUT: Seconds = Seconds(10.0);
+
+/// Time after which a stop that is to be reset is reported.
+const HELD: Seconds = Seconds(0.5);
 
 /// Timeout of a change of modes: an axis gives a drive 0.1 s for it.
 const MODE_TIMEOUT: Seconds = Seconds(0.5);

@@ -163,7 +163,9 @@ fn next_event(event: &Happening) -> Option<Happening> {
             Emergency { position, error_code: 0x2310, error_register: 1, data: Bytes(vec![1; 5]) }
         }
         Emergency { .. } => DriveFault { axis, position, error_code: 0x2310 },
-        DriveFault { .. } => AxisStopped { axis, reason: text, stopped_with: Some(1), interlock: Some(2), stalled: 3 },
+        DriveFault { .. } => {
+            AxisStopped { axis, reason: text, stopped_with: Some(1), interlock: Some(2), stalled: 3 }
+        }
         AxisStopped { .. } => {
             SetpointIgnored { axis, mode: "csv".into(), given: text.clone(), takes: text }
         }

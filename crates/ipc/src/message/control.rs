@@ -99,6 +99,8 @@ codes! {
         Held = 12, "supervision holds an axis; see why in its state, mend that, then reset";
         /// A drive does not take the mode of operation of the controller that was to be switched to; the axes are in the modes of before.
         Mode = 13, "a drive did not take the mode of that controller in time; the one before is still active";
+        /// An interlock does not permit it.
+        Interlock = 14, "an interlock does not permit it; see in the state of the axes which one";
     }
 }
 
@@ -187,7 +189,7 @@ impl Reply {
             18 => {
                 let refusal = Refusal::from_code(head.number);
                 let found = Found::Number(head.number.into());
-                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 13", found })?)
+                Err(refusal.ok_or(DecodeError { field: "refusal", expected: "1 to 14", found })?)
             }
             _ => return Err(unknown_kind("17 or 18, a reply", head)),
         };
@@ -262,7 +264,7 @@ mod tests {
         buffer[4] = 99;
         assert_eq!(
             Reply::decode(&buffer).unwrap_err().to_string(),
-            "message's refusal: expected 1 to 13, found 99"
+            "message's refusal: expected 1 to 14, found 99"
         );
         let no_room = Request { id: 1, what: Action::Stop }.encode(&mut buffer[..3]).unwrap_err();
         assert_eq!(no_room.to_string(), "message's buffer: expected room for 16 bytes, found 3");

@@ -385,6 +385,7 @@ pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
         u64::from(axis.drive_state)
             | u64::from(axis.phase) << 8
             | u64::from(axis.fresh) << 16
+            | u64::from(axis.ended) << 17
             | u64::from(axis.homed) << 24
             | u64::from(axis.stop) << 32
             | u64::from(axis.stopped_with.map_or(0, |place| place.saturating_add(1))) << 40
@@ -407,6 +408,7 @@ pub(crate) fn axis(words: &[u64]) -> Axis {
         drive_state: words[0] as u8,
         phase: (words[0] >> 8) as u8,
         fresh: words[0] >> 16 & 1 != 0,
+        ended: words[0] >> 17 & 1 != 0,
         homed: words[0] >> 24 & 1 != 0,
         stop: (words[0] >> 32) as u8,
         stopped_with: ((words[0] >> 40) as u16).checked_sub(1),

@@ -12,8 +12,8 @@ use ipc::description::{
 use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
 use robot::{ControllerKind, PortKind, RobotConfig};
-use types::{Interlock, Signal};
 use types::time::nanoseconds;
+use types::{Interlock, Signal};
 
 use super::controller::wheels;
 use super::rules::rules;

@@ -216,7 +216,10 @@ fn application(
         ApplicationKind::DigitalInputs if is(TerminalModel::El1252) => {
             Box::new(TimeStampedInputs::new(wires.clone()))
         }
-        ApplicationKind::DigitalInputs => Box::new(DigitalInputs::new(channels, wires.clone())?),
+        ApplicationKind::DigitalInputs => {
+            let inputs = DigitalInputs::new(channels, wires.clone())?;
+            Box::new(inputs.with_initial(&simulation.initial))
+        }
         ApplicationKind::AnalogueInput => {
             let signal = |channel| analogue_signal(channel, simulation, around.levels);
             if is(TerminalModel::El3702) {

@@ -36,6 +36,10 @@ pub const GRAMMAR: [(&str, &str); 26] = [
     ("clock stale|latches SUBDEVICE:PORT", "stale: the receive time of the port stays as it is"),
     ("latch high|low SUBDEVICE INPUT", "level of a latch input, 0 or 1: an edge latches the time"),
     (
+        "input SUBDEVICE:CHANNEL high|low|free",
+        "level of a digital input; free: as at the start, or as the output of its number",
+    ),
+    (
         "drive fault SUBDEVICE[:AXIS] CODE",
         "an axis of a servo drive has a fault, with this error code (0x603F)",
     ),
@@ -101,7 +105,7 @@ type Read<W> = fn(&mut W) -> Found<Fault>;
 
 impl Words<'_> {
     /// First words, and what follows them.
-    const SUBJECTS: [(&'static str, Read<Self>); 14] = [
+    const SUBJECTS: [(&'static str, Read<Self>); 15] = [
         ("power", Self::power),
         ("cable", Self::cable),
         ("crc", Self::invalid_frames),
@@ -113,6 +117,7 @@ impl Words<'_> {
         ("sii", Self::sii),
         ("clock", Self::clock),
         ("latch", Self::latch),
+        ("input", Self::input),
         ("drive", Self::drive),
         ("frames", Self::frames),
         ("seed", Self::seed),
@@ -238,6 +243,23 @@ impl Words<'_> {
         Ok(Fault::Latch { position, input, high })
     }
 
+    fn input(&mut self) -> Found<Fault> {
+        let word = self.take(INPUT)?;
+        let Some((name, channel)) = word.text.rsplit_once(':') else {
+            return Err(word.is_not(INPUT, "add :CHANNEL"));
+        };
+        let position = self.position(word, name)?;
+        let inputs = self.targets.get(position).map_or(0, |target| target.inputs);
+        if inputs == 0 {
+            return Err(word.is_not("a simulated terminal with digital inputs", "name another"));
+        }
+        let channel = channel.parse::<u8>().ok().filter(|channel| (1..=inputs).contains(channel));
+        let there = || format!("an input of that terminal, 1 to {inputs}");
+        let channel = channel.ok_or_else(|| word.is_not(&there(), "correct the channel"))?;
+        let level = self.choice(&[("high", Some(true)), ("low", Some(false)), ("free", None)])?;
+        Ok(Fault::Input { position, input: channel - 1, level })
+    }
+
     fn drive(&mut self) -> Found<Fault> {
         #[derive(Clone, Copy)]
         enum Verb {
@@ -308,6 +330,7 @@ const JUMP: &str = "a time with its sign, as +1ms or -200us";
 const TORQUE: &str = "a torque to three decimals, as 0.5Nm";
 const SHARE: &str = "a share of at most 100% to four decimals, as 2.5%";
 const SHARE_OR_COUNT: &str = "a share of the frames, as 2.5%, or a number of them";
+const INPUT: &str = "a terminal and its input, as inputs-1:3";
 const SUB_DEVICE_AND_PORT: &str = "a SubDevice and its port, as 2:1";
 
 impl<'t> Words<'t> {

@@ -282,6 +282,12 @@ impl FaultySegment {
             Fault::Latch { position, input, high } => {
                 self.segment.set_latch(position, input, high);
             }
+            Fault::Input { position, input, level } => {
+                let device = self.segment.sub_device_mut(position);
+                if let Some(inputs) = device.and_then(SubDevice::digital_inputs_mut) {
+                    inputs.set(input, level);
+                }
+            }
             Fault::DriveFault { position, axis, code } => {
                 self.drive(position, |drive| drive.raise_fault(axis, code));
             }

@@ -16,6 +16,8 @@ pub(super) struct Target {
     pub(super) cables: [bool; PORTS],
     /// Axes of a servo drive; 0 of anything else.
     pub(super) axes: usize,
+    /// Inputs of a terminal with digital inputs; 0 of anything else.
+    pub(super) inputs: u8,
     pub(super) has_mailbox: bool,
     pub(super) has_clock: bool,
 }
@@ -40,6 +42,7 @@ impl Targets {
                 has_mailbox: device.has_mailbox(),
                 has_clock: device.has_clock(),
                 axes: device.servo_mut().map_or(0, |it| it.axes().len()),
+                inputs: device.digital_inputs_mut().map_or(0, |it| it.channels()),
             }
         };
         Self(names.enumerate().map(target).collect())
@@ -72,6 +75,7 @@ impl Targets {
             name: (*name).to_owned(),
             cables: [true, position < last, false, false],
             axes: if name.starts_with("drive") { 2 } else { 0 },
+            inputs: if name.starts_with("last") { 8 } else { 0 },
             has_mailbox: !name.starts_with("plain"),
             has_clock: !name.starts_with("plain"),
         };

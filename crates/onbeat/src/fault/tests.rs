@@ -48,6 +48,22 @@ fn a_line_says_a_fault() {
     assert_eq!(fault("clock jump 1 -1.5us"), Fault::ClockJump { position: 1, by: -1500 });
     assert_eq!(fault("clock stale 2:1"), Fault::ReceiveTime { at, latches: false });
     assert_eq!(fault("latch high drive-2 1"), Fault::Latch { position: 2, input: 1, high: true });
+    let input = |level| Fault::Input { position: 3, input: 2, level };
+    for (word, level) in [("high", Some(true)), ("LOW", Some(false)), ("free", None)] {
+        assert_eq!(fault(&format!("input \"last one\":3 {word}")), input(level));
+    }
+    let timed = parse("input 3:3 low for 2s").unwrap();
+    assert_eq!(timed.fault.end(), Some(input(None)));
+    let errors = [
+        ("input 3:9 low", "an input of that terminal, 1 to 8"),
+        ("input 3 low", "as inputs-1:3: add :CHANNEL"),
+        ("input 1:1 low", "a simulated terminal with digital inputs"),
+        ("input 3:1 on", "high, low or free"),
+    ];
+    for (line, expected) in errors {
+        let error = parse(line).unwrap_err();
+        assert!(error.contains(expected), "{line}: {error}");
+    }
     assert_eq!(fault("drive load 2 -0.5Nm"), Fault::DriveLoad { position: 2, axis: 0, torque: -500 });
     assert_eq!(fault("drive fault 2:2 1"), Fault::DriveFault { position: 2, axis: 1, code: 1 });
     assert_eq!(fault("frames lose 3"), Fault::LoseNext(3));
@@ -200,6 +216,11 @@ fn any_fault() -> impl Strategy<Value = Fault> {
             position,
             input,
             high
+        }),
+        (0..8_u8, any::<Option<bool>>()).prop_map(|(input, level)| Fault::Input {
+            position: 3,
+            input,
+            level
         }),
         position.clone().prop_map(Fault::AllowStates),
         position.clone().prop_map(Fault::Watchdog),

@@ -122,6 +122,10 @@ impl fmt::Display for Shown<'_> {
             Fault::Latch { position, input, high } => {
                 write!(f, "latch {} {} {input}", one_of(high, "high", "low"), self.at(position))
             }
+            Fault::Input { position, input, level } => {
+                let level = level.map_or("free", |high| one_of(high, "high", "low"));
+                write!(f, "input {}:{} {level}", self.at(position), input + 1)
+            }
             Fault::DriveFault { position, axis, code } => {
                 write!(f, "drive fault {} {code:#06x}", self.axis(position, axis))
             }

@@ -34,6 +34,7 @@ pub(super) fn simulation(it: &mut Simulation, entry: Place<'_>) -> Checked<()> {
     match it.application {
         AnalogueInput if it.source == AnalogueSource::Outputs => beside_outputs(entry)?,
         Encoder => encoder(it, entry)?,
+        DigitalInputs => initial(it, entry)?,
         _ => {}
     }
     let (amplitude, frequency) =
@@ -101,14 +102,29 @@ fn channels(channels: u8, most: u8, entry: Place<'_>) -> Checked<()> {
     Err(Problem::new(entry.key("channels"), found, expected, "correct channels"))
 }
 
+/// Checks that each level from the start is that of a digital input which can be set.
+fn initial(it: &Simulation, entry: Place<'_>) -> Checked<()> {
+    let most = if it.terminal == Some(TerminalModel::El1252) { 0 } else { usize::from(it.channels) };
+    if it.initial.len() <= most {
+        return Ok(());
+    }
+    let found = format!("initial with {} levels", it.initial.len());
+    let expected = match most {
+        0 => "none: inputs of an el1252 follow the outputs".to_owned(),
+        _ => format!("{most} at most, one for each channel"),
+    };
+    Err(Problem::new(entry.key("initial"), found, expected, "correct initial"))
+}
+
 /// Checks that no key belongs to another kind of application.
 fn misplaced(application: ApplicationKind, entry: Place<'_>) -> Checked<()> {
-    let keys: [(&[&str], &[ApplicationKind], _); 6] = [
+    let keys: [(&[&str], &[ApplicationKind], _); 7] = [
         (
             &["channels"],
             &[DigitalOutputs, DigitalInputs, AnalogueInput, AnalogueOutput, Encoder],
             "digital or analogue channels, or encoders",
         ),
+        (&["initial"], &[DigitalInputs], "digital_inputs or an el1008"),
         (&["encoder_counts"], &[ServoDrive, Encoder], "a servo_drive or an encoder"),
         (
             &[

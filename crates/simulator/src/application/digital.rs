@@ -1,7 +1,8 @@
 //! Digital outputs and inputs: channels of one bit, no mailbox.
 //!
 //! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs loop back
-//! outputs; with separate wires, code sets the inputs and reads the outputs.
+//! outputs; with separate wires, code sets the inputs and reads the outputs. An input that is set
+//! ([`DigitalInputs::set`]) has its own level, whatever the wires have.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,6 +93,12 @@ impl Application for DigitalOutputs {
 pub struct DigitalInputs {
     channels: u8,
     wires: Wires,
+    /// Levels from the start: those of the first inputs.
+    initial: Vec<bool>,
+    /// Inputs with a level of their own, a bit each.
+    own: u64,
+    /// Level of each of them.
+    levels: u64,
 }
 
 impl DigitalInputs {
@@ -100,7 +107,30 @@ impl DigitalInputs {
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.
     pub fn new(channels: u8, wires: Wires) -> Result<Self, DescriptionError> {
-        Ok(Self { channels: checked(channels)?, wires })
+        Ok(Self { channels: checked(channels)?, wires, initial: Vec::new(), own: 0, levels: 0 })
+    }
+
+    /// The same with levels from the start: those of the first inputs.
+    #[must_use]
+    pub fn with_initial(mut self, initial: &[bool]) -> Self {
+        initial.clone_into(&mut self.initial);
+        (0..MAXIMUM_CHANNELS).for_each(|input| self.set(input, None));
+        self
+    }
+
+    /// Number of inputs.
+    #[must_use]
+    pub fn channels(&self) -> u8 {
+        self.channels
+    }
+
+    /// Sets an input, from 0, to a level. `None` sets it to its level from the start, or without one
+    /// to that of its wire.
+    pub fn set(&mut self, input: u8, level: Option<bool>) {
+        let bit = 1_u64.checked_shl(u32::from(input)).unwrap_or(0);
+        let level = level.or_else(|| self.initial.get(usize::from(input)).copied());
+        self.own = if level.is_some() { self.own | bit } else { self.own & !bit };
+        self.levels = if level == Some(true) { self.levels | bit } else { self.levels & !bit };
     }
 }
 
@@ -110,10 +140,15 @@ impl Application for DigitalInputs {
     }
 
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
-        let levels = self.wires.levels() & mask(self.channels);
+        let wired = self.wires.levels() & !self.own;
+        let levels = (wired | self.levels & self.own) & mask(self.channels);
         for (input, byte) in inputs.iter_mut().zip(levels.to_le_bytes()) {
             *input = byte;
         }
+    }
+
+    fn digital_inputs_mut(&mut self) -> Option<&mut DigitalInputs> {
+        Some(self)
     }
 }
 
@@ -145,6 +180,27 @@ mod tests {
         inputs.step(Instant::EPOCH, None, &mut image);
         assert_eq!(image, [0xA5, 0x03]);
         assert_eq!(wires.levels(), 1 << 63 | 0x0FA5);
+    }
+
+    #[test]
+    fn a_set_input_wins_over_its_wire_until_it_is_free() {
+        let wires = Wires::new();
+        let inputs = DigitalInputs::new(4, wires.clone()).expect("4 channels");
+        let mut inputs = inputs.with_initial(&[true, false]);
+        let mut read = |inputs: &mut DigitalInputs| {
+            let mut image = [0];
+            inputs.step(Instant::EPOCH, None, &mut image);
+            image[0]
+        };
+        assert_eq!(read(&mut inputs), 0b0001);
+        wires.set_levels(0b1110);
+        assert_eq!(read(&mut inputs), 0b1101, "the second one has its level from the start");
+        inputs.set(0, Some(false));
+        inputs.set(1, Some(true));
+        inputs.set(3, Some(false));
+        assert_eq!(read(&mut inputs), 0b0110);
+        (0..4).for_each(|input| inputs.set(input, None));
+        assert_eq!(read(&mut inputs), 0b1101);
     }
 
     #[test]

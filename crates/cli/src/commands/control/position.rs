@@ -14,6 +14,7 @@ use ipc::message::trajectory::{
 use ipc::state::{State, TrajectoryStatus};
 use types::ControllerKind;
 
+use super::reasons::hindrance;
 use super::{LOOK, active, held_axis, place, powerless};
 use crate::arguments::share;
 use crate::commands::first_state;
@@ -205,7 +206,7 @@ fn await_end(
                     Outcome::Succeeded => return output::print("done\n"),
                     Outcome::Canceled => return Err(Failure::new("called off: the axes are at rest")),
                     Outcome::Rejected(_) | Outcome::Aborted(_) => {
-                        return Err(Failure::new(sentence(&report, cycle.description())));
+                        return Err(Failure::new(sentence(&report, cycle)));
                     }
                 }
             }
@@ -224,7 +225,8 @@ fn await_end(
 }
 
 /// A trajectory that was refused or aborted, with its axis and the numbers.
-fn sentence(report: &Report, description: &Description) -> String {
+fn sentence(report: &Report, cycle: &Client) -> String {
+    let description = cycle.description();
     let (what, why) = match report.outcome {
         Outcome::Rejected(why) => ("refused", why.to_string()),
         Outcome::Aborted(why) => ("ended on the way", why.to_string()),
@@ -236,7 +238,23 @@ fn sentence(report: &Report, description: &Description) -> String {
         (0.0, 0.0) => String::new(),
         (found, allowed) => format!(", found {found:.4}, allowed {allowed:.4}"),
     };
-    format!("the motion was {what}: {why}{axis}{numbers}")
+    format!("the motion was {what}: {why}{axis}{numbers}{}", cause(report, cycle))
+}
+
+/// Cause of a motion that ended on the way, where an axis was stopped or its drive was disabled.
+fn cause(report: &Report, cycle: &Client) -> String {
+    if !matches!(report.outcome, Outcome::Aborted(_)) {
+        return String::new();
+    }
+    // The state of the cycle that has ended it comes right behind the report.
+    std::thread::sleep(LOOK);
+    let Ok(state) = cycle.state().read() else { return String::new() };
+    let mut axes = match report.axis {
+        Some(axis) => axis as usize..axis as usize + 1,
+        None => 0..state.axes.len(),
+    };
+    let why = axes.find_map(|axis| hindrance(cycle, axis, &state));
+    why.map_or_else(String::new, |why| format!("; {why}"))
 }
 
 /// A share above 0.

@@ -386,7 +386,9 @@ mod tests {
         let robot = RobotConfig::read_or_built_in(None, Overrides::default()).unwrap();
         let (voice, mut heard) = Voice::overheard();
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
-        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason, with: None, because: Cause::default() });
+        let stopped = |axis, reason| {
+            event(9, Happening::AxisStopped { axis, reason, with: None, because: Cause::default() })
+        };
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
         let expected = [

@@ -201,7 +201,7 @@ impl<'a> Outcome<'a> {
                 name: &axis.name,
                 mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
-                stop: report.stop.map(|reason| {
+                stop: report.stop.filter(|_| !report.ended).map(|reason| {
                     let because = Cause::of(report);
                     control::bus::stop_reason(reason, report.stopped_with, because, &names)
                 }),

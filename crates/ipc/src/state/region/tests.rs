@@ -12,6 +12,7 @@ fn every_field() -> State {
         phase: n + 1,
         fresh: n % 2 == 0,
         homed: n % 2 == 1,
+        ended: n % 3 == 0,
         stop: n + 2,
         stopped_with: Some(u16::from(n) + 3),
         mode: -(n as i8),
@@ -86,10 +87,7 @@ fn every_field() -> State {
             Signal { word: u64::MAX, fresh: false, forced: true },
         ],
         signal_counters: SignalCounters { clamped: 65, refused: 66 },
-        interlocks: vec![
-            Interlock { level: 76, permits: true },
-            Interlock { level: 77, permits: false },
-        ],
+        interlocks: vec![Interlock { level: 76, permits: true }, Interlock { level: 77, permits: false }],
     }
 }
 
@@ -106,7 +104,8 @@ fn every_field_comes_back() {
     words[41] = 1 << 40;
     words[40] = u64::MAX;
     decode(&words, &mut back);
-    assert_eq!((back.axes.len(), back.signals.len()), (2, 2));
+    // Words behind the signals are taken for signals then.
+    assert_eq!((back.axes.len(), back.signals.len(), back.interlocks.len()), (2, 3, 0));
     decode(&words[..3], &mut back);
     assert_eq!((back.cycle, back.axes.len()), (1, 0));
 }

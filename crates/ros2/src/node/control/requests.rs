@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 use std::io::{ErrorKind, Read, Write};
 
 use ipc::channel::Channel;
-use ipc::message::control::{Action, Reply, Request, SIZE};
+use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
+use ipc::words;
 
 use crate::clock::monotonic_ns;
 use crate::node::Moment;
@@ -23,6 +24,7 @@ pub(crate) struct Requests<F> {
 #[derive(Debug)]
 struct Waiting<F> {
     from: F,
+    what: Action,
     until_ns: u64,
 }
 
@@ -48,9 +50,10 @@ impl<F> Requests<F> {
     ) -> Option<Answered<F>> {
         let id = monotonic_ns().max(self.last_id + 1);
         self.last_id = id;
-        match action.and_then(|what| self.send(Request { id, what }, moment)) {
-            Ok(()) => {
-                self.waiting.insert(id, Waiting { from, until_ns: monotonic_ns() + LONGEST_NS });
+        match action.and_then(|what| self.send(Request { id, what }, moment).map(|()| what)) {
+            Ok(what) => {
+                let until_ns = monotonic_ns() + LONGEST_NS;
+                self.waiting.insert(id, Waiting { from, what, until_ns });
                 None
             }
             Err(why) => {
@@ -85,7 +88,8 @@ impl<F> Requests<F> {
         let mut answered = Vec::new();
         for reply in replies {
             if let Some(waiting) = self.waiting.remove(&reply.id) {
-                answered.push((waiting.from, reply.outcome.map_err(|refusal| refusal.to_string())));
+                let refused = |refusal| refused(refusal, waiting.what, moment);
+                answered.push((waiting.from, reply.outcome.map_err(refused)));
             }
         }
         let now = monotonic_ns();
@@ -113,6 +117,14 @@ impl<F> Requests<F> {
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.channels.values()
     }
+}
+
+/// A refusal with the cause at each axis, and what to do.
+fn refused(refusal: Refusal, what: Action, moment: &Moment<'_>) -> String {
+    moment.robot.as_ref().map_or_else(
+        || refusal.to_string(),
+        |robot| words::refused(refusal, what, robot.state(), robot.description()),
+    )
 }
 
 /// Replies at a port; none where its cycle has ended.

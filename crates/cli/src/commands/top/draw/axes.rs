@@ -244,6 +244,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
     let short = match StopReason::from_code(axis.stop) {
         _ if axis.stop == 0 && !axis.fresh => "(old)",
         None if axis.stop == 0 => "",
+        Some(StopReason::Stale) if axis.ended => "no command",
         Some(StopReason::Stale) => "stale command",
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",

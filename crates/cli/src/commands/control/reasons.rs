@@ -1,0 +1,139 @@
+//! Progress of a request while the cycle has not answered, and reasons for its refusal.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ipc::bus::{Event, Happening};
+use ipc::client::Client;
+use ipc::description::Description;
+use ipc::message::control::{Action, Refusal};
+use ipc::state::{Axis, DriveState, State, StopReason};
+use ipc::words;
+
+use super::LOOK;
+use crate::failure::Failure;
+use crate::output;
+
+/// Reports what a request waits for, once a second at most.
+pub(super) struct Progress<'a> {
+    cycle: &'a Client,
+    what: Action,
+    begin: Instant,
+    /// Last line, and its time.
+    said: Option<(Instant, String)>,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn of(cycle: &'a Client, what: Action) -> Self {
+        Self { cycle, what, begin: Instant::now(), said: None }
+    }
+
+    /// Looks at the state of the cycle, and prints what the request waits for if that is another thing than before.
+    pub(super) fn look(&mut self) {
+        let is_due = self.said.as_ref().is_none_or(|(at, _)| at.elapsed() >= BETWEEN);
+        if self.begin.elapsed() < FIRST || !is_due {
+            return;
+        }
+        let Some(line) = self.cycle.state().read().ok().and_then(|state| self.line(&state)) else { return };
+        if self.said.as_ref().is_none_or(|(_, said)| *said != line) {
+            output::say_beside(line.clone());
+            self.said = Some((Instant::now(), line));
+        }
+    }
+
+    fn line(&self, state: &State) -> Option<String> {
+        let description = self.cycle.description();
+        match self.what {
+            Action::Enable | Action::ResetFaults => {
+                let all = 0..description.axes.len();
+                let waits = all.filter_map(|axis| hindrance(self.cycle, axis, state)).take(MOST);
+                let waits: Vec<String> = waits.collect();
+                (!waits.is_empty()).then(|| format!("waiting: {}", waits.join("; ")))
+            }
+            Action::Home(axis) => {
+                let axis = axis as usize;
+                let (name, at) = (&description.axes.get(axis)?.name, state.axes.get(axis)?);
+                hindrance(self.cycle, axis, state)
+                    .or_else(|| Some(format!("{name}: homing, at {:.4} rad", at.position)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A refusal with its cause at each axis, and what to do.
+pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure {
+    // The state of the cycle that has refused it comes right behind the refusal.
+    thread::sleep(LOOK);
+    let Ok(state) = cycle.state().read() else { return Failure::new(refusal) };
+    let description = cycle.description();
+    let why = words::refused(refusal, what, &state, description);
+    let not = match what {
+        Action::Enable => "not enabled",
+        Action::ResetFaults => "not reset",
+        Action::Home(_) => "not homed",
+        _ => return Failure::new(refusal),
+    };
+    let axes = match what {
+        Action::Home(axis) => axis as usize..axis as usize + 1,
+        _ => 0..description.axes.len(),
+    };
+    let details = axes.filter_map(|axis| detail(cycle, axis, state.axes.get(axis)?));
+    let details: Vec<String> = details.take(MOST).collect();
+    let details = if details.is_empty() { String::new() } else { format!(". {}", details.join(". ")) };
+    Failure::new(format!("{not}: {why}{details}"))
+}
+
+/// Reports the axes that still cannot be moved after a request that was carried out.
+pub(super) fn remaining(cycle: &Client, what: Action) {
+    if !matches!(what, Action::Enable | Action::ResetFaults) {
+        return;
+    }
+    thread::sleep(LOOK);
+    let Ok(state) = cycle.state().read() else { return };
+    let stopped = |axis: &usize| state.axes.get(*axis).is_some_and(|it| it.stop != 0);
+    let axes = (0..cycle.description().axes.len()).filter(stopped);
+    for why in axes.filter_map(|axis| hindrance(cycle, axis, &state)).take(MOST) {
+        output::say_beside(why);
+    }
+}
+
+/// Reason for which an axis cannot be moved, with what to do and what is known of the cause.
+pub(super) fn hindrance(cycle: &Client, axis: usize, state: &State) -> Option<String> {
+    let why = words::hindrance(axis, state, cycle.description())?;
+    let detail = detail(cycle, axis, state.axes.get(axis)?);
+    Some(detail.map_or_else(|| why.clone(), |detail| format!("{why}. {detail}")))
+}
+
+/// What is known of the cause beside the state of the axis: the text of an error code, the cable to a lost SubDevice.
+fn detail(cycle: &Client, axis: usize, it: &Axis) -> Option<String> {
+    let is_faulted = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
+    if is_faulted && it.error_code != 0 {
+        return Some(format!("Error {}", control::bus::error_code(it.error_code)));
+    }
+    let is_lost = it.stop == StopReason::Outage as u8 && it.stalled == 0;
+    is_lost.then(|| lost(cycle, axis, cycle.description())).flatten()
+}
+
+/// The last event that tells why the SubDevice of an axis has no process data.
+fn lost(cycle: &Client, axis: usize, description: &Description) -> Option<String> {
+    let position = description.axes.get(axis)?.sub_device?;
+    let events = cycle.bus().ok()?.events(false).ok()?;
+    let tells = |event: &Event| match event.what {
+        Happening::SubDeviceLost { position: of }
+        | Happening::Unreachable { position: of }
+        | Happening::StateChanged { position: of, .. }
+        | Happening::NotRecovered { position: of, .. } => of == position,
+        _ => false,
+    };
+    events.filter_map(Result::ok).filter(tells).last().map(|event| event.sentence)
+}
+
+/// Time without an answer before the first line.
+const FIRST: Duration = Duration::from_millis(500);
+
+/// Time between two lines.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// Axes that are named.
+const MOST: usize = 3;

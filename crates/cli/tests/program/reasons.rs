@@ -1,0 +1,94 @@
+//! Refusals and stops with their reasons: interlocks by name, tried with simulated inputs.
+
+use std::process::Command;
+
+use onbeat::ipc::state::State;
+
+use crate::common::{Ran, Running, file, finished, onbeat, shared};
+use crate::robots::Robot;
+
+/// One drive whose E-stop is input 1 of a terminal; it is low at the start.
+fn with_emergency_stop() -> String {
+    let drive = include_str!("../../../../examples/first-drive.toml");
+    // A shared machine stalls now and then.
+    let patient = "outage_time = \"20s\"\nfollowing_error = {";
+    let drive = drive.replace("following_error = {", patient);
+    let stop = "\
+[bus]
+process_data_watchdog = \"off\"
+
+[[bus.sub_device]]
+name = \"inputs-1\"
+simulate = { kind = \"digital_inputs\", channels = 4, initial = [false] }
+
+[[interlock]]
+name = \"e-stop\"
+kind = \"stop\"
+sub_device = \"inputs-1\"
+channel = 1
+axes = [\"shaft\"]
+";
+    format!("{drive}\n{stop}")
+}
+
+fn control(robot: &Robot, arguments: &[&str]) -> Command {
+    let mut command = onbeat();
+    command.args(["control", "--cycle"]).arg(robot.ipc.path()).args(arguments);
+    command
+}
+
+fn asked(robot: &Robot, arguments: &[&str]) -> Ran {
+    finished(control(robot, arguments))
+}
+
+// feature(program): refusals of `onbeat control` name the interlock, its input and level, and the next command
+// feature(simulator): `onbeat fault input` and `initial` set the digital inputs of a simulated terminal
+#[test]
+fn an_emergency_stop_is_named_at_the_start_and_in_motion() {
+    let _shared = shared();
+    let path = file("emergency-stop.toml", &with_emergency_stop());
+    let name = format!("reasons-{}", std::process::id());
+    let arguments = ["--period", "10ms", "--control", &name];
+    let robot = Robot::attached("reasons", path.to_str().expect("UTF-8"), &arguments);
+    let is_low = |state: &State| state.interlocks[0].level == 1;
+    let before = robot.until("low", is_low).cycle;
+    let low = "interlock \"e-stop\" (inputs-1, channel 1) is low";
+    let remedy = "release it, then `onbeat control reset`";
+    for (request, not) in [("reset", "not reset"), ("enable", "not enabled")] {
+        let ran = asked(&robot, &[request]);
+        let expected = format!("{not}: shaft: {low}; {remedy}");
+        assert!(ran.code == Some(1) && ran.sentence().contains(&expected), "{}", ran.stderr);
+    }
+    // A request is given up after 1000 of these cycles.
+    let cycles = robot.until("answered", |_| true).cycle - before;
+    assert!(cycles < 1_000, "the refusals took {cycles} cycles");
+    let ran = asked(&robot, &["move", "shaft", "0.1"]);
+    assert!(ran.code == Some(1) && ran.sentence().contains(low), "{}", ran.stderr);
+
+    let fault = |level: &str| {
+        let mut command = onbeat();
+        command.args(["fault", "--of", &name, "input", "inputs-1:1", level]);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    fault("high");
+    robot.until("high", |state| state.interlocks[0].permits);
+    let ran = asked(&robot, &["enable"]);
+    let again = "interlock \"e-stop\" (inputs-1, channel 1) is high again; type `onbeat control reset`";
+    assert!(ran.code == Some(1) && ran.sentence().contains(again), "{}", ran.stderr);
+    let ran = asked(&robot, &["reset"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "done\n"), "{}", ran.stderr);
+    robot.until("enabled", |state| state.axes[0].phase == 2);
+
+    // It would take an hour or so.
+    let moving = Running::start(control(&robot, &["move", "--speed", "1%", "shaft", "100"]));
+    robot.until("under way", |state| state.axes[0].position > 0.01);
+    fault("low");
+    let ran = moving.finish();
+    assert!(ran.code == Some(1) && ran.sentence().contains(low), "{}", ran.stderr);
+    let end = robot.end();
+    assert_eq!(end.code, Some(3), "{}", end.stderr);
+    let held = format!("axis \"shaft\" is held: {low}");
+    assert!(end.stderr.matches(&held).count() >= 2, "at the start and in motion: {}", end.stderr);
+    assert!(end.stderr.contains(&format!("supervision stopped axis \"shaft\": {low}")), "{}", end.stderr);
+}
