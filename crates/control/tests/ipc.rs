@@ -10,7 +10,7 @@ use ethercat::cia402::{self, CyclicMode};
 use ipc::client::Client;
 use ipc::command::{AxisTarget, Command, Writer};
 use ipc::state::{Freshness, Refusal, State, StopReason};
-use motion::supervision::{Limits, OnStale, Outage, Settings};
+use motion::supervision::{Limits, OnStale, Outage, Settings, Written};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_control::axis::AxisConfiguration;
 use onbeat_control::clock::{Clock, MonotonicClock, VirtualClock};
@@ -90,10 +90,12 @@ fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
             position: None,
             // With a torque an axis is as fast as its friction lets it.
             velocity: RadiansPerSecond(if mode == CyclicMode::Torque { 100.0 } else { 5.0 }),
+            acceleration: RadiansPerSecondSquared(DECELERATION),
             deceleration: RadiansPerSecondSquared(DECELERATION),
             jerk: Limits::usual_jerk(RadiansPerSecondSquared(DECELERATION)),
             torque: NewtonMetres(2.0),
             step: Radians(0.02),
+            written: Written::ALL,
         },
         following_error: None,
         on_stale,

@@ -22,11 +22,9 @@
 
 use std::sync::atomic::{self, AtomicU64, Ordering};
 
-use crate::sys;
-
 /// An atomic word.
 pub trait Word {
-    /// Loads as [`AtomicU64::load`] does. Memory that is mapped read-only allows [`Ordering::Relaxed`] only.
+    /// Loads as [`AtomicU64::load`] does.
     fn load(&self, order: Ordering) -> u64;
     /// Stores as [`AtomicU64::store`] does.
     fn store(&self, value: u64, order: Ordering);
@@ -38,10 +36,7 @@ pub trait Word {
 impl Word for AtomicU64 {
     #[inline]
     fn load(&self, order: Ordering) -> u64 {
-        match order {
-            Ordering::Relaxed => sys::word::load(self),
-            order => self.load(order),
-        }
+        self.load(order)
     }
 
     #[inline]
@@ -168,16 +163,16 @@ impl<M: Words> Writer<M> {
         let (sequence, slot) = self.shape.slot(words, number);
         // Relaxed: ordered by the fence below.
         sequence.store(whole(number).wrapping_sub(1), Ordering::Relaxed);
-        // Partner: the last Acquire fence in `read_number`. A reader that copied one of the words below sees the
+        // Partner: the Acquire fence in `read`. A reader that copied one of the words below sees the
         // sequence above.
         M::Word::fence(Ordering::Release);
         for (word, &value) in slot.iter().zip(publication) {
             word.store(value, Ordering::Relaxed);
         }
-        // Partner: the Acquire fence after the load of the sequence in `read_number`. A reader that sees it sees all words of the
+        // Partner: the Acquire load of the sequence in `read`. A reader that sees it sees all words of the
         // publication.
         sequence.store(whole(number), Ordering::Release);
-        // Partner: the Acquire fence after the load of word 0 in `read`. A reader that sees it sees the sequence above, or
+        // Partner: the Acquire load of word 0 in `read`. A reader that sees it sees the sequence above, or
         // a later one.
         words[0].store(number, Ordering::Release);
         self.newest = number;
@@ -230,10 +225,8 @@ impl<M: Words> Reader<M> {
         let words = self.memory.words();
         let mut number = 0;
         for _ in 0..attempts {
-            // Relaxed, for the memory may be mapped read-only; ordered by the fence.
-            number = words[0].load(Ordering::Relaxed);
             // Partner: the Release store of word 0 in `publish`.
-            M::Word::fence(Ordering::Acquire);
+            number = words[0].load(Ordering::Acquire);
             if number == 0 {
                 return Found::Nothing;
             }
@@ -253,12 +246,10 @@ impl<M: Words> Reader<M> {
             return false;
         }
         let (sequence, slot) = self.shape.slot(self.memory.words(), number);
-        // Relaxed, for the memory may be mapped read-only; ordered by the fence.
-        if sequence.load(Ordering::Relaxed) != whole(number) {
+        // Partner: the Release store of the sequence in `publish`.
+        if sequence.load(Ordering::Acquire) != whole(number) {
             return false;
         }
-        // Partner: the Release store of the sequence in `publish`.
-        M::Word::fence(Ordering::Acquire);
         for (value, word) in copy.iter_mut().zip(slot) {
             *value = word.load(Ordering::Relaxed);
         }

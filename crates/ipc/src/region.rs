@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 
 use crate::cell::{self, Shape, Words};
-use crate::sys;
 use crate::sys::mapping::{Mapping, Use};
 
 /// Kind of a region.
@@ -98,7 +97,7 @@ impl Region {
             return Err(refuse("bytes", (HEADER * size_of::<u64>()) as u64, bytes));
         }
         let header = Mapping::of(file, HEADER, Use::Load)?;
-        let word = |index: usize| sys::word::load(&header.words()[index]);
+        let word = |index: usize| header.words()[index].load(Ordering::Relaxed);
         for (what, index, expected) in [
             ("magic number", 0, kind.magic),
             ("layout version", 1, kind.version),

@@ -4,8 +4,9 @@
 //! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
 //! sent move at most at the velocity limit and stay within the position limits.
 //!
-//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, and speeds too
-//!   high to stop before a position limit (*soft stop*).
+//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, speeds too
+//!   high to stop before a position limit (*soft stop*), and accelerations and jerks above their written limits.
+//!   A source that is beyond these for 100 ms without catching up is stopped.
 //! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its limit, a
 //!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
@@ -29,6 +30,7 @@
 //! brakes is the drive's; speeds and places are then what it reports.
 
 mod braking;
+mod clamp;
 mod ending;
 mod interlock;
 mod limits;
@@ -37,6 +39,7 @@ mod other_axis;
 mod outage;
 mod profile;
 mod seen;
+mod slope;
 
 #[cfg(test)]
 mod tests;
@@ -45,10 +48,12 @@ use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
 use crate::online::OnlineMotion;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use braking::Braking;
+use clamp::Clamp;
+use slope::Slope;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use interlock::InterlockState;
-pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError};
+pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError, Written};
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use seen::{Intervention, Seen, StopReason, Supervised};
@@ -78,6 +83,8 @@ pub struct Supervisor {
     while_heard: RadiansPerSecond,
     /// To rest, after an outage.
     way_back: OnlineMotion,
+    /// Written limits of acceleration and jerk.
+    clamp: Clamp,
     /// Mode of before, until the drive works in the one asked for.
     before: Option<CyclicMode>,
 }
@@ -114,6 +121,7 @@ impl Supervisor {
             ending: None,
             while_heard: RadiansPerSecond::ZERO,
             way_back: outage::way_back(&settings.limits, period)?,
+            clamp: Clamp::new(Slope::of(&settings.limits, period.0), period),
             before: None,
         })
     }
@@ -209,6 +217,7 @@ impl Supervisor {
             self.sent = AxisSetpoint { position: begin, ..AxisSetpoint::default() };
             self.asked = Some(begin);
         }
+        self.begin_course(RadiansPerSecond::ZERO);
         // A way back counts from where the axis was followed: it is not there any more.
         if let Hold::Stopped { braking: braking @ Braking::Return { .. }, .. } = &mut self.hold {
             *braking = Braking::Hard;
@@ -234,6 +243,7 @@ impl Supervisor {
                 self.hold = Hold::Free;
                 self.away = Seconds::ZERO;
                 self.asked = Some(self.sent.position);
+                self.begin_course(RadiansPerSecond::ZERO);
             }
         }
         let free = self.hold == Hold::Free;
@@ -273,6 +283,9 @@ impl Supervisor {
         if self.drive_makes_the_way() {
             return self.trouble_on_its_way(elapsed, asked, seen);
         }
+        if self.clamp.is_over() {
+            return Some(StopReason::AccelerationLimit);
+        }
         match mode {
             CyclicMode::Position => {
                 let cycles = (elapsed / self.period).round().max(1.0);
@@ -294,7 +307,8 @@ impl Supervisor {
                 (asked.velocity.abs() > highest_velocity).then_some(StopReason::VelocityLimit)
             }
             CyclicMode::Torque => {
-                let slowed = self.slowed(feedback.velocity, feedback.position, elapsed);
+                let deceleration = limits.deceleration;
+                let slowed = self.slowed(feedback.velocity, feedback.position, elapsed, deceleration);
                 if feedback.velocity.abs() > highest_velocity {
                     Some(StopReason::VelocityLimit)
                 } else {
@@ -336,12 +350,17 @@ impl Supervisor {
         let within = |velocity: RadiansPerSecond| {
             RadiansPerSecond(velocity.0.clamp(-limits.velocity.0, limits.velocity.0))
         };
-        match mode {
-            CyclicMode::Position if self.drive_makes_the_way() => self.send_destination(asked, feedback),
-            CyclicMode::Position => {
+        let slope = self.clamp.slope.filter(|_| !self.drive_makes_the_way());
+        match (mode, slope) {
+            (CyclicMode::Position, _) if self.drive_makes_the_way() => {
+                self.send_destination(asked, feedback)
+            }
+            (CyclicMode::Position, Some(slope)) => self.clamp_position(slope, elapsed, asked),
+            (CyclicMode::Velocity, Some(slope)) => self.clamp_velocity(slope, elapsed, asked, feedback),
+            (CyclicMode::Position, None) => {
                 let away = asked.position - self.sent.position;
                 let wanted = within(away / elapsed);
-                let slowed = self.slowed(wanted, self.sent.position, elapsed);
+                let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
                 let moved = (slowed * elapsed).0.clamp(-limits.step.0, limits.step.0);
                 // Sums must not drift away from what was asked.
                 let reached = (moved - away.0).abs() <= ROUNDING.0;
@@ -353,13 +372,13 @@ impl Supervisor {
                 };
                 (!reached && slowed != wanted).then_some(StopReason::PositionLimit)
             }
-            CyclicMode::Velocity => {
+            (CyclicMode::Velocity, None) => {
                 let wanted = within(asked.velocity);
-                let slowed = self.slowed(wanted, feedback.position, elapsed);
+                let slowed = self.slowed(wanted, feedback.position, elapsed, limits.acceleration);
                 self.move_on(slowed, NewtonMetres::ZERO, feedback.position, elapsed);
                 (slowed != wanted).then_some(StopReason::PositionLimit)
             }
-            CyclicMode::Torque => {
+            (CyclicMode::Torque, _) => {
                 let torque = NewtonMetres(asked.torque.0.clamp(-limits.torque.0, limits.torque.0));
                 self.move_on(RadiansPerSecond::ZERO, torque, feedback.position, elapsed);
                 None
@@ -378,7 +397,7 @@ impl Supervisor {
         let mut velocity = velocity;
         let mut place = position;
         if self.mode() == CyclicMode::Position {
-            velocity = self.slowed(velocity, position, elapsed);
+            velocity = self.slowed(velocity, position, elapsed, self.settings.limits.deceleration);
             let step = self.settings.limits.step.0;
             let moved = (velocity * elapsed).0.clamp(-step, step);
             velocity = Radians(moved) / elapsed;
@@ -388,11 +407,22 @@ impl Supervisor {
     }
 
     /// `velocity` that still stops before the limits from `position`.
-    fn slowed(&self, velocity: RadiansPerSecond, position: Radians, elapsed: Seconds) -> RadiansPerSecond {
+    fn slowed(
+        &self,
+        velocity: RadiansPerSecond,
+        position: Radians,
+        elapsed: Seconds,
+        deceleration: RadiansPerSecondSquared,
+    ) -> RadiansPerSecond {
         // Set-points are kept at once; an axis that is sent velocities or torques answers some cycles later.
         let cycles = if self.mode() == CyclicMode::Position { 0.0 } else { ANSWER_CYCLES };
         let reaction = elapsed + self.period * cycles;
-        at_wall(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
+        match (self.mode(), self.clamp.slope) {
+            (CyclicMode::Position, Some(slope)) => {
+                slope.slowed(velocity, position, self.bounds(), deceleration, elapsed)
+            }
+            _ => at_wall(velocity, position, self.bounds(), deceleration, reaction),
+        }
     }
 
     /// The position limits; an axis that stands outside them is not moved any farther out.

@@ -8,7 +8,7 @@ use onbeat_motion::kinematics::{DifferentialDrive, InverseSettings, OmniBase, Se
 use onbeat_motion::odometry::Odometry;
 use onbeat_motion::online::{AxisLimits, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits};
 use onbeat_motion::supervision::{
-    CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor,
+    CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor, Written,
 };
 use onbeat_motion::{
     AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondCubed,
@@ -56,10 +56,12 @@ fn an_outage_and_the_way_back_from_farther_than_a_step_allocate_nothing() {
     let limits = Limits {
         position: None,
         velocity: RadiansPerSecond(2.0),
+        acceleration: RadiansPerSecondSquared(10.0),
         deceleration: RadiansPerSecondSquared(10.0),
         jerk: RadiansPerSecondCubed(100.0),
         torque: NewtonMetres(1.0),
         step: Radians(0.004),
+        written: Written::ALL,
     };
     let settings = Settings {
         mode: CyclicMode::Position.into(),

@@ -3,5 +3,6 @@
 
 mod arm;
 mod bases;
+mod hostile;
 mod lines;
 mod online;

@@ -106,7 +106,7 @@ fn the_good_file_is_good() {
     assert_eq!(joint.brake.unwrap().times.release.0, 0.15);
     let wheel = &robot.axes[0];
     assert_eq!(
-        (wheel.limits.deceleration.0, wheel.limits.jerk.0),
+        (wheel.limits.acceleration.0, wheel.limits.jerk.0),
         (40.0, 160.0),
         "where the file does not say"
     );

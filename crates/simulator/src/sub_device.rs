@@ -30,10 +30,6 @@ pub const STEP: Duration = Duration::from_micros(250);
 /// Time for which a change to Op waits for outputs before it is refused.
 pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Steps after which a slave stack notices that a SyncManager was switched. A request for a state that comes until then
-/// is served first.
-const SETUP_CHECK: u8 = 2;
-
 /// Longest time that is caught up in steps; earlier steps are skipped, after a standstill or a leap of the clock.
 const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
 
@@ -61,8 +57,6 @@ pub struct SubDevice {
     awaits_outputs: Option<Instant>,
     /// True while output SyncManagers work: in Op, and in SafeOp until Op was left.
     takes_outputs: bool,
-    /// Steps until SyncManagers that were switched are checked.
-    setup_check: Option<u8>,
     /// Supervision of SYNC0, from SafeOp on, of an application that follows it.
     supervision: Option<Supervision>,
     /// First step that was not made.
@@ -98,7 +92,6 @@ impl SubDevice {
             inputs: Vec::new(),
             awaits_outputs: None,
             takes_outputs: false,
-            setup_check: None,
             supervision: None,
             next_step: Instant::EPOCH,
             rests: false,
@@ -232,7 +225,6 @@ impl SubDevice {
         if self.state != AlState::Init {
             self.go(AlState::Init);
         }
-        self.setup_check = None;
         self.application.power_on();
         (self.next_step, self.rests, self.was_stepped) = (now, false, false);
     }
@@ -351,9 +343,7 @@ impl SubDevice {
             }
             return;
         }
-        if self.esc.take_sync_managers_switched() {
-            self.setup_check = Some(SETUP_CHECK);
-        }
+        let switched = self.esc.take_sync_managers_switched();
         // A request comes first: a MainDevice that requests Init may clear SyncManagers before and after.
         if let Some(control) = request {
             let shown = self.esc.al_status();
@@ -365,13 +355,9 @@ impl SubDevice {
                 Decision::Enter(to) => self.enter(to, now),
             }
         }
-        self.setup_check = match self.setup_check {
-            Some(0) => {
-                self.check_setup_again();
-                None
-            }
-            waits => waits.map(|steps| steps - 1),
-        };
+        if switched {
+            self.check_setup_again();
+        }
         // SyncManagers must be open for the outputs that are awaited.
         self.switch_sync_managers();
         self.await_outputs(now);

@@ -2,12 +2,9 @@
 
 use crate::bus;
 
-use std::time::Duration;
-
 use bus::{Bus, Echo, echo, sii};
 use ethercat::al::AlState::{self, Bootstrap, Init, Op, PreOp, SafeOp};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::link::Segment as _;
 use ethercat::register::{self, SyncManager, sync_manager};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::SubDevice;
@@ -424,37 +421,4 @@ fn a_written_reset_restarts_it() {
     assert_eq!(bus.al_status(0), reached(Init));
     assert_eq!(bus.read_word(0, register::STATION_ADDRESS), 0);
     assert_eq!(bus.read_word(0, register::DL_STATUS) & 0x11, 0x11, "links are found again");
-}
-
-/// MainDevices clear all SyncManagers and request Init in the next frame, and read no error in between.
-// feature(simulator): SyncManagers cleared just before a request for Init show no transient AL error
-#[test]
-fn clearing_sync_managers_before_init_shows_no_error() {
-    for gap in [12, 100, 400] {
-        let mut shown = Vec::new();
-        // Where the clear falls between two steps of the application.
-        for offset in (0..250).step_by(10) {
-            let mut bus = mailbox_in_op();
-            pass(&mut bus, offset);
-            for number in 0..4 {
-                bus.write(0, SyncManager::register(number), &[0; 8]);
-            }
-            pass(&mut bus, gap);
-            shown.push(bus.al_status(0));
-            bus.write(0, register::AL_CONTROL, &[1, 0]);
-            for _ in 0..200 {
-                pass(&mut bus, 5);
-                shown.push(bus.al_status(0));
-            }
-            assert_eq!(shown.last(), Some(&reached(Init)));
-        }
-        let errors: Vec<_> = shown.iter().filter(|(_, code)| *code != 0).collect();
-        assert!(errors.is_empty(), "{gap} us before the request: {errors:x?}");
-    }
-}
-
-/// Advances some microseconds without a frame.
-fn pass(bus: &mut Bus, microseconds: u64) {
-    bus.now = bus.now + Duration::from_micros(microseconds);
-    bus.segment.advance(bus.now);
 }

@@ -166,6 +166,8 @@ codes! {
         Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
         /// The drive reports positions that the axis cannot have come to: a broken encoder, or a wire that changes bytes.
         Implausible = 16, "its drive reports positions that the axis cannot have come to (implausible feedback)";
+        /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after 100 ms.
+        AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
     }
 }
 

@@ -4,7 +4,7 @@ use control::controller::{AxisCommand, AxisReport};
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::supervision::{
     Ending, FollowingErrorLimit, Intervention, Limits, OnStale, Outage, Seen, Settings, StopReason,
-    Supervised, Supervisor,
+    Supervised, Supervisor, Written,
 };
 use motion::{
     AxisFeedback, AxisPhase, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
@@ -61,10 +61,12 @@ impl Axis {
                 position: (mode == CyclicMode::Position)
                     .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
                 velocity: RadiansPerSecond(VELOCITY),
+                acceleration: RadiansPerSecondSquared(ACCELERATION),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
                 jerk: RadiansPerSecondCubed(JERK),
                 torque: NewtonMetres(TORQUE),
                 step: Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
+                written: Written::ALL,
             },
             following_error: Some(FollowingErrorLimit { distance: Radians(0.5), timeout: Seconds(0.05) }),
             on_stale: OnStale::Ramp,

@@ -37,7 +37,7 @@ fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
     let attempt = || {
         let mut command = onbeat();
         command.args(["run", "--cycles", "4000", "--period", "1ms", "--cpu", &cpu, "--priority", "80"]);
-        command.args(["--explain", "--json", "--force", "--record", recording.to_str().expect("a path")]);
+        command.args(["--explain", "--json", "--record", recording.to_str().expect("a path")]);
         finished(command)
     };
     // A machine that stands still for longer than the drives' watchdogs wait says nothing about blame.

@@ -245,7 +245,7 @@ fn a_file_that_may_not_grow_is_told_and_the_run_is_not_lost() {
 fn commands() -> Vec<Vec<String>> {
     let recording = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("for-closed-outputs.onbeat");
     let recording = recording.to_str().expect("UTF-8");
-    let ran = run(&["run", "--cycles", "50", "--no-ipc", "--force", "--record", recording]);
+    let ran = run(&["run", "--cycles", "50", "--no-ipc", "--record", recording]);
     assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
     let lines = [
         "run --cycles 20 --no-ipc",

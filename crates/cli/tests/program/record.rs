@@ -11,10 +11,7 @@ use record::{Recording, cycles};
 use crate::common::{file, run};
 
 fn path(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // An earlier test run may have left one.
-    let _ = std::fs::remove_file(&path);
-    path
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 fn read(path: &Path) -> Recording {
@@ -127,16 +124,8 @@ fn a_recording_shows_signals_with_their_units_or_timing_alone() {
     let path = path("signals.onbeat");
     let recording = path.to_str().unwrap();
     let record = |which: &[&str]| {
-        let words = [
-            "run",
-            "examples/io-station.toml",
-            "--cycles",
-            "100",
-            "--no-ipc",
-            "--force",
-            "--record",
-            recording,
-        ];
+        let words =
+            ["run", "examples/io-station.toml", "--cycles", "100", "--no-ipc", "--record", recording];
         let ran = run(&[&words, which].concat());
         assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
         run(&["report", recording]).stdout

@@ -27,7 +27,9 @@ pub(super) struct AxisTrack {
     /// Set-point of the mode, for the cycle `of`.
     at: f64,
     of: u64,
-    /// Change of a position from cycle to cycle.
+    /// Change of a position from cycle to cycle, as it was answered last.
+    change: f64,
+    /// The change with which it goes on.
     step: f64,
 }
 
@@ -43,7 +45,10 @@ impl AxisTrack {
             None => (self.at, false),
         };
         let cycles = cycle.saturating_sub(self.of);
-        self.step = if moves && cycles > 0 { (at - self.at) / cycles as f64 } else { 0.0 };
+        let change = if moves && cycles > 0 { (at - self.at) / cycles as f64 } else { 0.0 };
+        // Where one that has just turned round goes from here is unknown.
+        self.step = if change * self.change < 0.0 { 0.0 } else { change };
+        self.change = change;
         (self.at, self.of) = (at, cycle);
     }
 
@@ -55,7 +60,8 @@ impl AxisTrack {
     /// Set-points stay where they are, for answers are missing.
     pub(super) fn freeze(&mut self, cycle: u64) {
         self.at = self.reached(cycle);
-        (self.of, self.step, self.home, self.ignored) = (cycle, 0.0, false, None);
+        (self.of, self.home, self.ignored) = (cycle, false, None);
+        (self.step, self.change) = (0.0, 0.0);
         if self.request == Request::FaultReset {
             self.request = Request::Halt;
         }
@@ -86,7 +92,7 @@ impl AxisTrack {
         };
         if report.feedback.phase != AxisPhase::Following {
             self.at = if is_position { sent.position.0 } else { 0.0 };
-            (self.of, self.step) = (cycle, 0.0);
+            (self.of, self.step, self.change) = (cycle, 0.0, 0.0);
         }
         shown(&report, sent)
     }
@@ -180,7 +186,14 @@ mod tests {
         // Without a set-point it stays.
         track.take(16, &AxisAnswer::default());
         close(position(&mut track, 17), 0.75);
+        // One that has just turned round is not carried on.
+        track.take(17, &to(0.9));
+        track.take(18, &to(0.8));
+        close(position(&mut track, 19), 0.8);
+        track.take(19, &to(0.9));
+        close(position(&mut track, 20), 0.9);
         // What was answered itself is supervision's to judge.
+        track = AxisTrack { of: 16, ..AxisTrack::default() };
         track.take(17, &to(2.0));
         close(position(&mut track, 17), 2.0);
         close(position(&mut track, 18), 2.0);

@@ -1,5 +1,6 @@
 //! A controller in a process of its own, in virtual time: answers that come in time, late, never, twice, torn, or are wild.
 mod fake;
+mod hostile;
 use crate::support;
 
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -19,7 +19,7 @@ use ipc::command::Command;
 use ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
 use ipc::server::{Builder, Server};
 use ipc::state::State;
-use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings};
+use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings, Written};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
@@ -35,7 +35,7 @@ use onbeat_control::ipc::{Commanded, Ipc, Rules, Takes};
 use onbeat_control::link::Link;
 use onbeat_control::observer::Observer;
 use onbeat_control::signal::Io;
-use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
@@ -49,18 +49,23 @@ pub fn segment(drives: usize) -> Segment {
 
 /// The same in another mode.
 pub fn segment_in(drives: usize, mode: CyclicMode) -> Segment {
-    let drive = |position: usize| {
-        let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
-        let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
-        let initial_position = position as f64;
-        let description = ServoDescription {
-            initial_position,
-            mode,
-            ..ServoDescription::new(DeviceDescription::new(identity, "Servo"))
-        };
-        SubDevice::new(EscDescription::default(), sii, Box::new(ServoDrive::new(&description).unwrap()))
-    };
+    let drive = |position: usize| sub_device(mode, |it| it.initial_position = position as f64).0;
     Segment::new((0..drives).map(drive).collect())
+}
+
+/// A simulated drive in a mode, with changes to its description, and the record of what it takes.
+pub fn sub_device(
+    mode: CyclicMode,
+    change: impl FnOnce(&mut ServoDescription),
+) -> (SubDevice, ServoRecord) {
+    let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+    let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+    let mut description =
+        ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };
+    change(&mut description);
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let record = drive.record();
+    (SubDevice::new(EscDescription::default(), sii, Box::new(drive)), record)
 }
 
 /// The drives' axes, in cyclic synchronous position.
@@ -274,10 +279,12 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
         limits: Limits {
             position: None,
             velocity: RadiansPerSecond(10.0),
+            acceleration: RadiansPerSecondSquared(50.0),
             deceleration: RadiansPerSecondSquared(50.0),
             jerk: Limits::usual_jerk(RadiansPerSecondSquared(50.0)),
             torque: NewtonMetres(5.0),
             step: Radians(0.05),
+            written: Written::default(),
         },
         following_error: None,
         on_stale: OnStale::Ramp,

@@ -35,7 +35,7 @@ use ipc::message::control::Refusal;
 use ipc::message::trajectory::Report;
 use motion::base::Twist;
 use motion::homing::Homing;
-use motion::supervision::{FollowingErrorLimit, Limits, OnStale, Outage, Settings};
+use motion::supervision::{FollowingErrorLimit, Limits, OnStale, Outage, Settings, Written};
 use motion::{
     AxisScale, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
@@ -139,10 +139,12 @@ impl Rig {
                 position: (mode == CyclicMode::Position)
                     .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
                 velocity: RadiansPerSecond(VELOCITY),
+                acceleration: RadiansPerSecondSquared(ACCELERATION),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
-                jerk: Limits::usual_jerk(RadiansPerSecondSquared(ACCELERATION)),
+                jerk: RadiansPerSecondCubed(JERK),
                 torque: NewtonMetres(2.0),
                 step: Radians(2.0 * VELOCITY * CYCLE),
+                written: Written::ALL,
             },
             following_error: distance
                 .map(|distance| FollowingErrorLimit { distance, timeout: Seconds(0.01) }),

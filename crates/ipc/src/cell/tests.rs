@@ -38,39 +38,6 @@ impl Word for Mortal {
     }
 }
 
-/// Word of memory that is mapped read-only: no store, and no load with an order.
-struct ReadOnly(AtomicU64);
-
-impl Word for ReadOnly {
-    fn load(&self, order: Ordering) -> u64 {
-        assert_eq!(order, Ordering::Relaxed, "may be compiled to a store");
-        self.0.load(order)
-    }
-
-    fn store(&self, _: u64, _: Ordering) {
-        panic!("a store ends the process");
-    }
-
-    fn fence(order: Ordering) {
-        atomic::fence(order);
-    }
-}
-
-// feature(ipc): readers of read-only memory use only loads that cannot be compiled to a store
-#[test]
-fn a_reader_needs_no_more_than_read_only_memory_allows() {
-    let shape = Shape::new(2, 2).unwrap();
-    let memory: Arc<[AtomicU64]> = (0..shape.total()).map(|_| AtomicU64::new(0)).collect();
-    let mut writer = Writer::new(Arc::clone(&memory), shape).unwrap();
-    writer.publish(&[10, 11]);
-    let same: Arc<[ReadOnly]> =
-        memory.iter().map(|word| ReadOnly(AtomicU64::new(word.load(Ordering::Relaxed)))).collect();
-    let reader = Reader::new(same, shape).unwrap();
-    let mut copy = [0; 2];
-    assert_eq!((reader.newest(), reader.read(&mut copy, 1)), (1, Found::Whole(1)));
-    assert!(copy == [10, 11] && reader.read_number(1, &mut copy));
-}
-
 // feature(ipc): a writer killed at any store leaves the last whole publication
 #[test]
 fn a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_writer_goes_on() {

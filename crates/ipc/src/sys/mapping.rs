@@ -17,7 +17,7 @@ pub(crate) struct Mapping {
 /// Use of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Loads by [`super::word::load`] only: a store would end the process, and another load may contain one.
+    /// Loads only: a store would end the process.
     Load,
     /// Loads and stores.
     Store,
@@ -47,8 +47,7 @@ impl Mapping {
         Ok(Self { start, words })
     }
 
-    /// All words. Those of a mapping for [`Use::Load`] must be loaded by [`super::word::load`]
-    /// only.
+    /// All words. Those of a mapping for [`Use::Load`] must not be stored to.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for words,

@@ -96,7 +96,9 @@ impl Supervisor {
         };
         // The wall is as hard for an axis that is stopped.
         let velocity = match self.mode() {
-            CyclicMode::Velocity => self.slowed(velocity, feedback.position, elapsed),
+            CyclicMode::Velocity => {
+                self.slowed(velocity, feedback.position, elapsed, self.settings.limits.deceleration)
+            }
             CyclicMode::Position | CyclicMode::Torque => velocity,
         };
         self.move_on(velocity, torque, self.sent.position, elapsed);

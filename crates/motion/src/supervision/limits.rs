@@ -15,21 +15,38 @@ pub struct Limits {
     pub position: Option<(Radians, Radians)>,
     /// Highest speed either way; above 0.
     pub velocity: RadiansPerSecond,
-    /// Deceleration of supervision; above 0. [`Limits::usual_deceleration`] where none is given.
+    /// Highest acceleration; above 0. [`Limits::usual_acceleration`] where none is given.
+    pub acceleration: RadiansPerSecondSquared,
+    /// Deceleration of a stop; at least [`Limits::acceleration`], which is its default.
     pub deceleration: RadiansPerSecondSquared,
-    /// Jerk where supervision begins set-points anew; above 0.
-    /// [`Limits::usual_jerk`] where none is given.
+    /// Highest jerk; above 0. [`Limits::usual_jerk`] where none is given.
     pub jerk: RadiansPerSecondCubed,
+    /// Limits that clamp the set-points of every source.
+    pub written: Written,
     /// Highest torque either way at the axis; above 0.
     pub torque: NewtonMetres,
     /// Largest change of the target position from one cycle to the next; above 0.
     pub step: Radians,
 }
 
+/// Limits that the robot file gives. Limits that are not given are usual values for planning: no set-point is clamped to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// [`Limits::acceleration`].
+    pub acceleration: bool,
+    /// [`Limits::jerk`].
+    pub jerk: bool,
+}
+
+impl Written {
+    /// Both are given.
+    pub const ALL: Self = Self { acceleration: true, jerk: true };
+}
+
 impl Limits {
     /// From full speed to rest in a quarter of a second.
     #[must_use]
-    pub fn usual_deceleration(velocity: RadiansPerSecond) -> RadiansPerSecondSquared {
+    pub fn usual_acceleration(velocity: RadiansPerSecond) -> RadiansPerSecondSquared {
         velocity / Seconds(0.25)
     }
 
@@ -82,13 +99,18 @@ pub struct Settings {
 impl Settings {
     /// Checks that every number is one a limit can have.
     pub(super) fn check(&self) -> Result<(), SettingsError> {
-        let Limits { position, velocity, deceleration, jerk, torque, step } = self.limits;
+        let Limits { position, velocity, acceleration, deceleration, jerk, torque, step, written: _ } =
+            self.limits;
         let positive = |name, value: f64| {
             let fits = value.is_finite() && value > 0.0;
             if fits { Ok(()) } else { Err(SettingsError::NotPositive { name, value }) }
         };
         positive("velocity limit", velocity.0)?;
+        positive("acceleration", acceleration.0)?;
         positive("deceleration", deceleration.0)?;
+        if deceleration < acceleration {
+            return Err(SettingsError::Deceleration { deceleration, acceleration });
+        }
         positive("jerk", jerk.0)?;
         positive("torque limit", torque.0)?;
         positive("largest step", step.0)?;
@@ -121,6 +143,16 @@ pub enum SettingsError {
         name: &'static str,
         /// Value given.
         value: f64,
+    },
+    /// A stop that brakes less than a motion may.
+    #[error(
+        "deceleration of a stop: expected at least the acceleration ({acceleration}), found {deceleration}"
+    )]
+    Deceleration {
+        /// Value given.
+        deceleration: RadiansPerSecondSquared,
+        /// Least value.
+        acceleration: RadiansPerSecondSquared,
     },
     /// Position limits that hold no position.
     #[error("position limits: expected a lowest and a highest position, found {lowest} to {highest} rad")]

@@ -27,12 +27,15 @@ impl Supervisor {
             // No position was followed: set-points begin where the axis is.
             self.sent.position = feedback.position;
         }
+        let velocity = self.velocity_of(before, feedback);
+        self.begin_course(velocity);
         self.asked = None;
     }
 
     fn begin_at_rest(&mut self, feedback: &AxisFeedback) {
         (self.before, self.asked) = (None, None);
         self.sent = AxisSetpoint { position: feedback.position, ..AxisSetpoint::default() };
+        self.begin_course(crate::units::RadiansPerSecond::ZERO);
         if let Hold::Stopped {
             braking: braking @ (Braking::Ramp { .. } | Braking::Return { .. }), ..
         } = &mut self.hold
@@ -82,10 +85,12 @@ mod tests {
         let limits = Limits {
             position: Some((Radians(-1.0), Radians(1.0))),
             velocity: RadiansPerSecond(2.0),
+            acceleration: RadiansPerSecondSquared(8.0),
             deceleration: RadiansPerSecondSquared(8.0),
             jerk: RadiansPerSecondCubed(100.0),
             torque: NewtonMetres(1.0),
             step: Radians(0.01),
+            written: crate::supervision::Written::default(),
         };
         let outage = Outage::default();
         let mode = mode.into();

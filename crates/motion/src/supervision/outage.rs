@@ -154,7 +154,7 @@ const OVERSHOOT: f64 = 0.1;
 pub(super) fn way_back(limits: &Limits, period: Seconds) -> Result<OnlineMotion, OnlineError> {
     let limits = AxisLimits {
         velocity: highest_velocity(limits, period),
-        acceleration: limits.deceleration,
+        acceleration: limits.acceleration,
         jerk: limits.jerk,
     };
     OnlineMotion::new(&[limits], Synchronisation::Independent)

@@ -28,7 +28,7 @@ impl DriveProfile {
         let unit = scale.torque(1).0.abs();
         Self {
             velocity: counts(limits.velocity.0),
-            acceleration: counts(limits.deceleration.0),
+            acceleration: counts(limits.acceleration.0),
             torque_slope: ((limits.torque.0 / unit / TORQUE_RAMP.0).floor() as u32).max(1),
         }
     }
@@ -119,10 +119,12 @@ mod tests {
         let limits = Limits {
             position: Some((Radians(-1.0), Radians(1.0))),
             velocity: RadiansPerSecond(2.0),
+            acceleration: RadiansPerSecondSquared(8.0),
             deceleration: RadiansPerSecondSquared(8.0),
             jerk: RadiansPerSecondCubed(100.0),
             torque: NewtonMetres(1.0),
             step: Radians(0.01),
+            written: crate::supervision::Written::default(),
         };
         let outage = Outage { time: None, after: AfterOutage::Resume };
         let settings = Settings { mode, limits, following_error: None, on_stale: OnStale::Ramp, outage };

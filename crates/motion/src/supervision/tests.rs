@@ -1,5 +1,6 @@
 //! Promises of supervision, whatever it is asked.
 
+mod clamped;
 mod edges;
 mod together;
 
@@ -21,10 +22,12 @@ fn settings(mode: CyclicMode, on_stale: OnStale) -> Settings {
         limits: Limits {
             position: Some((Radians(-1.0), Radians(2.0))),
             velocity: RadiansPerSecond(VELOCITY),
+            acceleration: RadiansPerSecondSquared(DECELERATION),
             deceleration: RadiansPerSecondSquared(DECELERATION),
             jerk: Limits::usual_jerk(RadiansPerSecondSquared(DECELERATION)),
             torque: NewtonMetres(3.0),
             step: Radians(STEP),
+            written: Written::default(),
         },
         following_error: Some(FollowingErrorLimit { distance: Radians(0.1), timeout: Seconds(0.01) }),
         on_stale,

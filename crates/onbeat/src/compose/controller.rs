@@ -226,7 +226,7 @@ fn settings(robot: &RobotConfig, axis: usize) -> AxisSettings {
         profile: robot.axes[axis].mode.is_profile(),
         position_limits: limits.position,
         velocity_limit: limits.velocity,
-        acceleration_limit: limits.deceleration,
+        acceleration_limit: limits.acceleration,
         jerk_limit: limits.jerk,
     }
 }

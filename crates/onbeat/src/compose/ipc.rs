@@ -159,7 +159,7 @@ fn axis_description(robot: &RobotConfig, index: usize) -> AxisDescription {
         mode: axis.mode,
         position_limits: axis.limits.position.map(|(lowest, highest)| (lowest.0, highest.0)),
         velocity_limit: axis.limits.velocity.0,
-        acceleration_limit: Some(axis.limits.deceleration.0),
+        acceleration_limit: Some(axis.limits.acceleration.0),
         jerk_limit: Some(axis.limits.jerk.0),
         effort_limit: axis.limits.torque.0,
         measures_effort: true,

@@ -244,8 +244,6 @@ fn kept(path: &Path, wrote: Wrote, missing: u64) -> String {
 /// The writer's side.
 struct Writing {
     path: PathBuf,
-    /// True if an earlier recording may be replaced.
-    replaces: bool,
     kept: Kept,
     incoming: Receiver<Cause>,
     marked: Receiver<Mark>,
@@ -313,7 +311,7 @@ impl Writing {
     /// Opens the file; for several there is none yet, but a folder that takes them.
     fn open(&self) -> io::Result<Option<File>> {
         if matches!(self.kept, Kept::Whole) {
-            return open_new(&self.path, self.replaces).map(Some);
+            return replace(&self.path).map(Some);
         }
         if fs::metadata(&self.path).is_ok_and(|it| !it.is_file()) {
             return Err(io::Error::other("not a regular file, as whose neighbours recordings are kept"));
@@ -386,9 +384,8 @@ impl Writing {
     }
 }
 
-/// Opens the file for a recording: a new or empty one, or, if `replaces`, an earlier recording that no run
-/// is writing.
-fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
+/// Opens the file for a recording: a new one, or one that is in the place of a recording that is not being written.
+fn replace(path: &Path) -> io::Result<File> {
     let is_new = !fs::metadata(path).is_ok_and(|it| it.is_file());
     let file = File::options().read(!is_new).write(true).create(is_new).truncate(false).open(path)?;
     if is_new && !file.metadata()?.is_file() {
@@ -401,9 +398,6 @@ fn open_new(path: &Path, replaces: bool) -> io::Result<File> {
     let length = if is_new { 0 } else { (&file).read(&mut begin)? };
     if length > 0 && !is_recording(&begin[..length]) {
         return Err(io::Error::other("there is a file that is no recording"));
-    }
-    if length > 0 && !replaces {
-        return Err(io::Error::other("there is a recording already; --force replaces it"));
     }
     (&file).seek(io::SeekFrom::Start(0))?;
     file.set_len(0)?;
@@ -556,8 +550,7 @@ mod tests {
         }
         end.send(Facts::new()).unwrap();
         drop((cycles, end));
-        let file =
-            Writing { path: path.clone(), replaces: false, kept: Kept::Whole, incoming, marked, say };
+        let file = Writing { path: path.clone(), kept: Kept::Whole, incoming, marked, say };
         assert!(file.write(&tell, &begin, rows, &bottom, &Taken::default()).is_ok());
         let text = fs::read_to_string(&path).unwrap();
         fs::remove_file(&path).unwrap();
@@ -571,7 +564,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("run.onbeat");
         let begin = || {
-            let mut file = open_new(&path, true).unwrap();
+            let mut file = replace(&path).unwrap();
             let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
             FormatWriter::begin(Format::Text, &mut file, &header).unwrap().flush().unwrap();
             file

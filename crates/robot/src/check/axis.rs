@@ -31,6 +31,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
         let place = entries.item(index);
         entry.scale = scale(&entry, place)?;
         entry.limits.step = step(&entry, cycle, place.key("limits"))?;
+        check_stop_deceleration(&entry, place.key("limits"))?;
         check_feedback_velocity(&entry, place)?;
         entry.homing = homing::homing(entry.homing_settings.as_mut(), &entry.limits, place.key("homing"))?;
         for (step, repetition) in repetitions(&entry.name, entry.count, entry.first, place)?.enumerate() {
@@ -138,6 +139,18 @@ fn step(axis: &Axis, cycle: &Cycle, limits: Place<'_>) -> Checked<Radians> {
     let expected = format!("at least {:.6} rad, a period at the velocity limit", Number(at_full_speed));
     let remedy = "raise it, or lower the velocity limit";
     Err(Problem::new(limits.key("maximum_step"), found, expected, remedy))
+}
+
+/// Checks that a stop brakes at least as hard as a motion.
+fn check_stop_deceleration(axis: &Axis, limits: Place<'_>) -> Checked<()> {
+    let (found, least) = (axis.limits.deceleration, axis.limits.acceleration);
+    if found >= least {
+        return Ok(());
+    }
+    let found = format!("stop_deceleration = {}", Number(found.0));
+    let expected = format!("at least the acceleration limit, {} rad/s\u{b2}", Number(least.0));
+    let remedy = "raise it, lower acceleration, or leave it out";
+    Err(Problem::new(limits.key("stop_deceleration"), found, expected, remedy))
 }
 
 /// Checks that positions are believed of an axis that is as fast as it may be.

@@ -58,7 +58,7 @@ fn by_drive(it: &mut HomingSettings, limits: &Limits, entry: Place<'_>) -> Check
             format!("lower {key}"),
         ))
     };
-    let (velocity, most) = (limits.velocity.0, limits.deceleration.0);
+    let (velocity, most) = (limits.velocity.0, limits.acceleration.0);
     let usual = velocity * SLOW;
     it.switch_velocity.0 = within("switch_velocity", it.switch_velocity.0, usual, velocity, "velocity")?;
     let usual = it.switch_velocity.0 * SLOW;

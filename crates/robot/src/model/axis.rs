@@ -3,7 +3,7 @@ use std::time::Duration;
 use ethercat::cia402::object::MOST_AXES;
 use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
-use motion::supervision::{FollowingErrorLimit, Limits};
+use motion::supervision::{FollowingErrorLimit, Limits, Written};
 use motion::{
     AxisScale, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
     Seconds,
@@ -158,17 +158,21 @@ fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error
         acceleration: Option<RadiansPerSecondSquared>,
         #[serde(default, deserialize_with = "positive")]
         jerk: Option<RadiansPerSecondCubed>,
+        #[serde(default, deserialize_with = "positive")]
+        stop_deceleration: Option<RadiansPerSecondSquared>,
         #[serde(deserialize_with = "positive")]
         torque: NewtonMetres,
         #[serde(default, deserialize_with = "positive")]
         maximum_step: Option<Radians>,
     }
-    let Keys { position, velocity, acceleration, jerk, torque, maximum_step } =
-        Keys::deserialize(deserializer)?;
-    let deceleration = acceleration.unwrap_or_else(|| Limits::usual_deceleration(velocity));
-    let jerk = jerk.unwrap_or_else(|| Limits::usual_jerk(deceleration));
+    let keys = Keys::deserialize(deserializer)?;
+    let Keys { position, velocity, acceleration, jerk, stop_deceleration, torque, maximum_step } = keys;
+    let written = Written { acceleration: acceleration.is_some(), jerk: jerk.is_some() };
+    let acceleration = acceleration.unwrap_or_else(|| Limits::usual_acceleration(velocity));
+    let deceleration = stop_deceleration.unwrap_or(acceleration);
+    let jerk = jerk.unwrap_or_else(|| Limits::usual_jerk(acceleration));
     let step = maximum_step.unwrap_or_default();
-    Ok(Limits { position, velocity, deceleration, jerk, torque, step })
+    Ok(Limits { position, velocity, acceleration, deceleration, jerk, torque, step, written })
 }
 
 fn positions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Radians, Radians)>, D::Error> {

@@ -359,6 +359,20 @@ fn a_controller_asks_no_more_than_the_limits_allow() {
 }
 
 #[test]
+fn a_stop_brakes_at_least_as_hard_as_a_motion() {
+    assert_eq!(
+        sentence("velocity = 10.0", "acceleration = 1e3, stop_deceleration = 999.0, velocity = 10.0"),
+        "r.toml:34:52: stop_deceleration = 999, expected at least the acceleration limit, 1000 rad/s\u{b2}: raise it, lower \
+         acceleration, or leave it out"
+    );
+    // A swing that would be clamped.
+    let found = sentence("velocity = 10.0", "acceleration = 10.0, velocity = 10.0");
+    let begins = "r.toml:38:13: a swing of axis \"joint-1\" with up to ";
+    let ends = "expected at most its acceleration limit, 10 rad/s\u{b2}: lower amplitude or frequency";
+    assert!(found.starts_with(begins) && found.ends_with(ends), "{found}");
+}
+
+#[test]
 fn an_axis_as_fast_as_it_may_be_is_believed() {
     let limits = "limits = { velocity = 10.0, torque = 2.0 }";
     let found = sentence(limits, &format!("{limits}\nfeedback_velocity = 9.5"));

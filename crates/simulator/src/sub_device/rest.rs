@@ -106,7 +106,6 @@ impl SubDevice {
         self.application_runs
             && self.mailbox_runs
             && self.awaits_outputs.is_none()
-            && self.setup_check.is_none()
             && self.esc.is_at_rest(STEP)
             && self.mailbox.is_at_rest(&self.esc)
     }

@@ -108,7 +108,7 @@ fn run(root: &Path, explain: bool, recording: &Path) -> Result<(), String> {
     let cpu = std::thread::available_parallelism().map_or(1, usize::from) - 1;
     let mut command = Command::new(root.join("target/release/onbeat"));
     command.args(["run", "--cycles", CYCLES, "--period", "1ms", "--priority", "80", "--json"]);
-    command.args(["--cpu", &cpu.to_string(), "--signals", "none", "--force", "--record"]).arg(recording);
+    command.args(["--cpu", &cpu.to_string(), "--signals", "none", "--record"]).arg(recording);
     if explain {
         command.arg("--explain");
     }

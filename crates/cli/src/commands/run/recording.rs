@@ -19,10 +19,6 @@ pub(super) struct Recording {
     #[arg(long, help_heading = RECORD, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Let the file of --record take the place of an earlier recording
-    #[arg(long, help_heading = RECORD, requires = "record")]
-    force: bool,
-
     /// Signals in the file of --record
     #[arg(long, help_heading = RECORD, value_parser = recorded_signals(), value_name = "WHICH", default_value = "named", requires = "record")]
     signals: RecordedSignals,
@@ -86,7 +82,6 @@ impl Recording {
     pub(super) fn of(&self, run: onbeat::Robot) -> onbeat::Robot {
         let Some(path) = &self.record else { return run };
         let run = run.record(path).recorded_signals(self.signals);
-        let run = if self.force { run.replace_recording() } else { run };
         let kept = self.keep.into();
         if let Some(size) = self.record_size {
             return run.recording_parts(RecordingParts { size, kept });

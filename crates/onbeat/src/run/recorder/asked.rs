@@ -27,7 +27,6 @@ use crate::{Error, Notice, Reporter, Robot};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordingSettings {
     path: Option<PathBuf>,
-    replaces: bool,
     signals: RecordedSignals,
     kept: Kept,
 }
@@ -59,12 +58,6 @@ impl Robot {
     /// Records every cycle in Op to this file: its timing, axes and signals.
     pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.recording.path = Some(path.into());
-        self
-    }
-
-    /// Lets the file of [`Robot::record`] take the place of an earlier recording. Without it such a run is refused.
-    pub fn replace_recording(mut self) -> Self {
-        self.settings.recording.replaces = true;
         self
     }
 
@@ -107,7 +100,7 @@ pub(in crate::run) struct NewFile {
 impl RecordingSettings {
     /// Makes the file, or the place for those of a flight recorder; nothing unless a recording is asked for.
     pub(in crate::run) fn create(&self, reporter: &mut dyn Reporter) -> Result<Option<NewFile>, Error> {
-        let Self { path: Some(path), replaces, signals, kept } = self.clone() else { return Ok(None) };
+        let Self { path: Some(path), signals, kept } = self.clone() else { return Ok(None) };
         let failed = |source| Error::Recording { path: path.clone(), source };
         let at = |error| failed(RecordingError::File(error));
         let (tell, opened) = mpsc::sync_channel(1);
@@ -117,7 +110,7 @@ impl RecordingSettings {
         let (cycles, rows) = bounded(ROOM);
         let (end, bottom) = mpsc::channel();
         let (say, said) = mpsc::channel();
-        let file = Writing { path: path.clone(), replaces, kept: kept.clone(), incoming, marked, say };
+        let file = Writing { path: path.clone(), kept: kept.clone(), incoming, marked, say };
         let work = move |taken: &Taken| file.write(&tell, &begin, rows, &bottom, taken);
         let writer = OutputThread::start("record", work).map_err(at)?;
         match opened.recv_timeout(OPEN_TIMEOUT) {

@@ -245,6 +245,7 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         Some(StopReason::Stale) => "stale command",
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",
+        Some(StopReason::AccelerationLimit) => "acceleration limit",
         Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
         Some(StopReason::Fault) => "drive fault",

@@ -1,0 +1,99 @@
+//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that knows the limits alone.
+
+mod oracle;
+mod source;
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use onbeat_motion::supervision::{
+    CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor, Written,
+};
+use onbeat_motion::{
+    AxisFeedback, AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, Seconds,
+};
+
+use oracle::Oracle;
+use source::Source;
+
+/// Set-points in one `cargo test`; `ONBEAT_SET_POINTS` gives another number.
+const SET_POINTS: u64 = 10_000_000;
+
+/// Set-points of one axis.
+const LENGTH: u64 = 2_000;
+
+// feature(axes): written limits of acceleration and jerk clamp the set-points of every source
+#[test]
+fn hostile_set_points_never_exceed_a_limit() {
+    let set_points = std::env::var("ONBEAT_SET_POINTS").map_or(SET_POINTS, |text| text.parse().unwrap());
+    let seed: u64 = std::env::var("ONBEAT_SEED").map_or(1, |text| text.parse().unwrap());
+    let mut clamped = 0;
+    for trial in 0..set_points.div_ceil(LENGTH) {
+        clamped += play(seed.wrapping_mul(0x9E37_79B9) ^ trial, LENGTH);
+    }
+    // The test would show nothing if every set-point passed, or if every axis were stopped at once.
+    assert!(clamped * 50 > set_points && clamped < set_points, "{clamped} of {set_points} clamped");
+}
+
+/// One axis with random limits. Returns the number of clamped set-points.
+fn play(seed: u64, length: u64) -> u64 {
+    let mut rng = Rng::with_seed(seed);
+    let mode = if rng.bool() { CyclicMode::Position } else { CyclicMode::Velocity };
+    let (settings, period) = any_settings(&mut rng, mode);
+    let mut supervisor = Supervisor::new(settings, period).unwrap();
+    let mut source = Source::new(&mut rng, &settings, period);
+    let mut oracle = Oracle::new(&settings, period);
+    let mut feedback =
+        AxisFeedback { phase: AxisPhase::HoldingAt(Radians::ZERO), fresh: true, ..AxisFeedback::default() };
+    // The axis answers some cycles later.
+    let mut late: VecDeque<AxisSetpoint> = vec![AxisSetpoint::default(); rng.usize(0..=3)].into();
+    let mut clamped = 0;
+    for cycle in 0..length {
+        let shown = AxisFeedback { phase: supervisor.phase(feedback.phase), ..feedback };
+        let asked = source.next(&mut rng, &shown);
+        if rng.u32(..40) == 0 {
+            supervisor.acknowledge();
+        }
+        let supervised = supervisor.step(period, asked, &Seen { feedback, ..Seen::default() });
+        clamped += u64::from(
+            supervised.reason == Some(StopReason::AccelerationLimit) && supervisor.stopped().is_none(),
+        );
+        late.push_back(supervised.setpoint);
+        let answer = late.pop_front().unwrap();
+        let before = feedback.position;
+        match mode {
+            CyclicMode::Position => feedback.position = answer.position,
+            _ => feedback.position += answer.velocity * period,
+        }
+        feedback.velocity = (feedback.position - before) / period;
+        feedback.phase = AxisPhase::Following;
+        if let Err(why) = oracle.look(&supervised, supervisor.stopped().is_some(), feedback.position) {
+            panic!("seed {seed}, cycle {cycle}, {settings:?}, period {period}: {why}");
+        }
+    }
+    clamped
+}
+
+fn any_settings(rng: &mut Rng, mode: CyclicMode) -> (Settings, Seconds) {
+    let period = Seconds([0.000_25, 0.001, 0.001, 0.002, 0.004][rng.usize(..5)]);
+    let velocity = 10_f64.powf(rng.f64() * 2.0 - 1.0);
+    let acceleration = velocity / (0.03 + rng.f64() * 0.5);
+    let jerk = acceleration / (0.004 + rng.f64() * 0.2);
+    let deceleration = acceleration * [1.0, 1.0, 2.0][rng.usize(..3)];
+    let bounded = rng.u32(..4) > 0;
+    let (low, high) = (-0.05 - rng.f64() * velocity, 0.05 + rng.f64() * velocity);
+    let written = [Written::ALL, Written::ALL, Written { acceleration: true, jerk: false }][rng.usize(..3)];
+    let limits = Limits {
+        position: bounded.then_some((Radians(low), Radians(high))),
+        velocity: RadiansPerSecond(velocity),
+        acceleration: RadiansPerSecondSquared(acceleration),
+        deceleration: RadiansPerSecondSquared(deceleration),
+        jerk: RadiansPerSecondCubed(jerk),
+        torque: NewtonMetres(1.0),
+        step: Radians(2.0 * velocity * period.0),
+        written,
+    };
+    let (on_stale, outage) = (OnStale::Hold, Outage::default());
+    (Settings { mode: mode.into(), limits, following_error: None, on_stale, outage }, period)
+}
