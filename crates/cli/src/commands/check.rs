@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use onbeat::Robot;
+use onbeat::compose::segment::check_images;
 use robot::{Peripheral, Profile, RobotConfig};
 
 use super::diag::FINDINGS;
@@ -40,6 +41,8 @@ impl Check {
         let simulated = config.bus.sub_devices.iter().filter(|it| it.simulation.is_some()).count();
         if simulated == config.bus.sub_devices.len() {
             robot.rehearse()?;
+        } else {
+            check_images(config)?;
         }
         output::print(summary(config, simulated))?;
         let doubts = config.doubts();

@@ -1,5 +1,7 @@
 //! The simulated SubDevices of a robot, and the cables between them.
 
+mod promises;
+
 use std::array;
 use std::collections::HashMap;
 use std::f64::consts::TAU;
@@ -26,6 +28,8 @@ use simulator::application::{
 use simulator::coe::DeviceDescription;
 use simulator::segment::{Attachment, TopologyError};
 use simulator::{EscDescription, Oscillator, TerminalModel};
+
+pub use promises::check_images;
 
 use super::sii_files::{SiiFiles, image_file, is_xml};
 use crate::{Error, SimulationError};
@@ -70,6 +74,9 @@ pub fn segment_keeping(robot: &RobotConfig, files: Option<&SiiFiles>) -> Result<
             _ => {}
         }
         let mut image = built(it, simulation)?;
+        if let (Some((_, image)), Some(_)) = (&image, &simulation.sii) {
+            promises::check(&robot.name, position, it, simulation, image)?;
+        }
         let store = match files {
             None => None,
             Some(files) => {

@@ -40,6 +40,28 @@ pub enum SimulationError {
         /// Reason.
         source: DescriptionError,
     },
+    /// SII image that promises what the simulated kind does not do.
+    #[error(
+        "{robot}: SubDevice {position} \"{name}\": kind \"{kind}\" contradicts its SII image {}: the image {found}, but \
+         {expected}: choose another kind, or leave sii out",
+        image.display()
+    )]
+    Contradiction {
+        /// Name of the robot.
+        robot: String,
+        /// Position on the bus.
+        position: usize,
+        /// Name of the SubDevice.
+        name: String,
+        /// Kind of its application.
+        kind: &'static str,
+        /// Path of the image.
+        image: PathBuf,
+        /// What the image promises.
+        found: String,
+        /// What the kind does.
+        expected: String,
+    },
     /// Cable in a port that its ESC does not have.
     #[error(
         "{robot}: SubDevice {position} \"{name}\" on port {port} of \"{parent}\", whose ESC has no such port, expected one \
