@@ -10,6 +10,7 @@ mod fault;
 mod fields;
 pub(crate) mod ignored;
 mod mode;
+mod reference;
 mod safety;
 mod together;
 
@@ -29,6 +30,7 @@ use together::Together;
 
 pub use error::AxisError;
 pub(crate) use fault::FaultCodes;
+pub use reference::PositionSense;
 
 /// When inputs are read.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +68,8 @@ pub struct AxisConfiguration {
     pub feedback_velocity: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
+    /// What its encoder keeps while its drive is off; counts for axes with position limits.
+    pub position_sense: PositionSense,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// Places of the axes that are stopped with it: brought to rest within their own limits in the cycle in which it is stopped. Both have
@@ -94,6 +98,7 @@ impl AxisConfiguration {
             supervision: None,
             feedback_velocity: None,
             homing: Homing::Never,
+            position_sense: PositionSense::default(),
             brake: None,
             stops: Vec::new(),
         }

@@ -25,3 +25,4 @@ mod stopping;
 mod supervision;
 mod support;
 mod touch_probe;
+mod unreferenced;

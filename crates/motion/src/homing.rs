@@ -104,6 +104,24 @@ impl Home {
         *self = Self::new(self.homing);
     }
 
+    /// Its position may be another one than reported: it is not homed, whatever its encoder is.
+    pub fn distrust(&mut self) {
+        self.forget();
+        self.homed = false;
+    }
+
+    /// Its drive counts from `by` higher than before, a whole range of its encoder: the position of the axis stays.
+    pub fn shift(&mut self, by: Radians) {
+        if by.is_finite() {
+            self.offset = self.offset - by;
+        }
+    }
+
+    /// A person has measured that the reported position is right.
+    pub fn accept(&mut self) {
+        self.homed = true;
+    }
+
     /// The drive has found its mark and counts from there. Only for an axis that stands, for its position jumps.
     pub fn found(&mut self) {
         if let Homing::Drive { position, .. } = self.homing {

@@ -16,6 +16,8 @@
 //!   within velocity, acceleration and jerk.
 //! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an outage, but for the quick stop right after
 //!   [`BLIND_CYCLES`], and latched.
+//! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the drive's quick stop, and no motion until the
+//!   position is known again.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
@@ -36,6 +38,7 @@ mod mode_change;
 mod other_axis;
 mod outage;
 mod profile;
+mod reference;
 mod seen;
 
 #[cfg(test)]
@@ -72,6 +75,8 @@ pub struct Supervisor {
     other: OtherAxis,
     /// A stop with another axis waits for a reset.
     awaits_reset: bool,
+    /// Reason that its position may be another one than reported.
+    unreferenced: Option<StopReason>,
     /// Since the cycle ends.
     ending: Option<ending::Ended>,
     /// Velocity last sent while the axis was heard of.
@@ -111,6 +116,7 @@ impl Supervisor {
             acknowledged: false,
             other: OtherAxis::Free,
             awaits_reset: false,
+            unreferenced: None,
             ending: None,
             while_heard: RadiansPerSecond::ZERO,
             way_back: outage::way_back(&settings.limits, period)?,
@@ -231,7 +237,7 @@ impl Supervisor {
                 _ => self.acknowledged,
             };
             if gone && self.rests(&seen.feedback) {
-                self.hold = Hold::Free;
+                self.release();
                 self.away = Seconds::ZERO;
                 self.asked = Some(self.sent.position);
             }

@@ -166,6 +166,14 @@ codes! {
         Brake = 15, "the output that holds its brake open is not taken: the brake may be shut";
         /// The drive reports positions that the axis cannot have come to: a broken encoder, or a wire that changes bytes.
         Implausible = 16, "its drive reports positions that the axis cannot have come to (implausible feedback)";
+        /// Unreferenced: the drive restarted, and its encoder does not keep the position while it is without power.
+        UnreferencedRestart = 17, "unreferenced: its drive restarted, and its encoder may have lost the position";
+        /// Unreferenced: the drive restarted, and its position has changed by more than the axis can have moved.
+        UnreferencedChange = 18, "unreferenced: its drive restarted, and its position changed by more than the axis can have moved";
+        /// Unreferenced: the drive counts from elsewhere, since it was in Op.
+        UnreferencedCount = 19, "unreferenced: its drive has changed the position that it counts from";
+        /// Unreferenced: the drive reported a fault of its position sensor (error codes 0x7300 to 0x73FF).
+        UnreferencedSensor = 20, "unreferenced: its drive reported a fault of its position sensor";
     }
 }
 
@@ -174,5 +182,17 @@ impl StopReason {
     #[must_use]
     pub const fn is_latched(self) -> bool {
         !matches!(self, Self::Stale | Self::NotPermitted)
+    }
+
+    /// True if the position of the axis may be another one than reported: no reset ends that.
+    #[must_use]
+    pub const fn is_unreferenced(self) -> bool {
+        matches!(
+            self,
+            Self::UnreferencedRestart
+                | Self::UnreferencedChange
+                | Self::UnreferencedCount
+                | Self::UnreferencedSensor
+        )
     }
 }

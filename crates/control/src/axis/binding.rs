@@ -19,6 +19,7 @@ use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::mode::{ModeChange, drive_profile};
+use super::reference::RestartRule;
 use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
@@ -44,6 +45,12 @@ pub(super) struct Axis {
     plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
+    /// How its position is judged after a restart of its drive; `None` without position limits.
+    restart_rule: Option<RestartRule>,
+    /// Its place before the restart of its drive, until the drive reports one again.
+    restarted: Option<Restarted>,
+    /// The larger of the speed it reported last and the speed its drive was sent then.
+    speed: RadiansPerSecond,
     /// Time its drive has been looking for its home, while it does.
     searching: Option<Seconds>,
     safety: AxisSafety,
@@ -70,6 +77,13 @@ pub(super) struct Axis {
     since_input: Duration,
     /// Longest time between two positions that give a velocity: over a longer one it is no more than a mean.
     longest_step: Duration,
+}
+
+/// Place of an axis when its drive was last known to have power.
+#[derive(Clone, Copy, Debug)]
+struct Restarted {
+    counts: i64,
+    speed: RadiansPerSecond,
 }
 
 impl Axis {
@@ -112,6 +126,16 @@ impl Axis {
             let usual = it.limits.velocity * belief::MARGIN;
             Plausibility::new(configuration.feedback_velocity.unwrap_or(usual), scale)
         });
+        let safety =
+            AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
+        let restart_rule = configuration.supervision.and_then(|it| {
+            Some(RestartRule {
+                sense: configuration.position_sense,
+                limits: it.limits.position?,
+                deceleration: it.limits.deceleration,
+                engage: safety.engage_time(),
+            })
+        });
         Ok(Self {
             sub_device: *position,
             drive_axis: *drive_axis,
@@ -126,8 +150,11 @@ impl Axis {
             plausibility,
             stands: true,
             home,
+            restart_rule,
+            restarted: None,
+            speed: RadiansPerSecond::ZERO,
             searching: None,
-            safety: AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
+            safety,
             ignored: Ignored::default(),
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
@@ -159,9 +186,12 @@ impl Axis {
         if fresh {
             let elapsed = std::mem::take(&mut self.since_input);
             knows_velocity = self.inputs.velocity.is_some() || elapsed <= self.longest_step;
+            self.judge_restart(main_device.inputs(self.sub_device));
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
         }
         self.feedback.fresh = self.exchanged && knows_velocity;
+        self.note_speed(fresh && knows_velocity);
+        self.watch_sensor(report);
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
@@ -177,13 +207,18 @@ impl Axis {
             return false;
         }
         let reported = self.inputs.position.read_signed(main_device.inputs(self.sub_device)) as i32;
-        let before = self.counts.filter(|_| main_device.phase() == BringUpPhase::Op);
+        // A drive that has just restarted may report any position before it has started up.
+        let in_op = main_device.phase() == BringUpPhase::Op && self.restarted.is_none();
+        let before = self.counts.filter(|_| in_op);
         match plausibility.judge(before, reported, self.since_input, homing) {
             Belief::Here => true,
             Belief::Nowhere => false,
             Belief::Elsewhere => {
-                self.home.forget();
                 self.counts = None;
+                match self.restart_rule {
+                    Some(_) => self.unreference(StopReason::UnreferencedCount),
+                    None => self.home.forget(),
+                }
                 self.safety.anchor();
                 true
             }
@@ -274,7 +309,7 @@ impl Axis {
         let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
         if asked.home && may && self.home.timeout().is_some() {
             self.begin_homing(asked.request);
-        } else if asked.home && may && self.home.take(self.drive_position(counts)) {
+        } else if asked.home && may && self.may_take_home() && self.home.take(self.drive_position(counts)) {
             self.feedback.position = self.position(counts);
             self.safety.anchor();
         }
@@ -366,7 +401,14 @@ impl Axis {
         if self.searching.take().is_some() {
             self.drive.abort_homing();
         }
-        self.home.forget();
+        match self.restart_rule {
+            // Judged once the drive reports its position.
+            Some(_) => {
+                let here = self.counts.map(|counts| Restarted { counts, speed: self.speed });
+                self.restarted = self.restarted.or(here);
+            }
+            None => self.home.forget(),
+        }
         (self.input, self.counts) = (None, None);
         self.safety.anchor();
         self.safety.lose_drive();
@@ -377,9 +419,60 @@ impl Axis {
         self.safety.lose_drive();
     }
 
+    /// True if the place where the axis stands may be its home because a controller says so: not of one that is unreferenced.
+    fn may_take_home(&self) -> bool {
+        self.safety.unreferenced().is_none() && self.restarted.is_none()
+    }
+
+    /// Judges the place that the drive reports after its restart, once it has started up.
+    fn judge_restart(&mut self, image: &[u8]) {
+        let Some((Restarted { counts: before, speed }, rule)) = self.restarted.zip(self.restart_rule)
+        else {
+            return;
+        };
+        let state = Statusword(self.inputs.statusword.read(image) as u16).state();
+        if !self.exchanged || matches!(state, None | Some(State::NotReadyToSwitchOn)) {
+            return;
+        }
+        self.restarted = None;
+        let counts = continued(before, self.inputs.position.read_signed(image) as i32);
+        self.counts = Some(counts);
+        match rule.judge(self.position(counts) - self.position(before), speed) {
+            Ok(ranges) => self.home.shift(ranges),
+            Err(reason) => self.unreference(reason),
+        }
+        self.safety.anchor();
+    }
+
+    /// Its position may be another one than reported.
+    fn unreference(&mut self, reason: StopReason) {
+        self.home.distrust();
+        self.safety.unreference(reason);
+    }
+
+    /// The speed that counts if the drive is off after this cycle.
+    fn note_speed(&mut self, is_known: bool) {
+        if is_known && self.restarted.is_none() {
+            let sent = self.command.setpoint.velocity.abs();
+            self.speed = RadiansPerSecond(self.feedback.velocity.abs().0.max(sent.0));
+        }
+    }
+
+    /// A drive whose position sensor failed may count from elsewhere.
+    fn watch_sensor(&mut self, report: &AxisReport) {
+        let failed = report.state.is_some_and(State::is_faulted) && report.error_code >> 8 == SENSOR_FAULTS;
+        if failed && self.restart_rule.is_some() && self.safety.unreferenced().is_none() {
+            self.unreference(StopReason::UnreferencedSensor);
+        }
+    }
+
     /// The drive is to find its home, where set-points go through to it and it stands.
     fn begin_homing(&mut self, request: Request) {
-        let may = request == Request::Enable && self.stands && self.safety.is_open();
+        let knows_better = self.restart_rule.is_some_and(|it| !it.sense.homes_on_a_switch);
+        if knows_better && self.safety.unreferenced().is_some() {
+            return;
+        }
+        let may = request == Request::Enable && self.stands && self.safety.may_home();
         if may && self.drive.home() {
             self.home.lose();
             self.searching = Some(Seconds::ZERO);
@@ -406,6 +499,11 @@ impl Axis {
                 self.counts = Some(counts);
                 self.feedback.position = self.position(counts);
                 self.safety.anchor();
+                if self.safety.unreferenced().is_some() {
+                    self.safety.reference();
+                    // Who has it homed has enabled it before: it is held where it stands, and needs no other reset.
+                    self.safety.acknowledge();
+                }
             }
             (HomingProgress::NotAsked | HomingProgress::Interrupted, _) => {}
         }
@@ -550,6 +648,9 @@ impl Axis {
         (!target.saturated && away < i32::MAX as u64).then_some(target.value as i32)
     }
 }
+
+/// Upper byte of the error codes of position sensors (IEC 61800-7-201, 0x603F).
+const SENSOR_FAULTS: u16 = 0x73;
 
 /// The position next to `counts` that the 32 bits of `position` can mean.
 fn continued(counts: i64, position: i32) -> i64 {

@@ -131,10 +131,14 @@ impl AxisSafety {
         if let Some(supervisor) = &mut self.supervisor {
             let supervised = supervisor.send(elapsed, command.setpoint, &self.seen);
             command.setpoint = supervised.setpoint;
-            command.request = overruled(command.request, supervised.intervention);
+            // Its homing is what an unreferenced axis is held for.
+            let homes = homing && supervised.reason.is_some_and(StopReason::is_unreferenced);
+            let intervention = supervised.intervention.filter(|&it| !(homes && it == Intervention::Halt));
+            command.request = overruled(command.request, intervention);
             reason = supervised.reason;
             // A drive that looks for its home takes no set-points: it is halted, and so called off.
-            let held = reason.is_some_and(|reason| reason != StopReason::Stale);
+            let held =
+                reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
@@ -219,11 +223,36 @@ impl AxisSafety {
         }
     }
 
-    /// True if set-points go through to the drive.
-    pub(super) fn is_open(&self) -> bool {
-        let stopped = self.supervisor.as_ref().and_then(Supervisor::stopped);
+    /// True if the drive may look for its home.
+    pub(super) fn may_home(&self) -> bool {
         let braked = self.brake.as_ref().is_some_and(|brake| !brake.now.free);
-        self.anchored == 0 && !braked && !stopped.is_some_and(StopReason::is_latched)
+        self.anchored == 0 && !braked && self.supervisor.as_ref().is_none_or(Supervisor::may_home)
+    }
+
+    /// The position of the axis may be another one than reported, for this reason.
+    pub(super) fn unreference(&mut self, reason: StopReason) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.unreference(reason);
+        }
+    }
+
+    /// Reason that its position may be another one than reported.
+    pub(super) fn unreferenced(&self) -> Option<StopReason> {
+        self.supervisor.as_ref().and_then(Supervisor::unreferenced)
+    }
+
+    /// The position of the axis is known again: what it is stopped for ends once it was reset.
+    pub(super) fn reference(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.reference();
+        }
+    }
+
+    /// As a reset does.
+    pub(super) fn acknowledge(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.acknowledge();
+        }
     }
 
     /// The axis has a defect that is not seen here.

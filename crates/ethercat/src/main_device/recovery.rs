@@ -304,7 +304,14 @@ impl MainDevice {
         match self.recovery.members[usize::from(position)].standing {
             Standing::Lost => self.recovery.set(position, Standing::Answers),
             Standing::Waiting(..) if in_op => self.is_back(now, position, false),
-            Standing::InOp if !in_op => self.fell(now, position, way_from(status)),
+            Standing::InOp if !in_op => {
+                let way = way_from(status);
+                if way == Way::Anew {
+                    // Its application may have restarted, with the ESC powered on.
+                    self.tell(Event::Reconfiguring { position });
+                }
+                self.fell(now, position, way);
+            }
             _ => {}
         }
     }

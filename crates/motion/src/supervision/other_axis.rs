@@ -20,6 +20,7 @@ impl Supervisor {
     #[must_use]
     pub fn stop_for_others(&self) -> OtherAxis {
         match self.stopped() {
+            _ if self.unreferenced.is_some() => OtherAxis::Stopped,
             None
             | Some(
                 StopReason::Stale | StopReason::NotPermitted | StopReason::Ending | StopReason::OtherAxis,

@@ -33,7 +33,9 @@ impl Supervisor {
         }
         if seen.feedback.fresh {
             self.find_again(&seen.feedback);
-        } else if matches!(self.stopped(), Some(StopReason::Outage | StopReason::Implausible)) {
+        } else if self.stopped().is_some_and(|it| {
+            it.is_unreferenced() || matches!(it, StopReason::Outage | StopReason::Implausible)
+        }) {
             // An acknowledgement counts once it is known what is acknowledged.
             self.acknowledged = false;
         }
@@ -50,7 +52,7 @@ impl Supervisor {
         self.lose(StopReason::Outage, true);
     }
 
-    fn lose(&mut self, reason: StopReason, for_long: bool) {
+    pub(super) fn lose(&mut self, reason: StopReason, for_long: bool) {
         let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(reason);
         let braking = match self.hold {
             Hold::Stopped {

@@ -178,6 +178,24 @@ impl ServoAxis {
         self.record.get_or_insert_default().clone()
     }
 
+    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the meaning of targets. The shaft stays.
+    pub(super) fn shift_count(&mut self, turns: f64) {
+        self.origin -= (turns * TAU * self.scale.units_per_radian).round();
+        self.wake();
+    }
+
+    /// Turns the shaft by hand, by so many turns of the motor.
+    pub(super) fn displace(&mut self, turns: f64) {
+        self.plant.displace(turns * TAU);
+        self.wake();
+    }
+
+    /// The dictionary alone does not say that something has changed.
+    fn wake(&mut self) {
+        (self.rest, self.read, self.shown) = (Rest::No, None, [None; SHOWN]);
+        self.turn_shaft();
+    }
+
     pub(super) fn set_shaft(&mut self, shaft: Level) {
         (self.shaft, self.shaft_is_seen) = (shaft, true);
         self.turn_shaft();
@@ -271,6 +289,7 @@ impl ServoAxis {
             target_torque: dictionary.get(entries.target_torque) as i16,
             state: self.machine.state(),
             position: wrapped(self.counts()),
+            angle: self.plant.position(),
             velocity: self.plant.velocity() * self.scale.units_per_radian,
         }
     }

@@ -108,6 +108,20 @@ impl ServoDrive {
         }
     }
 
+    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it is. Targets follow the new count.
+    pub fn shift_count(&mut self, axis: usize, turns: f64) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.shift_count(turns);
+        }
+    }
+
+    /// Turns the shaft of an axis by hand, by so many turns of its motor, with or without power.
+    pub fn displace(&mut self, axis: usize, turns: f64) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.displace(turns);
+        }
+    }
+
     /// Records the inputs of its first axis from now on, without end; a second call returns the same record.
     pub fn record(&mut self) -> ServoRecord {
         self.axes[0].record()

@@ -56,6 +56,12 @@ impl Plant {
         self.velocity
     }
 
+    /// Turns the shaft by `angle` (rad) by hand, at standstill.
+    pub fn displace(&mut self, angle: f64) {
+        self.position += angle;
+        self.velocity = 0.0;
+    }
+
     /// Sets or releases the brake at the shaft: friction of twice the motor's torque.
     pub fn set_brake(&mut self, braked: bool) {
         self.braked = braked;

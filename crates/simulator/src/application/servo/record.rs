@@ -26,6 +26,8 @@ pub struct Taken {
     pub state: State,
     /// Position of the shaft, as in 0x6064, in counts.
     pub position: i32,
+    /// True angle of the shaft, in rad, whatever the drive counts.
+    pub angle: f64,
     /// Speed of the shaft, in counts per second.
     pub velocity: f64,
 }

@@ -1,0 +1,133 @@
+//! Whether the position of an axis is still known after a restart of its drive.
+//!
+//! The rules count for axes with position limits. Those that turn without limits restart their odometry.
+
+use motion::supervision::StopReason;
+use motion::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+
+/// Knowledge about the encoder of an axis, and about how far the axis moves while its drive is off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PositionSense {
+    /// Distance over which its encoder knows the position without power, above 0: one revolution, or that of a multi-turn encoder. `None` for an
+    /// incremental encoder, and for one that is not known.
+    pub range: Option<Radians>,
+    /// Distance the axis may move by itself while its drive is off, as a load that sinks; 0 or more.
+    pub coast: Radians,
+    /// Difference of positions that says nothing: noise, elasticity, play; 0 or more.
+    pub tolerance: Radians,
+    /// Time after which the drive stops by itself when it gets no process data; 0 or more.
+    pub watchdog: Seconds,
+    /// Its homing finds the position by a switch or an index: it makes an unreferenced axis ready.
+    pub homes_on_a_switch: bool,
+}
+
+impl PositionSense {
+    /// Largest default of [`Self::tolerance`].
+    pub const TOLERANCE: Radians = Radians(0.02);
+}
+
+impl Default for PositionSense {
+    /// An encoder that nothing is known of.
+    fn default() -> Self {
+        Self {
+            range: None,
+            coast: Radians::ZERO,
+            tolerance: Self::TOLERANCE,
+            watchdog: Seconds(0.1),
+            homes_on_a_switch: false,
+        }
+    }
+}
+
+/// What an axis with position limits needs to judge a restart of its drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RestartRule {
+    pub(super) sense: PositionSense,
+    /// Lowest and highest position.
+    pub(super) limits: (Radians, Radians),
+    pub(super) deceleration: RadiansPerSecondSquared,
+    /// Time its brake takes to hold it.
+    pub(super) engage: Seconds,
+}
+
+impl RestartRule {
+    /// Distance that the axis can have moved since it was as fast as `speed`, while its drive was off.
+    pub(super) fn allowed_change(&self, speed: RadiansPerSecond) -> Radians {
+        let PositionSense { coast, tolerance, watchdog, .. } = self.sense;
+        let reaction = Seconds(watchdog.0 + self.engage.0 + REACTION.0);
+        let braking = speed.0 * speed.0 / (2.0 * self.deceleration.0);
+        Radians((speed * reaction).0 + braking) + coast + tolerance
+    }
+
+    /// Judges a restart after which the position reads `moved` farther than before: the whole ranges of the encoder that the drive counts from
+    /// elsewhere, or the reason for which the position is not known.
+    pub(super) fn judge(&self, moved: Radians, speed: RadiansPerSecond) -> Result<Radians, StopReason> {
+        let allowed = self.allowed_change(speed);
+        let (lowest, highest) = self.limits;
+        // Only one of the positions that read alike lies within the limits.
+        let range = self
+            .sense
+            .range
+            .filter(|range| (highest - lowest).0 + 2.0 * allowed.0 < range.0)
+            .ok_or(StopReason::UnreferencedRestart)?;
+        let ranges = Radians((moved.0 / range.0).round() * range.0);
+        match (moved - ranges).abs() <= allowed {
+            true => Ok(ranges),
+            false => Err(StopReason::UnreferencedChange),
+        }
+    }
+}
+
+/// Time that a drive takes to notice the loss of its power, and to let its brake go.
+const REACTION: Seconds = Seconds(0.1);
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::TAU;
+
+    use super::*;
+
+    fn rule(range: Option<f64>) -> RestartRule {
+        RestartRule {
+            sense: PositionSense { range: range.map(Radians), ..PositionSense::default() },
+            limits: (Radians(-1.2), Radians(1.2)),
+            deceleration: RadiansPerSecondSquared(10.0),
+            engage: Seconds(0.05),
+        }
+    }
+
+    #[test]
+    fn allowed_change_grows_with_the_speed() {
+        let rule = rule(None);
+        assert_eq!(rule.allowed_change(RadiansPerSecond::ZERO), Radians(0.02));
+        // 2 * (0.1 + 0.05 + 0.1) + 4 / 20 + 0.02
+        assert!((rule.allowed_change(RadiansPerSecond(2.0)).0 - 0.72).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_incremental_encoder_knows_nothing_after_a_restart() {
+        let judged = rule(None).judge(Radians::ZERO, RadiansPerSecond::ZERO);
+        assert_eq!(judged, Err(StopReason::UnreferencedRestart));
+    }
+
+    #[test]
+    fn a_position_within_the_allowed_change_is_kept() {
+        let (rule, still) = (rule(Some(TAU)), RadiansPerSecond::ZERO);
+        assert_eq!(rule.judge(Radians(0.019), still), Ok(Radians::ZERO));
+        assert_eq!(rule.judge(Radians(0.021), still), Err(StopReason::UnreferencedChange));
+        assert_eq!(rule.judge(Radians(TAU - 0.019), still), Ok(Radians(TAU)), "the same angle");
+        assert_eq!(rule.judge(Radians(-3.0 * TAU), still), Ok(Radians(-3.0 * TAU)));
+        assert_eq!(rule.judge(Radians(TAU / 2.0), still), Err(StopReason::UnreferencedChange));
+        assert_eq!(rule.judge(Radians(f64::NAN), still), Err(StopReason::UnreferencedChange));
+    }
+
+    #[test]
+    fn a_range_no_longer_than_the_limits_says_nothing() {
+        for (range, kept) in [(2.40, false), (2.44, false), (2.45, true)] {
+            let judged = rule(Some(range)).judge(Radians::ZERO, RadiansPerSecond::ZERO);
+            assert_eq!(judged.is_ok(), kept, "{range}");
+        }
+        let fast = rule(Some(TAU)).judge(Radians::ZERO, RadiansPerSecond(6.0));
+        assert_eq!(fast, Err(StopReason::UnreferencedRestart), "it may have moved by half the range");
+    }
+}

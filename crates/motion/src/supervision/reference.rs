@@ -1,0 +1,57 @@
+//! Axes whose position may have changed without Onbeat's knowledge: *unreferenced* axes.
+//!
+//! No controller moves such an axis. A reset lets its drive be enabled, and supervision then holds it where it is; only a homing, or a person
+//! who has measured the position, ends the stop.
+
+use super::{Braking, Hold, Intervention, StopReason, Supervisor};
+
+impl Supervisor {
+    /// The position of the axis may be another one than reported, for this reason. Its drive is asked for a quick stop.
+    pub fn unreference(&mut self, reason: StopReason) {
+        self.unreferenced = Some(reason);
+        self.lose(reason, true);
+        self.acknowledged = false;
+        if let Hold::Stopped { reason: shown, .. } = &mut self.hold {
+            // A fault and an interlock have to end first.
+            if !matches!(shown, StopReason::Fault | StopReason::Interlock) {
+                *shown = reason;
+            }
+        }
+    }
+
+    /// The position of the axis is known again. A reset ends the stop.
+    pub fn reference(&mut self) {
+        self.unreferenced = None;
+    }
+
+    /// Reason that its position may be another one than reported.
+    #[must_use]
+    pub const fn unreferenced(&self) -> Option<StopReason> {
+        self.unreferenced
+    }
+
+    /// True if its drive may look for its home: no stop has the axis, or it is unreferenced, and was reset.
+    #[must_use]
+    pub fn may_home(&self) -> bool {
+        match self.hold {
+            Hold::Free => true,
+            Hold::Stopped { reason, braking } if reason.is_unreferenced() => {
+                !matches!(braking, Braking::Drive(Intervention::QuickStop | Intervention::Disable))
+            }
+            Hold::Stopped { reason, .. } => !reason.is_latched(),
+        }
+    }
+
+    /// Ends a stop; an unreferenced axis stays held, and its drive may be enabled once it was reset.
+    pub(super) fn release(&mut self) {
+        let Some(reason) = self.unreferenced else {
+            self.hold = Hold::Free;
+            return;
+        };
+        let was_reset = self.acknowledged;
+        self.stop(reason, None);
+        if let (false, Hold::Stopped { braking, .. }) = (was_reset, &mut self.hold) {
+            *braking = Braking::Drive(Intervention::QuickStop);
+        }
+    }
+}
