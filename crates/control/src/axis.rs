@@ -10,7 +10,6 @@ mod fault;
 mod fields;
 pub(crate) mod ignored;
 mod mode;
-mod reference;
 mod safety;
 mod together;
 
@@ -18,6 +17,7 @@ use std::time::Duration;
 
 use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
+pub use motion::PositionSense;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{Ending, InterlockState, StopReason};
@@ -30,7 +30,6 @@ use together::Together;
 
 pub use error::AxisError;
 pub(crate) use fault::FaultCodes;
-pub use reference::PositionSense;
 
 /// When inputs are read.
 #[derive(Clone, Copy, Debug)]

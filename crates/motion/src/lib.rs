@@ -7,6 +7,7 @@
 //! | [`axis`] | report of an axis to a controller, and its answer |
 //! | [`supervision`] | limits, soft stops, following errors and stale commands, between controller and drive |
 //! | [`homing`], [`brake`] | place of an axis in the world; its hold while its drive has none |
+//! | [`restart`] | what a restart of its drive says about the position of an axis |
 //! | [`base`] | bases that move about: pose and velocity |
 //! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
 //! | [`kinematics`] | wheels and joints to bases and hands, and back |
@@ -27,6 +28,7 @@ pub mod homing;
 pub mod kinematics;
 pub mod odometry;
 pub mod online;
+pub mod restart;
 pub mod scale;
 pub mod sinusoid;
 pub mod spline;
@@ -39,6 +41,7 @@ pub use odometry::{Odometry, OdometryError};
 pub use online::{
     AxisLimits, OnlineError, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits,
 };
+pub use restart::{PositionSense, RestartRule};
 pub use scale::{AxisScale, Converted, NotANumber, ScaleError};
 pub use sinusoid::{SinusoidError, SmoothSinusoid};
 pub use stop::{StopError, StopProfile};

@@ -7,6 +7,7 @@ mod bus;
 mod clock;
 mod controller;
 mod cycle;
+mod encoder;
 mod frame;
 mod homing;
 mod interlock;

@@ -1,6 +1,8 @@
 //! Values that are allowed, and hardly meant: most are in another unit.
 
-use crate::{Axis, Base, RobotConfig};
+use motion::{RestartRule, RadiansPerSecond, Seconds};
+
+use crate::{Axis, Base, Encoder, RobotConfig};
 
 impl RobotConfig {
     /// A sentence for each value that few machines have: where, the value, what it would mean, and what may have been meant.
@@ -41,7 +43,40 @@ fn of_axis(axis: &Axis) -> Vec<String> {
             (highest.0 - lowest.0) / std::f64::consts::TAU
         ));
     }
+    doubts.extend(of_encoder(axis));
     doubts
+}
+
+/// What a restart of its drive does to the position of an axis with limits, where the file leaves it open or an encoder cannot keep it.
+fn of_encoder(axis: &Axis) -> Option<String> {
+    let engage = axis.brake.map_or(Seconds::ZERO, |brake| brake.times.engage);
+    let rule = RestartRule::of(axis.position_sense, &axis.limits, engage)?;
+    let name = &axis.name;
+    if axis.encoder.is_none() {
+        return Some(format!(
+            "axis \"{name}\": limits.position without encoder: each restart of its drive leaves it unreferenced, as of an \
+             incremental encoder; add encoder = \"incremental\", \"single_turn\" or \"multi_turn\""
+        ));
+    }
+    let (range, (lowest, highest)) = (rule.sense.range?, rule.limits);
+    let always = (highest - lowest).0 + 2.0 * rule.allowed_change(RadiansPerSecond::ZERO).0 >= range.0;
+    let change = rule.allowed_change(axis.limits.velocity);
+    let kind = axis.encoder.map_or("", Encoder::name);
+    if always {
+        return Some(format!(
+            "axis \"{name}\": its {kind} encoder tells apart {:.3} rad, its limits span {:.3} rad: each restart of its drive leaves \
+             it unreferenced; check encoder_range, encoder_side, gear_ratio and limits.position",
+            range.0,
+            (highest - lowest).0
+        ));
+    }
+    (2.0 * change.0 >= range.0).then(|| {
+        format!(
+            "axis \"{name}\": at its limit of velocity it may move {:.3} rad while its drive is off, at least half of the {:.3} rad that \
+             its {kind} encoder tells apart: a restart in motion leaves it unreferenced",
+            change.0, range.0
+        )
+    })
 }
 
 fn of_base(base: &Base) -> Vec<String> {

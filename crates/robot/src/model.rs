@@ -48,7 +48,7 @@ pub use signal::Signals;
 pub(crate) use signal::{NamedSignal, SignalEntry, SignalWriter};
 pub use types::{
     AfterOutage, ApplicationKind, AxisMode, BaseKind, ControllerKind, CyclicMode, DacChip, DigitalOutput,
-    EscKind, FrameOrder, ImuOutput, ImuUnit, Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy,
+    Encoder, EncoderSide, EscKind, FrameOrder, ImuOutput, ImuUnit, Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy,
     PeripheralKind, PortKind, Profile, ProfileError, SensorKind, TerminalModel,
 };
 

@@ -98,6 +98,32 @@ named! {
 }
 
 named! {
+    /// What an encoder knows of the position after it was without power.
+    #[derive(Default)]
+    Encoder {
+        /// Nothing: it counts from where it is switched on.
+        #[default]
+        Incremental = "incremental";
+        /// The angle within a revolution.
+        SingleTurn = "single_turn";
+        /// The angle, and the revolutions up to a number of them.
+        MultiTurn = "multi_turn";
+    }
+}
+
+named! {
+    /// Side of the gear that an encoder is on.
+    #[derive(Default)]
+    EncoderSide {
+        /// On the motor.
+        #[default]
+        Motor = "motor";
+        /// On the shaft behind the gear.
+        Load = "load";
+    }
+}
+
+named! {
     /// Effect of an interlock while its input does not permit.
     InterlockKind {
         /// Brings its axes to rest, then disables them, until they are reset.

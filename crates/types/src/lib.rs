@@ -39,7 +39,9 @@ pub mod state;
 pub mod time;
 pub mod units;
 
-pub use axis::{AxisMode, CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
+pub use axis::{
+    AxisMode, CyclicMode, DigitalOutput, Encoder, EncoderSide, Interlock, InterlockKind, OnStale,
+};
 pub use bus::{CableEnd, ErrorCounters, PortErrorCounters, WorkingCounter, WorkingCounterChange};
 pub use command::{AxisTarget, ExternalCommand, Freshness, Takes, ToolPose, Twist};
 pub use conditions::Conditions;

@@ -13,13 +13,14 @@ use motion::homing::Home;
 use motion::supervision::{
     BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, Seen, StopReason,
 };
-use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
+use motion::{
+    AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, RestartRule, Seconds,
+};
 
 use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
 use super::mode::{ModeChange, drive_profile};
-use super::reference::RestartRule;
 use super::safety::{AxisSafety, BrakeOutput};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport, IgnoredSetpoint};
@@ -129,12 +130,7 @@ impl Axis {
         let safety =
             AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
         let restart_rule = configuration.supervision.and_then(|it| {
-            Some(RestartRule {
-                sense: configuration.position_sense,
-                limits: it.limits.position?,
-                deceleration: it.limits.deceleration,
-                engage: safety.engage_time(),
-            })
+            RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time())
         });
         Ok(Self {
             sub_device: *position,

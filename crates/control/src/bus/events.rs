@@ -397,11 +397,15 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
     )
 }
 
+/// How an unreferenced axis is made ready.
+const UNREFERENCED_REMEDY: &str = "; home it on a switch, or measure its position and use `onbeat control accept-position`";
+
 /// Reason that an axis is stopped for, in words; `with`: name of the axis that it was stopped with.
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<&str>) -> String {
     let with = with.map_or_else(String::new, |name| format!(" (axis \"{name}\")"));
-    format!("{}{with}", reason.words())
+    let remedy = if reason.is_unreferenced() { UNREFERENCED_REMEDY } else { "" };
+    format!("{}{with}{remedy}", reason.words())
 }
 
 /// Error code of a drive, object 0x603F, as words with a remedy.

@@ -15,6 +15,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
             modes: axis.modes.clone(),
             feedback_velocity: axis.feedback_velocity,
             homing: axis.homing,
+            position_sense: axis.position_sense,
             brake: axis.brake,
             drive_axis: axis.drive_axis,
             stops: axis.stops.clone(),

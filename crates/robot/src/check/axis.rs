@@ -12,7 +12,7 @@ use types::AxisMode;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, homing, in_every_cycle, stops, unknown_name};
+use super::{Checked, encoder, homing, in_every_cycle, stops, unknown_name};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
@@ -54,7 +54,9 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
                 return Err(Problem::new(drive, found, "every axis of a drive once", remedy));
             }
             let to_stop = entry.to_stop.iter().map(|it| repetition.fill(it)).collect();
-            let axis = Axis { name, to_stop, sub_device, drive_axis, brake, ..entry.clone() };
+            let position_sense = encoder::position_sense(&entry, &bus.sub_devices[sub_device], place)?;
+            let axis =
+                Axis { name, to_stop, sub_device, drive_axis, brake, position_sense, ..entry.clone() };
             check_mapping(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_mode(&axis, &bus.sub_devices[sub_device], place)?;
             check_startup_profile(&axis, axis.mode, &bus.sub_devices[sub_device], place.key("mode"))?;

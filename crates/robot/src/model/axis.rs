@@ -5,16 +5,18 @@ use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits};
 use motion::{
-    AxisScale, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
+    AxisScale, NewtonMetres, PositionSense, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
     Seconds,
 };
 use serde::Deserialize;
 use serde::de::Deserializer;
-use types::{AxisMode, OnStale};
+use types::{AxisMode, Encoder, EncoderSide, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
 use super::usual;
-use crate::field::{KEY, Number, finite, not_zero, positive, refused, time_within, two, whole};
+use crate::field::{
+    KEY, Number, finite, not_negative, not_zero, positive, refused, time_within, two, whole,
+};
 
 /// `[[axis]]`: a servo drive and the scale of its numbers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,6 +52,17 @@ pub struct Axis {
     /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
+    /// What its encoder knows of the position after its drive was without power; `None` where the file does not say.
+    #[serde(default)]
+    pub encoder: Option<Encoder>,
+    #[serde(default, deserialize_with = "positive")]
+    pub(crate) encoder_range: Option<f64>,
+    #[serde(default)]
+    pub(crate) encoder_side: EncoderSide,
+    #[serde(default, deserialize_with = "not_negative")]
+    pub(crate) coast: Radians,
+    #[serde(default, deserialize_with = "positive")]
+    pub(crate) position_tolerance: Option<Radians>,
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,
@@ -75,6 +88,9 @@ pub struct Axis {
     /// Source of its absolute position.
     #[serde(skip)]
     pub homing: Homing,
+    /// What a restart of its drive says about its position.
+    #[serde(skip)]
+    pub position_sense: PositionSense,
     /// Brake, if the cycle has to wait for one.
     #[serde(skip)]
     pub brake: Option<BrakeConfiguration>,

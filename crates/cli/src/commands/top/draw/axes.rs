@@ -257,6 +257,12 @@ fn stopped(axis: &Axis, with: Option<&str>) -> String {
         Some(StopReason::Ending) => "ending",
         Some(StopReason::Brake) => "brake output",
         Some(StopReason::Implausible) => "implausible feedback",
+        Some(
+            StopReason::UnreferencedRestart
+            | StopReason::UnreferencedChange
+            | StopReason::UnreferencedCount
+            | StopReason::UnreferencedSensor,
+        ) => "unreferenced",
         Some(StopReason::OtherAxis) => {
             return with.map_or_else(|| "another axis".to_owned(), |name| format!("with {name}"));
         }

@@ -2,8 +2,10 @@
 //!
 //! The rules count for axes with position limits. Those that turn without limits restart their odometry.
 
-use motion::supervision::StopReason;
-use motion::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+use types::state::StopReason;
+
+use crate::supervision::Limits;
+use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 
 /// Knowledge about the encoder of an axis, and about how far the axis moves while its drive is off.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +15,7 @@ pub struct PositionSense {
     pub range: Option<Radians>,
     /// Distance the axis may move by itself while its drive is off, as a load that sinks; 0 or more.
     pub coast: Radians,
-    /// Difference of positions that says nothing: noise, elasticity, play; 0 or more.
+    /// Difference of positions that is no motion: noise, elasticity, play; 0 or more.
     pub tolerance: Radians,
     /// Time after which the drive stops by itself when it gets no process data; 0 or more.
     pub watchdog: Seconds,
@@ -24,6 +26,12 @@ pub struct PositionSense {
 impl PositionSense {
     /// Largest default of [`Self::tolerance`].
     pub const TOLERANCE: Radians = Radians(0.02);
+
+    /// Default of [`Self::tolerance`]: at most a quarter of a revolution of the motor, which is so far at the axis.
+    #[must_use]
+    pub fn usual_tolerance(motor_revolution: Radians) -> Radians {
+        Radians(Self::TOLERANCE.0.min(motor_revolution.0 / 4.0))
+    }
 }
 
 impl Default for PositionSense {
@@ -41,18 +49,27 @@ impl Default for PositionSense {
 
 /// What an axis with position limits needs to judge a restart of its drive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RestartRule {
-    pub(super) sense: PositionSense,
+pub struct RestartRule {
+    /// Its encoder.
+    pub sense: PositionSense,
     /// Lowest and highest position.
-    pub(super) limits: (Radians, Radians),
-    pub(super) deceleration: RadiansPerSecondSquared,
+    pub limits: (Radians, Radians),
+    /// Deceleration of its stops.
+    pub deceleration: RadiansPerSecondSquared,
     /// Time its brake takes to hold it.
-    pub(super) engage: Seconds,
+    pub engage: Seconds,
 }
 
 impl RestartRule {
+    /// Rule of an axis with this encoder, these limits and this time of its brake; `None` without position limits.
+    #[must_use]
+    pub fn of(sense: PositionSense, limits: &Limits, engage: Seconds) -> Option<Self> {
+        Some(Self { sense, limits: limits.position?, deceleration: limits.deceleration, engage })
+    }
+
     /// Distance that the axis can have moved since it was as fast as `speed`, while its drive was off.
-    pub(super) fn allowed_change(&self, speed: RadiansPerSecond) -> Radians {
+    #[must_use]
+    pub fn allowed_change(&self, speed: RadiansPerSecond) -> Radians {
         let PositionSense { coast, tolerance, watchdog, .. } = self.sense;
         let reaction = Seconds(watchdog.0 + self.engage.0 + REACTION.0);
         let braking = speed.0 * speed.0 / (2.0 * self.deceleration.0);
@@ -60,8 +77,11 @@ impl RestartRule {
     }
 
     /// Judges a restart after which the position reads `moved` farther than before: the whole ranges of the encoder that the drive counts from
-    /// elsewhere, or the reason for which the position is not known.
-    pub(super) fn judge(&self, moved: Radians, speed: RadiansPerSecond) -> Result<Radians, StopReason> {
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// The reason for which the position is not known.
+    pub fn judge(&self, moved: Radians, speed: RadiansPerSecond) -> Result<Radians, StopReason> {
         let allowed = self.allowed_change(speed);
         let (lowest, highest) = self.limits;
         // Only one of the positions that read alike lies within the limits.

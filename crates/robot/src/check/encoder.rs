@@ -1,0 +1,67 @@
+//! Checks of an axis's encoder: what it knows of the position after its drive was without power.
+
+use std::f64::consts::TAU;
+
+use ethercat::main_device::LONGEST_WATCHDOG;
+use motion::{PositionSense, Radians, Seconds};
+
+use super::Checked;
+use crate::error::Problem;
+use crate::field::Number;
+use crate::model::{Axis, Encoder, EncoderSide, SubDevice};
+use crate::place::Place;
+
+/// What is known of the position after a restart of `drive`.
+pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<PositionSense> {
+    let motor = Radians(TAU / axis.gear_ratio.abs());
+    let revolution = match axis.encoder_side {
+        EncoderSide::Motor => motor,
+        EncoderSide::Load => Radians(TAU),
+    };
+    let watchdog = drive.process_data_watchdog.time().unwrap_or(LONGEST_WATCHDOG);
+    Ok(PositionSense {
+        range: turns(axis, entry)?.map(|turns| revolution * turns),
+        coast: axis.coast,
+        tolerance: axis.position_tolerance.unwrap_or_else(|| PositionSense::usual_tolerance(motor)),
+        watchdog: Seconds(watchdog.as_secs_f64()),
+        homes_on_a_switch: homes_on_a_switch(axis, revolution),
+    })
+}
+
+/// Revolutions over which the encoder knows the position without power.
+fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
+    let key = entry.key("encoder_range");
+    let refused = |found: String, expected: &str, remedy: &str| {
+        Err(Problem::new(key, found, expected.to_owned(), remedy.to_owned()))
+    };
+    match (axis.encoder, axis.encoder_range) {
+        (Some(Encoder::MultiTurn), Some(turns)) => Ok(Some(turns)),
+        (Some(Encoder::MultiTurn), None) => {
+            let found = "encoder = \"multi_turn\" without encoder_range".to_owned();
+            let expected = "encoder_range = the revolutions that it tells apart, as 4096";
+            Err(Problem::new(entry.key("encoder"), found, expected, "add it; the encoder's data sheet has it"))
+        }
+        (Some(Encoder::SingleTurn), None | Some(1.0)) => Ok(Some(1.0)),
+        (Some(Encoder::SingleTurn), Some(turns)) => {
+            let found = format!("encoder = \"single_turn\" and encoder_range = {}", Number(turns));
+            refused(found, "a range of 1 revolution", "leave encoder_range out, or correct encoder")
+        }
+        (Some(Encoder::Incremental) | None, None) => Ok(None),
+        (Some(Encoder::Incremental) | None, Some(turns)) => {
+            let found = format!("encoder_range = {} of an encoder that is not absolute", Number(turns));
+            let expected = "encoder = \"single_turn\" or \"multi_turn\"";
+            refused(found, expected, "correct encoder, or remove encoder_range")
+        }
+    }
+}
+
+/// True if its homing looks for a switch, or for an index of which only one lies within the limits. Methods 35 and 37 take the place where the
+/// axis stands.
+fn homes_on_a_switch(axis: &Axis, revolution: Radians) -> bool {
+    let one_index = || axis.limits.position.is_some_and(|(lowest, highest)| highest - lowest < revolution);
+    match axis.homing_settings.and_then(|it| it.method) {
+        Some(1..=14 | 17..=30) => true,
+        Some(33 | 34) => one_index(),
+        _ => false,
+    }
+}
