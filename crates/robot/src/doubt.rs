@@ -1,6 +1,6 @@
 //! Values that are allowed, and hardly meant: most are in another unit.
 
-use motion::{RestartRule, RadiansPerSecond, Seconds};
+use motion::{RadiansPerSecond, RestartRule, Seconds};
 
 use crate::{Axis, Base, Encoder, RobotConfig};
 
@@ -43,7 +43,10 @@ fn of_axis(axis: &Axis) -> Vec<String> {
             (highest.0 - lowest.0) / std::f64::consts::TAU
         ));
     }
-    doubts.extend(of_encoder(axis));
+    // Limits in another unit would be told twice.
+    if doubts.is_empty() {
+        doubts.extend(of_encoder(axis));
+    }
     doubts
 }
 

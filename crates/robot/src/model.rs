@@ -48,8 +48,8 @@ pub use signal::Signals;
 pub(crate) use signal::{NamedSignal, SignalEntry, SignalWriter};
 pub use types::{
     AfterOutage, ApplicationKind, AxisMode, BaseKind, ControllerKind, CyclicMode, DacChip, DigitalOutput,
-    Encoder, EncoderSide, EscKind, FrameOrder, ImuOutput, ImuUnit, Interlock, InterlockKind, LedChip, OnStale, OverrunPolicy,
-    PeripheralKind, PortKind, Profile, ProfileError, SensorKind, TerminalModel,
+    Encoder, EncoderSide, EscKind, FrameOrder, ImuOutput, ImuUnit, Interlock, InterlockKind, LedChip,
+    OnStale, OverrunPolicy, PeripheralKind, PortKind, Profile, ProfileError, SensorKind, TerminalModel,
 };
 
 /// A robot file.

@@ -129,9 +129,9 @@ impl Axis {
         });
         let safety =
             AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?;
-        let restart_rule = configuration.supervision.and_then(|it| {
-            RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time())
-        });
+        let restart_rule = configuration
+            .supervision
+            .and_then(|it| RestartRule::of(configuration.position_sense, &it.limits, safety.engage_time()));
         Ok(Self {
             sub_device: *position,
             drive_axis: *drive_axis,

@@ -398,7 +398,8 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 }
 
 /// How an unreferenced axis is made ready.
-const UNREFERENCED_REMEDY: &str = "; home it on a switch, or measure its position and use `onbeat control accept-position`";
+const UNREFERENCED_REMEDY: &str =
+    "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 
 /// Reason that an axis is stopped for, in words; `with`: name of the axis that it was stopped with.
 #[must_use]

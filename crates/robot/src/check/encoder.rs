@@ -39,7 +39,12 @@ fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
         (Some(Encoder::MultiTurn), None) => {
             let found = "encoder = \"multi_turn\" without encoder_range".to_owned();
             let expected = "encoder_range = the revolutions that it tells apart, as 4096";
-            Err(Problem::new(entry.key("encoder"), found, expected, "add it; the encoder's data sheet has it"))
+            Err(Problem::new(
+                entry.key("encoder"),
+                found,
+                expected,
+                "add it; the encoder's data sheet has it",
+            ))
         }
         (Some(Encoder::SingleTurn), None | Some(1.0)) => Ok(Some(1.0)),
         (Some(Encoder::SingleTurn), Some(turns)) => {

@@ -5,8 +5,8 @@ use motion::brake::{BrakeConfiguration, BrakeTimes};
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits};
 use motion::{
-    AxisScale, NewtonMetres, PositionSense, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
-    Seconds,
+    AxisScale, NewtonMetres, PositionSense, Radians, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, Seconds,
 };
 use serde::Deserialize;
 use serde::de::Deserializer;

@@ -1,0 +1,69 @@
+//! What the robot file says of encoders, and what `check` doubts about them.
+
+use onbeat_robot::RobotConfig;
+
+/// The example of an arm, with other lines for its encoders.
+fn arm(keys: &str) -> String {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/arm.toml")).unwrap();
+    let given = "encoder = \"multi_turn\"\nencoder_range = 4096                # revolutions that it tells apart without power\n";
+    assert!(text.contains(given));
+    text.replace(given, keys)
+}
+
+fn doubts(keys: &str) -> Vec<String> {
+    let mut doubts = RobotConfig::parse(&arm(keys), "arm.toml").unwrap().doubts();
+    doubts.dedup_by_key(|it| it.split(": ").skip(1).map(str::to_owned).collect::<Vec<_>>());
+    doubts
+}
+
+fn refused(keys: &str) -> String {
+    RobotConfig::parse(&arm(keys), "arm.toml").unwrap_err().to_string()
+}
+
+// feature(robot): encoder, encoder_range, encoder_side, coast and position_tolerance: what is known of a position after a restart of the drive
+#[test]
+fn limits_without_an_encoder_are_doubted() {
+    let found = doubts("");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("limits.position without encoder"), "{found:?}");
+    assert_eq!(doubts("encoder = \"incremental\"\n"), [""; 0]);
+}
+
+#[test]
+fn an_encoder_that_cannot_keep_the_position_is_doubted() {
+    let found = doubts("encoder = \"single_turn\"\n");
+    assert!(
+        found[0].contains("its single_turn encoder tells apart 0.063 rad, its limits span 5.800 rad"),
+        "{found:?}"
+    );
+    assert_eq!(doubts("encoder = \"single_turn\"\nencoder_side = \"load\"\n"), [""; 0]);
+    // 5.9 rad and half of it: a moving axis may pass that.
+    let found = doubts("encoder = \"single_turn\"\nencoder_side = \"load\"\ncoast = 2.6\n");
+    assert!(found[0].contains("each restart of its drive leaves it unreferenced"), "{found:?}");
+}
+
+#[test]
+fn an_encoder_range_fits_the_encoder() {
+    let found = refused("encoder = \"multi_turn\"\n");
+    assert!(
+        found.contains("encoder = \"multi_turn\" without encoder_range, expected encoder_range = "),
+        "{found}"
+    );
+    let found = refused("encoder = \"single_turn\"\nencoder_range = 4\n");
+    assert!(
+        found.contains("encoder = \"single_turn\" and encoder_range = 4, expected a range of 1"),
+        "{found}"
+    );
+    let found = refused("encoder_range = 4\n");
+    assert!(
+        found.contains("encoder_range = 4 of an encoder that is not absolute, expected encoder = "),
+        "{found}"
+    );
+    assert!(
+        refused("encoder = \"absolute\"\n")
+            .contains("expected one of incremental, single_turn, multi_turn")
+    );
+    assert!(refused("coast = -1.0\n").contains("coast = -1, expected a finite number, 0 or above"));
+    assert!(refused("position_tolerance = 0.0\n").contains("position_tolerance = 0"));
+}
