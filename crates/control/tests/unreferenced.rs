@@ -1,5 +1,5 @@
-//! Drives that count from elsewhere after a restart, or in Op, in virtual time. No reset and no controller moves their axes, judged by the true
-//! positions of the simulated shafts.
+//! Drives that count from elsewhere after a restart, or in Op, in virtual time. No reset and no
+//! controller moves their axes, judged by the true positions of the simulated shafts.
 use crate::support;
 
 use std::f64::consts::{PI, TAU};
@@ -160,7 +160,8 @@ impl Seen {
         self.records[0].taken().iter().map(|it| it.angle).collect()
     }
 
-    /// Farthest that the shaft of the first drive turned in the last seconds of the run, in which the axis was reset again and again.
+    /// Farthest that the shaft of the first drive turned in the last seconds of the run, in which
+    /// the axis was reset again and again.
     fn moved(&self) -> f64 {
         let taken = self.records[0].taken();
         let last = taken.last().unwrap().now;
@@ -249,7 +250,7 @@ fn assert_moves_on(seen: &Seen, cell: &str) {
     assert!(farthest < LIMIT, "{cell}: {farthest} rad");
 }
 
-// feature(axes): an axis with position limits whose drive restarted with another count, or changed it in Op, is moved by nobody: judged by the true position
+// feature(axes): an unreferenced axis is not moved, judged by its true position
 #[test]
 fn a_restart_with_another_count_leaves_the_axis_unreferenced() {
     use StopReason::{UnreferencedChange, UnreferencedRestart};
@@ -269,7 +270,7 @@ fn a_restart_with_another_count_leaves_the_axis_unreferenced() {
     }
 }
 
-// feature(axes): an axis with position limits whose drive restarted with another count, or changed it in Op, is moved by nobody: judged by the true position
+// feature(axes): an unreferenced axis is not moved, judged by its true position
 #[test]
 fn a_turn_that_the_encoder_did_not_see_leaves_it_unreferenced() {
     // Limits of 8 rad and an encoder of one turn: two places read alike.
@@ -279,7 +280,7 @@ fn a_turn_that_the_encoder_did_not_see_leaves_it_unreferenced() {
     }
 }
 
-// feature(axes): an axis with position limits whose drive restarted with another count, or changed it in Op, is moved by nobody: judged by the true position
+// feature(axes): an unreferenced axis is not moved, judged by its true position
 #[test]
 fn another_count_in_op_leaves_it_unreferenced() {
     for turns in [0.5, 1.0, 3.0, -1.0] {

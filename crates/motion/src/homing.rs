@@ -113,7 +113,7 @@ impl Home {
     /// Its drive counts from `by` higher than before, a whole range of its encoder: the position of the axis stays.
     pub fn shift(&mut self, by: Radians) {
         if by.is_finite() {
-            self.offset = self.offset - by;
+            self.offset -= by;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Whether the position of an axis is still known after a restart of its drive.
 //!
-//! The rules count for axes with position limits. Those that turn without limits restart their odometry.
+//! The rules count for axes with position limits. Those that turn without limits restart their
+//! odometry.
 
 use types::state::StopReason;
 
@@ -10,10 +11,12 @@ use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 /// Knowledge about the encoder of an axis, and about how far the axis moves while its drive is off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PositionSense {
-    /// Distance over which its encoder knows the position without power, above 0: one revolution, or that of a multi-turn encoder. `None` for an
-    /// incremental encoder, and for one that is not known.
+    /// Distance over which its encoder knows the position without power, above 0: one revolution,
+    /// or that of a multi-turn encoder. `None` for an incremental encoder, and for one that is not
+    /// known.
     pub range: Option<Radians>,
-    /// Distance the axis may move by itself while its drive is off, as a load that sinks; 0 or more.
+    /// Distance the axis may move by itself while its drive is off, as a load that sinks; 0 or
+    /// more.
     pub coast: Radians,
     /// Difference of positions that is no motion: noise, elasticity, play; 0 or more.
     pub tolerance: Radians,
@@ -27,7 +30,8 @@ impl PositionSense {
     /// Largest default of [`Self::tolerance`].
     pub const TOLERANCE: Radians = Radians(0.02);
 
-    /// Default of [`Self::tolerance`]: at most a quarter of a revolution of the motor, which is so far at the axis.
+    /// Default of [`Self::tolerance`]: at most a quarter of a revolution of the motor, which is so
+    /// far at the axis.
     #[must_use]
     pub fn usual_tolerance(motor_revolution: Radians) -> Radians {
         Radians(Self::TOLERANCE.0.min(motor_revolution.0 / 4.0))
@@ -61,13 +65,15 @@ pub struct RestartRule {
 }
 
 impl RestartRule {
-    /// Rule of an axis with this encoder, these limits and this time of its brake; `None` without position limits.
+    /// Rule of an axis with this encoder, these limits and this time of its brake; `None` without
+    /// position limits.
     #[must_use]
     pub fn of(sense: PositionSense, limits: &Limits, engage: Seconds) -> Option<Self> {
         Some(Self { sense, limits: limits.position?, deceleration: limits.deceleration, engage })
     }
 
-    /// Distance that the axis can have moved since it was as fast as `speed`, while its drive was off.
+    /// Distance that the axis can have moved since it was as fast as `speed`, while its drive was
+    /// off.
     #[must_use]
     pub fn allowed_change(&self, speed: RadiansPerSecond) -> Radians {
         let PositionSense { coast, tolerance, watchdog, .. } = self.sense;
@@ -76,8 +82,8 @@ impl RestartRule {
         Radians((speed * reaction).0 + braking) + coast + tolerance
     }
 
-    /// Judges a restart after which the position reads `moved` farther than before: the whole ranges of the encoder that the drive counts from
-    /// elsewhere.
+    /// Judges a restart after which the position reads `moved` farther than before: the whole
+    /// ranges of the encoder that the drive counts from elsewhere.
     ///
     /// # Errors
     /// The reason for which the position is not known.

@@ -21,7 +21,7 @@ fn refused(keys: &str) -> String {
     RobotConfig::parse(&arm(keys), "arm.toml").unwrap_err().to_string()
 }
 
-// feature(robot): encoder, encoder_range, encoder_side, coast and position_tolerance: what is known of a position after a restart of the drive
+// feature(axes): the robot file says what an encoder keeps without power
 #[test]
 fn limits_without_an_encoder_are_doubted() {
     let found = doubts("");

@@ -1,12 +1,13 @@
 //! Axes whose position may have changed without Onbeat's knowledge: *unreferenced* axes.
 //!
-//! No controller moves such an axis. A reset lets its drive be enabled, and supervision then holds it where it is; only a homing, or a person
-//! who has measured the position, ends the stop.
+//! No controller moves such an axis. A reset lets its drive be enabled, and supervision then holds
+//! it where it is; only a homing, or a person who has measured the position, ends the stop.
 
 use super::{Braking, Hold, Intervention, StopReason, Supervisor};
 
 impl Supervisor {
-    /// The position of the axis may be another one than reported, for this reason. Its drive is asked for a quick stop.
+    /// The position of the axis may be another one than reported, for this reason. Its drive is
+    /// asked for a quick stop.
     pub fn unreference(&mut self, reason: StopReason) {
         self.unreferenced = Some(reason);
         self.lose(reason, true);
@@ -30,7 +31,8 @@ impl Supervisor {
         self.unreferenced
     }
 
-    /// True if its drive may look for its home: no stop has the axis, or it is unreferenced, and was reset.
+    /// True if its drive may look for its home: no stop has the axis, or it is unreferenced, and
+    /// was reset.
     #[must_use]
     pub fn may_home(&self) -> bool {
         match self.hold {
@@ -42,7 +44,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends a stop; an unreferenced axis stays held, and its drive may be enabled once it was reset.
+    /// Ends a stop; an unreferenced axis stays held, and its drive may be enabled once it was
+    /// reset.
     pub(super) fn release(&mut self) {
         let Some(reason) = self.unreferenced else {
             self.hold = Hold::Free;

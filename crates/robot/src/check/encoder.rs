@@ -60,8 +60,8 @@ fn turns(axis: &Axis, entry: Place<'_>) -> Checked<Option<f64>> {
     }
 }
 
-/// True if its homing looks for a switch, or for an index of which only one lies within the limits. Methods 35 and 37 take the place where the
-/// axis stands.
+/// True if its homing looks for a switch, or for an index of which only one lies within the limits.
+/// Methods 35 and 37 take the place where the axis stands.
 fn homes_on_a_switch(axis: &Axis, revolution: Radians) -> bool {
     let one_index = || axis.limits.position.is_some_and(|(lowest, highest)| highest - lowest < revolution);
     match axis.homing_settings.and_then(|it| it.method) {
