@@ -349,7 +349,12 @@ mod tests {
         let mut chronicle = Chronicle::new(&robot, part_names(&robot, None), voice);
         let status = Status::initial(6, 6);
         for number in 0..100 {
-            let held = |axis| Happening::AxisStopped { axis, reason: StopReason::Stale, with: None, because: control::observer::Cause::default() };
+            let held = |axis| Happening::AxisStopped {
+                axis,
+                reason: StopReason::Stale,
+                with: None,
+                because: control::observer::Cause::default(),
+            };
             let now = 1_000 + number * 40;
             chronicle.take((0..6).map(|axis| event(now, held(axis))));
             if number == 50 {
