@@ -270,7 +270,12 @@ fn check(case: Case) {
         );
         assert_eq!((exit_code, &findings[..]), (0, &[][..]), "{case:?}");
     } else {
-        let stop = Finding::AxisStopped { axis: 0, reason: StopReason::Outage, with: None };
+        let stop = Finding::AxisStopped {
+            axis: 0,
+            reason: StopReason::Outage,
+            with: None,
+            because: onbeat_control::observer::Cause::default(),
+        };
         let ignored = Finding::QuickStopIgnored { axis: 0, step };
         assert_eq!(findings, [if case.cause == Cause::Outage { stop } else { ignored }], "{case:?}");
         assert_eq!(exit_code, AXIS);

@@ -18,6 +18,7 @@ use onbeat_control::clock::VirtualClock;
 use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_control::cycle::CycleConfiguration;
 use onbeat_control::link::DirectLink;
+use onbeat_control::observer::Cause;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
 use onbeat_control::verdict::{Circumstances, Finding};
@@ -232,7 +233,8 @@ fn assert_unreferenced(seen: &Seen, reason: StopReason, cell: &str) {
     let limit = LIMIT + 0.45;
     let farthest = seen.angles().into_iter().map(f64::abs).fold(0.0, f64::max);
     assert!(farthest < limit || cell.contains("Turned"), "{cell}: {farthest} rad");
-    let stopped = |axis, reason, with| Finding::AxisStopped { axis, reason, with };
+    let stopped =
+        |axis, reason, with| Finding::AxisStopped { axis, reason, with, because: Cause::default() };
     assert_eq!(
         seen.findings,
         [stopped(0, reason, None), stopped(1, StopReason::OtherAxis, Some(0))],

@@ -71,6 +71,7 @@ impl Bench {
             target_position: position,
             target_velocity: velocity,
             target_torque: self.last.torque,
+            ..DriveCommand::default()
         };
         let output = drive.update(Some(self.last), command);
         self.exchange(output, drive.mode_of_operation());

@@ -353,7 +353,7 @@ mod tests {
                 axis,
                 reason: StopReason::Stale,
                 with: None,
-                because: control::observer::Cause::default(),
+                because: Cause::default(),
             };
             let now = 1_000 + number * 40;
             chronicle.take((0..6).map(|axis| event(now, held(axis))));

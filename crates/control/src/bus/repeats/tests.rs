@@ -1,4 +1,5 @@
 use super::*;
+use crate::observer::Cause;
 
 fn event(milliseconds: u64, what: Happening) -> CycleEvent {
     CycleEvent { cycle: milliseconds, at: at(milliseconds), cable: None, what }
@@ -9,7 +10,7 @@ fn at(milliseconds: u64) -> Instant {
 }
 
 fn stopped(axis: usize, reason: StopReason) -> Happening {
-    Happening::AxisStopped { axis, reason, with: None }
+    Happening::AxisStopped { axis, reason, with: None, because: Cause::default() }
 }
 
 /// Passes events of pairs of 12 ms that come every 40 ms, of these axes, for so long; what was passed on,
