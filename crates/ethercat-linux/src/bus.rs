@@ -32,7 +32,8 @@ pub use sub_device::SubDeviceOnBus;
 ///
 /// It goes back to Init at the end of each run and when it is dropped. Any number of them live side by side, each on a link of
 /// its own, and each runs on the thread that calls it; no thread, signal handler or global is its own but the threads of
-/// its link. How that thread is scheduled is the caller's, before [`Bus::run`]:
+/// its link. How that thread is scheduled is the caller's, before [`Bus::run`]. A run is late by milliseconds without a
+/// real-time priority; its own CPU and locked memory are set the same way ([`rt::scheduling`]):
 ///
 /// ```no_run
 /// use onbeat_ethercat_linux::rt::scheduling::{Scheduling, schedule};
@@ -50,6 +51,8 @@ pub struct Bus {
     /// The SubDevices and outputs that `safe` is for.
     safe_for: Vec<(Identity, Vec<Pdo>)>,
     stop: StopHandle,
+    /// Runs continue while SubDevices stay out of Op.
+    continues: bool,
 }
 
 impl Bus {
@@ -135,6 +138,7 @@ impl Bus {
             main_device,
             safe: Vec::new(),
             safe_for: Vec::new(),
+            continues: false,
             stop,
         }
     }
@@ -204,6 +208,14 @@ impl Bus {
             self.safe = self.sub_devices().iter().map(|it| vec![0; it.output_bytes()]).collect();
             self.safe_for = found;
         }
+    }
+
+    /// The same bus, whose runs continue while SubDevices stay out of Op. Otherwise [`Bus::run`] ends with
+    /// [`Error::OutOfOp`] after a second.
+    #[must_use]
+    pub fn continue_out_of_op(mut self) -> Self {
+        self.continues = true;
+        self
     }
 
     /// A handle that ends [`Bus::run`] and [`Bus::bring_up`] from another thread.

@@ -16,7 +16,7 @@ use onbeat_ethercat_linux::ethercat::al_status_code::AlStatusCode;
 use onbeat_ethercat_linux::ethercat::main_device::{BringUpPhase, Event, MailboxError};
 use onbeat_ethercat_linux::ethercat::pdo::FieldError;
 use onbeat_ethercat_linux::link::{Link, SegmentControl, SimulatedLink};
-use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError, StopHandle};
+use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, RunReport, SdoError, StopHandle};
 use simulator::application::Wires;
 use simulator::{Segment, SubDevice};
 use support::{Outputs, recorder, recorder_of, segment, servo, station};
@@ -423,6 +423,48 @@ fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
     cut.store(false, Ordering::Relaxed);
     bus.bring_up(&Configuration::scan()).unwrap();
     bus.run(PERIOD, cycles(3)).unwrap();
+}
+
+/// Runs until the end or for so many cycles in Op; the third SubDevice falls out in the 50th.
+fn run_with_a_fall(continues: bool, most: u64, fall: fn(&mut Segment)) -> Result<RunReport, Error> {
+    let (mut bus, control) = bus(station(&Wires::new(), &Wires::new()));
+    if continues {
+        bus = bus.continue_out_of_op();
+    }
+    bus.bring_up(&Configuration::scan()).unwrap();
+    let mut cycles = 0;
+    bus.run(PERIOD, |io| {
+        cycles += 1;
+        if cycles == 50 {
+            control.run(fall).unwrap();
+        }
+        if cycles == most {
+            io.stop();
+        }
+    })
+}
+
+// feature(bus): a run ends with an error when a SubDevice stays out of Op for a second, unless it is to continue
+#[test]
+fn a_subdevice_that_stays_out_of_op_ends_the_run() {
+    let off = |segment: &mut Segment| assert!(segment.power_off(2));
+    let refuses = |segment: &mut Segment| {
+        let device = segment.sub_device_mut(2).unwrap();
+        device.refuse_state(Some((AlState::Op, AlStatusCode::NO_VALID_OUTPUTS)));
+        device.expire_watchdog();
+    };
+    let error = run_with_a_fall(false, 10_000, off).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "SubDevice 2 \"lamps\" has been out of Op for 1.0 s: it does not answer; check its power and cable, or let the run \
+         continue (Bus::continue_out_of_op)"
+    );
+    let error = run_with_a_fall(false, 10_000, refuses).unwrap_err();
+    let sentence = error.to_string();
+    assert!(sentence.contains("\"lamps\" has been out of Op for 1.0 s: it is in SafeOp"), "{sentence}");
+    for fall in [off, refuses] {
+        assert_eq!(run_with_a_fall(true, 1_000, fall).unwrap().cycles, 1_000);
+    }
 }
 
 // feature(bus): a lost bus ends the run, a lost SubDevice is an event

@@ -446,6 +446,14 @@ impl MainDevice {
         self.inputs_fresh(position) && self.outputs_taken(position)
     }
 
+    /// True if the SubDevice at `position` is in Op, as far as is known. One that is absent or does not answer is not.
+    #[must_use]
+    pub fn is_in_op(&self, position: usize) -> bool {
+        let in_op = AlStatus::in_state(AlState::Op);
+        let is_shown = self.sub_devices.get(position).is_some_and(|it| it.al_status == in_op);
+        is_shown && self.recovery.is_in_op(position as u16) && !self.does_not_answer(position as u16)
+    }
+
     /// The outputs of the SubDevice at `position`, as the next cycle sends them; empty if it has none.
     #[must_use]
     pub fn outputs_mut(&mut self, position: usize) -> &mut [u8] {

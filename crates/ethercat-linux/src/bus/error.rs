@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use ethercat::al::AlStatus;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::debug_is_sentence;
 use ethercat::main_device::{BusError, ConfigurationError, MailboxError, SubDeviceError};
@@ -42,6 +43,27 @@ pub enum Error {
     Lost {
         /// Time without any reply.
         after: Duration,
+    },
+    /// A SubDevice stays out of Op.
+    #[error(
+        "SubDevice {position} \"{name}\" has been out of Op for {}: {}; check its power and cable, or let the run continue \
+         (Bus::continue_out_of_op)",
+        span(*after),
+        if *answers { format!("it is in {status}, AL status code {code}") } else { "it does not answer".to_owned() }
+    )]
+    OutOfOp {
+        /// Place of the SubDevice, from 0.
+        position: usize,
+        /// Its name.
+        name: String,
+        /// Time out of Op.
+        after: Duration,
+        /// False if it does not answer: state and code are its last.
+        answers: bool,
+        /// Its AL status.
+        status: AlStatus,
+        /// Its AL status code.
+        code: AlStatusCode,
     },
     /// The bus is not in PreOp.
     #[error("the bus is not up: call bring_up first, and again after each run")]

@@ -24,12 +24,16 @@ impl Bus {
     /// run is refused beforehand: the bus stays in PreOp.
     ///
     /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never waits for the wire beyond its
-    /// release. A SubDevice that falls out shows in [`Io::is_fresh`] and [`Io::event`], and the others go on. From Op on
-    /// a cycle allocates nothing.
+    /// release. A SubDevice that leaves Op shows in [`Io::is_fresh`] and [`Io::event`], and is brought back; if it stays out
+    /// of Op for a second, the run ends with an error, unless [`Bus::continue_out_of_op`] was called. From Op on a cycle
+    /// allocates nothing.
+    ///
+    /// The cycle runs on the thread that calls this, with its scheduling: a real-time priority and a CPU are set before
+    /// ([`Bus`] shows how). [`RunReport::worst_lateness`] shows whether they are needed.
     ///
     /// # Errors
-    /// A bus that is not up, a period that cannot be run, a SubDevice that does not come to Op, a bus that does not answer
-    /// for a second.
+    /// A bus that is not up, a period that cannot be run, a SubDevice that does not come to Op or stays out of it, a bus
+    /// that does not answer for a second.
     pub fn run(
         &mut self,
         period: Duration,
@@ -59,6 +63,8 @@ pub struct RunReport {
     pub link_errors: u64,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
+    /// Longest time from a release to the start of its cycle.
+    pub worst_lateness: Duration,
 }
 
 /// Process data and more in one cycle of [`Bus::run`].
@@ -150,12 +156,15 @@ struct Running<'a> {
     stopped: bool,
     /// When a reply came last.
     answered: Instant,
+    /// Consecutive cycles that each SubDevice has been out of Op.
+    out_of_op: Vec<u64>,
     frame: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
 impl<'a> Running<'a> {
     fn new(bus: &'a mut Bus, period: Duration) -> Self {
         let pacer = Pacer::new(MonotonicClock, period);
+        let sub_devices = bus.sub_devices().len();
         Self {
             bus,
             pacer,
@@ -164,6 +173,7 @@ impl<'a> Running<'a> {
             report: RunReport::default(),
             stopped: false,
             answered: MonotonicClock.now(),
+            out_of_op: vec![0; sub_devices],
             frame: [0; MAXIMUM_FRAME_LENGTH],
         }
     }
@@ -173,6 +183,7 @@ impl<'a> Running<'a> {
         let mut in_op = false;
         while !self.bus.stop.is_requested() {
             let release = self.pacer.wait();
+            let lateness = MonotonicClock.now().since(release.instant);
             let cycle = self.receive(release.instant);
             self.take_events()?;
             let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
@@ -183,6 +194,7 @@ impl<'a> Running<'a> {
                     self.pacer.forget_overruns();
                 }
                 self.report.cycles += 1;
+                self.report.worst_lateness = self.report.worst_lateness.max(lateness);
                 let events = &mut self.events;
                 let mut io = Io { main_device, events, release, period: self.period, stop: false };
                 control(&mut io);
@@ -196,6 +208,9 @@ impl<'a> Running<'a> {
             }
             self.transmit();
             self.check_lost(cycle)?;
+            if in_op {
+                self.check_out_of_op()?;
+            }
         }
         self.stopped = true;
         Ok(())
@@ -252,6 +267,32 @@ impl<'a> Running<'a> {
         if after > LOST { Err(Error::Lost { after }) } else { Ok(()) }
     }
 
+    /// Counts cycles, not time: while this computer stalls, no SubDevice can come back.
+    fn check_out_of_op(&mut self) -> Result<(), Error> {
+        let Bus { main_device: Some(main_device), continues: false, .. } = &*self.bus else {
+            return Ok(());
+        };
+        let most = LOST.as_nanos().div_ceil(self.period.as_nanos().max(1)) as u64;
+        for ((position, it), out) in main_device.sub_devices().iter().enumerate().zip(&mut self.out_of_op) {
+            *out = if it.is_absent() || it.sii_problem.is_some() || main_device.is_in_op(position) {
+                0
+            } else {
+                *out + 1
+            };
+            if *out >= most {
+                return Err(Error::OutOfOp {
+                    position,
+                    name: it.name.clone(),
+                    after: LOST,
+                    answers: !main_device.does_not_answer(position as u16),
+                    status: it.al_status,
+                    code: it.al_status_code,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Cycles with safe outputs until one was taken by all.
     fn make_safe(&mut self) {
         for cycle in 0..SAFE_CYCLES {
@@ -300,7 +341,7 @@ impl Drop for Running<'_> {
 /// Events kept for [`Io::event`].
 const EVENTS: usize = 256;
 
-/// Time without any reply after which a bus is lost.
+/// Time without any reply after which a bus is lost, and out of Op after which a SubDevice is.
 const LOST: Duration = Duration::from_secs(1);
 
 /// Cycles with safe outputs at most.
