@@ -187,7 +187,7 @@ mod tests {
         let wires = Wires::new();
         let inputs = DigitalInputs::new(4, wires.clone()).expect("4 channels");
         let mut inputs = inputs.with_initial(&[true, false]);
-        let mut read = |inputs: &mut DigitalInputs| {
+        let read = |inputs: &mut DigitalInputs| {
             let mut image = [0];
             inputs.step(Instant::EPOCH, None, &mut image);
             image[0]
