@@ -8,6 +8,7 @@ mod binding;
 mod error;
 mod fault;
 mod fields;
+mod given;
 pub(crate) mod ignored;
 mod mode;
 mod safety;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use ethercat::cia402::{AxisMode, Request, State};
 use ethercat::main_device::MainDevice;
+use ipc::reference::{Given, Outcome, Refusal};
 pub use motion::PositionSense;
 pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
@@ -288,6 +290,11 @@ impl Axes {
                 report.error_code = code;
             }
         }
+    }
+
+    /// Accepts or sets the position of an axis, as a person gave it.
+    pub(crate) fn give_position(&mut self, given: Given) -> Outcome {
+        self.axes.get_mut(given.axis).ok_or(Refusal::NoSuchAxis)?.give_position(given)
     }
 
     /// The drive at this place may have been without power: its axes are where they were when it was switched on, as far as it

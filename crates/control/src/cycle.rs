@@ -377,6 +377,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Some(ipc) = &mut self.ipc {
             ipc.commands.read(|| self.pacer.clock().now());
         }
+        self.take_positions();
         let phase = self.main_device.phase();
         self.cycles_in_op += u64::from(phase == BringUpPhase::Op);
         let enough = self.configuration.cycles.is_some_and(|cycles| self.cycles_in_op > cycles);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
 use ipc::server::Endpoints;
-use ipc::{force, state};
+use ipc::{force, reference, state};
 use motion::AxisSetpoint;
 use record::CycleRecord;
 use types::state::InputLevel;
@@ -32,6 +32,7 @@ pub(crate) use convert::{report, shown};
 pub struct Ipc {
     pub(crate) commands: Commands,
     forces: force::Reader,
+    pub(crate) references: reference::Reader,
     writer: state::Writer,
     figures: Figures,
     state: state::State,
@@ -41,9 +42,9 @@ impl Ipc {
     /// Around these ends, which were opened for as many axes as `rules` has.
     #[must_use]
     pub fn new(ends: Endpoints, rules: Rules) -> Self {
-        let Endpoints { state: writer, command, forces } = ends;
+        let Endpoints { state: writer, command, forces, references } = ends;
         let (commands, state) = (Commands::new(command, rules), writer.blank());
-        Self { commands, forces, figures: Figures::default(), state, writer }
+        Self { commands, forces, references, figures: Figures::default(), state, writer }
     }
 
     /// The same for a cycle of this period.

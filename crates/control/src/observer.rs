@@ -148,6 +148,15 @@ pub enum Happening {
         /// Level of its input.
         level: InputLevel,
     },
+    /// A person gave the position of an axis.
+    PositionGiven {
+        /// The position, and what was asked.
+        given: ipc::reference::Given,
+        /// The position before, rad, or the reason that it was refused.
+        outcome: ipc::reference::Outcome,
+        /// The client that asked for it.
+        by: Client,
+    },
     /// A signal is forced: held at a value.
     SignalForced {
         /// Its name.

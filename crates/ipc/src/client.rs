@@ -25,12 +25,14 @@ use crate::channel::{Channel, Kind};
 use crate::controller::{self, Controller};
 use crate::description::Description;
 use crate::force::Force;
+use crate::reference::Given;
 use crate::service::protocol::{LONGEST_NAME, Reply, Request, Status};
 use crate::state::ReadError;
 use crate::{command, diagnostics, place, state};
 
 pub use errors::{
-    AttachError, ControllerError, FindError, ForceError, LeaseError, PortError, Refusal, Running,
+    AttachError, ControllerError, FindError, ForceError, LeaseError, PortError, PositionError, Refusal,
+    Running,
 };
 pub(crate) use line::Line;
 
@@ -231,6 +233,24 @@ impl Client {
             Status::Done => Ok(()),
             Status::NotPermitted => Err(ForceError::NotPermitted { why: reply.text }),
             _ => Err(ForceError::Refused(reply.into())),
+        }
+    }
+
+    /// Accepts or sets the position of an axis; returns the position before, rad. For `onbeat control`, where a person has typed it.
+    ///
+    /// # Errors
+    /// The cycle refuses it, this user may not command, or the cycle has ended.
+    #[doc(hidden)]
+    pub fn give_position(&self, given: Given) -> Result<f64, PositionError> {
+        let (_, reply, _) =
+            self.ask_until_ready(Request::Position(given)).map_err(PositionError::Attach)?;
+        match reply.status {
+            Status::Done => {
+                let [low, high, _] = reply.numbers;
+                Ok(f64::from_bits(u64::from(high) << 32 | u64::from(low)))
+            }
+            Status::NotPermitted | Status::Impossible => Err(PositionError::Refused { why: reply.text }),
+            _ => Err(PositionError::Failed(reply.into())),
         }
     }
 

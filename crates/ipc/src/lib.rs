@@ -38,6 +38,7 @@ pub mod diagnostics;
 pub mod force;
 pub mod message;
 mod place;
+pub mod reference;
 mod region;
 pub mod ring;
 pub mod sensor;

@@ -33,7 +33,7 @@ use crate::command::Regions;
 use crate::description::Description;
 use crate::service::protocol::LONGEST_NAME;
 use crate::service::{Handed, Serve};
-use crate::{bus, command, controller, diagnostics, force, place, state};
+use crate::{bus, command, controller, diagnostics, force, place, reference, state};
 
 pub use crate::place::{PlaceError, may_be_made};
 pub use crate::service::Server;
@@ -63,6 +63,8 @@ pub struct Endpoints {
     pub command: command::Reader,
     /// Reads which signals are to be forced.
     pub forces: force::Reader,
+    /// Reads positions that a person gives an axis.
+    pub references: reference::Reader,
 }
 
 impl Builder {
@@ -188,13 +190,15 @@ impl Builder {
         let (diagnostics, diagnostics_file) = diagnostics::Writer::make()?;
         let (commands, command) = Regions::new(description.commanded_rows());
         let (forces, forced) = force::pair(forced);
+        let (references, positions) = reference::pair();
         let document = serde_json::to_string(&description).map_err(io::Error::from)?;
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let listening = place::open(folder.as_deref(), &name, place::CYCLE, mode, group)?;
-        let handed = Handed { name, files, commands, forces, controller, ports, bell, bus, group, look };
+        let handed =
+            Handed { name, files, commands, forces, references, controller, ports, bell, bus, group, look };
         let serve = Serve::new(listening.socket, handed)?;
         let server = Server::open(listening.path, listening.passed_over, serve, diagnostics)?;
-        Ok((Endpoints { state, command, forces: forced }, server))
+        Ok((Endpoints { state, command, forces: forced, references: positions }, server))
     }
 }
 

@@ -117,6 +117,20 @@ impl Home {
         }
     }
 
+    /// Way in which the axis learns its position.
+    #[must_use]
+    pub const fn homing(&self) -> Homing {
+        self.homing
+    }
+
+    /// Where the drive reports `drive`, the axis is at `position`. That does not home it.
+    pub fn place(&mut self, drive: Radians, position: Radians) {
+        let offset = position - drive;
+        if offset.is_finite() {
+            self.offset = offset;
+        }
+    }
+
     /// A person has measured that the reported position is right.
     pub fn accept(&mut self) {
         self.homed = true;

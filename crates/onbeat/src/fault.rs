@@ -186,6 +186,17 @@ pub enum Fault {
         /// Torque in mN m.
         torque: i32,
     },
+    /// An axis of a servo drive counts from elsewhere, with or without power.
+    Encoder {
+        /// Position.
+        position: usize,
+        /// Axis of the drive, from 0.
+        axis: usize,
+        /// Thousandths of a turn of its motor.
+        by: i32,
+        /// The shaft turns so far, and the count stays; else the count changes, and the shaft stays.
+        turned: bool,
+    },
     /// Share of frames that are lost, on the way to the SubDevices or back.
     LoseFrames(Share),
     /// The next frames on their way to the SubDevices are lost, this many.
@@ -254,6 +265,7 @@ impl Fault {
             | Self::RestoreSii(_)
             | Self::ClockJump { .. }
             | Self::DriveFault { .. }
+            | Self::Encoder { .. }
             | Self::LoseNext(_)
             | Self::Seed(_)
             | Self::Clear) => it,

@@ -1,5 +1,6 @@
 //! `onbeat control`: requests to a running cycle, and motions of its axes.
 
+mod given;
 mod jog;
 mod position;
 mod reasons;
@@ -59,6 +60,10 @@ enum Wanted {
         /// Name of the axis
         axis: String,
     },
+    /// Accept the position of an unreferenced axis, measured at the machine
+    AcceptPosition(given::AcceptPosition),
+    /// Set the position of an axis without homing, with its drive disabled
+    SetPosition(given::SetPosition),
     /// Switch to another controller of the robot file, at rest
     Switch {
         /// Name of the controller
@@ -77,6 +82,8 @@ impl Control {
         let what = match self.wanted {
             Wanted::Move(it) => return it.execute(&cycle, self.within, &stop),
             Wanted::Jog(it) => return it.execute(&cycle, &stop),
+            Wanted::AcceptPosition(it) => return it.execute(&cycle),
+            Wanted::SetPosition(it) => return it.execute(&cycle),
             Wanted::Enable => Action::Enable,
             Wanted::Disable => Action::Disable,
             Wanted::Reset => Action::ResetFaults,
@@ -91,10 +98,12 @@ impl Control {
                 Action::SwitchController(place("controller", &controller, names)?)
             }
         };
-        match ask(&cycle, what, self.within, Some(&stop))? {
+        let outcome = ask(&cycle, what, self.within, Some(&stop));
+        match outcome.map_err(|failure| without_homing(failure, what, &cycle))? {
             Outcome::Done => {
                 reasons::remaining(&cycle, what);
-                output::print("done\n")
+                output::print("done
+")
             }
             Outcome::Ended if matches!(what, Action::Home(_)) => {
                 rest(&cycle)?;
@@ -105,6 +114,20 @@ impl Control {
                 "no answer in time, and the cycle may go on: `onbeat control stop` brings the axes to rest",
             )),
         }
+    }
+}
+
+/// The failure of a request to home an axis for which the robot file has no homing, with the remedy.
+fn without_homing(failure: Failure, what: Action, cycle: &Client) -> Failure {
+    match what {
+        Action::Home(axis) if failure.to_string() == Refusal::NotPossible.to_string() => {
+            let name = cycle.description().axes.get(axis as usize).map_or("", |it| &it.name);
+            Failure::new(format!(
+                "axis \"{name}\" has no homing of its own in the robot file: `onbeat control set-position {name} VALUE` sets its \
+                 position, with its drive disabled; an absolute encoder needs none"
+            ))
+        }
+        _ => failure,
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use onbeat::ipc::client::Client;
 use onbeat::ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
+use onbeat::ipc::reference::{Given, Purpose};
 use onbeat::ipc::state::{State, StopReason};
 
 use crate::common::{Running, await_cycles, file, onbeat, shared, until};
@@ -52,6 +53,11 @@ struct Robot {
     requests: u64,
 }
 
+/// Name of the simulated bus of a robot, for faults.
+fn bus(name: &str) -> String {
+    format!("{name}-{}", std::process::id())
+}
+
 impl Robot {
     fn start(name: &str, text: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
@@ -60,6 +66,7 @@ impl Robot {
         let path = file(&format!("{name}.toml"), text);
         let mut command = onbeat();
         command.arg("run").arg(path).args(["--for", "60s", "--json", "--ipc"]).arg(&socket);
+        command.args(["--control", &bus(name)]);
         let running = Running::start(command);
         await_cycles(running.id(), 1);
         let ipc = Client::open(&socket).expect("an IPC");
@@ -209,5 +216,87 @@ fn stop_takes_the_axis_back_from_its_drive() {
     assert!(!rest.homed && rest.drive_state == 5 && rest.stop == 0, "{rest:?}");
     drop(port);
     assert_eq!(robot.ask(Action::Disable), Ok(()));
+    robot.interrupt();
+}
+
+/// One drive with an encoder that keeps its position, and no homing.
+fn measured() -> String {
+    let limits = "limits = { position = [-2.0, 2.0], velocity = 20.0, acceleration = 200.0, torque = 4.8 }\n\
+                  encoder = \"multi_turn\"\nencoder_range = 4096";
+    let plain = "limits = { velocity = 20.0, acceleration = 200.0, torque = 4.8 }";
+    let homing = ROBOT.lines().find(|line| line.starts_with("homing = ")).unwrap();
+    ROBOT.replace(plain, limits).replace(homing, "")
+}
+
+/// Output of `onbeat control` at this robot.
+fn control(robot: &Robot, words: &[&str]) -> (Option<i32>, String) {
+    let mut command = onbeat();
+    command.arg("control").args(words).arg("--cycle").arg(robot.ipc.path());
+    let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+    (ran.status.code(), text)
+}
+
+// feature(axes): a person who measured accepts the position of an unreferenced axis; set-position sets that of an axis without homing
+#[test]
+fn a_measured_position_makes_an_unreferenced_axis_ready() {
+    let _shared = shared();
+    let mut robot = Robot::start("measured", &measured());
+    let accept = |robot: &Robot, position| {
+        let given = Given { axis: 0, position, purpose: Purpose::Accept };
+        robot.ipc.give_position(given).map_err(|why| why.to_string())
+    };
+    let refused = |robot: &Robot, position, why: &str| {
+        let text = accept(robot, position).unwrap_err();
+        assert!(text.contains(why), "{text}");
+    };
+    let (code, text) = control(&robot, &["home", "slide"]);
+    assert!(code == Some(1) && text.contains("`onbeat control set-position slide VALUE`"), "{text}");
+    let mut fault = onbeat();
+    fault.args(["fault", "--of", &bus("measured"), "drive", "fault", "drive", "0x7305"]);
+    assert_eq!(fault.status().unwrap().code(), Some(0));
+    let unreferenced = StopReason::UnreferencedSensor as u8;
+    robot.until("in fault", |state| state.axes[0].drive_state == 8);
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    // The fault ends, the stop does not.
+    assert_eq!(robot.ask(Action::ResetFaults), Err(Refusal::Held));
+    robot.until("enabled and held", |state| {
+        state.axes[0].drive_state == 2 && state.axes[0].stop == unreferenced
+    });
+    let here = robot.until("unreferenced", |state| state.axes[0].fresh).axes[0].position;
+    refused(&robot, f64::NAN, "no finite number");
+    refused(&robot, here + 0.5, "differ by more than position_tolerance");
+    let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
+    assert!(code == Some(1) && text.contains("it is unreferenced; home it on a switch"), "{text}");
+    let (code, text) = control(&robot, &["accept-position", "slide", "0.0"]);
+    assert!(code == Some(1) && text.contains("accept-position needs a terminal"), "{text}");
+    let before = accept(&robot, here + 0.01).unwrap();
+    assert!((before - here).abs() < 1e-3, "{before} {here}");
+    assert_eq!(robot.ask(Action::ResetFaults), Ok(()));
+    assert_eq!(robot.ask(Action::Enable), Ok(()));
+    let ready = robot.until("ready", |state| state.axes[0].drive_state == 5).axes[0];
+    assert!(ready.homed && ready.stop == 0, "{ready:?}");
+    refused(&robot, here, "its drive is enabled");
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    refused(&robot, here, "nothing to accept");
+    let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
+    assert!(code == Some(1) && text.contains("its absolute encoder or its homing method"), "{text}");
+    robot.interrupt();
+}
+
+// feature(axes): a person who measured accepts the position of an unreferenced axis; set-position sets that of an axis without homing
+#[test]
+fn set_position_prints_the_old_and_the_new_value() {
+    let _shared = shared();
+    let homing = ROBOT.lines().find(|line| line.starts_with("homing = ")).unwrap();
+    let mut robot = Robot::start("set-position", &ROBOT.replace(homing, ""));
+    let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
+    assert!(code == Some(1) && text.contains("its drive is enabled"), "{text}");
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("rad before, 0.500000 rad now; not homed"), "{text}");
+    let there = robot.until("there", |state| (state.axes[0].position - 0.5).abs() < 1e-3).axes[0];
+    assert!(!there.homed && there.stop == 0, "{there:?}");
     robot.interrupt();
 }

@@ -9,7 +9,7 @@ use ethercat::cia402::{
 };
 use ethercat::main_device::{BringUpPhase, MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
-use motion::homing::Home;
+use motion::homing::{Home, Homing};
 use motion::supervision::{
     BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, Seen, StopReason,
 };
@@ -422,6 +422,51 @@ impl Axis {
     /// Its drive has left Op: back there, it is not enabled by itself.
     pub(super) fn lose_drive(&mut self) {
         self.safety.lose_drive();
+    }
+
+    /// Its position, where its drive reports it in this cycle and no restart is still to be judged.
+    pub(super) fn reading(&self) -> Option<Radians> {
+        let counts = self.counts.filter(|_| self.input.is_some() && self.restarted.is_none())?;
+        Some(self.position(counts))
+    }
+
+    /// True if its drive may drive the motor.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.state().is_none_or(State::is_powered)
+    }
+
+    /// True if it moves faster than this share of its limit of velocity.
+    pub(super) fn is_faster_than(&self, share: f64) -> bool {
+        self.safety.is_faster_than(self.feedback.velocity, share)
+    }
+
+    /// How its position is judged after a restart of its drive; `None` without position limits.
+    pub(super) fn restart_rule(&self) -> Option<RestartRule> {
+        self.restart_rule
+    }
+
+    /// Way in which it learns its position.
+    pub(super) fn homing(&self) -> Homing {
+        self.home.homing()
+    }
+
+    /// True if its position may be another one than reported.
+    pub(super) fn is_unreferenced(&self) -> bool {
+        self.safety.unreferenced().is_some()
+    }
+
+    /// A person has measured that its position is right: a reset ends its stop.
+    pub(super) fn accept_position(&mut self) {
+        self.home.accept();
+        self.safety.reference();
+    }
+
+    /// It is at this position from now on. That does not home it.
+    pub(super) fn set_position(&mut self, position: Radians) {
+        let counts = self.counts.unwrap_or(0);
+        self.home.place(self.drive_position(counts), position);
+        self.feedback.position = self.position(counts);
+        self.safety.anchor();
     }
 
     /// True if the place where the axis stands may be its home because a controller says so: not of one that is unreferenced.

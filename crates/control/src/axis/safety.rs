@@ -223,6 +223,11 @@ impl AxisSafety {
         self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * FAST)
     }
 
+    /// True if an axis at this speed is faster than this share of its limit.
+    pub(super) fn is_faster_than(&self, velocity: RadiansPerSecond, share: f64) -> bool {
+        self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * share)
+    }
+
     /// True if an axis with an outage of so many cycles is given up for now.
     pub(super) fn gives_up_after(&self, missed: u64) -> bool {
         missed > self.give_up_cycles

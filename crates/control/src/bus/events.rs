@@ -6,6 +6,7 @@ use ethercat::wire::MacAddress;
 use ipc::bus::Severity::{Error, Ok as Good, Warning};
 use ipc::bus::{Bytes, CableEnd, Event, Happening as Reported, Severity};
 use ipc::force::Client;
+use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
 use types::state::{QuickStopStep, StopReason};
 use types::time::span;
@@ -184,6 +185,36 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             let sentence = format!("{} {level}: it {does}", names.interlock(interlock));
             let level = level.words().to_owned();
             (Reported::Interlock { interlock, allows, level }, severity, sentence)
+        }
+        Happening::PositionGiven { given, outcome, by } => {
+            let Given { axis, position, purpose } = given;
+            let accepted = purpose == Purpose::Accept;
+            let Client { user, process } = by;
+            let what = Reported::PositionGiven {
+                axis,
+                accepted,
+                before: outcome.ok(),
+                position,
+                user,
+                process,
+                refused: outcome.err().map(|why| why.to_string()),
+            };
+            let (name, by) = (names.axis(axis), client(by));
+            match outcome {
+                Ok(before) if accepted => {
+                    let does = format!("position {position} rad accepted for axis \"{name}\" by {by}");
+                    (what, Warning, format!("{does}: its drive reports {before:.6} rad"))
+                }
+                Ok(before) => {
+                    let does = format!("position of axis \"{name}\" set to {position} rad by {by}");
+                    (what, Warning, format!("{does}: it was {before:.6} rad"))
+                }
+                Err(why) => {
+                    let verb = if accepted { "accepted" } else { "set" };
+                    let does = format!("position {position} rad of axis \"{name}\" not {verb} for {by}");
+                    (what, Warning, format!("{does}: {why}"))
+                }
+            }
         }
         Happening::SignalForced { ref signal, value, time, by } => {
             let Client { user, process } = by;

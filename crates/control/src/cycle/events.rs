@@ -50,6 +50,17 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
+    /// Positions that a person gives an axis.
+    pub(super) fn take_positions(&mut self) {
+        let asked = self.ipc.as_mut().and_then(|ipc| ipc.references.poll());
+        let Some((number, given, by)) = asked else { return };
+        let outcome = self.axes.give_position(given);
+        if let Some(ipc) = &mut self.ipc {
+            ipc.references.answer(number, outcome);
+        }
+        self.tell(self.record.cycle, Happening::PositionGiven { given, outcome, by });
+    }
+
     /// States of the SubDevices, and their changes.
     pub(super) fn watch_sub_devices(&mut self, cycle: u64) {
         let (at, now) = (self.now(), self.bus_now());

@@ -229,9 +229,15 @@ impl ControllerManager {
                 let forbidden = |report: &&AxisReport| is_latched(report) && is_forbidden(report);
                 let (all, kept) =
                     (reports.iter().filter(fails).count(), reports.iter().filter(forbidden).count());
+                // No reset makes an unreferenced axis ready; the others are.
+                let unreferenced = |report: &AxisReport| {
+                    !is_in_fault(report) && report.stop.is_some_and(StopReason::is_unreferenced)
+                };
+                let held = late_enough(job.cycles) && reports.iter().any(unreferenced);
                 match settled {
                     true if all == 0 => Some(Ok(())),
                     true if kept > 0 && (all == kept || job.since > HELD) => Some(Err(Refusal::Interlock)),
+                    _ if held => Some(Err(Refusal::Held)),
                     _ => None,
                 }
             }
@@ -270,6 +276,11 @@ impl ControllerManager {
         self.deaf.clone_from(&self.command);
         self.is_deaf = true;
     }
+}
+
+/// True if a drive had the time to leave its fault, and the axis to come to rest.
+fn late_enough(cycles: u32) -> bool {
+    cycles > RESET_CYCLES
 }
 
 /// True if set-points move it, or will as soon as a command comes that is not stale.
@@ -312,6 +323,9 @@ const MODE_TIMEOUT: Seconds = Seconds(0.5);
 
 /// Cycles until drives show the effect of a request.
 const ANSWER_CYCLES: u32 = 8;
+
+/// Cycles until an axis that a reset did not make ready is reported.
+const RESET_CYCLES: u32 = 100;
 
 /// Requests taken from a port in one cycle.
 const REQUESTS_A_CYCLE: usize = 4;

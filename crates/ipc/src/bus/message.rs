@@ -478,6 +478,17 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
     },
+    /// A person gave the position of an axis, rad: measured and accepted, or set; `refused`: the reason that it was not taken.
+    PositionGiven {
+        axis: usize,
+        accepted: bool,
+        before: Option<f64>,
+        position: f64,
+        user: u32,
+        process: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+    },
     /// The lock of the cycle to the reference clock has changed; the release is so much late, or early.
     ClockLock { state: String, phase_error_ns: i64 },
     /// The operating system takes or gives no frames: its error number.

@@ -219,6 +219,24 @@ pub enum ForceError {
     Attach(AttachError),
 }
 
+/// Reason for a position that was not accepted or set.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum PositionError {
+    /// The cycle refuses it, or this user may not command.
+    #[error("{why}")]
+    Refused {
+        /// The reason.
+        why: String,
+    },
+    /// It cannot be asked.
+    #[error(transparent)]
+    Failed(Refusal),
+    /// The request failed.
+    #[error(transparent)]
+    Attach(AttachError),
+}
+
 /// Reason for a process that did not become the controller.
 #[non_exhaustive]
 #[derive(thiserror::Error)]
@@ -287,4 +305,13 @@ pub enum PortError {
     Attach(AttachError),
 }
 
-debug_is_sentence!(AttachError, Refusal, FindError, LeaseError, ForceError, ControllerError, PortError);
+debug_is_sentence!(
+    AttachError,
+    Refusal,
+    FindError,
+    LeaseError,
+    ForceError,
+    PositionError,
+    ControllerError,
+    PortError
+);

@@ -6,6 +6,7 @@
 //!                                     what u16 (5 controller)   version u16
 //!                                     what u16 (16 force)   signal u32   kind u32   value u64   time u64, ns
 //!                                     what u16 (17 release)   signal u32, all ones for all
+//!                                     what u16 (18 accept, 19 set a position)   axis u32   position f64, rad
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
 //! ```
 //!
@@ -15,6 +16,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::force::Force;
+use crate::reference::{Given, Purpose};
 use crate::value;
 
 /// Request of a client.
@@ -28,6 +30,8 @@ pub enum Request<'a> {
     Port(&'a str),
     /// Force or release signals.
     Force(Force),
+    /// Accept or set the position of an axis.
+    Position(Given),
     /// Open a connection to the bus.
     Bus,
     /// Become the controller process, by this version of [`crate::controller`].
@@ -70,6 +74,8 @@ impl<'a> Request<'a> {
             }
             (5, &[low, high]) => Ok(Self::Controller(u16::from_le_bytes([low, high]))),
             (FORCE, rest) => parse_force(rest).map(Self::Force).ok_or(Malformed::Content),
+            (ACCEPT, rest) => parse_given(rest, Purpose::Accept).ok_or(Malformed::Content),
+            (SET, rest) => parse_given(rest, Purpose::Set).ok_or(Malformed::Content),
             (RELEASE, &[a, b, c, d]) => {
                 let signal = u32::from_le_bytes([a, b, c, d]);
                 let force = if signal == ALL { Force::ReleaseAll } else { Force::Release(signal as usize) };
@@ -90,6 +96,11 @@ impl<'a> Request<'a> {
             Self::Controller(version) => (5, version.to_le_bytes().to_vec()),
             Self::Force(force @ Force::Hold { .. }) => (FORCE, emit_force(force)),
             Self::Force(force) => (RELEASE, emit_force(force)),
+            Self::Position(Given { axis, position, purpose }) => {
+                let axis = u32::try_from(axis).unwrap_or(u32::MAX).to_le_bytes();
+                let what = if purpose == Purpose::Accept { ACCEPT } else { SET };
+                (what, [&axis[..], &position.to_le_bytes()].concat())
+            }
         };
         let mut bytes = MAGIC.to_le_bytes().to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -97,6 +108,12 @@ impl<'a> Request<'a> {
         bytes.extend(rest);
         bytes
     }
+}
+
+fn parse_given<'a>(bytes: &[u8], purpose: Purpose) -> Option<Request<'a>> {
+    let (axis, position) = bytes.split_first_chunk()?;
+    let position = f64::from_le_bytes(position.try_into().ok()?);
+    Some(Request::Position(Given { axis: u32::from_le_bytes(*axis) as usize, position, purpose }))
 }
 
 fn parse_force(bytes: &[u8]) -> Option<Force> {
@@ -212,6 +229,9 @@ pub(crate) const VERSION: u16 = 2;
 /// Requests to force and to release, and the number of all signals.
 const FORCE: u16 = 16;
 const RELEASE: u16 = 17;
+/// Requests to accept and to set a position.
+const ACCEPT: u16 = 18;
+const SET: u16 = 19;
 const ALL: u32 = u32::MAX;
 
 /// Longest name of a port, bytes.
@@ -244,6 +264,8 @@ mod tests {
             Request::Force(hold),
             Request::Force(Force::Release(3)),
             Request::Force(Force::ReleaseAll),
+            Request::Position(Given { axis: 2, position: -0.5, purpose: Purpose::Accept }),
+            Request::Position(Given { axis: 7, position: 1e300, purpose: Purpose::Set }),
         ] {
             assert_eq!(Request::parse(&request.emit()), Ok(request));
         }

@@ -21,6 +21,7 @@ use crate::channel::{Bell, Counters, Helper, Kind, Wake, far::Far, far::NotOpene
 use crate::command::Regions;
 use crate::controller;
 use crate::force::{Client, Force, Forces, Refused};
+use crate::reference::{Given, References};
 
 /// Resources the server hands out.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(crate) struct Handed {
     pub(crate) files: [OwnedFd; 3],
     pub(crate) commands: Regions,
     pub(crate) forces: Forces,
+    pub(crate) references: References,
     /// Role of a controller process, if the cycle has one.
     pub(crate) controller: Option<controller::Role>,
     pub(crate) ports: Vec<Far>,
@@ -220,6 +222,7 @@ impl Serve {
                     Ok(Request::Attach) => self.attach(place),
                     Ok(Request::Port(name)) => self.port(place, name),
                     Ok(Request::Force(force)) => self.force(place, force),
+                    Ok(Request::Position(given)) => self.position(place, given),
                     Ok(Request::Bus) => self.bus(place),
                     Err(malformed) => {
                         let _ = answer(self.visitors[place].socket.as_fd(), &complaint(malformed), &[]);
@@ -370,6 +373,26 @@ impl Serve {
                 Err(Refused::NotPermitted(text)) => Reply::refusal(Status::NotPermitted, text),
                 Err(Refused::Impossible(text)) => Reply::refusal(Status::Impossible, text),
                 Err(Refused::NotReady(text)) => Reply::refusal(Status::NotReady, text),
+            }
+        } else {
+            Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
+        };
+        answer(visitor.socket.as_fd(), &reply, &[]).is_ok()
+    }
+
+    /// Accepts or sets the position of an axis; true if the client stays.
+    fn position(&mut self, place: usize, given: Given) -> bool {
+        let visitor = &self.visitors[place];
+        let by = Client { user: visitor.user, process: visitor.process };
+        let reply = if visitor.may_command() {
+            match self.handed.references.ask(given, by) {
+                Some(Ok(before)) => {
+                    let bits = before.to_bits();
+                    let numbers = [bits as u32, (bits >> 32) as u32, 0];
+                    Reply { status: Status::Done, numbers, text: String::new() }
+                }
+                Some(Err(refusal)) => Reply::refusal(Status::Impossible, refusal),
+                None => Reply::refusal(Status::Failed, "the cycle did not answer in time"),
             }
         } else {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))

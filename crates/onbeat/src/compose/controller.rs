@@ -25,8 +25,8 @@ fn manager(robot: &RobotConfig, mut external: Option<CycleEnd>) -> Result<Contro
         mode: axis.mode,
         velocity_limit: axis.limits.velocity,
         homing: match axis.homing {
-            Homing::Absolute { .. } => HomedBy::Nobody,
-            Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+            Homing::Never | Homing::Absolute { .. } => HomedBy::Nobody,
+            Homing::CurrentPosition { .. } => HomedBy::Hand,
             Homing::Drive { .. } => HomedBy::Drive,
         },
     };

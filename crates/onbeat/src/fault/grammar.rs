@@ -45,6 +45,10 @@ pub const GRAMMAR: [(&str, &str); 27] = [
     ),
     ("drive power off|on SUBDEVICE", "main power of a servo drive; its ESC goes on without"),
     ("drive load SUBDEVICE[:AXIS] TORQUE", "load on the shaft of an axis of a servo drive, as 0.5Nm"),
+    (
+        "encoder SUBDEVICE[:AXIS] off|turned by NUMBER turns",
+        "the count of an axis of a servo drive changes, or its shaft turns unseen, with or without power; as `off by 1 turn`",
+    ),
     ("frames lose SHARE", "lose this share of the frames, there and back, as 2.5%"),
     ("frames lose COUNT", "lose the next frames, this many"),
     ("frames delay TIME [SHARE]", "hold back replies: all, or this share"),
@@ -119,6 +123,7 @@ impl Words<'_> {
         ("latch", Self::latch),
         ("input", Self::input),
         ("drive", Self::drive),
+        ("encoder", Self::encoder),
         ("frames", Self::frames),
         ("seed", Self::seed),
     ];
@@ -288,6 +293,17 @@ impl Words<'_> {
         }
     }
 
+    fn encoder(&mut self) -> Found<Fault> {
+        let (position, axis) = self.servo_axis()?;
+        let turned = self.choice(&[("off", false), ("turned", true)])?;
+        self.choice(&[("by", ())])?;
+        let word = self.take(TURNS)?;
+        let by = fixed(word.text, 3).and_then(|by| i32::try_from(by).ok());
+        let by = by.ok_or_else(|| word.is_not(TURNS, "correct it"))?;
+        self.choice(&[("turns", ()), ("turn", ())])?;
+        Ok(Fault::Encoder { position, axis, by, turned })
+    }
+
     fn frames(&mut self) -> Found<Fault> {
         #[derive(Clone, Copy)]
         enum Verb {
@@ -327,6 +343,7 @@ impl Words<'_> {
 const WITH_MAILBOX: &str = "a SubDevice with a mailbox";
 const WITH_CLOCK: &str = "a SubDevice with a distributed clock";
 const JUMP: &str = "a time with its sign, as +1ms or -200us";
+const TURNS: &str = "a number of turns of the motor to three decimals, as 0.5";
 const TORQUE: &str = "a torque to three decimals, as 0.5Nm";
 const SHARE: &str = "a share of at most 100% to four decimals, as 2.5%";
 const SHARE_OR_COUNT: &str = "a share of the frames, as 2.5%, or a number of them";

@@ -295,6 +295,13 @@ impl FaultySegment {
             Fault::DriveLoad { position, axis, torque } => {
                 self.drive(position, |drive| drive.set_load(axis, torque));
             }
+            Fault::Encoder { position, axis, by, turned } => self.drive(position, |drive| {
+                let turns = f64::from(by) / 1e3;
+                if turned {
+                    drive.displace(axis, turns);
+                }
+                drive.shift_count(axis, if turned { -turns } else { turns });
+            }),
             Fault::LoseFrames(share) => self.rates(|frames| frames.loss = share.fraction()),
             Fault::LoseNext(count) => self.link.lose_next(count),
             Fault::DelayFrames { by, share } => self.rates(|frames| {

@@ -64,6 +64,9 @@ fn a_line_says_a_fault() {
         let error = parse(line).unwrap_err();
         assert!(error.contains(expected), "{line}: {error}");
     }
+    let encoder = |by, turned| Fault::Encoder { position: 2, axis: 0, by, turned };
+    assert_eq!(fault("encoder 2 off by 1 turn"), encoder(1_000, false));
+    assert_eq!(fault("encoder 2 turned by -0.5 turns"), encoder(-500, true));
     assert_eq!(fault("drive load 2 -0.5Nm"), Fault::DriveLoad { position: 2, axis: 0, torque: -500 });
     assert_eq!(fault("drive fault 2:2 1"), Fault::DriveFault { position: 2, axis: 1, code: 1 });
     assert_eq!(fault("frames lose 3"), Fault::LoseNext(3));

@@ -136,6 +136,11 @@ impl fmt::Display for Shown<'_> {
                 let torque = Fixed { value: torque.into(), decimals: 3 };
                 write!(f, "drive load {} {torque}Nm", self.axis(position, axis))
             }
+            Fault::Encoder { position, axis, by, turned } => {
+                let (turns, verb) =
+                    (Fixed { value: by.into(), decimals: 3 }, one_of(turned, "turned", "off"));
+                write!(f, "encoder {} {verb} by {turns} turns", self.axis(position, axis))
+            }
             Fault::LoseFrames(share) => write!(f, "frames lose {share}"),
             Fault::LoseNext(count) => write!(f, "frames lose {count}"),
             Fault::DelayFrames { by, share: Share::ALL } => {

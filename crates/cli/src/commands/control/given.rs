@@ -1,0 +1,73 @@
+//! `onbeat control accept-position` and `set-position`: positions that a person gives an axis.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use ipc::client::Client;
+use ipc::reference::{Given, Purpose};
+
+use super::place;
+use crate::failure::Failure;
+use crate::output;
+
+/// Accepts the position of an unreferenced axis that a person has measured at the machine. Refused where the measured position and
+/// the reading of its drive differ. Asks for the name of the axis, on a terminal; its drive is disabled, and the axis stands.
+#[derive(Args, Debug)]
+pub(super) struct AcceptPosition {
+    /// Name of the axis
+    axis: String,
+
+    /// Position measured at the machine, rad
+    #[arg(allow_negative_numbers = true)]
+    value: f64,
+}
+
+/// Sets the position of an axis, with its drive disabled. Refused for an unreferenced axis, and for one with position limits
+/// whose encoder or homing gives its position.
+#[derive(Args, Debug)]
+pub(super) struct SetPosition {
+    /// Name of the axis
+    axis: String,
+
+    /// Its position from now on, rad
+    #[arg(allow_negative_numbers = true)]
+    value: f64,
+}
+
+impl AcceptPosition {
+    pub(super) fn execute(&self, cycle: &Client) -> Result<(), Failure> {
+        let axis = find(cycle, &self.axis)?;
+        if !io::stdin().is_terminal() {
+            return Err(Failure::new(
+                "accept-position needs a terminal: a person measures the position and types the name of the axis",
+            ));
+        }
+        let (name, value) = (&self.axis, self.value);
+        let question = format!("Type the name of the axis that was measured to be at {value} rad: ");
+        io::stderr().write_all(question.as_bytes()).map_err(Failure::new)?;
+        let mut typed = String::new();
+        io::stdin().lock().read_line(&mut typed).map_err(Failure::new)?;
+        if typed.trim() != name {
+            return Err(Failure::new(format!("not accepted: expected the name \"{name}\"")));
+        }
+        give(cycle, name, Given { axis, position: value, purpose: Purpose::Accept })?;
+        output::print(format!("{name}: {value} rad accepted; `onbeat control reset` makes it ready\n"))
+    }
+}
+
+impl SetPosition {
+    pub(super) fn execute(&self, cycle: &Client) -> Result<(), Failure> {
+        let axis = find(cycle, &self.axis)?;
+        let (name, value) = (&self.axis, self.value);
+        let before = give(cycle, name, Given { axis, position: value, purpose: Purpose::Set })?;
+        output::print(format!("{name}: {before:.6} rad before, {value:.6} rad now; not homed\n"))
+    }
+}
+
+fn find(cycle: &Client, axis: &str) -> Result<usize, Failure> {
+    place("axis", axis, cycle.description().axes.iter().map(|it| it.name.as_str())).map(|it| it as usize)
+}
+
+fn give(cycle: &Client, name: &str, given: Given) -> Result<f64, Failure> {
+    cycle.give_position(given).map_err(|why| Failure::new(format!("axis \"{name}\": {why}")))
+}

@@ -1,0 +1,150 @@
+//! Positions that a person gives an axis: measured at the machine and accepted, or set.
+//!
+//! Only `onbeat control` asks for this, on a terminal. No port, no controller, no ROS node and no Python program can.
+
+use std::time::{Duration, Instant};
+
+use rtrb::{Consumer, Producer, RingBuffer};
+use types::codes;
+
+use crate::force::Client;
+
+/// What is to be done with a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The axis was measured to be there: its reading is right.
+    Accept,
+    /// The axis is to count from there.
+    Set,
+}
+
+/// A position for an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Given {
+    /// Place of the axis, from 0.
+    pub axis: usize,
+    /// The position, rad.
+    pub position: f64,
+    /// What is to be done with it.
+    pub purpose: Purpose,
+}
+
+codes! {
+    /// Reason that a position is refused.
+    Refusal: u32 {
+        /// There is no such axis.
+        NoSuchAxis = 1, "there is no axis of that index";
+        /// NaN or infinite.
+        NotFinite = 2, "the position is no finite number";
+        /// The drive does not report a position.
+        NoReading = 3, "its drive reports no position at the moment";
+        /// The drive is enabled.
+        Enabled = 4, "its drive is enabled; use `onbeat control disable` first";
+        /// The axis moves.
+        Moving = 5, "the axis is moving; wait until it stands";
+        /// It has no position limits.
+        NoLimits = 6, "it has no position limits, and is never unreferenced; use `onbeat control set-position`";
+        /// It is referenced.
+        Referenced = 7, "it is not unreferenced: there is nothing to accept";
+        /// An incremental encoder.
+        Incremental = 8, "its encoder is incremental, or the robot file does not name it; home the axis on a switch";
+        /// The reading lies outside the limits.
+        OutsideLimits = 9, "its reading lies outside its position limits; correct the drive's count or homing.offset";
+        /// Both differ.
+        Differs = 10, "the measured position and its reading differ by more than position_tolerance; correct the drive's count or homing.offset";
+        /// It is unreferenced.
+        Unreferenced = 11, "it is unreferenced; home it on a switch, or use `onbeat control accept-position`";
+        /// Its encoder or its homing knows the position.
+        KnowsBetter = 12, "it has position limits, and its absolute encoder or its homing method gives its position";
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The position before, rad, or the reason for a refusal.
+pub type Outcome = Result<f64, Refusal>;
+
+/// The cycle's end. Nothing here waits, allocates or makes a system call.
+#[derive(Debug)]
+pub struct Reader {
+    asked: Consumer<(u64, Given, Client)>,
+    answers: Producer<(u64, Outcome)>,
+}
+
+impl Reader {
+    /// Takes the next request, with its number and its client.
+    pub fn poll(&mut self) -> Option<(u64, Given, Client)> {
+        self.asked.pop().ok()
+    }
+
+    /// Answers a request.
+    pub fn answer(&mut self, number: u64, outcome: Outcome) {
+        // As long as the ring of requests: a full one was abandoned by the server.
+        let _ = self.answers.push((number, outcome));
+    }
+}
+
+/// The server's end.
+#[derive(Debug)]
+pub(crate) struct References {
+    asks: Producer<(u64, Given, Client)>,
+    answered: Consumer<(u64, Outcome)>,
+    number: u64,
+}
+
+/// Makes both ends.
+pub(crate) fn pair() -> (References, Reader) {
+    let ((asks, asked), (answers, answered)) = (RingBuffer::new(WAITING), RingBuffer::new(WAITING));
+    (References { asks, answered, number: 0 }, Reader { asked, answers })
+}
+
+impl References {
+    /// Passes it on to the cycle, and waits for its answer; `None` where none comes in time.
+    pub(crate) fn ask(&mut self, given: Given, by: Client) -> Option<Outcome> {
+        self.number += 1;
+        self.asks.push((self.number, given, by)).ok()?;
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            while let Ok((number, outcome)) = self.answered.pop() {
+                if number == self.number {
+                    return Some(outcome);
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+        None
+    }
+}
+
+/// Requests that wait for the cycle.
+const WAITING: usize = 4;
+
+/// Longest wait for the cycle, and interval at which its answer is looked for.
+const PATIENCE: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_micros(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_request_gets_its_own_answer() {
+        let (mut server, mut cycle) = pair();
+        let by = Client { user: 1, process: 2 };
+        let given = |axis| Given { axis, position: 0.5, purpose: Purpose::Set };
+        assert_eq!(server.ask(given(0), by), None, "the cycle does not run");
+        let (late, ..) = cycle.poll().unwrap();
+        cycle.answer(late, Ok(9.0));
+        let thread = std::thread::spawn(move || {
+            loop {
+                if let Some((number, asked, _)) = cycle.poll() {
+                    assert_eq!(asked, given(3));
+                    return cycle.answer(number, Err(Refusal::Moving));
+                }
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(server.ask(given(3), by), Some(Err(Refusal::Moving)), "not the late one");
+        thread.join().unwrap();
+    }
+}
