@@ -125,6 +125,8 @@ pub struct AxisReport {
     pub stop: Option<StopReason>,
     /// Place of the axis that it was stopped with ([`StopReason::OtherAxis`]).
     pub stopped_with: Option<usize>,
+    /// Cycles in a row in which it was stopped though it exchanged process data.
+    pub held: u32,
     /// Step that stopped it because its drive did not carry out a quick stop, until it is its controller's
     /// again.
     pub quick_stop: Option<QuickStopStep>,

@@ -187,6 +187,7 @@ mod tests {
             homed: number % 5 == 0,
             homing: number % 7 == 0,
             stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
+            held: number as u32,
             quick_stop: QuickStopStep::ALL.get(number as usize % 5).copied(),
             stopped_with: Some(number as usize % 7),
             interlock: InputLevel::ALL.get(number as usize % 7).map(|&level| InterlockCause {

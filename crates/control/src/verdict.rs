@@ -33,6 +33,9 @@ pub const LOST_AFTER: Duration = Duration::from_millis(100);
 /// Time in Op after which a drive that was asked to be enabled should be: a power stage needs a moment.
 pub const ENABLED_AFTER: Duration = Duration::from_secs(1);
 
+/// Time with process data after which an axis that resumes by itself is expected to have done so.
+pub const RESUMED_AFTER: Duration = Duration::from_secs(5);
+
 /// Cycles without an answer during the stop that are no lost frame.
 const LOST_IN_THE_STOP: u32 = 3;
 
@@ -291,8 +294,11 @@ fn stopped(
     let report = &reports[axis];
     let held_back = report.feedback.phase == AxisPhase::Following;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
-    // Heard of again, and about to go on by itself.
-    let is_back = |it: &AxisReport| it.stop == Some(StopReason::Outage) && it.missed == 0;
+    // Process data are back, and it is about to resume by itself; one that stays stopped is not.
+    let is_back = |it: &AxisReport| {
+        let stays = at_least(it.held, RESUMED_AFTER, circumstances.period);
+        it.stop == Some(StopReason::Outage) && it.missed == 0 && !stays
+    };
     let origin = report.stopped_with.and_then(|other| reports.get(other)).unwrap_or(report);
     let goes_on = circumstances.resumes && is_back(origin);
     let stop = report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !goes_on)?;
@@ -361,6 +367,25 @@ mod tests {
             main_device: MainDevice::new(Configuration::default()).unwrap(),
             link: (),
         }
+    }
+
+    // feature(axes): an axis that stays stopped after an outage until the end is no success
+    #[test]
+    fn an_axis_held_after_an_outage_is_a_failure_unless_it_just_came_back() {
+        let circumstances =
+            Circumstances { period: Duration::from_millis(1), hurried: false, resumes: true };
+        let held_for = |held| {
+            let mut ended = in_fault_with(0, 0);
+            for status in [&mut ended.before_stop, &mut ended.before_init, &mut ended.status] {
+                status.axes[0] =
+                    AxisReport { stop: Some(StopReason::Outage), held, ..AxisReport::default() };
+            }
+            ended.findings(circumstances)
+        };
+        assert_eq!(held_for(100), []);
+        let stopped = Finding::AxisStopped { axis: 0, reason: StopReason::Outage, with: None };
+        assert_eq!(held_for(5_000), std::slice::from_ref(&stopped));
+        assert_eq!(stopped.exit_code(), AXIS);
     }
 
     #[test]

@@ -358,6 +358,8 @@ impl Axis {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
         report.quick_stop = self.safety.quick_stop_step();
+        let held = report.stop.is_some() && self.missed == 0;
+        report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();
         let elsewhere = asked.ignored.map(|given| IgnoredSetpoint { mode, given });
         report.ignored = self.ignored.look(mode, &report.feedback, asked).or(elsewhere);
