@@ -102,8 +102,10 @@ impl Control {
         match outcome.map_err(|failure| without_homing(failure, what, &cycle))? {
             Outcome::Done => {
                 reasons::remaining(&cycle, what);
-                output::print("done
-")
+                output::print(
+                    "done
+",
+                )
             }
             Outcome::Ended if matches!(what, Action::Home(_)) => {
                 rest(&cycle)?;
