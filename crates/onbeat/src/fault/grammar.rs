@@ -14,7 +14,7 @@ use super::targets::Target;
 use super::{Fault, OtherIdentity, Port, Share, Targets, Timed};
 
 /// Forms of a fault, and what each does. SUBDEVICE is a name, in quotes if it has spaces, or a position.
-pub const GRAMMAR: [(&str, &str); 27] = [
+pub const GRAMMAR: [(&str, &str); 28] = [
     ("power off|on|cycle SUBDEVICE", "power of a SubDevice; frames do not pass one without"),
     ("cable pull|plug SUBDEVICE:PORT", "cable at a port; 0:0 is that of the MainDevice"),
     ("crc SUBDEVICE:PORT [COUNT]", "invalid frames, with a wrong check sequence, in the port's counter"),
@@ -109,7 +109,7 @@ type Read<W> = fn(&mut W) -> Found<Fault>;
 
 impl Words<'_> {
     /// First words, and what follows them.
-    const SUBJECTS: [(&'static str, Read<Self>); 15] = [
+    const SUBJECTS: [(&'static str, Read<Self>); 16] = [
         ("power", Self::power),
         ("cable", Self::cable),
         ("crc", Self::invalid_frames),
