@@ -18,7 +18,7 @@ use ipc::command::{Command, Read};
 use ipc::description::{OUTSIDE, SignalDescription};
 use ipc::server::{Endpoints, Server};
 use ipc::service::protocol::Request;
-use ipc_peer::{ask, builder};
+use ipc_peer::{ask, ask_on, builder, connect};
 use libfuzzer_sys::fuzz_target;
 
 const AXES: usize = 3;
@@ -32,16 +32,21 @@ const FIXED: usize = 17;
 /// Former holders that keep their regions.
 const REMEMBERED: usize = 4;
 
-static IPC: OnceLock<Mutex<(Endpoints, Server)>> = OnceLock::new();
+/// Hand-overs of the lease that an input has at most: each waits for the server's thread.
+const HAND_OVERS: usize = 4;
+
+/// The interface, and a connection that stays over all inputs.
+static IPC: OnceLock<Mutex<(Endpoints, Server, OwnedFd)>> = OnceLock::new();
 
 fuzz_target!(|bytes: &[u8]| {
     let mut ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
-    let (ends, server) = &mut *ipc;
+    let (ends, server, visitor) = &mut *ipc;
+    let regions = VecDeque::new();
     let mut schedule =
-        Schedule { path: server.path(), regions: VecDeque::new(), line: None, is_past: true };
+        Schedule { path: server.path(), visitor, regions, line: None, is_past: true, left: HAND_OVERS };
     let mut command = ends.command.blank();
     // What the schedule before has left behind.
-    schedule.give_back();
+    schedule.await_server();
     ends.command.newest(&mut command);
     let mut bytes = bytes.iter().copied();
     while let Some(step) = bytes.next() {
@@ -78,11 +83,15 @@ fn look(schedule: &mut Schedule<'_>, ends: &mut Endpoints, command: &mut Command
 /// Holder of the lease, now or before.
 struct Schedule<'a> {
     path: &'a Path,
+    /// A connection that has no lease.
+    visitor: &'a OwnedFd,
     /// The newest last; that of the holder, while there is one.
     regions: VecDeque<Region>,
     line: Option<OwnedFd>,
     /// The cycle has looked since the lease was given back.
     is_past: bool,
+    /// Hand-overs that may still be.
+    left: usize,
 }
 
 struct Region {
@@ -94,16 +103,29 @@ struct Region {
 impl Schedule<'_> {
     /// Returns once the server has seen it.
     fn give_back(&mut self) {
-        self.is_past &= self.line.is_none();
-        self.line = None;
-        ask(self.path, Request::Port("none"));
+        if self.line.take().is_some() {
+            self.is_past = false;
+            self.await_server();
+        }
+    }
+
+    /// Returns once the server has seen all that was done before.
+    fn await_server(&self) {
+        // In the round of the first request it may have looked at the holder before.
+        for _ in 0..2 {
+            ask_on(self.visitor, Request::Port("none"));
+        }
     }
 
     fn take(&mut self) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
         self.line = None;
         let (line, mut files) = ask(self.path, Request::Lease);
         // Without a look for long the server waits for the cycle.
-        let Some(file) = files.pop() else { return self.give_back() };
+        let Some(file) = files.pop() else { return self.await_server() };
         let length = rustix::fs::fstat(&file).unwrap().st_size as u64;
         self.regions.push_back(Region { file, length, newest: 0 });
         if self.regions.len() > REMEMBERED {
@@ -161,7 +183,9 @@ impl Region {
     }
 }
 
-fn open() -> (Endpoints, Server) {
+fn open() -> (Endpoints, Server, OwnedFd) {
     let signal = SignalDescription { writer: Some(OUTSIDE.into()), ..SignalDescription::default() };
-    builder("fuzz", AXES, vec![signal; SIGNALS]).open().unwrap()
+    let (ends, server) = builder("fuzz", AXES, vec![signal; SIGNALS]).open().unwrap();
+    let visitor = connect(server.path());
+    (ends, server, visitor)
 }

@@ -22,7 +22,20 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketTyp
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
-static IPC: OnceLock<Mutex<(Endpoints, Server, Port, BusServer)>> = OnceLock::new();
+/// What stays over all inputs.
+struct Ipc {
+    server: Server,
+    /// Attached for as long.
+    attached: Client,
+    /// Inputs so far.
+    inputs: u64,
+    _ends: (Endpoints, Port, BusServer),
+}
+
+static IPC: OnceLock<Mutex<Ipc>> = OnceLock::new();
+
+/// Inputs of which one is followed by a new client.
+const NEW_CLIENT: u64 = 16;
 
 /// Every request is done at once.
 #[derive(Default)]
@@ -43,8 +56,8 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(request) = Request::parse(bytes) {
         assert_eq!(request.emit(), bytes);
     }
-    let ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
-    let path = ipc.1.path();
+    let mut ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
+    let path = ipc.server.path();
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
     let mut rest = bytes;
@@ -72,9 +85,14 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     drop(line);
-    let attached = Client::open(path).unwrap();
-    assert_eq!(attached.name(), "fuzz");
-    ask(&attached, bytes);
+    ipc.inputs += 1;
+    if ipc.inputs % NEW_CLIENT == 1 {
+        ipc.attached = Client::open(ipc.server.path()).unwrap();
+        assert_eq!(ipc.attached.name(), "fuzz");
+        let mut next = ipc.attached.bus().unwrap();
+        assert_eq!(next.call(Service::Describe).unwrap(), Outcome::Done(true));
+    }
+    ask(&ipc.attached, bytes);
 });
 
 fn ask(attached: &Client, bytes: &[u8]) {
@@ -85,11 +103,9 @@ fn ask(attached: &Client, bytes: &[u8]) {
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         serde_json::from_str::<Reply>(&line).unwrap();
     }
-    let mut next = attached.bus().unwrap();
-    assert_eq!(next.call(Service::Describe).unwrap(), Outcome::Done(true));
 }
 
-fn open() -> (Endpoints, Server, Port, BusServer) {
+fn open() -> Ipc {
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut ipc = Builder::new("fuzz", &Description::default());
@@ -110,5 +126,6 @@ fn open() -> (Endpoints, Server, Port, BusServer) {
     let guests = ipc.bus().unwrap();
     let (ends, server) = ipc.open().unwrap();
     let bus = BusServer::start(guests, Box::new(Done::default())).unwrap();
-    (ends, server, port, bus)
+    let attached = Client::open(server.path()).unwrap();
+    Ipc { server, attached, inputs: 0, _ends: (ends, port, bus) }
 }

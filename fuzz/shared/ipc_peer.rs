@@ -24,17 +24,29 @@ pub fn builder(name: &str, axes: usize, signals: Vec<SignalDescription>) -> Buil
     ipc
 }
 
-/// Sends a request; the connection, and the descriptors that came.
-pub fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
+/// Connects to the server.
+pub fn connect(path: &Path) -> OwnedFd {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
-    rustix::net::send(&line, &request.emit(), SendFlags::empty()).unwrap();
+    line
+}
+
+/// Sends a request; the connection, and the descriptors that came.
+pub fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
+    let line = connect(path);
+    let files = ask_on(&line, request);
+    (line, files)
+}
+
+/// Sends a request on this connection; the descriptors that came.
+pub fn ask_on(line: &OwnedFd, request: Request<'_>) -> Vec<OwnedFd> {
+    rustix::net::send(line, &request.emit(), SendFlags::empty()).unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut reply = [0; 2048];
     // The fuzzer's own timer interrupts.
     while let Err(error) =
-        rustix::net::recvmsg(&line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
+        rustix::net::recvmsg(line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
     {
         assert_eq!(error, rustix::io::Errno::INTR);
     }
@@ -42,6 +54,5 @@ pub fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    let files = files.flatten().collect();
-    (line, files)
+    files.flatten().collect()
 }

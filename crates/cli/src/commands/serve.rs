@@ -9,6 +9,7 @@
 //! | [`hub`] | pages that look, and a bounded queue to each |
 //! | [`session`] | the WebSocket of a page |
 //! | [`http`] | the page, and who may have it |
+//! | [`requests`] | which requests are answered, and the wishes of a page |
 //! | [`places`] | bounded number of connections; the oldest incomplete request gives way |
 //!
 //! Nothing here reaches the cycle but the reads of the shared-memory interface, and requests for the state of the bus.
@@ -20,6 +21,7 @@ mod http;
 mod hub;
 mod picture;
 mod places;
+mod requests;
 mod session;
 
 use std::net::{SocketAddr, TcpListener};

@@ -7,6 +7,8 @@ use axum::extract::ws::{Message, Utf8Bytes};
 use serde_json::Value;
 use tokio::sync::mpsc::{self, Receiver, Sender, error::TrySendError};
 
+use super::requests::Wish;
+
 /// Pages at once.
 pub(super) const PAGES: usize = 8;
 
@@ -76,16 +78,6 @@ struct Page {
     next_event: u64,
     /// Rows that found no room.
     dropped: u64,
-}
-
-/// Channels that a page wants on its scope, of the cycle with this number.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Wish {
-    attached: u64,
-    /// Number of the wish: rows repeat it.
-    wish: u64,
-    scope: Vec<u16>,
 }
 
 /// A page's wish that cannot be.

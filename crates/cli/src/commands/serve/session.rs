@@ -7,7 +7,8 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use tokio::time::{Instant, interval, timeout};
 
-use super::hub::{Hub, PAGES, Wish};
+use super::hub::{Hub, PAGES};
+use super::requests::wish;
 
 /// Longest message of a page: a wish for all channels it may have is far shorter.
 pub(super) const LONGEST: usize = 4096;
@@ -72,12 +73,6 @@ pub(super) async fn serve(mut socket: WebSocket, hub: Arc<Hub>) {
             return;
         }
     }
-}
-
-fn wish(text: &str) -> Result<Wish, String> {
-    serde_json::from_str(text).map_err(|error| {
-        format!(r#"expected {{"attached":1,"wish":1,"scope":[0]}}, found what is none: {error}"#)
-    })
 }
 
 /// Ends the connection, with the reason for its other end.
