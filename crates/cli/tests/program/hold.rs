@@ -99,7 +99,7 @@ journals() { ls /run/onbeat 2>/dev/null | grep -c journal; }
 masks $$ before
 cat /proc/irq/*/smp_affinity_list >/run/before
 
-"$1" run --profile PMCS --for 60s --json >/run/killed 2>&1 & run=$!
+"$1" run --profile PMCS --for 60s --time host --json >/run/killed 2>&1 & run=$!
 for try in $(seq 400); do grep -q claim /run/onbeat/*.journal 2>/dev/null && break; sleep 0.05; done
 for try in $(seq 400); do masks $run running >/run/masks; grep -q "cycle=$2$" /run/masks && break; sleep 0.05; done
 sleep 0.3
