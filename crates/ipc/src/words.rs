@@ -282,7 +282,8 @@ mod tests {
     use types::{CyclicMode, Takes};
 
     use super::*;
-    use crate::description::AxisDescription;
+    use crate::description::{AxisDescription, InterlockDescription};
+    use crate::state::Interlock;
 
     #[test]
     fn every_code_has_its_own_words_and_an_unknown_one_is_shown_as_it_is() {
@@ -327,6 +328,65 @@ mod tests {
         assert_eq!(told(Some(Takes::default()), Refusal::Mode), sentence);
         assert_eq!(told(None, Refusal::Mode), format!("left: {}", Refusal::Mode.words()));
         assert_eq!(told(Some(velocity), Refusal::NotFinite), "left: a number is NaN or infinite");
+    }
+
+    #[test]
+    fn a_hindrance_names_the_cause_and_the_next_command() {
+        let interlock = |name: &str, kind| InterlockDescription {
+            name: name.to_owned(),
+            kind,
+            sub_device: "inputs-1".to_owned(),
+            channel: 3,
+            inverted: false,
+            axes: vec![0],
+        };
+        let axis = |name| AxisDescription::new(name, CyclicMode::Position, 1.0, 1.0);
+        let description = Description {
+            period_ns: 1_000_000,
+            axes: vec![axis("x"), axis("y")],
+            interlocks: vec![
+                interlock("door", InterlockKind::Enable),
+                interlock("e-stop", InterlockKind::Stop),
+            ],
+            ..Description::default()
+        };
+        let state = |x: Axis, permits| {
+            let level = if permits { InputLevel::High } else { InputLevel::Low } as u8;
+            let y = Axis { drive_state: DriveState::OperationEnabled as u8, ..Axis::default() };
+            let interlocks = vec![Interlock { level, permits }; 2];
+            State { axes: vec![x, y], interlocks, ..State::default() }
+        };
+        let told = |x: Axis, permits| hindrance(0, &state(x, permits), &description);
+        let stopped = |stop: StopReason, interlock| Axis { stop: stop as u8, interlock, ..Axis::default() };
+        let door = stopped(StopReason::NotPermitted, Some(0));
+        let expected = "x: interlock \"door\" (inputs-1, channel 3) is low; make it permit, then \
+                        `onbeat control enable`";
+        assert_eq!(told(door, false).as_deref(), Some(expected));
+        let stop = stopped(StopReason::Interlock, Some(1));
+        let expected =
+            "x: interlock \"e-stop\" (inputs-1, channel 3) is high again; type `onbeat control reset`";
+        assert_eq!(told(stop, true).as_deref(), Some(expected));
+        let fault = Axis { error_code: 0x7500, ..stopped(StopReason::Fault, None) };
+        let expected =
+            "x: the drive is in fault, error code 0x7500; correct that, then `onbeat control reset`";
+        assert_eq!(told(fault, true).as_deref(), Some(expected));
+        let stalled = Axis { stalled: 5, ..stopped(StopReason::Outage, None) };
+        let expected = "x: this computer stalled for 5 cycles, 5 ms (`onbeat doctor` says why); type \
+                        `onbeat control reset`";
+        assert_eq!(told(stalled, true).as_deref(), Some(expected));
+        assert_eq!(hindrance(1, &state(door, false), &description), None);
+        let with = Axis { stopped_with: Some(0), ..stopped(StopReason::OtherAxis, None) };
+        let mut both = state(door, false);
+        both.axes[1] = with;
+        let why = why_stopped(&with, &both, &description).unwrap();
+        assert!(why.ends_with("with it: x: interlock \"door\" (inputs-1, channel 3) is low"), "{why}");
+        let refusal = |what| refused(control::Refusal::Held, what, &both, &description);
+        assert!(refusal(control::Action::Enable).contains("; y: another axis"));
+        assert!(refusal(control::Action::Home(0)).starts_with("x: interlock"));
+        assert_eq!(
+            refused(control::Refusal::Busy, control::Action::Enable, &both, &description),
+            control::Refusal::Busy.words()
+        );
     }
 
     /// Codes are written by the enum and read by `from_code`: both must agree.

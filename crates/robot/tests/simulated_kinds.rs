@@ -55,6 +55,22 @@ fn what_a_model_does_not_leave_open_is_refused() {
         ),
         (
             "kind = \"el2004\"",
+            "kind = \"el2004\", initial = [true]",
+            "initial for another kind of application, expected initial only beside digital_inputs or an el1008: \
+             remove it",
+        ),
+        (
+            "kind = \"el2004\"",
+            "kind = \"digital_inputs\", channels = 2, initial = [true, false, true]",
+            "initial with 3 levels, expected 2 at most, one for each channel: correct initial",
+        ),
+        (
+            "kind = \"el2004\"",
+            "kind = \"el1252\", initial = [true]",
+            "initial with 1 levels, expected none: inputs of an el1252 follow the outputs: correct initial",
+        ),
+        (
+            "kind = \"el2004\"",
             "kind = \"el2004\", offset = 1.0",
             "offset for another kind of application, expected offset only beside an analogue_input: remove it",
         ),
