@@ -158,6 +158,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         (Some(StopReason::Stale), _) => {
             (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
         }
+        (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
         (Some(StopReason::Outage), Some(why)) if axis.stalled > 0 => (why, format!("type `{RESET}`")),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if drive.is_some_and(DriveState::is_faulted) => {
@@ -207,6 +208,10 @@ const MOST_CAUSES: usize = 3;
 
 /// An axis at rest whose last command has ended, as at the end of a jog.
 pub const NO_COMMAND: &str = "no command: the last one has ended, and the axis is at rest";
+
+/// How an unreferenced axis is made ready.
+const UNREFERENCED: &str =
+    "home it on a switch, or measure its position and use `onbeat control accept-position`";
 
 const RESET: &str = "onbeat control reset";
 const ENABLE: &str = "onbeat control enable";

@@ -304,7 +304,7 @@ impl ReadEnd for CacheEnd {
     }
 }
 
-/// Copies a state into one with as many axes and signals, without allocation.
+/// Copies a state into one with as many axes, signals and interlocks, without allocation.
 fn copy(from: &State, to: &mut State) {
     let mut axes = std::mem::take(&mut to.axes);
     axes.clone_from(&from.axes);
