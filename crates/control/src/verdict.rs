@@ -383,7 +383,12 @@ mod tests {
             ended.findings(circumstances)
         };
         assert_eq!(held_for(100), []);
-        let stopped = Finding::AxisStopped { axis: 0, reason: StopReason::Outage, with: None, because: Cause::default() };
+        let stopped = Finding::AxisStopped {
+            axis: 0,
+            reason: StopReason::Outage,
+            with: None,
+            because: Cause::default(),
+        };
         assert_eq!(held_for(5_000), std::slice::from_ref(&stopped));
         assert_eq!(stopped.exit_code(), AXIS);
     }
