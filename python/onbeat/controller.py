@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -85,6 +87,24 @@ class Request:
         )
 
 
+def schedule(priority: int | None, cpu: int | None) -> None:
+    """Gives the calling thread this priority and CPU; what is None stays."""
+    if cpu is not None:
+        try:
+            os.sched_setaffinity(0, {cpu})
+        except (OSError, ValueError) as error:
+            remedy = "name a CPU that is online and that this process may use"
+            raise OSError(f"the CPU {cpu} of the controller process was refused ({error}): {remedy}") from error
+    if priority is not None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        except OSError as error:
+            remedy = "use 1 to 99, and grant CAP_SYS_NICE or raise its limit (ulimit -r)"
+            raise OSError(
+                f"the priority {priority} of the controller process was refused ({error}): {remedy}"
+            ) from error
+
+
 class Controller:
     """The role of the controller of a cycle: one program's at a time. Leaving the ``with`` gives it back, and the axes are
     stopped as the robot file says.
@@ -100,6 +120,7 @@ class Controller:
             axis for it in description.controllers if it.kind == "external" for axis in it.axes
         ]
         self._last: int | None = None
+        self._has_warned = False
         self.answered = 0
         """Answers sent."""
         self.late = 0
@@ -205,8 +226,18 @@ class Controller:
         return words
 
     def close(self) -> None:
-        """Gives the role back."""
+        """Gives the role back. RuntimeWarning: answers were late, and the calling thread has no real-time priority."""
         self._role.close()
+        is_ordinary = os.sched_getscheduler(0) not in (os.SCHED_FIFO, os.SCHED_RR)
+        if is_ordinary and self.late + self.missed > 0 and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self.late} of {self.answered} answers were late, and {self.missed} cycles passed unanswered: this thread "
+                "has no real-time priority; set one below the cycle's, and another CPU: "
+                "cycle.controller(priority=70, cpu=1)",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def __enter__(self) -> Controller:
         return self

@@ -11,7 +11,7 @@ from typing import Any
 from . import _native
 from .bus import BusClient
 from .command import Command
-from .controller import Controller
+from .controller import Controller, schedule
 from .description import Description, parse
 from .requests import Requests
 from .trajectory import Trajectories
@@ -106,8 +106,13 @@ class Cycle:
         """Releases a forced signal, or all."""
         self._native.release(None if signal is None else self.description.signal(signal))
 
-    def controller(self) -> Controller:
-        """Becomes the controller of the cycle, if the robot file leaves that to a process; LeaseError says why not."""
+    def controller(self, *, priority: int | None = None, cpu: int | None = None) -> Controller:
+        """Becomes the controller of the cycle, if the robot file leaves that to a process; LeaseError says why not.
+
+        ``priority``: SCHED_FIFO priority of the calling thread, below that of the cycle; ``cpu``: the CPU that it is bound
+        to. By default its scheduling stays. OSError: one of them is refused, and nothing has changed in the cycle.
+        """
+        schedule(priority, cpu)
         return Controller(self._native.controller(), self.description)
 
     def bus(self) -> BusClient:

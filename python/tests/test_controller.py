@@ -22,6 +22,14 @@ def robot(tmp_path: Path) -> str:
     return str(tmp_path / "external.toml")
 
 
+def test_a_refused_priority_or_cpu_is_named(start: Start, robot: str) -> None:
+    run = start(robot)
+    with pytest.raises(OSError, match="the priority 0 of the controller process was refused"):
+        run.cycle.controller(priority=0)
+    with pytest.raises(OSError, match="the CPU 1000 of the controller process was refused"):
+        run.cycle.controller(cpu=1000)
+
+
 def test_a_controller_process_moves_the_axes_until_it_gives_the_role_back(start: Start, robot: str) -> None:
     run = start(robot)
     with run.cycle.controller() as controller:

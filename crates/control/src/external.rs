@@ -14,6 +14,7 @@
 
 mod axis;
 mod process;
+mod settings;
 
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ use axis::AxisTrack;
 
 pub use axis::ExternalAxis;
 pub use process::{ControllerProcess, ProcessError};
+pub use settings::{ProcessSettings, Refused, is_real_time};
 
 /// Settings of a controller process.
 #[derive(Clone, Debug, PartialEq)]

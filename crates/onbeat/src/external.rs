@@ -26,14 +26,14 @@
 
 use std::time::Duration;
 
-use control::external::ControllerProcess;
+use control::external::{ControllerProcess, is_real_time};
 use ipc::client::{Client, ControllerError};
 use ipc::controller::{Answer, AxisAnswer, DriveRequest, Request, Waited};
 use thiserror::Error;
 
 use crate::{Controller, StopHandle};
 
-pub use control::external::ProcessError;
+pub use control::external::{ProcessError, ProcessSettings as Settings, Refused};
 
 /// Reason for which a controller does not become that of a running cycle.
 #[derive(Error)]
@@ -45,6 +45,9 @@ pub enum Error {
     /// Another process is the controller, this user may not command, or the cycle takes none.
     #[error(transparent)]
     Role(#[from] ControllerError),
+    /// Its thread does not get the priority or the CPU that was requested.
+    #[error(transparent)]
+    Scheduling(#[from] Refused),
 }
 
 types::debug_is_sentence!(Error);
@@ -58,8 +61,24 @@ pub struct Served {
     pub late: u64,
     /// Cycles that passed unanswered between two requests: this process slept too long, or another controller was active.
     pub missed: u64,
+    /// True if its thread had a real-time priority.
+    pub real_time: bool,
     /// True if the cycle has ended; otherwise this process was asked to stop.
     pub cycle_ended: bool,
+}
+
+impl Served {
+    /// Advice for answers that were late: a real-time priority, if the process had none.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        let Self { answered, late, missed, real_time, .. } = *self;
+        (!real_time && late + missed > 0).then(|| {
+            format!(
+                "{late} of {answered} answers were late, and {missed} cycles passed unanswered: this process has no \
+                 real-time priority; set one below the cycle's, and another CPU (external::Settings)"
+            )
+        })
+    }
 }
 
 /// Controls the axes of a running cycle until it ends or `stop` asks.
@@ -71,9 +90,25 @@ pub struct Served {
 /// # Errors
 /// Nothing has moved: the signals are not there, or the role is not to be had.
 pub fn run(client: &Client, controller: impl Controller, stop: &StopHandle) -> Result<Served, Error> {
+    run_with(client, controller, stop, Settings::default())
+}
+
+/// The same with a priority and a CPU for the calling thread, which keeps them afterwards. Without a priority answers are
+/// late whenever the computer is busy, and the axes stop: [`Served::advice`].
+///
+/// # Errors
+/// As [`run`], and settings that are refused: nothing has moved.
+pub fn run_with(
+    client: &Client,
+    controller: impl Controller,
+    stop: &StopHandle,
+    settings: Settings,
+) -> Result<Served, Error> {
+    settings.apply()?;
     let mut process = ControllerProcess::new(client.description(), controller)?;
     let mut role = client.controller()?;
-    let (mut served, mut last, mut leave) = (Served::default(), None, None);
+    let (mut served, mut last, mut leave) =
+        (Served { real_time: is_real_time(), ..Served::default() }, None, None);
     loop {
         let turn = match role.wait_for(LOOK) {
             Waited::Ended => return Ok(Served { cycle_ended: true, ..served }),

@@ -79,12 +79,17 @@ fn the_example_nods_and_when_asked_to_stop_rests_disables_and_goes() {
     let from_elsewhere = stop.clone();
     let process = thread::spawn(move || external::run(&asked, nod(&asked), &stop).unwrap());
     when(&client, |state| state.axes[..4].iter().all(|axis| axis.phase == 2 && axis.position.abs() > 0.02));
+    let settings = external::Settings { priority: Some(100), cpu: None };
+    let refused = external::run_with(&client, nod(&client), &StopHandle::new(), settings).unwrap_err();
+    assert!(matches!(&refused, external::Error::Scheduling(_)), "{refused}");
     let taken = external::run(&client, nod(&client), &StopHandle::new()).unwrap_err();
     assert!(matches!(&taken, external::Error::Role(ControllerError::Taken { .. })), "{taken}");
 
     from_elsewhere.stop();
     let served = process.join().unwrap();
     assert!(served.answered > 100 && !served.cycle_ended, "{served:?}");
+    let is_late = served.late + served.missed > 0;
+    assert_eq!(served.advice().is_some(), is_late && !served.real_time, "{served:?}");
     // Its drives are disabled, by itself: supervision stopped none of them.
     let state = when(&client, |state| state.axes.iter().all(|axis| axis.phase == 0));
     assert!(state.axes.iter().all(|axis| axis.stop == 0), "{state:?}");
