@@ -1,6 +1,7 @@
 //! A simulated segment on a real interface: other people's MainDevices find SubDevices there.
 
 mod cables;
+mod overload;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use crate::link::{FaultChanges, FaultControl, Faulty, Link, OpenError};
 use crate::sys::packet_socket::{PacketSocket, Stamp, wait_for_any};
 use cables::Cables;
 use ethercat::time::Instant;
+use overload::Overload;
 use rt::clock::{Clock, MonotonicClock, realtime_nanos};
 
 /// Frames that passed through a segment on an interface.
@@ -82,6 +84,8 @@ pub struct Server {
     cables: Option<Cables>,
     /// Changes of the faults at each port, if they may be set.
     changes: Vec<FaultChanges>,
+    /// Called once the segment does not keep up.
+    tell_overload: Option<fn()>,
 }
 
 /// One interface.
@@ -128,7 +132,12 @@ impl Server {
     /// # Errors
     /// Every [`OpenError`] but a missing carrier.
     pub fn open(interface: &str) -> Result<Self, OpenError> {
-        Ok(Self { ports: vec![Port::open(interface)?], cables: None, changes: Vec::new() })
+        Ok(Self {
+            ports: vec![Port::open(interface)?],
+            cables: None,
+            changes: Vec::new(),
+            tell_overload: None,
+        })
     }
 
     /// The same for both ends of a ring. A thread beside, of the caller's priority, looks every few milliseconds whether the
@@ -140,7 +149,7 @@ impl Server {
         let ports = vec![Port::open(first)?, Port::open(second)?];
         let refused = |source| OpenError::Refused { interface: first.to_owned(), source };
         let cables = Cables::watch([first, second].map(str::to_owned)).map_err(refused)?;
-        Ok(Self { ports, cables: Some(cables), changes: Vec::new() })
+        Ok(Self { ports, cables: Some(cables), changes: Vec::new(), tell_overload: None })
     }
 
     /// Faults of the wire, as a MainDevice sees them: none until they are set. The next run has them, a ring at both its ends.
@@ -148,6 +157,12 @@ impl Server {
         let (control, changes) = FaultControl::of(self.ports.len());
         self.changes = changes;
         control
+    }
+
+    /// Calls `tell` once a run's segment needs more time than there is: the thread had none left for a second. Replies are
+    /// late from then on, and SubDevices lose their outputs.
+    pub fn on_overload(&mut self, tell: fn()) {
+        self.tell_overload = Some(tell);
     }
 
     /// Passes every frame through `segment` and sends it back, and gives the segment the time at least
@@ -197,6 +212,7 @@ impl Server {
         let mut frames = 0;
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         let mut advanced = clock.now();
+        let mut overload = Overload::new(advanced);
         let mut down = [false; 2];
         // Relaxed: nothing but the flag itself is passed through it.
         while !stop.load(Ordering::Relaxed) {
@@ -230,11 +246,17 @@ impl Server {
                 segment.advance(now);
                 advanced = now;
             }
+            if overload.begins(now) {
+                self.tell_overload.iter().for_each(|tell| tell());
+            }
             if idle {
                 let mut fallen = self.ports.iter().zip(down).filter(|(_, down)| *down);
                 fallen.try_for_each(|(port, _)| port.survive_gone())?;
                 let now = clock.now();
                 let left = ADVANCE_EVERY.saturating_sub(now.since(advanced));
+                if !left.is_zero() {
+                    overload.has_time_left(now);
+                }
                 let due = ends.iter().filter_map(Faulty::next_due).min();
                 self.wait(due.map_or(left, |due| left.min(due.since(now))))?;
             }

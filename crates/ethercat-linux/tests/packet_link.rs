@@ -267,3 +267,42 @@ fn a_served_segment_answers_and_is_told_the_time() {
     let served = served.unwrap();
     assert_eq!((served.received, served.returned, served.refused), (10, 9, 0));
 }
+
+/// A segment that needs so long for each step.
+struct Slow(Duration);
+
+impl Segment for Slow {
+    fn process_frame(&mut self, _: BusInstant, _: &mut [u8]) -> bool {
+        true
+    }
+
+    fn advance(&mut self, _: BusInstant) {
+        thread::sleep(self.0);
+    }
+}
+
+/// True if the segment was reported as too slow until `stop` is set, or the time is up.
+fn is_reported(testbed: &Testbed, step: Duration, longest: Duration) -> bool {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    REPORTED.store(false, Ordering::Relaxed);
+    let mut server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).expect("it serves");
+    server.on_overload(|| REPORTED.store(true, Ordering::Relaxed));
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| server.run(&mut Slow(step), &stop).expect("it serves"));
+        let end = Instant::now() + longest;
+        while !REPORTED.load(Ordering::Relaxed) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(10));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    REPORTED.load(Ordering::Relaxed)
+}
+
+// feature(simulator): `simulate` says when the computer is too slow for so many SubDevices
+#[test]
+fn a_segment_that_does_not_keep_up_is_reported() {
+    let Some(testbed) = testbed() else { return };
+    assert!(is_reported(&testbed, Duration::from_millis(2), Duration::from_secs(60)));
+    assert!(!is_reported(&testbed, Duration::ZERO, Duration::from_secs(2)));
+}

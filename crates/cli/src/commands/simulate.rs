@@ -92,6 +92,7 @@ impl Simulate {
             }
             Some(second) => Server::open_ring(&self.iface, second)?,
         };
+        server.on_overload(|| output::say_beside(OVERLOAD.to_owned()));
         let stop = Stop::listen()?;
         if let Some(duration) = self.duration {
             stop.after(duration);
@@ -137,3 +138,7 @@ impl Simulate {
         Ok(())
     }
 }
+
+/// Said once the simulation does not keep up.
+const OVERLOAD: &str = "this computer is too slow to simulate so many SubDevices: replies are late, and the MainDevice \
+     loses frames. Cables and power are not the cause. Simulate fewer SubDevices, or use a faster computer";
