@@ -203,6 +203,7 @@ fn run(what: What, range: Option<f64>, limit: f64) -> Seen {
         settings.limits = Limits {
             position: Some((Radians(-limit), Radians(limit))),
             velocity: RadiansPerSecond(4.0),
+            acceleration: RadiansPerSecondSquared(20.0),
             deceleration: RadiansPerSecondSquared(20.0),
             ..settings.limits
         };

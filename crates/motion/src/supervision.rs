@@ -179,12 +179,15 @@ impl Supervisor {
         let quick_stop = self.step_quick_stop(elapsed, seen);
         let reason = match self.hold {
             Hold::Free if quick_stop.is_none() => {
+                let reason = self.pass(elapsed, asked, &seen.feedback);
+                // Only now: the clamp takes the difference to the set-point before.
                 self.asked = Some(asked.position);
-                self.pass(elapsed, asked, &seen.feedback)
+                reason
             }
             Hold::Free => {
                 self.asked = None;
                 self.lead_to_rest(elapsed, seen);
+                self.begin_course(self.sent.velocity);
                 None
             }
             Hold::Stopped { reason, .. } => {

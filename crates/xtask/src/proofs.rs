@@ -32,6 +32,11 @@ pub(crate) fn long_runs(root: &Path, report: &mut Report) {
         command.args(["test", "--release", "-p", "onbeat-cli", "--test", "program", test]);
         Outcome::of(command.args(["--", "--ignored"]).current_dir(root))
     });
+    // Ten times as many as in the tests, and other ones.
+    report.step("Limits: 10^8 hostile set-points", || {
+        let mut tests = command::cargo(root, &["test", "-p", "onbeat-motion", "--test", "main", "hostile"]);
+        Outcome::of(tests.env("ONBEAT_SET_POINTS", "100000000").env("ONBEAT_SEED", "2"))
+    });
 }
 
 /// Components of the nightly toolchain.
