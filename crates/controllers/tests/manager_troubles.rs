@@ -2,10 +2,11 @@
 //! or pushed, and a cycle that is being stopped.
 use crate::rig;
 
-use control::controller::{AxisTarget, Controller, CycleInfo, Freshness};
+use control::controller::{AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
 use control::signal::Io;
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State};
 use ipc::message::control::{Action, Refusal};
+use ipc::state::InputLevel;
 use motion::kinematics::DifferentialDrive;
 use motion::supervision::StopReason;
 use motion::{
@@ -102,6 +103,24 @@ fn a_fault_is_reset_and_one_that_stays_is_told() {
     let disable = bench.request(Action::Disable);
     bench.run(100);
     assert_eq!(bench.reply(disable), Some(Ok(())));
+}
+
+#[test]
+fn an_interlock_that_does_not_permit_is_told_at_once() {
+    let mut bench = bench();
+    let cause = |permits| Some(InterlockCause { interlock: 0, level: InputLevel::Low, permits });
+    bench.reports[0].stop = Some(StopReason::Interlock);
+    bench.reports[0].interlock = cause(false);
+    bench.run(10);
+    let enable = bench.request(Action::Enable);
+    bench.run(2);
+    assert_eq!(bench.reply(enable), Some(Err(Refusal::Interlock)), "at once");
+    // One that permits again holds the axis until a reset.
+    bench.reports[0].interlock = cause(true);
+    bench.run(1);
+    let enable = bench.request(Action::Enable);
+    bench.run(2);
+    assert_eq!(bench.reply(enable), None);
 }
 
 #[test]
