@@ -228,7 +228,7 @@ fn check(case: Case) {
     let (asked, reset) = (at(ASKED), at(RESET));
     let speed = |it: &Taken| it.velocity.abs() / COUNTS_PER_RADIAN;
     let position = |it: &Taken| f64::from(it.position) / COUNTS_PER_RADIAN;
-    let before = taken.iter().filter(|it| it.now < asked).next_back().unwrap();
+    let before = taken.iter().rfind(|it| it.now < asked).unwrap();
     let held = case.mode == CyclicMode::Torque && case.load;
     assert!(speed(before) > 1.0 || held, "it never moved: {before:?} {case:?}");
     let rests = asked + Duration::from_secs_f64(2.0 * SPEED / DECELERATION + 0.5 + 0.06 + 0.1);

@@ -224,7 +224,7 @@ fn measured() -> String {
     let limits = "limits = { position = [-2.0, 2.0], velocity = 20.0, acceleration = 200.0, torque = 4.8 }\n\
                   encoder = \"multi_turn\"\nencoder_range = 4096";
     let plain = "limits = { velocity = 20.0, acceleration = 200.0, torque = 4.8 }";
-    let homing = ROBOT.lines().find(|line| line.starts_with("homing = ")).unwrap();
+    let homing = ROBOT.lines().find(|line| line.starts_with("homing = ")).expect("homing");
     ROBOT.replace(plain, limits).replace(homing, "")
 }
 
@@ -232,7 +232,7 @@ fn measured() -> String {
 fn control(robot: &Robot, words: &[&str]) -> (Option<i32>, String) {
     let mut command = onbeat();
     command.arg("control").args(words).arg("--cycle").arg(robot.ipc.path());
-    let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let ran = command.stdin(std::process::Stdio::null()).output().expect("the program runs");
     let text = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
     (ran.status.code(), text)
 }

@@ -42,8 +42,8 @@ pub enum SimulationError {
     },
     /// SII image that promises what the simulated kind does not do.
     #[error(
-        "{robot}: SubDevice {position} \"{name}\": kind \"{kind}\" contradicts its SII image {}: the image {found}, but \
-         {expected}: choose another kind, or leave sii out",
+        "{robot}: SubDevice {position} \"{name}\": kind \"{kind}\" contradicts its SII image {}: {difference}: \
+         choose another kind, or leave sii out",
         image.display()
     )]
     Contradiction {
@@ -57,10 +57,8 @@ pub enum SimulationError {
         kind: &'static str,
         /// Path of the image.
         image: PathBuf,
-        /// What the image promises.
-        found: String,
-        /// What the kind does.
-        expected: String,
+        /// What the image promises, and what the kind does.
+        difference: Box<str>,
     },
     /// Cable in a port that its ESC does not have.
     #[error(

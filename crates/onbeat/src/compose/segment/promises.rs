@@ -42,8 +42,7 @@ pub(super) fn check(
         name: it.name.clone(),
         kind: simulation.application.name(),
         image: simulation.sii.clone().unwrap_or_default(),
-        found,
-        expected,
+        difference: format!("the image {found}, but {expected}").into(),
     })
 }
 
