@@ -98,14 +98,10 @@ impl Control {
                 Action::SwitchController(place("controller", &controller, names)?)
             }
         };
-        let outcome = ask(&cycle, what, self.within, Some(&stop));
-        match outcome.map_err(|failure| without_homing(failure, what, &cycle))? {
+        match ask(&cycle, what, self.within, Some(&stop))? {
             Outcome::Done => {
                 reasons::remaining(&cycle, what);
-                output::print(
-                    "done
-",
-                )
+                output::print("done\n")
             }
             Outcome::Ended if matches!(what, Action::Home(_)) => {
                 rest(&cycle)?;
@@ -116,20 +112,6 @@ impl Control {
                 "no answer in time, and the cycle may go on: `onbeat control stop` brings the axes to rest",
             )),
         }
-    }
-}
-
-/// The failure of a request to home an axis for which the robot file has no homing, with the remedy.
-fn without_homing(failure: Failure, what: Action, cycle: &Client) -> Failure {
-    match what {
-        Action::Home(axis) if failure.to_string() == Refusal::NotPossible.to_string() => {
-            let name = cycle.description().axes.get(axis as usize).map_or("", |it| &it.name);
-            Failure::new(format!(
-                "axis \"{name}\" has no homing of its own in the robot file: `onbeat control set-position {name} VALUE` sets its \
-                 position, with its drive disabled; an absolute encoder needs none"
-            ))
-        }
-        _ => failure,
     }
 }
 

@@ -21,7 +21,7 @@ fn usage(arguments: &[&str]) -> String {
 #[test]
 fn no_option_is_to_be_given_behind_two_dashes() {
     for arguments in
-        [&["run", "--for", "-1s"][..], &["run", "-q"], &["run", "--quiet"], &["run", "--duration", "1s"]]
+        [&["run", "--for", "-1s"][..], &["run", "-z"], &["run", "--silent"], &["run", "--duration", "1s"]]
     {
         let said = usage(arguments);
         assert!(!said.contains("-- -"), "{arguments:?}: {said}");

@@ -67,6 +67,9 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
     thread::sleep(LOOK);
     let Ok(state) = cycle.state().read() else { return Failure::new(refusal) };
     let description = cycle.description();
+    if let (Action::Home(axis), Refusal::NotPossible) = (what, refusal) {
+        return without_homing(axis, description);
+    }
     let why = words::refused(refusal, what, &state, description);
     let not = match what {
         Action::Enable => "not enabled",
@@ -82,6 +85,15 @@ pub(super) fn refused(cycle: &Client, what: Action, refusal: Refusal) -> Failure
     let details: Vec<String> = details.take(MOST).collect();
     let details = if details.is_empty() { String::new() } else { format!(". {}", details.join(". ")) };
     Failure::new(format!("{not}: {why}{details}"))
+}
+
+/// The refusal to home an axis for which the robot file has no homing, with the remedy.
+fn without_homing(axis: u32, description: &Description) -> Failure {
+    let name = description.axes.get(axis as usize).map_or("", |it| &it.name);
+    Failure::new(format!(
+        "axis \"{name}\" has no homing in the robot file: `onbeat control set-position {name} VALUE` sets its \
+         position, with its drive disabled; an absolute encoder needs none"
+    ))
 }
 
 /// Reports the axes that still cannot be moved after a request that was carried out.
