@@ -304,7 +304,7 @@ impl Supervisor {
                 self.stop(StopReason::Stale, Some(ramp));
             } else if enabled && self.ignores_the_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
-            } else if enabled && self.quick_stop.is_none() && !self.after_quick_stop {
+            } else if enabled && !self.after_quick_stop {
                 if let Some(reason) = self.trouble(elapsed, asked, seen) {
                     self.stop(reason, None);
                 }
