@@ -192,7 +192,10 @@ impl Supervisor {
             }
             Hold::Stopped { reason, .. } => {
                 match quick_stop {
-                    Some(_) => self.lead_to_rest(elapsed, seen),
+                    Some(_) => {
+                        self.leave_planned_braking();
+                        self.lead_to_rest(elapsed, seen);
+                    }
                     None => self.brake(elapsed, &seen.feedback),
                 }
                 Some(reason)

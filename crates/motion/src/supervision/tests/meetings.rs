@@ -69,3 +69,50 @@ fn a_set_point_right_after_a_quick_stop_is_judged() {
         }
     }
 }
+
+#[test]
+fn a_ramp_does_not_speed_up_again_after_a_quick_stop() {
+    for mode in CYCLIC {
+        let mut axis = Stubborn::new(Settings { following_error: None, ..settings(mode, OnStale::Ramp) });
+        for _ in 0..100 {
+            axis.go_on(2.0);
+        }
+        axis.seen.stale = Some(Seconds(0.5));
+        axis.go_on(2.0);
+        axis.seen.quick_stop = true;
+        for _ in 0..80 {
+            axis.go_on(2.0);
+        }
+        axis.seen.quick_stop = false;
+        let before = axis.feedback.velocity;
+        let sent = axis.go_on(2.0).setpoint;
+        assert!(sent.velocity <= before + RadiansPerSecond(SLACK), "{mode:?}: {before:?} then {sent:?}");
+    }
+}
+
+#[test]
+fn a_way_back_goes_on_where_a_quick_stop_left_the_axis() {
+    let mut settings = settings(CyclicMode::Position, OnStale::Hold);
+    (settings.following_error, settings.outage.after) = (None, AfterOutage::Resume);
+    let mut axis = Stubborn::new(settings);
+    for _ in 0..100 {
+        axis.go_on(3.0);
+    }
+    // The axis runs on for four cycles.
+    axis.seen.missed = 4;
+    axis.feedback.position += RadiansPerSecond(3.0) * PERIOD * 1.0;
+    axis.go_on(3.0);
+    axis.seen.missed = 0;
+    for _ in 0..5 {
+        axis.go_on(3.0);
+    }
+    axis.seen.quick_stop = true;
+    for _ in 0..20 {
+        axis.go_on(3.0);
+    }
+    axis.seen.quick_stop = false;
+    let before = axis.feedback;
+    let sent = axis.go_on(3.0).setpoint;
+    let velocity = (sent.position - before.position) / PERIOD;
+    assert!((0.0..=before.velocity.0 + SLACK).contains(&velocity.0), "{before:?} then {sent:?}");
+}
