@@ -116,3 +116,26 @@ fn a_way_back_goes_on_where_a_quick_stop_left_the_axis() {
     let velocity = (sent.position - before.position) / PERIOD;
     assert!((0.0..=before.velocity.0 + SLACK).contains(&velocity.0), "{before:?} then {sent:?}");
 }
+
+#[test]
+fn a_stopped_axis_keeps_its_torque_in_another_mode() {
+    let mut axis = Stubborn::new(settings(CyclicMode::Position, OnStale::Hold));
+    axis.supervisor.stop_for(StopReason::Step);
+    for _ in 0..10 {
+        axis.go_on(0.0);
+    }
+    axis.supervisor.change_mode(CyclicMode::Torque, &axis.feedback);
+    assert_eq!(axis.go_on(0.0).intervention, Some(Intervention::Halt));
+    // Also where its position is not known, and a reset has let its drive be enabled.
+    let mut axis = Stubborn::new(settings(CyclicMode::Position, OnStale::Hold));
+    axis.supervisor.unreference(StopReason::UnreferencedChange);
+    axis.feedback.phase = AxisPhase::NotEnabled;
+    axis.go_on(0.0);
+    axis.supervisor.acknowledge();
+    axis.feedback.phase = AxisPhase::NotEnabled;
+    axis.go_on(0.0);
+    axis.feedback.phase = AxisPhase::HoldingAt(Radians::ZERO);
+    axis.go_on(0.0);
+    axis.supervisor.change_mode(CyclicMode::Torque, &axis.feedback);
+    assert_eq!(axis.go_on(0.0).intervention, Some(Intervention::Halt));
+}
