@@ -215,9 +215,10 @@ impl Supervisor {
         if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period }
     }
 
-    /// Stops the axis for a reason that others have seen, unless a latched one has it already.
+    /// Stops the axis for a reason that others have seen, unless a latched one has it already. An
+    /// unreferenced axis that was reset may be enabled and homed: it is stopped as any other.
     pub fn stop_for(&mut self, reason: StopReason) {
-        if !self.stopped().is_some_and(StopReason::is_latched) {
+        if self.may_home() {
             self.stop(reason, None);
         }
     }

@@ -139,3 +139,30 @@ fn a_stopped_axis_keeps_its_torque_in_another_mode() {
     axis.supervisor.change_mode(CyclicMode::Torque, &axis.feedback);
     assert_eq!(axis.go_on(0.0).intervention, Some(Intervention::Halt));
 }
+
+#[test]
+fn an_unreferenced_axis_whose_homing_fails_is_stopped() {
+    for reason in [StopReason::HomingError, StopReason::HomingTimedOut, StopReason::Brake] {
+        let mut axis = Stubborn::new(settings(CyclicMode::Position, OnStale::Hold));
+        axis.supervisor.unreference(StopReason::UnreferencedChange);
+        axis.feedback.phase = AxisPhase::NotEnabled;
+        axis.go_on(0.0);
+        axis.supervisor.acknowledge();
+        axis.feedback.phase = AxisPhase::NotEnabled;
+        axis.go_on(0.0);
+        assert!(axis.supervisor.may_home());
+        axis.supervisor.stop_for(reason);
+        let sent = axis.go_on(0.0);
+        assert_eq!(sent.reason, Some(reason));
+        assert!(!axis.supervisor.may_home(), "{reason:?}");
+        if reason != StopReason::Brake {
+            assert_eq!(sent.intervention, Some(Intervention::QuickStop));
+        }
+        // A reset takes it back to where only a homing moves it.
+        axis.supervisor.acknowledge();
+        axis.feedback.phase = AxisPhase::NotEnabled;
+        axis.feedback.velocity = RadiansPerSecond::ZERO;
+        assert_eq!(axis.go_on(0.0).reason, Some(StopReason::UnreferencedChange));
+        assert!(axis.supervisor.may_home());
+    }
+}
