@@ -166,3 +166,26 @@ fn an_unreferenced_axis_whose_homing_fails_is_stopped() {
         assert!(axis.supervisor.may_home());
     }
 }
+
+#[test]
+fn lost_replies_do_not_keep_a_quick_stop_from_its_steps() {
+    let mut axis = Stubborn::new(settings(CyclicMode::Position, OnStale::Hold));
+    for _ in 0..100 {
+        axis.go_on(2.0);
+    }
+    axis.seen.quick_stop = true;
+    let mut asked = Vec::new();
+    for cycle in 0..400 {
+        let lost = cycle % 2 == 1;
+        axis.seen.enabled = !lost;
+        axis.seen.missed = if lost { 1 } else { 0 };
+        axis.feedback.fresh = !lost;
+        let before = axis.feedback.position;
+        asked.push(axis.go_on(2.0).intervention);
+        // It follows nothing.
+        (axis.feedback.position, axis.feedback.velocity) =
+            (before + Radians(0.000_1), RadiansPerSecond(2.0));
+    }
+    assert!(asked.contains(&Some(Intervention::Follow)), "{:?}", asked.last());
+    assert!(asked.contains(&Some(Intervention::CutOff)) || asked.contains(&Some(Intervention::Halt)));
+}
