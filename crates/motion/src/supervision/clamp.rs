@@ -137,8 +137,10 @@ impl Supervisor {
         let highest = limits.velocity.0 + ROUNDING.0 / h;
         let (lowest_place, highest_place) =
             self.bounds().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
-        let slow_up = |a: f64| slope.peak(course.velocity + a * span, a) <= highest;
-        let slow_down = |a: f64| slope.peak(-course.velocity - a * span, -a) <= highest;
+        // Next to a skipped release the acceleration is that of an earlier moment: it has fallen since.
+        let since = (span - self.period.0) / 2.0;
+        let slow_up = |a: f64| slope.peak(course.velocity + a * (span - since), a) <= highest;
+        let slow_down = |a: f64| slope.peak(-course.velocity - a * (span - since), -a) <= highest;
         let stops_up = |a: f64, rounding: f64| {
             let v = course.velocity + a * span;
             here + v * h + slope.way_to_turn(v, a) <= highest_place + rounding
@@ -164,15 +166,6 @@ impl Supervisor {
             return self.clamp.note(Lag::No, false, false, elapsed);
         }
         let is_fast = own.velocity.abs() > highest || !slow_up(nearest) || !slow_down(nearest);
-        if h > 1.5 * self.period.0 {
-            // One set-point for several cycles: it may be as far as a step.
-            let wanted = RadiansPerSecond(velocity.clamp(-limits.velocity.0, limits.velocity.0));
-            let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
-            self.step_to(here + slowed.0 * h, elapsed);
-            let lag = self.clamp.lag(false, slowed != wanted, true);
-            self.clamp.sent = Course::moving(slowed.0, self.period.0);
-            return self.clamp.note(lag, false, slowed != wanted, elapsed);
-        }
         // As hard towards the target as it can still be met.
         let with = own.velocity.clamp(-limits.velocity.0, limits.velocity.0);
         let of_target = self.clamp.own_acceleration(slope, breaks);
@@ -196,7 +189,10 @@ impl Supervisor {
         let place = (here + velocity.0 * h).clamp(lowest_place, highest_place);
         self.step_to(place, elapsed);
         let velocity = self.sent.velocity.0;
-        self.clamp.sent.go_on(velocity, (velocity - course.velocity) / span, h);
+        // A largest step that holds it back is no braking to go on with.
+        let hardest = limits.deceleration.0 * TOLERANCE;
+        let acceleration = ((velocity - course.velocity) / span).clamp(-hardest, hardest);
+        self.clamp.sent.go_on(velocity, acceleration, h);
         self.clamp.note(lag, breaks, binds, elapsed)
     }
 

@@ -189,3 +189,95 @@ fn lost_replies_do_not_keep_a_quick_stop_from_its_steps() {
     assert!(asked.contains(&Some(Intervention::Follow)), "{:?}", asked.last());
     assert!(asked.contains(&Some(Intervention::CutOff)) || asked.contains(&Some(Intervention::Halt)));
 }
+
+#[test]
+fn ordinary_sources_survive_skipped_releases() {
+    use crate::online::{AxisLimits, OnlineMotion, Synchronisation, Target};
+    let mut rng = fastrand::Rng::with_seed(11);
+    let mut stopped = Vec::new();
+    for trial in 0..400 {
+        let mode = if trial % 2 == 0 { CyclicMode::Velocity } else { CyclicMode::Position };
+        let mut settings = Settings { following_error: None, ..settings(mode, OnStale::Hold) };
+        settings.limits.written =
+            [Written::ALL, Written { acceleration: true, jerk: false }][trial / 2 % 2];
+        settings.limits.jerk = crate::units::RadiansPerSecondCubed(20.0 * 20_f64.powf(rng.f64()));
+        settings.limits.position = None;
+        let limits = settings.limits;
+        let limits =
+            AxisLimits { velocity: limits.velocity, acceleration: limits.acceleration, jerk: limits.jerk };
+        let mut motion = OnlineMotion::new(&[limits], Synchronisation::Independent).unwrap();
+        let mut supervisor = Supervisor::new(settings, PERIOD).unwrap();
+        let mut feedback = AxisFeedback {
+            phase: AxisPhase::HoldingAt(Radians::ZERO),
+            fresh: true,
+            ..AxisFeedback::default()
+        };
+        for cycle in 0..3_000 {
+            if cycle % 300 == 0 {
+                let to = rng.f64() * 8.0 - 4.0;
+                let target = match mode {
+                    CyclicMode::Position => Target::rest_at(Radians(to)),
+                    _ => Target::Velocity(RadiansPerSecond(to)),
+                };
+                motion.aim_axis(0, target).unwrap();
+            }
+            let skipped = if rng.u32(..20) == 0 { 1 } else { 0 };
+            let elapsed = PERIOD * f64::from(1 + skipped);
+            let point = motion.advance(elapsed)[0];
+            let asked: AxisSetpoint = point.into();
+            let seen = Seen { feedback, missed: skipped as u64, ..Seen::default() };
+            let sent = supervisor.step(elapsed, asked, &seen).setpoint;
+            feedback.phase = AxisPhase::Following;
+            match mode {
+                CyclicMode::Position => feedback.position = sent.position,
+                _ => feedback.position += sent.velocity * elapsed,
+            }
+            feedback.velocity = sent.velocity;
+            if let Some(reason) = supervisor.stopped() {
+                stopped.push((trial, cycle, mode, reason));
+                break;
+            }
+        }
+    }
+    assert!(stopped.is_empty(), "{} {:?}", stopped.len(), &stopped[..stopped.len().min(8)]);
+}
+
+/// Set-points that are clamped, next to skipped releases: between two of them no more acceleration.
+#[test]
+fn a_clamped_source_is_not_followed_at_once_after_a_skipped_release() {
+    let mut rng = fastrand::Rng::with_seed(12);
+    for trial in 0..200 {
+        let mut settings =
+            Settings { following_error: None, ..settings(CyclicMode::Position, OnStale::Hold) };
+        settings.limits.written = Written::ALL;
+        settings.limits.jerk = crate::units::RadiansPerSecondCubed(20.0 * 20_f64.powf(rng.f64()));
+        settings.limits.step = Radians(VELOCITY * PERIOD.0 * [2.0, 1.2][trial % 2]);
+        let mut supervisor = Supervisor::new(settings, PERIOD).unwrap();
+        let mut feedback = AxisFeedback {
+            phase: AxisPhase::HoldingAt(Radians::ZERO),
+            fresh: true,
+            ..AxisFeedback::default()
+        };
+        let (mut target, mut last, mut before) = (0.0, (0.0, PERIOD.0), 0.0);
+        for cycle in 0..3_000 {
+            if rng.u32(..60) == 0 {
+                target += (rng.f64() - 0.5) * VELOCITY * PERIOD.0 * 2.0;
+            }
+            let skipped = if rng.u32(..20) == 0 { 1 } else { 0 };
+            let elapsed = PERIOD * f64::from(1 + skipped);
+            let asked = AxisSetpoint { position: Radians(target), ..AxisSetpoint::default() };
+            let seen = Seen { feedback, missed: skipped as u64, ..Seen::default() };
+            let sent = supervisor.step(elapsed, asked, &seen).setpoint.position.0;
+            supervisor.acknowledge();
+            let velocity = (sent - before) / elapsed.0;
+            let change = (velocity - last.0) / f64::midpoint(last.1, elapsed.0);
+            assert!(
+                change.abs() < DECELERATION * 1.02 + 0.1,
+                "{trial} {cycle}: {change} {velocity} {last:?}"
+            );
+            (last, before) = ((velocity, elapsed.0), sent);
+            (feedback.phase, feedback.position) = (AxisPhase::Following, Radians(sent));
+            feedback.velocity = RadiansPerSecond(velocity);
+        }
+    }
+}
