@@ -139,8 +139,12 @@ impl Supervisor {
             self.bounds().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
         // Next to a skipped release the acceleration is that of an earlier moment: it has fallen since.
         let since = (span - self.period.0) / 2.0;
-        let slow_up = |a: f64| slope.peak(course.velocity + a * (span - since), a) <= highest;
-        let slow_down = |a: f64| slope.peak(-course.velocity - a * (span - since), -a) <= highest;
+        let is_slow = |a: f64, span: f64| {
+            let velocity = course.velocity + a * span;
+            slope.peak(velocity, a) <= highest && slope.peak(-velocity, -a) <= highest
+        };
+        let slow_up = |a: f64| slope.peak(course.velocity + a * span, a) <= highest;
+        let slow_down = |a: f64| slope.peak(-course.velocity - a * span, -a) <= highest;
         let stops_up = |a: f64, rounding: f64| {
             let v = course.velocity + a * span;
             here + v * h + slope.way_to_turn(v, a) <= highest_place + rounding
@@ -153,8 +157,7 @@ impl Supervisor {
         let within = (acceleration - nearest).abs() <= rounding
             && velocity.abs() <= highest
             && away.abs() <= limits.step.0 + ROUNDING.0
-            && slow_up(nearest)
-            && slow_down(nearest)
+            && is_slow(nearest, span - since)
             && self.clamp.stays(slope, velocity, nearest, breaks, h, rounding);
         if within && stops_up(nearest, ROUNDING.0) && stops_down(nearest, ROUNDING.0) {
             self.sent = AxisSetpoint {
@@ -165,7 +168,7 @@ impl Supervisor {
             self.clamp.sent.go_on(velocity, nearest, h);
             return self.clamp.note(Lag::No, false, false, elapsed);
         }
-        let is_fast = own.velocity.abs() > highest || !slow_up(nearest) || !slow_down(nearest);
+        let is_fast = own.velocity.abs() > highest || !is_slow(nearest, span - since);
         // As hard towards the target as it can still be met.
         let with = own.velocity.clamp(-limits.velocity.0, limits.velocity.0);
         let of_target = self.clamp.own_acceleration(slope, breaks);
@@ -189,9 +192,10 @@ impl Supervisor {
         let place = (here + velocity.0 * h).clamp(lowest_place, highest_place);
         self.step_to(place, elapsed);
         let velocity = self.sent.velocity.0;
-        // A largest step that holds it back is no braking to go on with.
-        let hardest = limits.deceleration.0 * TOLERANCE;
-        let acceleration = ((velocity - course.velocity) / span).clamp(-hardest, hardest);
+        // Where a largest step or the deceleration of a stop holds it back, jerk would make it go on braking.
+        let planned = course.velocity + next.acceleration * span;
+        let is_held_back = (velocity - planned).abs() * h > 4.0 * ROUNDING.0;
+        let acceleration = if is_held_back { 0.0 } else { (velocity - course.velocity) / span };
         self.clamp.sent.go_on(velocity, acceleration, h);
         self.clamp.note(lag, breaks, binds, elapsed)
     }

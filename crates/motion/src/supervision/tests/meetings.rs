@@ -281,3 +281,55 @@ fn a_clamped_source_is_not_followed_at_once_after_a_skipped_release() {
         }
     }
 }
+
+/// Up to two releases are skipped, and a largest step may hold the set-point back.
+#[test]
+fn speed_and_position_hold_next_to_skipped_releases() {
+    for trial in 0..300_u64 {
+        let mut rng = fastrand::Rng::with_seed(trial);
+        let mode = CYCLIC[trial as usize % 2];
+        let mut settings = Settings { following_error: None, ..settings(mode, OnStale::Hold) };
+        settings.limits.written = [
+            Written::ALL,
+            Written { acceleration: true, jerk: false },
+            Written { acceleration: false, jerk: true },
+        ][rng.usize(..3)];
+        settings.limits.jerk = crate::units::RadiansPerSecondCubed(20.0 * 20_f64.powf(rng.f64()));
+        let mut it = Supervisor::new(settings, PERIOD).unwrap();
+        let mut feedback = AxisFeedback {
+            phase: AxisPhase::HoldingAt(Radians::ZERO),
+            fresh: true,
+            ..AxisFeedback::default()
+        };
+        let (mut speed, mut asked) = (0.0, 0.0_f64);
+        for cycle in 0..4_000 {
+            if rng.u32(..300) == 0 {
+                speed = (rng.f64() * 2.0 - 1.0) * VELOCITY;
+            }
+            let skipped = if rng.u32(..20) == 0 { 1 + rng.u32(..2) } else { 0 };
+            let elapsed = PERIOD * f64::from(1 + skipped);
+            if let AxisPhase::HoldingAt(place) = it.phase(feedback.phase) {
+                asked = place.0;
+            }
+            asked = (asked + speed * elapsed.0).clamp(-1.0, 2.0);
+            let (position, velocity) = (Radians(asked), RadiansPerSecond(speed));
+            it.acknowledge();
+            let seen = Seen { feedback, missed: skipped.into(), ..Seen::default() };
+            let sent = it
+                .step(elapsed, AxisSetpoint { position, velocity, ..AxisSetpoint::default() }, &seen)
+                .setpoint;
+            let before = feedback.position;
+            match mode {
+                CyclicMode::Position => feedback.position = sent.position,
+                _ => feedback.position += sent.velocity * elapsed,
+            }
+            feedback.velocity = (feedback.position - before) / elapsed;
+            feedback.phase = AxisPhase::Following;
+            assert!(feedback.velocity.abs().0 < VELOCITY * 1.000_1, "{trial} {cycle}: {feedback:?}");
+            assert!(
+                (-1.0 - SLACK..2.0 + SLACK).contains(&feedback.position.0),
+                "{trial} {cycle}: {feedback:?}"
+            );
+        }
+    }
+}
