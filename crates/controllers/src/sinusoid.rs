@@ -4,7 +4,9 @@ use control::controller::{Clamped, Controller, ControllerOutput, CycleInfo};
 use control::signal::Io;
 use ethercat::cia402::Request;
 use ipc::state::Limit;
-use motion::{AxisPhase, Radians, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint};
+use motion::{
+    AxisPhase, Radians, RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
+};
 
 use crate::axis::{AxisSettings, clamped, elapsed};
 
@@ -130,10 +132,14 @@ impl Swing {
         };
     }
 
-    /// Comes to rest with no more acceleration than the swing has.
+    /// Comes to rest with no more acceleration than the swing has, within its jerk.
     fn stop(&mut self) {
         if let Motion::Swinging { last, .. } = &self.motion {
-            let deceleration = self.settings.sinusoid.maximum_acceleration();
+            // A stop from v that brakes at up to a has a jerk of (8 / 3) a^2 / v.
+            let gentle = (last.velocity.0.abs() * self.settings.axis.jerk_limit.0 * 3.0 / 8.0).sqrt();
+            let gentle = RadiansPerSecondSquared(gentle.max(f64::MIN_POSITIVE));
+            let hardest = self.settings.sinusoid.maximum_acceleration();
+            let deceleration = if gentle < hardest { gentle } else { hardest };
             self.motion = match StopProfile::new(last.position, last.velocity, deceleration) {
                 Ok(profile) => Motion::Stopping { since_begin: Seconds(0.0), profile },
                 Err(_) => Motion::Resting(last.position),
@@ -144,7 +150,7 @@ impl Swing {
 
 #[cfg(test)]
 mod tests {
-    use motion::{Hertz, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared};
+    use motion::{Hertz, RadiansPerSecond, RadiansPerSecondCubed};
 
     use super::*;
 
@@ -187,6 +193,24 @@ mod tests {
             last = next;
         }
         assert_eq!(position(&mut swing, true, AxisPhase::Following), last, "at rest");
+    }
+
+    #[test]
+    fn a_swing_ends_within_its_jerk() {
+        for cycles in [10, 2_500, 3_000, 3_250, 3_499] {
+            let mut swing = swing();
+            swing.settings.axis.jerk_limit = RadiansPerSecondCubed(15.0);
+            position(&mut swing, false, AxisPhase::HoldingAt(Radians(0.0)));
+            for _ in 0..cycles {
+                position(&mut swing, false, AxisPhase::Following);
+            }
+            let places: Vec<_> =
+                (0..4_000).map(|_| position(&mut swing, true, AxisPhase::Following)).collect();
+            let jerk = |it: &[f64]| (it[3] - 3.0 * it[2] + 3.0 * it[1] - it[0]) / CYCLE.0.powi(3);
+            let highest = places.windows(4).map(|it| jerk(it).abs()).fold(0.0, f64::max);
+            assert!(highest < 15.1, "{cycles}: {highest}");
+            assert_eq!(places[3_998], places[3_999], "at rest");
+        }
     }
 
     #[test]

@@ -192,7 +192,10 @@ impl Supervisor {
             }
             Hold::Stopped { reason, .. } => {
                 match quick_stop {
-                    Some(_) => self.lead_to_rest(elapsed, seen),
+                    Some(_) => {
+                        self.leave_planned_braking();
+                        self.lead_to_rest(elapsed, seen);
+                    }
                     None => self.brake(elapsed, &seen.feedback),
                 }
                 Some(reason)
@@ -212,9 +215,10 @@ impl Supervisor {
         if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period }
     }
 
-    /// Stops the axis for a reason that others have seen, unless a latched one has it already.
+    /// Stops the axis for a reason that others have seen, unless a latched one has it already. An
+    /// unreferenced axis that was reset may be enabled and homed: it is stopped as any other.
     pub fn stop_for(&mut self, reason: StopReason) {
-        if !self.stopped().is_some_and(StopReason::is_latched) {
+        if self.may_home() {
             self.stop(reason, None);
         }
     }
@@ -304,7 +308,7 @@ impl Supervisor {
                 self.stop(StopReason::Stale, Some(ramp));
             } else if enabled && self.ignores_the_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
-            } else if enabled && self.quick_stop.is_none() && !self.after_quick_stop {
+            } else if enabled && !self.after_quick_stop {
                 if let Some(reason) = self.trouble(elapsed, asked, seen) {
                     self.stop(reason, None);
                 }

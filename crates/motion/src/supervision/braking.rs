@@ -99,6 +99,16 @@ impl Supervisor {
         self.move_on(velocity, torque, self.sent.position, elapsed);
     }
 
+    /// A ramp and a way back count from where they began: after other set-points they do not go on.
+    pub(super) fn leave_planned_braking(&mut self) {
+        let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
+        if let Hold::Stopped { braking, .. } = &mut self.hold {
+            if matches!(braking, Braking::Hard | Braking::Ramp { .. } | Braking::Return { .. }) {
+                *braking = if halts { Braking::Drive(Intervention::Halt) } else { Braking::Hard };
+            }
+        }
+    }
+
     /// Velocity sent last, braked at the deceleration limit.
     pub(super) fn braked(&self, elapsed: Seconds) -> RadiansPerSecond {
         let (sent, deceleration) = (self.sent.velocity.0, self.settings.limits.deceleration.0);

@@ -137,6 +137,12 @@ impl Supervisor {
         let highest = limits.velocity.0 + ROUNDING.0 / h;
         let (lowest_place, highest_place) =
             self.bounds().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
+        // Next to a skipped release the acceleration is that of an earlier moment: it has fallen since.
+        let since = (span - self.period.0) / 2.0;
+        let is_slow = |a: f64, span: f64| {
+            let velocity = course.velocity + a * span;
+            slope.peak(velocity, a) <= highest && slope.peak(-velocity, -a) <= highest
+        };
         let slow_up = |a: f64| slope.peak(course.velocity + a * span, a) <= highest;
         let slow_down = |a: f64| slope.peak(-course.velocity - a * span, -a) <= highest;
         let stops_up = |a: f64, rounding: f64| {
@@ -151,8 +157,7 @@ impl Supervisor {
         let within = (acceleration - nearest).abs() <= rounding
             && velocity.abs() <= highest
             && away.abs() <= limits.step.0 + ROUNDING.0
-            && slow_up(nearest)
-            && slow_down(nearest)
+            && is_slow(nearest, span - since)
             && self.clamp.stays(slope, velocity, nearest, breaks, h, rounding);
         if within && stops_up(nearest, ROUNDING.0) && stops_down(nearest, ROUNDING.0) {
             self.sent = AxisSetpoint {
@@ -163,16 +168,7 @@ impl Supervisor {
             self.clamp.sent.go_on(velocity, nearest, h);
             return self.clamp.note(Lag::No, false, false, elapsed);
         }
-        let is_fast = own.velocity.abs() > highest || !slow_up(nearest) || !slow_down(nearest);
-        if h > 1.5 * self.period.0 {
-            // One set-point for several cycles: it may be as far as a step.
-            let wanted = RadiansPerSecond(velocity.clamp(-limits.velocity.0, limits.velocity.0));
-            let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
-            self.step_to(here + slowed.0 * h, elapsed);
-            let lag = self.clamp.lag(false, slowed != wanted, true);
-            self.clamp.sent = Course::moving(slowed.0, self.period.0);
-            return self.clamp.note(lag, false, slowed != wanted, elapsed);
-        }
+        let is_fast = own.velocity.abs() > highest || !is_slow(nearest, span - since);
         // As hard towards the target as it can still be met.
         let with = own.velocity.clamp(-limits.velocity.0, limits.velocity.0);
         let of_target = self.clamp.own_acceleration(slope, breaks);
@@ -196,7 +192,11 @@ impl Supervisor {
         let place = (here + velocity.0 * h).clamp(lowest_place, highest_place);
         self.step_to(place, elapsed);
         let velocity = self.sent.velocity.0;
-        self.clamp.sent.go_on(velocity, (velocity - course.velocity) / span, h);
+        // Where a largest step or the deceleration of a stop holds it back, jerk would make it go on braking.
+        let planned = course.velocity + next.acceleration * span;
+        let is_held_back = (velocity - planned).abs() * h > 4.0 * ROUNDING.0;
+        let acceleration = if is_held_back { 0.0 } else { (velocity - course.velocity) / span };
+        self.clamp.sent.go_on(velocity, acceleration, h);
         self.clamp.note(lag, breaks, binds, elapsed)
     }
 

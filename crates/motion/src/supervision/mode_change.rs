@@ -1,6 +1,5 @@
 //! Another mode: of cyclic ones while the axis moves, else at rest.
 
-use super::braking::Braking;
 use super::{Hold, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{Radians, Seconds};
@@ -16,6 +15,9 @@ impl Supervisor {
         let before = self.mode();
         self.settings.mode = mode;
         let mode = mode.cyclic();
+        if let Some(stop) = &mut self.quick_stop {
+            stop.forget_way_back();
+        }
         if is_profile || self.hold != Hold::Free {
             return self.begin_at_rest(feedback);
         }
@@ -36,12 +38,8 @@ impl Supervisor {
         (self.before, self.asked) = (None, None);
         self.sent = AxisSetpoint { position: feedback.position, ..AxisSetpoint::default() };
         self.begin_course(crate::units::RadiansPerSecond::ZERO);
-        if let Hold::Stopped {
-            braking: braking @ (Braking::Ramp { .. } | Braking::Return { .. }), ..
-        } = &mut self.hold
-        {
-            *braking = Braking::Hard;
-        }
+        // Without set-points that hold it, a drive holds the axis by a halt.
+        self.leave_planned_braking();
     }
 
     /// The drive works in the mode that was asked for last.

@@ -156,6 +156,11 @@ impl Supervisor {
     }
 
     fn advance_quick_stop(&mut self, stop: &mut QuickStop, elapsed: Seconds, seen: &Seen) {
+        if !seen.enabled && !seen.feedback.fresh && seen.missed <= BLIND_CYCLES {
+            // A lost reply says nothing of it.
+            stop.since += elapsed;
+            return;
+        }
         if !seen.enabled {
             // It carries it out, has no torque any more, or nothing is known of it.
             (stop.stuck, stop.doubted) = (Seconds::ZERO, Seconds::ZERO);
