@@ -1,5 +1,4 @@
 use super::*;
-use crate::observer::Cause;
 
 fn event(milliseconds: u64, what: Happening) -> CycleEvent {
     CycleEvent { cycle: milliseconds, at: at(milliseconds), cable: None, what }
@@ -134,4 +133,47 @@ fn stalls_that_repeat_have_the_longest() {
         rest.len() == 1 && (rest[0].count, rest[0].longest, rest[0].lasts) == (7, 7, false),
         "{rest:?}"
     );
+}
+
+/// Four ends of a jog in half a second: the fourth is counted.
+fn jogs(repeats: &mut Repeats) {
+    for number in 0..4 {
+        let because = Cause { ended: true, ..Cause::default() };
+        let held = Happening::AxisStopped { axis: 0, reason: StopReason::Stale, with: None, because };
+        let _ = repeats.passes(&event(number * 100, held));
+        let _ = repeats.passes(&event(number * 100 + 50, Happening::AxisFreed { axis: 0 }));
+    }
+}
+
+#[test]
+fn another_cause_of_the_same_stop_passes_in_a_flood() {
+    let with = |reason, because| Happening::AxisStopped { axis: 0, reason, with: None, because };
+    let mut repeats = Repeats::default();
+    jogs(&mut repeats);
+    // The end of a jog is no failure; a command that ends while the axis moves is.
+    assert!(repeats.passes(&event(450, with(StopReason::Stale, Cause::default()))));
+
+    let mut repeats = Repeats::default();
+    for number in 0..5 {
+        let _ = repeats.passes(&event(number, with(StopReason::Outage, Cause::default())));
+    }
+    let stalled = |cycles| with(StopReason::Outage, Cause { stalled: cycles, ..Cause::default() });
+    assert!(repeats.passes(&event(10, stalled(7))));
+    let passed = (8..20).filter(|&cycles| repeats.passes(&event(10 + u64::from(cycles), stalled(cycles))));
+    assert_eq!(passed.count(), 2, "stalls of another length are of one kind");
+}
+
+#[test]
+fn another_level_or_cable_passes_in_a_flood() {
+    let mut repeats = Repeats::default();
+    let level = |level| Happening::Interlock { interlock: 0, allows: false, level };
+    let passed = (0..5).filter(|&number| repeats.passes(&event(number, level(InputLevel::Low))));
+    assert_eq!(passed.count(), 3);
+    assert!(repeats.passes(&event(6, level(InputLevel::Lost))), "low is not lost");
+
+    let end = |position, port| CableEnd { position: Some(position), port: Some(port) };
+    let open = |first| Happening::RingOpen { between: [end(first, 1), end(first + 1, 0)] };
+    let passed = (0..5).filter(|&number| repeats.passes(&event(number, open(0))));
+    assert_eq!(passed.count(), 3);
+    assert!(repeats.passes(&event(6, open(1))), "another cable");
 }
