@@ -23,6 +23,8 @@ use crate::observer::{Cause, CycleEvent, Happening};
 #[derive(Debug, Default)]
 pub struct Repeats {
     kinds: Vec<Kind>,
+    /// Time of the newest event or look, on the clock of the events.
+    now: Instant,
 }
 
 /// Pairs that were counted since the last event about them.
@@ -154,6 +156,7 @@ impl Repeats {
     /// True if the event is to be passed on; otherwise it is counted.
     #[must_use]
     pub fn passes(&mut self, event: &CycleEvent) -> bool {
+        self.now = self.now.max(event.at);
         if let Some(begin) = Begin::of(&event.what) {
             return self.begin(begin, event);
         }
@@ -206,9 +209,10 @@ impl Repeats {
         false
     }
 
-    /// What is to be reported by now of the pairs that are counted.
+    /// What is to be reported by now of the pairs that are counted; `now` on the clock of the events.
     #[must_use]
     pub fn due(&mut self, now: Instant) -> Vec<Repeated> {
+        self.now = self.now.max(now);
         let mut due = Vec::new();
         for kind in &mut self.kinds {
             let is_over = kind.times.back().is_none_or(|&last| now.since(last) > WITHIN);
@@ -235,7 +239,8 @@ impl Repeats {
 
     /// The same at the end, when there are no more to come.
     #[must_use]
-    pub fn rest(&mut self, now: Instant) -> Vec<Repeated> {
+    pub fn rest(&mut self) -> Vec<Repeated> {
+        let now = self.now;
         let mut rest = Vec::new();
         for kind in &mut self.kinds {
             let lasts = kind.open.is_some();
