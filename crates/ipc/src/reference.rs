@@ -56,6 +56,8 @@ codes! {
         Unreferenced = 11, "it is unreferenced; home it on a switch, or use `onbeat control accept-position`";
         /// Its encoder or its homing knows the position.
         KnowsBetter = 12, "it has position limits, and its absolute encoder or its homing method gives its position";
+        /// Beyond the resolution of its drive's counts.
+        TooFar = 13, "the position is farther than 1e8 rad from zero, where the counts of its drive cannot be resolved";
     }
 }
 
