@@ -102,6 +102,8 @@ impl Watch {
 
     /// Takes what has come since the last look.
     fn look(&mut self, reporter: &mut dyn Reporter) {
+        // Read before the events: what has ended by then is known to have ended.
+        let at = self.clock.now();
         // A cycle's events come before its record: with the records taken first, none is judged before
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
@@ -120,7 +122,6 @@ impl Watch {
         reporter.events(events);
         // It begins no later than the status of one of the records says.
         let status = self.observer.status();
-        let at = self.clock.now();
         self.measure(&records, status.stop_began, reporter);
         self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {
