@@ -175,7 +175,8 @@ impl Axes {
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
             axis.read(main_device, moment, report);
-            if moment.stalled > BLIND_CYCLES {
+            // Of an axis that an outage has stopped before, the cause is another one.
+            if moment.stalled > BLIND_CYCLES && report.stop != Some(StopReason::Outage) {
                 report.stalled = u32::try_from(moment.stalled).unwrap_or(u32::MAX);
             }
         }

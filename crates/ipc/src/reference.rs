@@ -2,6 +2,8 @@
 //!
 //! Only `onbeat control` asks for this, on a terminal. No port, no controller, no ROS node and no Python program can.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -56,6 +58,8 @@ codes! {
         Unreferenced = 11, "it is unreferenced; home it on a switch, or use `onbeat control accept-position`";
         /// Its encoder or its homing knows the position.
         KnowsBetter = 12, "it has position limits, and its absolute encoder or its homing method gives its position";
+        /// Beyond the resolution of its drive's counts.
+        TooFar = 13, "the position is farther than 1e8 rad from zero, where the counts of its drive cannot be resolved";
     }
 }
 
@@ -69,12 +73,18 @@ pub type Outcome = Result<f64, Refusal>;
 pub struct Reader {
     asked: Consumer<(u64, Given, Client)>,
     answers: Producer<(u64, Outcome)>,
+    open: Arc<AtomicU64>,
 }
 
 impl Reader {
-    /// Takes the next request, with its number and its client.
+    /// Takes the next request, with its number and its client; none for which the server has given up waiting.
     pub fn poll(&mut self) -> Option<(u64, Given, Client)> {
-        self.asked.pop().ok()
+        while let Ok(asked) = self.asked.pop() {
+            if close(&self.open, asked.0) {
+                return Some(asked);
+            }
+        }
+        None
     }
 
     /// Answers a request.
@@ -90,19 +100,37 @@ pub(crate) struct References {
     asks: Producer<(u64, Given, Client)>,
     answered: Consumer<(u64, Outcome)>,
     number: u64,
+    /// Number of the request that neither the cycle has taken nor the server given up; 0 for none.
+    open: Arc<AtomicU64>,
 }
 
 /// Makes both ends.
 pub(crate) fn pair() -> (References, Reader) {
     let ((asks, asked), (answers, answered)) = (RingBuffer::new(WAITING), RingBuffer::new(WAITING));
-    (References { asks, answered, number: 0 }, Reader { asked, answers })
+    let open = Arc::new(AtomicU64::new(0));
+    (References { asks, answered, number: 0, open: Arc::clone(&open) }, Reader { asked, answers, open })
+}
+
+/// True for the first of both ends that takes the request of this number, or gives it up.
+fn close(open: &AtomicU64, number: u64) -> bool {
+    // Relaxed: the rings carry all data; this decides only which end was first.
+    open.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 impl References {
-    /// Passes it on to the cycle, and waits for its answer; `None` where none comes in time.
+    /// Passes it on to the cycle, and waits for its answer; `None` where the cycle does not take it in time: it is not
+    /// carried out later.
     pub(crate) fn ask(&mut self, given: Given, by: Client) -> Option<Outcome> {
         self.number += 1;
+        // Before the request: the cycle takes no other one.
+        self.open.store(self.number, Ordering::Relaxed);
         self.asks.push((self.number, given, by)).ok()?;
+        // What the cycle has taken in the last moment it carries out: its answer is waited for.
+        self.answer().or_else(|| if close(&self.open, self.number) { None } else { self.answer() })
+    }
+
+    /// Waits for the answer to the last request.
+    fn answer(&mut self) -> Option<Outcome> {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             while let Ok((number, outcome)) = self.answered.pop() {
@@ -133,8 +161,8 @@ mod tests {
         let by = Client { user: 1, process: 2 };
         let given = |axis| Given { axis, position: 0.5, purpose: Purpose::Set };
         assert_eq!(server.ask(given(0), by), None, "the cycle does not run");
-        let (late, ..) = cycle.poll().unwrap();
-        cycle.answer(late, Ok(9.0));
+        assert!(cycle.poll().is_none(), "a request that was refused is not carried out later");
+        cycle.answer(1, Ok(9.0));
         let thread = std::thread::spawn(move || {
             loop {
                 if let Some((number, asked, _)) = cycle.poll() {

@@ -7,6 +7,10 @@
 
 use crate::units::{Radians, Seconds};
 
+/// Farthest position that an axis can be set to: beyond it, an `f64` no longer resolves the counts of an encoder, and
+/// targets would be rounded to other counts.
+pub const FARTHEST: Radians = Radians(1e8);
+
 /// Way in which an axis learns its absolute position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Homing {
@@ -123,12 +127,16 @@ impl Home {
         self.homing
     }
 
-    /// Where the drive reports `drive`, the axis is at `position`. That does not home it.
-    pub fn place(&mut self, drive: Radians, position: Radians) {
+    /// Where the drive reports `drive`, the axis is at `position`. An axis placed so is not homed. False for a position beyond
+    /// [`FARTHEST`], which changes nothing.
+    pub fn place(&mut self, drive: Radians, position: Radians) -> bool {
         let offset = position - drive;
-        if offset.is_finite() {
+        let is_near = position.abs() <= FARTHEST && offset.is_finite();
+        if is_near {
             self.offset = offset;
+            self.homed = false;
         }
+        is_near
     }
 
     /// A person has measured that the reported position is right.
@@ -176,6 +184,19 @@ mod tests {
         assert!(!home.is_homed() && home.position(Radians(1.0)) == Radians(1.0));
         home = Home::new(Homing::CurrentPosition { position: Radians(1.0) });
         assert!(!home.take(Radians(f64::INFINITY)) && !home.is_homed());
+    }
+
+    #[test]
+    fn an_axis_that_was_placed_is_not_homed_and_keeps_its_counts() {
+        let mut home = Home::new(Homing::CurrentPosition { position: Radians(1.0) });
+        assert!(home.take(Radians(3.0)) && home.is_homed());
+        assert!(!home.place(Radians(3.0), Radians(1e300)) && !home.place(Radians(3.0), Radians(f64::NAN)));
+        assert!(home.is_homed() && home.position(Radians(3.0)) == Radians(1.0), "nothing has changed");
+        assert!(home.place(Radians(3.0), FARTHEST) && !home.is_homed());
+        // A count of an encoder of 2^20 a turn.
+        let count = Radians(std::f64::consts::TAU / f64::from(1 << 20));
+        let there = home.position(Radians(3.0) + count);
+        assert!((home.drive_position(there) - Radians(3.0) - count).abs() < count * 0.1);
     }
 
     #[test]

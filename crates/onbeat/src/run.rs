@@ -162,14 +162,14 @@ impl Settings {
         faults: Option<FaultReports>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
-        let Prepared { cycle, observer, mut diagnosis, server, external, bus_server, .. } = prepared;
+        let Prepared { cycle, clock, observer, mut diagnosis, server, external, bus_server, .. } = prepared;
         let (beside, bus, file) = (prepared.beside, prepared.bus, prepared.file);
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
             // A cycle that never sleeps takes no CPU from others.
             let profile = match self.wire.is_fast() {
-                true => RealTimeProfile::default(),
+                true => RealTimeProfile::ORDINARY,
                 false => robot.cycle.real_time_profile(),
             };
             let started = Started::new(scope, cycle, profile, &self.stop)?;
@@ -178,6 +178,7 @@ impl Settings {
             let tasks = Tasks::new(started.number, beside.as_ref().map(Beside::tasks).unwrap_or_default());
             diagnosis.follow(self, robot, (started.number, &granted), tasks.subjects())?;
             let watch = Watch {
+                clock,
                 observer,
                 op_since: None,
                 limit: self.cycles(robot),

@@ -157,3 +157,24 @@ fn a_fast_run_takes_no_clients() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("--time fast with --ipc"), "{}", ran.stderr);
 }
+
+/// At a real-time priority, a cycle that never sleeps would hold its CPU.
+#[test]
+fn a_fast_run_has_no_real_time_priority() {
+    let end = run(&["run", "--time", "fast", "--cycles", "1000", "--json"]).json();
+    let conditions = &end["conditions"];
+    assert_eq!(conditions["profile"]["granted"], "none", "{conditions}");
+    assert!(conditions["priority"]["granted"].is_null(), "{conditions}");
+}
+
+/// A run in which pairs of events repeat: their time is that of the bus, and short outages are no loss.
+#[test]
+fn a_fast_run_tells_times_of_the_bus() {
+    let _shared = shared();
+    let loss = ["--loss", "20%", "--late", "30%", "--seed", "3"];
+    let ran = run(&[&["run", "--time", "fast", "--for", "20s", "--no-ipc"][..], &loss].concat());
+    let within = ran.stderr.lines().filter_map(|line| line.split_once(" times in ")).map(|(_, it)| it);
+    let within: Vec<f64> = within.filter_map(|it| it.split_once(" s,")?.0.parse().ok()).collect();
+    assert!(!within.is_empty() && within.iter().all(|it| *it <= 30.0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
+}

@@ -190,8 +190,8 @@ fn what_cannot_be_is_one_sentence() {
     assert_eq!(
         ran.stderr.lines().last(),
         Some(
-            "onbeat: controller \"external\": expected an IPC for its process, found none: leave out --no-ipc, or see why \
-             none is open"
+            "onbeat: controller \"external\": expected an IPC for its process, found none: leave out --no-ipc and --time fast, or see \
+             why none is open"
         ),
         "{}",
         ran.stderr

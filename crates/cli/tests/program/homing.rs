@@ -293,6 +293,8 @@ fn set_position_prints_the_old_and_the_new_value() {
     let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
     assert!(code == Some(1) && text.contains("its drive is enabled"), "{text}");
     assert_eq!(robot.ask(Action::Disable), Ok(()));
+    let (code, text) = control(&robot, &["set-position", "slide", "1e300"]);
+    assert!(code == Some(1) && text.contains("farther than 1e8 rad"), "{text}");
     let (code, text) = control(&robot, &["set-position", "slide", "0.5"]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("rad before, 0.500000 rad now; not homed"), "{text}");

@@ -463,12 +463,15 @@ impl Axis {
         self.safety.reference();
     }
 
-    /// It is at this position from now on. That does not home it.
-    pub(super) fn set_position(&mut self, position: Radians) {
+    /// It is at this position from now on, and not homed. False for a position that is too far.
+    pub(super) fn set_position(&mut self, position: Radians) -> bool {
         let counts = self.counts.unwrap_or(0);
-        self.home.place(self.drive_position(counts), position);
-        self.feedback.position = self.position(counts);
-        self.safety.anchor();
+        let is_set = self.home.place(self.drive_position(counts), position);
+        if is_set {
+            self.feedback.position = self.position(counts);
+            self.safety.anchor();
+        }
+        is_set
     }
 
     /// True if the place where the axis stands may be its home because a controller says so: not of one that is unreferenced.

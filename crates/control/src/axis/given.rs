@@ -28,7 +28,9 @@ impl Axis {
             }
             Purpose::Set => {
                 self.may_set()?;
-                self.set_position(position);
+                if !self.set_position(position) {
+                    return Err(Refusal::TooFar);
+                }
             }
         }
         Ok(here.0)

@@ -1,27 +1,30 @@
 //! Pairs of events that repeat: after three of a kind within a second they are counted, and become one
 //! event a second or less.
 //!
-//! A pair is a begin and its end, as an axis that is held and let go; a host stall is both. Begins are of
-//! one kind if they differ in nothing but their cycle: another reason is another kind, and its first
-//! events pass. All other events always pass, a drive's fault among them.
+//! A pair is a begin and its end, as an axis that is held and let go; a host stall is both. Begins of one
+//! kind differ only in their cycle and in the length of a stall. Another cause is another kind, and its
+//! first events pass. All other events always pass, a drive's fault among them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use ethercat::main_device::CableEnd;
 use ethercat::time::Instant;
 use ipc::bus::{Event, Happening as Reported};
 use types::LockState;
-use types::state::StopReason;
+use types::state::{InputLevel, StopReason};
 use types::time::span;
 
 use super::events::{event, is_alike, place, sentence};
 use super::names::PartNames;
-use crate::observer::{CycleEvent, Happening};
+use crate::observer::{Cause, CycleEvent, Happening};
 
 /// Counts pairs of events that repeat.
 #[derive(Debug, Default)]
 pub struct Repeats {
     kinds: Vec<Kind>,
+    /// Time of the newest event or look, on the clock of the events.
+    now: Instant,
 }
 
 /// Pairs that were counted since the last event about them.
@@ -87,12 +90,27 @@ struct Counted {
 /// What begins: of which axis, SubDevice or part, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
-    Axis { axis: usize, reason: StopReason, with: Option<usize>, interlock: Option<usize> },
-    SubDevice { position: usize },
-    Interlock { interlock: usize },
+    /// `because` without the length of a stall.
+    Axis {
+        axis: usize,
+        reason: StopReason,
+        with: Option<usize>,
+        because: Cause,
+    },
+    SubDevice {
+        position: usize,
+    },
+    Interlock {
+        interlock: usize,
+        level: InputLevel,
+    },
     Clock,
-    Link { code: i32 },
-    Ring,
+    Link {
+        code: i32,
+    },
+    Ring {
+        between: [CableEnd; 2],
+    },
     Stall,
 }
 
@@ -100,13 +118,16 @@ impl Begin {
     fn of(what: &Happening) -> Option<Self> {
         Some(match *what {
             Happening::AxisStopped { axis, reason, with, because } => {
-                Self::Axis { axis, reason, with, interlock: because.interlock.map(|it| it.interlock) }
+                let because = Cause { stalled: because.stalled.min(1), ..because };
+                Self::Axis { axis, reason, with, because }
             }
             Happening::SubDeviceLost { position } => Self::SubDevice { position },
-            Happening::Interlock { interlock, allows: false, .. } => Self::Interlock { interlock },
+            Happening::Interlock { interlock, allows: false, level } => {
+                Self::Interlock { interlock, level }
+            }
             Happening::ClockLock { state, .. } if state != LockState::Locked => Self::Clock,
             Happening::LinkFailed { code } => Self::Link { code },
-            Happening::RingOpen { .. } => Self::Ring,
+            Happening::RingOpen { between } => Self::Ring { between },
             Happening::Stalled { .. } => Self::Stall,
             _ => return None,
         })
@@ -120,12 +141,12 @@ impl Begin {
                 position == other
             }
             (
-                Self::Interlock { interlock },
+                Self::Interlock { interlock, .. },
                 &Happening::Interlock { interlock: other, allows: true, .. },
             ) => interlock == other,
             (Self::Clock, Happening::ClockLock { state: LockState::Locked, .. })
             | (Self::Link { .. }, Happening::LinkWorks { .. })
-            | (Self::Ring, Happening::RingClosed { .. }) => true,
+            | (Self::Ring { .. }, Happening::RingClosed { .. }) => true,
             _ => false,
         }
     }
@@ -135,6 +156,7 @@ impl Repeats {
     /// True if the event is to be passed on; otherwise it is counted.
     #[must_use]
     pub fn passes(&mut self, event: &CycleEvent) -> bool {
+        self.now = self.now.max(event.at);
         if let Some(begin) = Begin::of(&event.what) {
             return self.begin(begin, event);
         }
@@ -187,9 +209,10 @@ impl Repeats {
         false
     }
 
-    /// What is to be reported by now of the pairs that are counted.
+    /// What is to be reported by now of the pairs that are counted; `now` on the clock of the events.
     #[must_use]
     pub fn due(&mut self, now: Instant) -> Vec<Repeated> {
+        self.now = self.now.max(now);
         let mut due = Vec::new();
         for kind in &mut self.kinds {
             let is_over = kind.times.back().is_none_or(|&last| now.since(last) > WITHIN);
@@ -216,7 +239,8 @@ impl Repeats {
 
     /// The same at the end, when there are no more to come.
     #[must_use]
-    pub fn rest(&mut self, now: Instant) -> Vec<Repeated> {
+    pub fn rest(&mut self) -> Vec<Repeated> {
+        let now = self.now;
         let mut rest = Vec::new();
         for kind in &mut self.kinds {
             let lasts = kind.open.is_some();

@@ -23,7 +23,9 @@ pub enum ControllerError {
     #[error(transparent)]
     Wheels(#[from] TryFromSliceError),
     /// Controller process without an interface to come by.
-    #[error("expected an IPC for its process, found none: leave out --no-ipc, or see why none is open")]
+    #[error(
+        "expected an IPC for its process, found none: leave out --no-ipc and --time fast, or see why none is open"
+    )]
     NoIpc,
     /// Robot without a base to drive.
     #[error("expected a [base], found none")]

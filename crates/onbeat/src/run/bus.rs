@@ -100,7 +100,7 @@ impl BusServer {
 
     /// Passes on at the end what was counted.
     pub(super) fn tell_rest(&mut self) {
-        let rest = self.repeats.rest(MonotonicClock.now());
+        let rest = self.repeats.rest();
         self.publish(&rest);
     }
 

@@ -34,6 +34,8 @@ use crate::{Control, Error, Notice, Reporter};
 /// A cycle ready to run, and what stands around it.
 pub(super) struct Prepared {
     pub(super) cycle: Cycle<RobotLink, BusClock>,
+    /// Clock of the cycle, and of its events.
+    pub(super) clock: BusClock,
     pub(super) observer: Observer,
     pub(super) diagnosis: Diagnostician,
     pub(super) server: Option<Server>,
@@ -98,7 +100,7 @@ impl Settings {
         let is_fast = self.wire.is_fast();
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
-            Cycle::new(main_device, link, of_cycle, &axes::axes(robot), controller, configuration)?;
+            Cycle::new(main_device, link, of_cycle.clone(), &axes::axes(robot), controller, configuration)?;
         let cycle = match &clock {
             BusClock::Simulated(_) if is_fast => cycle.with_patience(),
             BusClock::Simulated(clock) => cycle.with_bus_time(clock.clone()),
@@ -123,7 +125,8 @@ impl Settings {
             (cycle, bus_server) =
                 BusServer::start(robot, self.wire.interface.clone(), cycle, &observer, guests, ask);
         }
-        Ok(Prepared { cycle, observer, diagnosis, server, external, bus_server, beside, bus, file })
+        let clock = of_cycle;
+        Ok(Prepared { cycle, clock, observer, diagnosis, server, external, bus_server, beside, bus, file })
     }
 
     /// To PreOp; every axis and interlock finds its objects there.

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use control::clock::{Clock, MonotonicClock};
+use control::clock::{BusClock, Clock};
 use control::observer::{CycleEvent, Happening, Observer};
 use control::stop::StopHandle;
 use ethercat::main_device::{BringUpPhase, Event};
@@ -25,6 +25,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Subjects of the watch, and its listeners.
 pub(super) struct Watch {
+    /// Clock of the cycle: its events are judged by it.
+    pub(super) clock: BusClock,
     pub(super) observer: Observer,
     /// Cycle in which all SubDevices came to Op: records before it are of the bring-up.
     pub(super) op_since: Option<u64>,
@@ -100,6 +102,8 @@ impl Watch {
 
     /// Takes what has come since the last look.
     fn look(&mut self, reporter: &mut dyn Reporter) {
+        // Read before the events: what has ended by then is known to have ended.
+        let at = self.clock.now();
         // A cycle's events come before its record: with the records taken first, none is judged before
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
@@ -118,7 +122,6 @@ impl Watch {
         reporter.events(events);
         // It begins no later than the status of one of the records says.
         let status = self.observer.status();
-        let at = MonotonicClock.now();
         self.measure(&records, status.stop_began, reporter);
         self.bus_server.iter_mut().for_each(BusServer::look);
         if let Some(diagnostics) = &mut self.diagnostics {

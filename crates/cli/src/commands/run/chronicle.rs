@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use control::bus::{PartNames, Repeated, Repeats, event, is_alike, place, sentence, span};
-use control::clock::{Clock, MonotonicClock};
 use control::observer::{CycleEvent, Happening};
 use control::status::Status;
 use control::verdict::{ENABLED_AFTER, LOST_AFTER};
@@ -77,7 +76,7 @@ impl Chronicle {
 
     /// Begins the stop: SubDevices leave Op on request.
     pub(super) fn close(&mut self) {
-        let rest = self.repeats.rest(MonotonicClock.now());
+        let rest = self.repeats.rest();
         self.tell_repeated(&rest);
         self.closed = true;
         if self.lost() > 0 {
@@ -153,7 +152,8 @@ impl Chronicle {
                 return Some((Severity::Error, trouble?));
             }
             Happening::LinkWorks { .. } => self.interface.works(),
-            &Happening::Bus(Event::BringUpPhase { phase, at }) => {
+            &Happening::Bus(Event::BringUpPhase { phase, .. }) => {
+                // The time in the event itself is that of the bus.
                 if phase == BringUpPhase::Op {
                     self.op_since = Some(at);
                 }

@@ -137,7 +137,7 @@ impl Log {
     /// # Errors
     /// A file that is not whole.
     pub(super) fn end(mut self, outcome: &Result<(), Failure>) -> Result<(), Failure> {
-        let rest = self.repeats.rest(MonotonicClock.now());
+        let rest = self.repeats.rest();
         self.repeated(&rest);
         let (severity, sentence) = match outcome {
             Ok(()) => (Severity::Ok, "the run ended well".to_owned()),

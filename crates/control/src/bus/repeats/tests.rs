@@ -1,5 +1,4 @@
 use super::*;
-use crate::observer::Cause;
 
 fn event(milliseconds: u64, what: Happening) -> CycleEvent {
     CycleEvent { cycle: milliseconds, at: at(milliseconds), cable: None, what }
@@ -46,8 +45,9 @@ fn pairs_that_repeat_become_one_event_a_second_or_less() {
     assert_eq!(passed, 3 * 2 * 6);
     assert!((3..=25).contains(&reported.len()), "{}", reported.len());
     assert!(reported.iter().all(|it| it.begins.len() == 6 && it.longest == 12), "{reported:?}");
-    let rest = repeats.rest(at(25_000));
+    let rest = repeats.rest();
     assert_eq!(rest.len(), 1);
+    assert!(rest[0].within < Duration::from_secs(9), "in the time of the events: {rest:?}");
     let count: u64 = reported.iter().chain(&rest).map(|it| it.count).sum();
     assert_eq!(count + 3, 625, "none is missing in the counts");
     assert!(reported.windows(2).all(|two| two[1].begins[0].cycle - two[0].begins[0].cycle >= 1_000));
@@ -129,9 +129,52 @@ fn stalls_that_repeat_have_the_longest() {
     let passed = (0..10)
         .filter(|&number| repeats.passes(&event(number * 50, Happening::Stalled { cycles: 10 - number })));
     assert_eq!(passed.count(), 3);
-    let rest = repeats.rest(at(1_000));
+    let rest = repeats.rest();
     assert!(
         rest.len() == 1 && (rest[0].count, rest[0].longest, rest[0].lasts) == (7, 7, false),
         "{rest:?}"
     );
+}
+
+/// Four ends of a jog in half a second: the fourth is counted.
+fn jogs(repeats: &mut Repeats) {
+    for number in 0..4 {
+        let because = Cause { ended: true, ..Cause::default() };
+        let held = Happening::AxisStopped { axis: 0, reason: StopReason::Stale, with: None, because };
+        let _ = repeats.passes(&event(number * 100, held));
+        let _ = repeats.passes(&event(number * 100 + 50, Happening::AxisFreed { axis: 0 }));
+    }
+}
+
+#[test]
+fn another_cause_of_the_same_stop_passes_in_a_flood() {
+    let with = |reason, because| Happening::AxisStopped { axis: 0, reason, with: None, because };
+    let mut repeats = Repeats::default();
+    jogs(&mut repeats);
+    // The end of a jog is no failure; a command that ends while the axis moves is.
+    assert!(repeats.passes(&event(450, with(StopReason::Stale, Cause::default()))));
+
+    let mut repeats = Repeats::default();
+    for number in 0..5 {
+        let _ = repeats.passes(&event(number, with(StopReason::Outage, Cause::default())));
+    }
+    let stalled = |cycles| with(StopReason::Outage, Cause { stalled: cycles, ..Cause::default() });
+    assert!(repeats.passes(&event(10, stalled(7))));
+    let passed = (8..20).filter(|&cycles| repeats.passes(&event(10 + u64::from(cycles), stalled(cycles))));
+    assert_eq!(passed.count(), 2, "stalls of another length are of one kind");
+}
+
+#[test]
+fn another_level_or_cable_passes_in_a_flood() {
+    let mut repeats = Repeats::default();
+    let level = |level| Happening::Interlock { interlock: 0, allows: false, level };
+    let passed = (0..5).filter(|&number| repeats.passes(&event(number, level(InputLevel::Low))));
+    assert_eq!(passed.count(), 3);
+    assert!(repeats.passes(&event(6, level(InputLevel::Lost))), "low is not lost");
+
+    let end = |position, port| CableEnd { position: Some(position), port: Some(port) };
+    let open = |first| Happening::RingOpen { between: [end(first, 1), end(first + 1, 0)] };
+    let passed = (0..5).filter(|&number| repeats.passes(&event(number, open(0))));
+    assert_eq!(passed.count(), 3);
+    assert!(repeats.passes(&event(6, open(1))), "another cable");
 }
