@@ -15,7 +15,7 @@ fn with_emergency_stop() -> String {
     let drive = drive.replace("following_error = {", patient);
     let stop = "\
 [bus]
-process_data_watchdog = \"off\"
+process_data_watchdog = \"2min\"
 
 [[bus.sub_device]]
 name = \"inputs-1\"
