@@ -11,8 +11,7 @@ use crate::robots::Robot;
 fn with_emergency_stop() -> String {
     let drive = include_str!("../../../../examples/first-drive.toml");
     // A shared machine stalls now and then.
-    let patient = "outage_time = \"20s\"\nfollowing_error = {";
-    let drive = drive.replace("following_error = {", patient);
+    let drive = drive.replace("[cycle]\n", "[cycle]\noutage_time = \"10s\"\n");
     let stop = "\
 [bus]
 process_data_watchdog = \"2min\"
