@@ -24,6 +24,13 @@ const FEW_COUNTS: f64 = 4096.0;
 /// Least position units of a turn of the motor: a feed constant of less was hardly set.
 const FEWEST_UNITS: f64 = 100.0;
 
+/// Comment on the encoder: no object of a drive says whether it is absolute.
+const ENCODER: &str = "assumed: its position is lost without power. Its data sheet";
+
+/// The other encoders.
+const OTHER_ENCODERS: &str =
+    "# may say \"single_turn\", or \"multi_turn\" with encoder_range: the revolutions it tells apart\n";
+
 /// Rows of an `[[axis]]` behind its `sub_device`.
 pub(super) fn rows(found: &Found, axis: u8, mode: CyclicMode) -> String {
     let Scale { counts, ratio, rows: scale, .. } = scale(found, axis);
@@ -46,8 +53,8 @@ pub(super) fn rows(found: &Found, axis: u8, mode: CyclicMode) -> String {
         scale,
         velocities.to_owned(),
         torque,
-        row("encoder = \"incremental\"", "assumed: its position is lost without power. Its data sheet"),
-        "# may say \"single_turn\", or \"multi_turn\" with encoder_range: the revolutions it tells apart\n".to_owned(),
+        row("encoder = \"incremental\"", ENCODER),
+        OTHER_ENCODERS.to_owned(),
         "# assumed: low limits for the first motion, in rad and N m at the shaft behind the gear; torque is the rated one\n"
             .to_owned(),
         limits + "\n",
