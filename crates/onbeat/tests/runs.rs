@@ -216,9 +216,22 @@ fn a_run_that_did_not_go_as_it_should_has_findings() {
 // feature(library): results and notices as values
 #[test]
 fn notices_of_a_run_are_values() {
-    let text = SIX_AXIS.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"off\"\n");
+    let text = r#"
+        name = "unwatched"
+
+        [cycle]
+        period = "1ms"
+
+        [bus]
+        process_data_watchdog = "off"
+
+        [[bus.sub_device]]
+        name = "valves-{}"
+        count = 6
+        simulate = { kind = "digital_outputs", channels = 8 }
+    "#;
     let mut notices = Notices(Vec::new());
-    let robot = Robot::parse(&text, "six-axis.toml").unwrap().without_ipc().cycles(20);
+    let robot = Robot::parse(text, "unwatched.toml").unwrap().without_ipc().cycles(20);
     robot.run_by(Control::own(Still), &mut notices).unwrap();
     let unwatched = notices.0.iter().filter(|it| matches!(it, Notice::NoWatchdog { .. })).count();
     assert_eq!(unwatched, 6, "{:?}", notices.0);

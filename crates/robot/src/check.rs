@@ -20,7 +20,7 @@ pub(crate) mod signal;
 mod simulation;
 mod stops;
 mod topology;
-mod watchdog;
+pub(crate) mod watchdog;
 
 use std::ops::Range;
 

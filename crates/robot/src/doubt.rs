@@ -1,15 +1,42 @@
 //! Values that are allowed, and hardly meant: most are in another unit.
 
+use motion::supervision::OUTAGE_CYCLES;
 use motion::{RadiansPerSecond, RestartRule, Seconds};
 
-use crate::{Axis, Base, Encoder, RobotConfig};
+use crate::{Axis, Base, Encoder, RobotConfig, duration};
 
 impl RobotConfig {
     /// A sentence for each value that few machines have: where, the value, what it would mean, and what may have been meant.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
-        self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base)).collect()
+        let of_parts = self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base));
+        of_parts.chain(of_outage(self)).collect()
     }
+}
+
+/// An outage whose quick stop comes when the drives have left Op by themselves.
+fn of_outage(robot: &RobotConfig) -> Option<String> {
+    let cycle = &robot.cycle;
+    let outage = cycle.outage_time.unwrap_or(cycle.period * OUTAGE_CYCLES);
+    let watched = robot.axes.iter().filter_map(|axis| {
+        let watchdog = robot.bus.sub_devices.get(axis.sub_device)?.process_data_watchdog.time()?;
+        Some((watchdog, axis))
+    });
+    let (watchdog, axis) = watched.min_by_key(|(watchdog, _)| *watchdog)?;
+    (outage >= watchdog).then(|| {
+        let by_default = match cycle.outage_time {
+            Some(_) => String::new(),
+            None => format!(" ({OUTAGE_CYCLES} periods, the default)"),
+        };
+        format!(
+            "cycle: outage_time = {}{by_default} is not below {}, the process_data_watchdog of axis \"{}\": its drive leaves Op \
+             before the quick stop is commanded; choose a shorter outage_time, as \"{}\"",
+            duration::format(outage),
+            duration::format(watchdog),
+            axis.name,
+            duration::format((watchdog / 2).max(cycle.period)),
+        )
+    })
 }
 
 fn of_axis(axis: &Axis) -> Vec<String> {

@@ -25,6 +25,7 @@
 //! | `device` | `[device.NAME]` |
 //! | `process_data` | PDOs of a drive, and the mode they allow |
 //! | `axis` | `[[axis]]` |
+//! | `outage` | `outage_time`, with the distance that an axis moves without frames |
 //! | `signals` | `[[signal]]` |
 //! | `text` | rows, numbers and quotes |
 
@@ -32,6 +33,7 @@ mod axis;
 mod device;
 mod found;
 mod names;
+mod outage;
 mod process_data;
 mod signals;
 mod text;
@@ -208,8 +210,18 @@ impl<'a> Draft<'a> {
             format!("\nname = {}\n\n[cycle]\n", quoted(name)),
             format!("period = \"{}\"\n", duration::format(*period)),
             row("profile = \"PM\"", profile),
+            self.outage(*period),
         ]
         .concat()
+    }
+
+    /// Rows on an outage of the axes.
+    fn outage(&self, period: Duration) -> String {
+        let of = |position: usize| {
+            let axes = self.axis_mode(position).map_or(&[][..], |_| &self.devices[position].axes[..]);
+            axes.iter().map(move |axis| (self.axis_name(position, *axis), &self.found[position], *axis))
+        };
+        outage::rows(&(0..self.found.len()).flat_map(of).collect::<Vec<_>>(), period)
     }
 
     fn name(&self, position: usize) -> String {

@@ -26,7 +26,7 @@ fn mistakes_that_do_not_hang_together_are_told_at_once_each_with_its_place() {
     let text = spoiled(
         ARM,
         &[
-            ("outage_time = \"100ms\"", "outage_tim = \"100ms\""),
+            ("outage_time = \"80ms\"", "outage_tim = \"80ms\""),
             ("after_outage = \"resume\"", "after_outage = \"go\""),
             ("inertia = 3e-4", "inertia = -3e-4"),
             ("on_stale = \"hold\"", "on_stale = \"help\""),

@@ -87,6 +87,59 @@ fn a_time_that_does_not_suit_the_cycle_is_refused() {
     assert!(pdi.contains("pdi_watchdog = 0ns, expected 1us to 2min"), "{pdi}");
 }
 
+/// The example of six axes, with a key of its bus and one of its drives.
+fn six_axis(bus: &str, drive: &str) -> Result<RobotConfig, String> {
+    let text = include_str!("../../../examples/six-axis.toml");
+    let drive = format!("device = \"servo\"\n{drive}");
+    let text =
+        text.replacen("[bus]\n", &format!("[bus]\n{bus}"), 1).replacen("device = \"servo\"\n", &drive, 1);
+    RobotConfig::parse(&text, "r.toml").map_err(|error| error.to_string())
+}
+
+// feature(axes): the watchdog of a drive with axes cannot be switched off
+#[test]
+fn a_drive_with_axes_has_a_watchdog() {
+    let off = "process_data_watchdog = \"off\"\n";
+    for found in [six_axis(off, ""), six_axis("", off)] {
+        let found = found.expect_err("off");
+        let refused = "axis \"axis-1\" on \"drive-1\", whose process_data_watchdog is off, expected a drive that stops by itself";
+        let remedy = ": give that SubDevice a time, as process_data_watchdog = \"100ms\"";
+        assert!(found.contains(refused) && found.ends_with(remedy), "{found}");
+    }
+    assert!(six_axis(off, "process_data_watchdog = \"90ms\"\n").is_ok());
+}
+
+// feature(axes): `check` reports an `outage_time` that is not below the watchdog of a drive
+#[test]
+fn an_outage_time_is_below_the_watchdog() {
+    let doubts = |watchdog: &str| {
+        let key = format!("process_data_watchdog = \"{watchdog}\"\n");
+        six_axis(&key, "").expect("a good file").doubts()
+    };
+    assert_eq!(doubts("81ms"), [""; 0]);
+    for watchdog in ["80ms", "50ms"] {
+        let found = doubts(watchdog);
+        let [doubt] = &found[..] else { panic!("{found:?}") };
+        let says = format!(
+            "cycle: outage_time = 80ms is not below {watchdog}, the process_data_watchdog of axis \"axis-1\""
+        );
+        assert!(doubt.starts_with(&says), "{doubt}");
+    }
+    // By default it is 20 periods.
+    let text = include_str!("../../../examples/first-drive.toml");
+    let doubts = |period: &str| {
+        let text = text.replace("period = \"1ms\"", &format!("period = \"{period}\""));
+        RobotConfig::parse(&text, "r.toml").expect("a good file").doubts()
+    };
+    assert_eq!(doubts("4ms"), [""; 0]);
+    let found = doubts("5ms");
+    let says = "cycle: outage_time = 100ms (20 periods, the default) is not below 100ms";
+    assert!(
+        found.len() == 1 && found[0].starts_with(says) && found[0].ends_with("as \"50ms\""),
+        "{found:?}"
+    );
+}
+
 // feature(program): a bus of at most 4096 SubDevices, refused where it is read
 #[test]
 fn a_bus_has_no_more_sub_devices_than_can_be_addressed() {

@@ -85,7 +85,7 @@ fn a_period_from_the_command_line_is_checked_as_the_files() {
     let ran = run(&["run", "--period", "1us"]);
     assert!(ran.sentence().contains("--period 1us, expected 50us to 1s"), "{}", ran.stderr);
     // The file's `outage_time` goes with its own period.
-    let typed = "onbeat: the command line: --period 1s with outage_time 100ms of the robot file, expected 1s to 10s: choose another \
+    let typed = "onbeat: the command line: --period 1s with outage_time 80ms of the robot file, expected 1s to 10s: choose another \
                  --period, or change the robot file: ";
     let ran = run(&["run", "--period", "1s"]);
     assert!(ran.sentence().starts_with(typed), "{}", ran.stderr);

@@ -176,7 +176,7 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
     let text = include_str!("../../../../examples/six-axis.toml");
     let waits = text.replace("period = \"1ms\"", "period = \"5ms\"\nloss_time = \"wait\"");
     // Drives that stay in Op meanwhile.
-    let waits = waits.replace("device = \"servo\"", "device = \"servo\"\nprocess_data_watchdog = \"off\"");
+    let waits = waits.replace("device = \"servo\"", "device = \"servo\"\nprocess_data_watchdog = \"2min\"");
     let robot = file("waits.toml", &waits);
     let robot = robot.to_str().expect("UTF-8");
     let Some(wire) = Wire::with(robot) else { return };

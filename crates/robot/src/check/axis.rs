@@ -12,7 +12,7 @@ use types::AxisMode;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, encoder, homing, in_every_cycle, stops, unknown_name};
+use super::{Checked, encoder, homing, in_every_cycle, stops, unknown_name, watchdog};
 use crate::error::Problem;
 use crate::field::Number;
 use crate::model::{
@@ -39,6 +39,7 @@ pub(super) fn axes(axes: &mut Vec<Axis>, bus: &Bus, cycle: &Cycle, entries: Plac
             let sub_device = find(&entry.drive, &repetition, &positions, "", drive)?;
             let who = format!("axis \"{}\"", repetition.name);
             in_every_cycle(&who, &bus.sub_devices[sub_device], drive)?;
+            watchdog::of_axis(&repetition.name, &bus.sub_devices[sub_device], drive)?;
             let brake = brakes.brake((&entry, sub_device), &repetition, step, place.key("brake"))?;
             let drive_axis = drive_axis(&entry, &repetition, step, &bus.sub_devices[sub_device], place)?;
             let name = repetition.name.clone();

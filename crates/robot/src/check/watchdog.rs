@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Checked;
 use crate::duration;
 use crate::error::Problem;
+use crate::model::SubDevice;
 use crate::place::Place;
 use ethercat::main_device::{LONGEST_WATCHDOG, Watchdog};
 
@@ -19,8 +20,7 @@ const PERIODS_BY_DEFAULT: u32 = 4;
 pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Place<'_>) -> Checked<()> {
     let key = "process_data_watchdog";
     if !entry.has(key) {
-        let default = Watchdog::default().time().unwrap_or_default();
-        let time = default.max(between * PERIODS_BY_DEFAULT).min(LONGEST_WATCHDOG);
+        let time = by_default(between);
         if time < between * FEWEST_PERIODS {
             let found = format!("outputs every {}", duration::format(between));
             let longest = duration::format(LONGEST_WATCHDOG / FEWEST_PERIODS);
@@ -33,6 +33,23 @@ pub(super) fn process_data(watchdog: &mut Watchdog, between: Duration, entry: Pl
     }
     let why = format!("two periods of {}", duration::format(between));
     check(key, *watchdog, between * FEWEST_PERIODS, &why, entry)
+}
+
+/// Process data watchdog of a SubDevice whose outputs are sent `between` apart, if the file has none.
+pub(crate) fn by_default(between: Duration) -> Duration {
+    let default = Watchdog::default().time().unwrap_or_default();
+    default.max(between * PERIODS_BY_DEFAULT).min(LONGEST_WATCHDOG)
+}
+
+/// Checks that the drive of an axis has a process data watchdog: without one it goes on when frames stay away.
+pub(super) fn of_axis(axis: &str, drive: &SubDevice, place: Place<'_>) -> Checked<()> {
+    if drive.process_data_watchdog.time().is_some() {
+        return Ok(());
+    }
+    let found = format!("axis \"{axis}\" on \"{}\", whose process_data_watchdog is off", drive.name);
+    let expected = "a drive that stops by itself when this computer or the cable fails";
+    let remedy = "give that SubDevice a time, as process_data_watchdog = \"100ms\"";
+    Err(Problem::new(place, found, expected, remedy))
 }
 
 /// PDI watchdog of a SubDevice, if the file has one.

@@ -1,5 +1,7 @@
 //! An axis: its scale as the drive gives it, and low limits.
 
+use std::f64::consts::TAU;
+
 use ethercat::cia402::object::{
     FEED_CONSTANT, GEAR_RATIO, MOTOR_RATED_CURRENT, MOTOR_RATED_TORQUE, POSITION_ENCODER_RESOLUTION,
     SUPPORTED_DRIVE_MODES, of_axis,
@@ -22,11 +24,18 @@ const FEW_COUNTS: f64 = 4096.0;
 /// Least position units of a turn of the motor: a feed constant of less was hardly set.
 const FEWEST_UNITS: f64 = 100.0;
 
+/// Comment on the encoder: no object of a drive says whether it is absolute.
+const ENCODER: &str = "assumed: its position is lost without power. Its data sheet";
+
+/// The other encoders.
+const OTHER_ENCODERS: &str =
+    "# may say \"single_turn\", or \"multi_turn\" with encoder_range: the revolutions it tells apart\n";
+
 /// Rows of an `[[axis]]` behind its `sub_device`.
 pub(super) fn rows(found: &Found, axis: u8, mode: CyclicMode) -> String {
-    let (counts, ratio, scale) = scale(found, axis);
+    let Scale { counts, ratio, rows: scale, .. } = scale(found, axis);
     let (rated, torque) = rated_torque(found, axis, (counts, ratio));
-    let velocity = rounded(VELOCITY.min(MOTOR_VELOCITY / ratio));
+    let velocity = velocity(ratio);
     let limits = format!(
         "limits = {{ velocity = {}, acceleration = {}, jerk = {}, torque = {} }}",
         number(velocity),
@@ -44,12 +53,25 @@ pub(super) fn rows(found: &Found, axis: u8, mode: CyclicMode) -> String {
         scale,
         velocities.to_owned(),
         torque,
+        row("encoder = \"incremental\"", ENCODER),
+        OTHER_ENCODERS.to_owned(),
         "# assumed: low limits for the first motion, in rad and N m at the shaft behind the gear; torque is the rated one\n"
             .to_owned(),
         limits + "\n",
         row(&format!("following_error = {{ window = {window}, time = \"50ms\" }}"), "assumed"),
     ]
     .concat()
+}
+
+/// Limit of the velocity, rad/s.
+fn velocity(ratio: f64) -> f64 {
+    rounded(VELOCITY.min(MOTOR_VELOCITY / ratio))
+}
+
+/// Limit of the velocity in rad/s, and position units a radian of the axis where the drive says them.
+pub(super) fn velocity_and_units(found: &Found, axis: u8) -> (f64, Option<f64>) {
+    let Scale { counts, ratio, is_known, .. } = scale(found, axis);
+    (velocity(ratio), is_known.then_some(counts * ratio / TAU))
 }
 
 fn mode_row(found: &Found, axis: u8, mode: CyclicMode) -> String {
@@ -77,11 +99,21 @@ fn mode_row(found: &Found, axis: u8, mode: CyclicMode) -> String {
 const MODES: [(u8, &str); 9] =
     [(0, "pp"), (1, "vl"), (2, "pv"), (3, "tq"), (5, "hm"), (6, "ip"), (7, "csp"), (8, "csv"), (9, "cst")];
 
-/// Position units of a turn of the motor, turns of the motor for one of the shaft, and their rows.
-///
+/// Scale of an axis.
+struct Scale {
+    /// Position units of a turn of the motor.
+    counts: f64,
+    /// Turns of the motor for one of the shaft.
+    ratio: f64,
+    /// False if one of them is a guess.
+    is_known: bool,
+    /// Their rows.
+    rows: String,
+}
+
 /// Positions are in position units: increments of the encoder (0x608F), unless a feed constant (0x6092) gives those of a turn of
 /// the shaft behind the gear (0x6091).
-fn scale(found: &Found, axis: u8) -> (f64, f64, String) {
+fn scale(found: &Found, axis: u8) -> Scale {
     let of = |index| Ratio::of(found, axis, index);
     let (encoder, gear, feed) = (of(POSITION_ENCODER_RESOLUTION), of(GEAR_RATIO), of(FEED_CONSTANT));
     let ratio = gear.map_or(1.0, Ratio::value);
@@ -113,7 +145,8 @@ fn scale(found: &Found, axis: u8) -> (f64, f64, String) {
     };
     if AxisScale::new(counts, ratio, NewtonMetres(1.0)).is_err() {
         let comment = format!("unknown: 0x{resolution:04X} and 0x{gears:04X} are no scale of an axis");
-        return (FEW_COUNTS, 1.0, counts_row(FEW_COUNTS, &comment) + "gear_ratio = 1.0\n");
+        let rows = counts_row(FEW_COUNTS, &comment) + "gear_ratio = 1.0\n";
+        return Scale { counts: FEW_COUNTS, ratio: 1.0, is_known: false, rows };
     }
     let gear_comment = match gear {
         Some(Ratio { numerator, denominator }) => {
@@ -128,7 +161,8 @@ fn scale(found: &Found, axis: u8) -> (f64, f64, String) {
     };
     let rows =
         counts_row(counts, &comment) + &row(&format!("gear_ratio = {}", number(ratio)), &gear_comment);
-    (counts, ratio, rows)
+    let is_known = gear.is_some() && (increments.is_some() || by_feed.is_some());
+    Scale { counts, ratio, is_known, rows }
 }
 
 fn counts_row(counts: f64, comment: &str) -> String {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ethercat::cia402::object::{
     self, CONTROLWORD, FEED_CONSTANT, GEAR_RATIO, INTERPOLATION_TIME_PERIOD, MOST_AXES,
-    MOTOR_RATED_CURRENT, MOTOR_RATED_TORQUE, POSITION_ENCODER_RESOLUTION, STATUSWORD,
-    SUPPORTED_DRIVE_MODES, of_axis,
+    MOTOR_RATED_CURRENT, MOTOR_RATED_TORQUE, POSITION_ENCODER_RESOLUTION, QUICK_STOP_DECELERATION,
+    STATUSWORD, SUPPORTED_DRIVE_MODES, of_axis,
 };
 use ethercat::pdo::PdoMapping;
 use ethercat::sii::{CoeDetails, DistributedClock, Identity, Image, MailboxProtocols};
@@ -60,7 +60,7 @@ const SHORTEST_CYCLE: ObjectPlace = (0x1C32, 5);
 const DRIVES: u64 = 402;
 
 /// Objects of an axis with its scale and abilities.
-const OF_AXIS: [ObjectPlace; 11] = [
+const OF_AXIS: [ObjectPlace; 12] = [
     (SUPPORTED_DRIVE_MODES, 0),
     (POSITION_ENCODER_RESOLUTION, 1),
     (POSITION_ENCODER_RESOLUTION, 2),
@@ -70,6 +70,7 @@ const OF_AXIS: [ObjectPlace; 11] = [
     (FEED_CONSTANT, 2),
     (MOTOR_RATED_CURRENT, 0),
     (MOTOR_RATED_TORQUE, 0),
+    (QUICK_STOP_DECELERATION, 0),
     (INTERPOLATION_TIME_PERIOD, 1),
     (INTERPOLATION_TIME_PERIOD, 2),
 ];

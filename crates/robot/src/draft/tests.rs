@@ -365,6 +365,48 @@ fn whatever_a_sub_device_is_called_it_ends_no_comment() {
     assert!(matches!(draft(&[], &SETTING), Err(DraftError::Empty)));
 }
 
+// feature(program): `onbeat new` writes `outage_time`, with the distance an axis moves without frames
+#[test]
+fn an_outage_has_its_distance() {
+    let mut objects = SCALED.to_vec();
+    // 2 rad/s^2 of the axis, which may turn at 1.2 rad/s.
+    objects.push((0x6085, 0, (2.0 * 131_072.0 * 50.0 / TAU) as u32));
+    let (text, robot) = drafted(&[drive(&objects)]);
+    assert_eq!(robot.cycle.outage_time, Some(Duration::from_millis(50)));
+    // 0.12 rad before the watchdog expires, then 0.36 rad.
+    let sum = "#   s-3000: 1.2 * 0.1 + 1.2^2 / (2 * 1.99) = 0.48 rad\n";
+    assert!(text.contains(sum) && text.contains("# assumed: 0x6085 counts position units/s^2\n"), "{text}");
+    // The axis with the longest distance.
+    let mut weak = objects.clone();
+    weak[9].2 /= 2;
+    let (text, _) = drafted(&[drive(&objects), drive(&weak), drive(&SCALED)]);
+    assert!(text.contains("s-3000-2: 1.2 * 0.1 + 1.2^2 / (2 * 0.999) = 0.84 rad\n"), "{text}");
+    assert!(text.contains("# One axis more, whose distance is not known.\n"), "{text}");
+    // Without 0x6085, or without position units.
+    let (text, _) = drafted(&[drive(&SCALED)]);
+    let unknown = "#   s-3000: 0.12 rad, and braking, which is not known: 0x6085 aborted, 0x06020000\n";
+    assert!(text.contains(unknown), "{text}");
+    objects.retain(|it| it.0 != 0x608F);
+    let (text, _) = drafted(&[drive(&objects)]);
+    assert!(text.contains("0x6085 is in position units, which are not known\n"), "{text}");
+    // A longer period has a longer watchdog; without axes there is no outage of one.
+    let setting = Setting { period: Duration::from_millis(50), ..SETTING };
+    let text = draft(&[drive(&SCALED)], &setting).unwrap();
+    assert!(text.contains("(200ms)") && text.contains("outage_time = \"100ms\""), "{text}");
+    assert_eq!(RobotConfig::parse(&text, "bench.toml").unwrap().doubts(), [""; 0]);
+    let terminal = Found { identity: Some(Identity::default()), ..Found::default() };
+    assert!(!drafted(&[terminal]).0.contains("outage"));
+}
+
+// feature(program): `onbeat new` writes `encoder` as an assumption
+#[test]
+fn an_encoder_is_assumed_to_lose_its_position() {
+    let (text, robot) = drafted(&[drive(&SCALED)]);
+    assert_eq!(robot.axes[0].encoder, Some(crate::Encoder::Incremental));
+    assert!(text.contains("# assumed: its position is lost without power"), "{text}");
+    assert!(text.contains("\"multi_turn\" with encoder_range"), "{text}");
+}
+
 /// Numbers that look like chance, the same in every run.
 struct Chance(u64);
 

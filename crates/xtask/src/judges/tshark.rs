@@ -45,7 +45,7 @@ fn captured_run(root: &Path, onbeat: &Path, capture: &Path) -> Result<(), String
     // A machine that stands still for a while must not end it with drives in fault.
     let text = text.replacen("[bus]\n", "[bus]\nprocess_data_watchdog = \"5s\"\n", 1);
     let robot = capture.with_file_name("six-axis.toml");
-    fs::write(&robot, text.replacen("outage_time = \"100ms\"", "outage_time = \"2s\"", 1))
+    fs::write(&robot, text.replacen("outage_time = \"80ms\"", "outage_time = \"2s\"", 1))
         .map_err(|error| format!("{}: {error}", robot.display()))?;
     let mut run = Command::new(onbeat);
     run.arg("run").arg(&robot).args(["--cycles", &CYCLES.to_string(), "--capture"]).arg(capture);

@@ -84,7 +84,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let tests = tests(root, image)?;
     let robot = super::robot(root, "20ms")?;
     // Emulated, an interface is set down in tenths of a second, and the ring is neither open nor closed meanwhile.
-    let robot = robot.replace("outage_time = \"100ms\"", "outage_time = \"4s\"");
+    let robot = robot.replace("outage_time = \"80ms\"", "outage_time = \"4s\"");
     let robot = robot.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"5s\"\n");
     let mut files =
         vec![("root/cards".to_owned(), read(&tests)?), ("robot.toml".to_owned(), robot.into_bytes())];

@@ -19,7 +19,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     // The host that stands still for a while must not leave drives in fault.
     let robot = super::robot(root, PERIOD)?
         .replacen("[bus]", "[bus]\nprocess_data_watchdog = \"5s\"", 1)
-        .replacen("outage_time = \"100ms\"", "outage_time = \"2s\"", 1);
+        .replacen("outage_time = \"80ms\"", "outage_time = \"2s\"", 1);
     let boot = Boot {
         name: "two-cpus",
         machine: &["-smp", "2", "-accel", "tcg,thread=multi"],
