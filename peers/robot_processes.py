@@ -109,7 +109,7 @@ class Robot:
 
     def outages(self):
         """How often the cycle held its axes for want of replies."""
-        return self.told("(outage)")
+        return self.told("(outage)") + self.told("this computer stalled")
 
     def told(self, words):
         known = self.ended + list(self.processes.values())

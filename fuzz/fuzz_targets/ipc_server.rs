@@ -22,7 +22,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketTyp
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
-/// What stays over all inputs.
+/// Parts that stay over all inputs.
 struct Ipc {
     server: Server,
     /// Attached for as long.

@@ -8,11 +8,11 @@ use std::time::Duration;
 use ipc::channel::{Channel, Kind};
 use ipc::description::Description;
 use ipc::message::control::{Action, Refusal, Reply, Request};
-use ipc::state::Reader;
 use ipc::message::trajectory::{
     AxisTolerances, Begin, GoalTime, Order, Outcome, Point, REPORT_SIZE, Report, Tolerance, size,
 };
 use ipc::message::{self, MOST_AXES, Rows};
+use ipc::state::Reader;
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -60,7 +60,8 @@ class Run:
 
     def outages(self) -> int:
         """How often the cycle held its axes for want of replies."""
-        return self.log.read_text().count("(outage)")
+        log = self.log.read_text()
+        return log.count("(outage)") + log.count("this computer stalled")
 
     def kill(self) -> None:
         """Ends the process at once, as nobody can prevent."""

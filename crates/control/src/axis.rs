@@ -69,7 +69,7 @@ pub struct AxisConfiguration {
     pub feedback_velocity: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
-    /// What its encoder keeps while its drive is off; counts for axes with position limits.
+    /// Position knowledge of its encoder while its drive is off; counts for axes with position limits.
     pub position_sense: PositionSense,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
@@ -137,7 +137,7 @@ pub(crate) struct Axes {
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
     together: Together,
-    /// What allows each axis least in this cycle, if an interlock does not permit it.
+    /// Interlock that allows each axis least in this cycle, if an interlock does not permit it.
     forbidding: Vec<Option<(InterlockState, InterlockCause)>>,
 }
 

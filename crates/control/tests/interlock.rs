@@ -77,16 +77,16 @@ enum Act {
 /// Both axes on one cycle.
 type Seen = [AxisReport; 2];
 
-/// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the interlock told.
+/// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the interlock allowed.
 fn run(interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Vec<bool>) {
-    let Ran { seen, told, .. } = run_seen("plain", interlock, cycles, acts);
-    (seen, told)
+    let Ran { seen, allowed, .. } = run_seen("plain", interlock, cycles, acts);
+    (seen, allowed)
 }
 
 /// Course of a run.
 struct Ran {
     seen: Vec<Seen>,
-    told: Vec<bool>,
+    allowed: Vec<bool>,
     /// Reason for the stop of the first axis, as other processes see it in each cycle.
     why: Vec<Option<String>>,
     /// Sentences of the events of stopped axes.
@@ -131,15 +131,15 @@ fn run_seen(name: &str, interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) 
     };
     let cycle = cycle.with_interlocks(&[interlock]).unwrap().with_ipc(ipc);
     assert_eq!(cycle.run(&StopHandle::new()).failure, None);
-    let (mut told, mut stops) = (Vec::new(), Vec::new());
+    let (mut allowed, mut stops) = (Vec::new(), Vec::new());
     for event in std::iter::from_fn(|| observer.next_event()) {
         match event.what {
-            Happening::Interlock { interlock: 0, allows, .. } => told.push(allows),
+            Happening::Interlock { interlock: 0, allows, .. } => allowed.push(allows),
             Happening::AxisStopped { axis: 0, .. } => stops.push(sentence(&event, &[], &names).unwrap().1),
             _ => {}
         }
     }
-    Ran { seen: seen.try_iter().collect(), told, why: why.try_iter().collect(), stops }
+    Ran { seen: seen.try_iter().collect(), allowed, why: why.try_iter().collect(), stops }
 }
 
 struct Cuttable {

@@ -97,7 +97,8 @@ fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
             jerk: Limits::usual_jerk(RadiansPerSecondSquared(DECELERATION)),
             torque: NewtonMetres(2.0),
             step: Radians(0.02),
-            written: Written::ALL,
+            // Its controller steps to a velocity at once.
+            written: Written::default(),
         },
         following_error: None,
         on_stale,

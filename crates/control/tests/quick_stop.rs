@@ -108,7 +108,7 @@ impl ethercat::link::Segment for Machine {
 }
 
 /// Moves the axis, with the load on it from cycle 100 on; holds the load in cst.
-struct Mover {
+struct MovingController {
     case: Case,
     loaded: Arc<AtomicBool>,
     lost: Arc<AtomicBool>,
@@ -117,7 +117,7 @@ struct Mover {
     see: std::sync::mpsc::Sender<(u64, Instant, AxisReport)>,
 }
 
-impl Controller for Mover {
+impl Controller for MovingController {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (reports[0], &mut commands[0]);
@@ -206,7 +206,7 @@ fn play(case: Case) -> Outcome {
     };
     let link = DirectLink::new(machine, clock.clone(), Duration::from_micros(60));
     let (see, seen) = channel();
-    let mover = Mover { case, loaded, lost, cycles: 0, position: 0.0, see };
+    let mover = MovingController { case, loaded, lost, cycles: 0, position: 0.0, see };
     let configuration = CycleConfiguration { cycles: Some(END), ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &[axis(case)], mover, configuration);
     let ended = cycle.run(&StopHandle::new());

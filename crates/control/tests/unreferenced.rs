@@ -142,7 +142,7 @@ impl Controller for Stubborn {
     }
 }
 
-/// What came of it.
+/// Its outcome.
 struct Seen {
     reports: Vec<[AxisReport; 2]>,
     records: Vec<ServoRecord>,

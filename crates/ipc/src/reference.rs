@@ -11,7 +11,7 @@ use types::codes;
 
 use crate::force::Client;
 
-/// What is to be done with a position.
+/// A position that a person gives, and its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The axis was measured to be there: its reading is right.
@@ -27,7 +27,7 @@ pub struct Given {
     pub axis: usize,
     /// The position, rad.
     pub position: f64,
-    /// What is to be done with it.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 

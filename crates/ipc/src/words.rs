@@ -209,7 +209,7 @@ const MOST_CAUSES: usize = 3;
 /// An axis at rest whose last command has ended, as at the end of a jog.
 pub const NO_COMMAND: &str = "no command: the last one has ended, and the axis is at rest";
 
-/// How an unreferenced axis is made ready.
+/// Remedy for an unreferenced axis.
 const UNREFERENCED: &str =
     "home it on a switch, or measure its position and use `onbeat control accept-position`";
 

@@ -1,4 +1,4 @@
-//! Whether the position of an axis is still known after a restart of its drive.
+//! Position of an axis after a restart of its drive.
 //!
 //! The rules count for axes with position limits. Those that turn without limits restart their
 //! odometry.
@@ -51,7 +51,7 @@ impl Default for PositionSense {
     }
 }
 
-/// What an axis with position limits needs to judge a restart of its drive.
+/// Rule by which a restart of the drive of an axis with position limits is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub struct RestartRule {
     /// Its encoder.

@@ -474,7 +474,7 @@ mod tests {
         assert_eq!(writer.finish(&Facts::new()).unwrap_err().kind(), io::ErrorKind::WriteZero);
         let mut writer = McapWriter::begin(Vec::new(), &header()).unwrap();
         assert!(
-            writer.row_with(&[1, 2], []).unwrap_err().to_string().contains("2 whole numbers, expected 15")
+            writer.row_with(&[1, 2], []).unwrap_err().to_string().contains("2 whole numbers, expected 16")
         );
     }
 }

@@ -222,7 +222,7 @@ proptest! {
     #[test]
     fn any_values_are_rendered(
         what in "cycle|wakeup|[a-z]{0,5}",
-        rows in prop::collection::vec(prop::collection::vec(any::<i64>(), 15), 0..20),
+        rows in prop::collection::vec(prop::collection::vec(any::<i64>(), 16), 0..20),
         period in any::<u64>(),
     ) {
         let text = recording(&what, json!({ "period_ns": period }), &cycles::COLUMNS, &rows, json!({}));

@@ -77,7 +77,7 @@ fn of_axis(axis: &Axis) -> Vec<String> {
     doubts
 }
 
-/// What a restart of its drive does to the position of an axis with limits, where the file leaves it open or an encoder cannot keep it.
+/// Effect of a restart of its drive on the position of an axis with limits, where the file leaves it open or an encoder cannot keep it.
 fn of_encoder(axis: &Axis) -> Option<String> {
     let engage = axis.brake.map_or(Seconds::ZERO, |brake| brake.times.engage);
     let rule = RestartRule::of(axis.position_sense, &axis.limits, engage)?;

@@ -1,4 +1,4 @@
-//! What the robot file says of encoders, and what `check` doubts about them.
+//! Encoders in the robot file, and the doubts of `check` about them.
 
 use onbeat_robot::RobotConfig;
 

@@ -98,7 +98,7 @@ named! {
 }
 
 named! {
-    /// What an encoder knows of the position after it was without power.
+    /// Knowledge of an encoder about the position after it was without power.
     #[derive(Default)]
     Encoder {
         /// Nothing: it counts from where it is switched on.

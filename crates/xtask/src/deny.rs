@@ -31,7 +31,7 @@ pub(crate) fn check(root: &Path) -> Outcome {
     }
 }
 
-/// What is against `[sources]` and `[bans]`.
+/// Packages that break `[sources]` or `[bans]`.
 fn wrong(metadata: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
@@ -108,7 +108,7 @@ mod tests {
         );
     }
 
-    /// What this file checks is what deny.toml says.
+    /// The checks of this file are the rules of deny.toml.
     #[test]
     fn the_rules_are_those_of_the_file() {
         let file = std::fs::read_to_string(crate::workspace_root().join("deny.toml")).expect("deny.toml");

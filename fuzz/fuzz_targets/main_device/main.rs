@@ -116,10 +116,7 @@ fn serve_requests(wire: &mut Wire<'_>) {
         if wire.requests != left {
             (left, waited) = (wire.requests, wire.awake());
         }
-        assert!(
-            wire.awake() - waited < LONGEST,
-            "a mailbox request that is neither answered nor given up"
-        );
+        assert!(wire.awake() - waited < LONGEST, "a mailbox request that is neither answered nor given up");
     }
 }
 

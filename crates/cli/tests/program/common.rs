@@ -21,7 +21,8 @@ impl Ran {
     /// The JSON on standard output.
     pub(crate) fn json(&self) -> Value {
         // A machine that stood still for longer than `outage_time` has its axes stopped, as it must.
-        let held_up = matches!(self.code, Some(3 | 4)) && self.stderr.contains("(outage)");
+        let held_up = matches!(self.code, Some(3 | 4))
+            && ["(outage)", "this computer stalled"].iter().any(|it| self.stderr.contains(it));
         assert!(self.code == Some(0) || held_up, "{:?} {}{}", self.code, self.stdout, self.stderr);
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }

@@ -46,7 +46,7 @@ pub(super) struct Axis {
     plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
-    /// How its position is judged after a restart of its drive; `None` without position limits.
+    /// Rule for its position after a restart of its drive; `None` without position limits.
     restart_rule: Option<RestartRule>,
     /// Its place before the restart of its drive, until the drive reports one again.
     restarted: Option<Restarted>,
@@ -442,7 +442,7 @@ impl Axis {
         self.safety.is_faster_than(self.feedback.velocity, share)
     }
 
-    /// How its position is judged after a restart of its drive; `None` without position limits.
+    /// Rule for its position after a restart of its drive; `None` without position limits.
     pub(super) fn restart_rule(&self) -> Option<RestartRule> {
         self.restart_rule
     }

@@ -436,7 +436,7 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
     )
 }
 
-/// How an unreferenced axis is made ready.
+/// Remedy for an unreferenced axis.
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 

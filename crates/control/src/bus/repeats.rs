@@ -87,7 +87,7 @@ struct Counted {
     longest: u64,
 }
 
-/// What begins: of which axis, SubDevice or part, and why.
+/// Begin of a pair: of which axis, SubDevice or part, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
     /// `because` without the length of a stall.
@@ -209,7 +209,7 @@ impl Repeats {
         false
     }
 
-    /// What is to be reported by now of the pairs that are counted; `now` on the clock of the events.
+    /// Reports that are due of the pairs that are counted; `now` on the clock of the events.
     #[must_use]
     pub fn due(&mut self, now: Instant) -> Vec<Repeated> {
         self.now = self.now.max(now);
@@ -254,7 +254,7 @@ impl Repeats {
 }
 
 impl Counted {
-    /// What was counted; the next interval begins, twice as long.
+    /// The count so far; the next interval begins, twice as long.
     fn take(&mut self, now: Instant, lasts: bool) -> Option<Repeated> {
         let (count, longest) = (std::mem::take(&mut self.count), std::mem::take(&mut self.longest));
         let within = now.since(self.since);

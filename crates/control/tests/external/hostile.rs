@@ -137,7 +137,7 @@ impl Hostile {
     }
 }
 
-/// What a drive took in each cycle in which it followed set-points; `None` in others.
+/// Set-points that a drive took in each cycle in which it followed set-points; `None` in others.
 fn by_cycle(record: &ServoRecord) -> Vec<Option<Taken>> {
     let steps = record.taken();
     // Frames come at the same time of each cycle: the step before the next ones has those of this cycle.

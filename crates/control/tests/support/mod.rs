@@ -49,7 +49,10 @@ pub fn segment(drives: usize) -> Segment {
 
 /// The same in another mode.
 pub fn segment_in(drives: usize, mode: CyclicMode) -> Segment {
-    let drive = |position: usize| sub_device(mode, |it| it.initial_position = position as f64).0;
+    let drive = |position: usize| {
+        let (drive, sii) = servo(mode, |it| it.initial_position = position as f64);
+        SubDevice::new(EscDescription::default(), sii, Box::new(drive))
+    };
     Segment::new((0..drives).map(drive).collect())
 }
 
@@ -58,14 +61,19 @@ pub fn sub_device(
     mode: CyclicMode,
     change: impl FnOnce(&mut ServoDescription),
 ) -> (SubDevice, ServoRecord) {
+    let (mut drive, sii) = servo(mode, change);
+    let record = drive.record();
+    (SubDevice::new(EscDescription::default(), sii, Box::new(drive)), record)
+}
+
+/// The same without a record, which allocates, and its SII.
+fn servo(mode: CyclicMode, change: impl FnOnce(&mut ServoDescription)) -> (ServoDrive, Vec<u8>) {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
     let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
     let mut description =
         ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };
     change(&mut description);
-    let mut drive = ServoDrive::new(&description).unwrap();
-    let record = drive.record();
-    (SubDevice::new(EscDescription::default(), sii, Box::new(drive)), record)
+    (ServoDrive::new(&description).unwrap(), sii)
 }
 
 /// The drives' axes, in cyclic synchronous position.

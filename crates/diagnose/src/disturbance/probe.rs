@@ -264,7 +264,7 @@ const ORDER_WITH_STACKS: u32 = 8;
 /// Stacks of a kind between two looks: the first that come may not be the first that count.
 const STACKS_AT_ONCE: libc::c_int = 8;
 /// Of the stack, from its end: enough for some dozen calls.
-const STACK_BYTES: u32 = 16 << 10;
+const STACK_BYTES: u32 = 24 << 10;
 
 // States of a thread as sched_switch tells them (include/linux/sched.h, __trace_sched_switch_state).
 const STATES: i64 = 0xFF;

@@ -3,7 +3,7 @@
 //! A set-point within the limits passes unchanged. Any other one is a target: what is sent approaches it within the limits, does not go
 //! beyond a position limit, and reaches it once the target is within the limits again.
 
-use super::slope::{Course, Slope, TOLERANCE};
+use super::slope::{Differences, Slope, TOLERANCE};
 use super::{ANSWER_CYCLES, CyclicMode, ROUNDING, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
@@ -13,8 +13,8 @@ use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 pub(super) struct Clamp {
     /// `None` where neither acceleration nor jerk is written.
     pub(super) slope: Option<Slope>,
-    sent: Course,
-    asked: Course,
+    sent: Differences,
+    asked: Differences,
     lag: Lag,
     /// Time for which the source was beyond its limits, since its set-points passed last.
     clamped: Seconds,
@@ -43,13 +43,13 @@ struct Next {
 
 impl Clamp {
     pub(super) fn new(slope: Option<Slope>, period: Seconds) -> Self {
-        let rest = Course::at_rest(period.0);
+        let rest = Differences::at_rest(period.0);
         Self { slope, sent: rest, asked: rest, lag: Lag::No, clamped: Seconds::ZERO }
     }
 
     /// Set-points begin at this velocity.
     pub(super) fn begin(&mut self, velocity: RadiansPerSecond, period: Seconds) {
-        let course = Course::moving(velocity.0, period.0);
+        let course = Differences::moving(velocity.0, period.0);
         *self = Self { sent: course, asked: course, ..Self::new(self.slope, period) };
     }
 
@@ -285,7 +285,7 @@ impl Supervisor {
 
 impl Next {
     /// The highest acceleration that `fits`.
-    fn towards(slope: Slope, course: Course, cycles: f64, fits: impl Fn(f64) -> bool) -> Self {
+    fn towards(slope: Slope, course: Differences, cycles: f64, fits: impl Fn(f64) -> bool) -> Self {
         let to = |wanted| slope.nearest(wanted, course.acceleration, cycles);
         let range = (to(f64::NEG_INFINITY), to(f64::INFINITY));
         Self { acceleration: Slope::highest(range.0, range.1, fits), range }

@@ -18,7 +18,7 @@ use crate::axis::{AxisFeedback, AxisPhase};
 use crate::units::{NewtonMetres, RadiansPerSecond, Seconds};
 pub use types::state::QuickStopStep;
 
-/// What an axis has besides its drive's quick stop.
+/// Means of an axis besides its drive's quick stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppingMeans {
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
@@ -37,7 +37,7 @@ impl Default for StoppingMeans {
 /// One quick stop, from its request on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct QuickStop {
-    course: Course,
+    course: Stage,
     /// `Some(true)`: set-points are planned from where the axis is, and begin with the next one.
     way_back: Option<bool>,
     /// Speed at the request.
@@ -53,7 +53,7 @@ pub(super) struct QuickStop {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
+enum Stage {
     /// The drive is asked.
     Asked,
     SetPoints,
@@ -77,7 +77,7 @@ impl Supervisor {
         Self { means, ..self }
     }
 
-    /// What it has besides its drive's quick stop.
+    /// Means besides its drive's quick stop.
     #[must_use]
     pub const fn means(&self) -> StoppingMeans {
         self.means
@@ -94,7 +94,7 @@ impl Supervisor {
     #[must_use]
     pub fn quick_stop_time(&self) -> Seconds {
         match self.quick_stop {
-            Some(QuickStop { course: Course::SetPoints | Course::Halt, before, since, .. }) => {
+            Some(QuickStop { course: Stage::SetPoints | Stage::Halt, before, since, .. }) => {
                 Seconds((self.longest(before).0 - since.0).max(0.0))
             }
             _ => Seconds::ZERO,
@@ -104,7 +104,7 @@ impl Supervisor {
     /// True while the steps have the axis: it is held by set-points rather than by a halt.
     #[must_use]
     pub fn holds_by_setpoints(&self) -> bool {
-        let steps = self.quick_stop.is_some_and(|it| it.course != Course::Asked);
+        let steps = self.quick_stop.is_some_and(|it| it.course != Stage::Asked);
         (steps || !self.means.halts) && self.leads_to_rest()
     }
 
@@ -134,7 +134,7 @@ impl Supervisor {
         self.after_quick_stop = true;
         let before = self.believed.unwrap_or(self.settings.limits.velocity);
         let mut stop = self.quick_stop.unwrap_or(QuickStop {
-            course: Course::Asked,
+            course: Stage::Asked,
             way_back: None,
             before,
             reference: before.abs(),
@@ -145,13 +145,13 @@ impl Supervisor {
         self.advance_quick_stop(&mut stop, elapsed, seen);
         self.quick_stop = Some(stop);
         Some(match stop.course {
-            Course::Asked => Intervention::QuickStop,
-            Course::SetPoints => Intervention::Follow,
-            Course::Halt => Intervention::Halt,
-            Course::Rest if !self.means.keeps_torque => Intervention::Disable,
-            Course::Rest if self.leads_to_rest() => Intervention::Follow,
-            Course::Rest => Intervention::Halt,
-            Course::CutOff => Intervention::CutOff,
+            Stage::Asked => Intervention::QuickStop,
+            Stage::SetPoints => Intervention::Follow,
+            Stage::Halt => Intervention::Halt,
+            Stage::Rest if !self.means.keeps_torque => Intervention::Disable,
+            Stage::Rest if self.leads_to_rest() => Intervention::Follow,
+            Stage::Rest => Intervention::Halt,
+            Stage::CutOff => Intervention::CutOff,
         })
     }
 
@@ -164,7 +164,7 @@ impl Supervisor {
         if !seen.enabled {
             // It carries it out, has no torque any more, or nothing is known of it.
             (stop.stuck, stop.doubted) = (Seconds::ZERO, Seconds::ZERO);
-            if seen.missed > BLIND_CYCLES && matches!(stop.course, Course::SetPoints | Course::Halt) {
+            if seen.missed > BLIND_CYCLES && matches!(stop.course, Stage::SetPoints | Stage::Halt) {
                 self.cut_off(stop);
             }
             return;
@@ -180,7 +180,7 @@ impl Supervisor {
             return;
         }
         stop.doubted = Seconds::ZERO;
-        if seen.missed > BLIND_CYCLES && self.leads_to_rest() && stop.course == Course::Asked {
+        if seen.missed > BLIND_CYCLES && self.leads_to_rest() && stop.course == Stage::Asked {
             // Set-points stood, or fell, while the drive went on: they begin where it is.
             let planned = self.plan_way_back(&seen.feedback, stop.before).is_ok();
             stop.way_back = planned.then_some(true);
@@ -194,18 +194,18 @@ impl Supervisor {
         let stands = stuck && speed <= limit * STANDS;
         let faster = speed > stop.before.abs() + limit * FASTER;
         match stop.course {
-            Course::Asked if stands => self.rest(stop, self.step_by_default()),
-            Course::Asked if stuck => self.begin_steps(stop, &seen.feedback),
-            Course::Asked | Course::Rest | Course::CutOff => {}
-            Course::SetPoints | Course::Halt => {
+            Stage::Asked if stands => self.rest(stop, self.step_by_default()),
+            Stage::Asked if stuck => self.begin_steps(stop, &seen.feedback),
+            Stage::Asked | Stage::Rest | Stage::CutOff => {}
+            Stage::SetPoints | Stage::Halt => {
                 stop.since += elapsed;
                 if stands {
-                    let halted = stop.course == Course::Halt;
+                    let halted = stop.course == Stage::Halt;
                     self.rest(stop, if halted { QuickStopStep::Halt } else { self.step_by_default() });
                 } else if faster || stop.since >= self.longest(stop.before) {
                     self.cut_off(stop);
-                } else if stuck && stop.course == Course::SetPoints && self.means.halts {
-                    self.enter(stop, Course::Halt, speed);
+                } else if stuck && stop.course == Stage::SetPoints && self.means.halts {
+                    self.enter(stop, Stage::Halt, speed);
                 }
             }
         }
@@ -226,27 +226,27 @@ impl Supervisor {
         if self.leads_to_rest() {
             let planned = self.plan_way_back(feedback, stop.before).is_ok();
             stop.way_back = planned.then_some(true);
-            self.enter(stop, Course::SetPoints, speed);
+            self.enter(stop, Stage::SetPoints, speed);
         } else if self.means.halts {
-            self.enter(stop, Course::Halt, speed);
+            self.enter(stop, Stage::Halt, speed);
         } else {
             // Torque 0, or no destination: nothing else is known to brake it.
-            self.enter(stop, Course::SetPoints, speed);
+            self.enter(stop, Stage::SetPoints, speed);
         }
     }
 
-    fn enter(&mut self, stop: &mut QuickStop, course: Course, speed: RadiansPerSecond) {
+    fn enter(&mut self, stop: &mut QuickStop, course: Stage, speed: RadiansPerSecond) {
         (stop.course, stop.reference, stop.stuck) = (course, speed, Seconds::ZERO);
     }
 
     fn rest(&mut self, stop: &mut QuickStop, step: QuickStopStep) {
-        stop.course = Course::Rest;
+        stop.course = Stage::Rest;
         stop.before = RadiansPerSecond::ZERO;
         self.quick_stop_step = Some(step);
     }
 
     fn cut_off(&mut self, stop: &mut QuickStop) {
-        stop.course = Course::CutOff;
+        stop.course = Stage::CutOff;
         self.quick_stop_step = Some(QuickStopStep::CutOff);
     }
 
@@ -291,7 +291,7 @@ impl Supervisor {
 
     /// True if the axis is held, enabled, at standstill.
     pub(super) fn is_held_enabled(&self) -> bool {
-        self.holds_until_reset() && self.quick_stop.is_some_and(|it| it.course == Course::Rest)
+        self.holds_until_reset() && self.quick_stop.is_some_and(|it| it.course == Stage::Rest)
     }
 }
 

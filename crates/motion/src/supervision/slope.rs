@@ -19,7 +19,7 @@ pub(super) struct Slope {
 
 /// Velocity and acceleration of a sequence of set-points, and the times between its last ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Course {
+pub(super) struct Differences {
     pub(super) velocity: f64,
     pub(super) acceleration: f64,
     /// Time between the last two, s.
@@ -143,7 +143,7 @@ impl Slope {
     }
 }
 
-impl Course {
+impl Differences {
     /// At rest.
     pub(super) fn at_rest(period: f64) -> Self {
         Self::moving(0.0, period)

@@ -3,7 +3,7 @@
 use onbeat_motion::supervision::{CyclicMode, Limits, Settings, Supervised};
 use onbeat_motion::{Radians, Seconds};
 
-/// What was sent to one axis: the last positions (csp) or velocities (csv), the newest first.
+/// Set-points sent to one axis: the last positions (csp) or velocities (csv), the newest first.
 pub(super) struct Oracle {
     limits: Limits,
     is_velocity: bool,

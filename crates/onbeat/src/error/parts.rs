@@ -57,7 +57,7 @@ pub enum SimulationError {
         kind: &'static str,
         /// Path of the image.
         image: PathBuf,
-        /// What the image promises, and what the kind does.
+        /// Difference of what the image promises and what the kind does.
         difference: Box<str>,
     },
     /// Cable in a port that its ESC does not have.

@@ -11,7 +11,7 @@ use crate::field::Number;
 use crate::model::{Axis, Encoder, EncoderSide, SubDevice};
 use crate::place::Place;
 
-/// What is known of the position after a restart of `drive`.
+/// Knowledge of the position after a restart of `drive`.
 pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -> Checked<PositionSense> {
     let motor = Radians(TAU / axis.gear_ratio.abs());
     let revolution = match axis.encoder_side {

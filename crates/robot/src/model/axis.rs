@@ -52,7 +52,7 @@ pub struct Axis {
     /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
-    /// What its encoder knows of the position after its drive was without power; `None` where the file does not say.
+    /// Knowledge of its encoder about the position after its drive was without power; `None` where the file does not say.
     #[serde(default)]
     pub encoder: Option<Encoder>,
     #[serde(default, deserialize_with = "positive")]
@@ -91,7 +91,7 @@ pub struct Axis {
     /// Source of its absolute position.
     #[serde(skip)]
     pub homing: Homing,
-    /// What a restart of its drive says about its position.
+    /// Meaning of a restart of its drive for its position.
     #[serde(skip)]
     pub position_sense: PositionSense,
     /// Brake, if the cycle has to wait for one.

@@ -69,6 +69,8 @@ impl CoeDevice {
         if change.to == AlState::SafeOp {
             self.outputs = CopyPlan::new(self.dictionary(), Direction::Outputs);
             self.inputs = CopyPlan::new(self.dictionary(), Direction::Inputs);
+            let Self { outputs, inputs, server, .. } = self;
+            [outputs, inputs].iter().for_each(|plan| plan.own(server.dictionary_mut()));
             self.taken_at = None;
         }
         self.server.enter(change.to);

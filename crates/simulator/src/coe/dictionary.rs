@@ -110,6 +110,11 @@ impl ObjectDictionary {
         self.shown_mut(id).is_set_point = true;
     }
 
+    /// Copies the object of an entry, if it is shared with other dictionaries.
+    pub(super) fn own(&mut self, id: EntryId) {
+        Arc::make_mut(&mut self.objects[usize::from(id.object)]);
+    }
+
     fn shown_mut(&mut self, id: EntryId) -> &mut Entry {
         &mut Arc::make_mut(&mut self.objects[usize::from(id.object)]).entries[usize::from(id.entry)]
     }

@@ -238,6 +238,11 @@ impl CopyPlan {
         plan
     }
 
+    /// Gives the dictionary its own copy of each mapped object, so that no value of process data allocates.
+    pub(super) fn own(&self, dictionary: &mut ObjectDictionary) {
+        self.steps.iter().for_each(|(_, _, id)| dictionary.own(*id));
+    }
+
     /// Bytes of process data.
     #[must_use]
     pub fn byte_length(&self) -> usize {

@@ -117,7 +117,7 @@ pub(super) fn hindrance(cycle: &Client, axis: usize, state: &State) -> Option<St
     Some(detail.map_or_else(|| why.clone(), |detail| format!("{why}. {detail}")))
 }
 
-/// What is known of the cause beside the state of the axis: the text of an error code, the cable to a lost SubDevice.
+/// Further facts about the cause, besides the state of the axis: the text of an error code, the cable to a lost SubDevice.
 fn detail(cycle: &Client, axis: usize, it: &Axis) -> Option<String> {
     let is_faulted = DriveState::from_code(it.drive_state).is_some_and(DriveState::is_faulted);
     if is_faulted && it.error_code != 0 {

@@ -1,5 +1,6 @@
 //! A thread that reads the state of every cycle while a page is open: waits for a cycle, follows it to its end, waits for the next.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +28,9 @@ const TIMING: Duration = Duration::from_secs(1);
 
 /// Time from one look for a cycle, or for an open page, to the next.
 const IDLE: Duration = Duration::from_millis(100);
+
+/// Newest cycles whose places on the scope's axis are kept.
+const RECENT: usize = 16;
 
 /// Starts the thread; it ends with the process.
 pub(super) fn start(hub: Arc<Hub>, which: Option<String>) -> Result<(), Failure> {
@@ -70,6 +74,8 @@ struct Followed<'h> {
     channels: Channels,
     reader: Reader,
     state: State,
+    /// Numbers and places on the scope's axis of the newest cycles, the newest first.
+    recent: VecDeque<(u64, f64)>,
     /// Number of the last state read.
     last: u64,
     /// Cycles that were overwritten before they were read.
@@ -95,6 +101,7 @@ impl<'h> Followed<'h> {
             last: 0,
             reader,
             state: State::default(),
+            recent: VecDeque::new(),
             client,
             missed: 0,
             newest: Instant::now(),
@@ -158,6 +165,8 @@ impl<'h> Followed<'h> {
             self.last = number;
             self.newest = Instant::now();
             self.times.take(&self.state);
+            self.recent.truncate(RECENT - 1);
+            self.recent.push_front((self.state.cycle, self.time()));
             self.overrun();
             let (state, time) = (&self.state, self.time());
             let (channels, description) = (&self.channels, self.client.description());
@@ -171,7 +180,10 @@ impl<'h> Followed<'h> {
         let timing = &self.state.timing;
         if std::mem::replace(&mut self.overruns, timing.overruns) < timing.overruns {
             let since = self.state.cycle.saturating_sub(timing.last_overrun);
-            let time = self.time() - since as f64 * self.client.description().period_ns as f64 / 1e9;
+            // Cycles of a simulated bus may be farther apart than a period.
+            let known = self.recent.iter().find(|(cycle, _)| *cycle == timing.last_overrun);
+            let period = self.client.description().period_ns as f64 / 1e9;
+            let time = known.map_or_else(|| self.time() - since as f64 * period, |(_, time)| *time);
             self.hub.event(&json!({ "kind": "overrun", "cycle": timing.last_overrun, "time": time }));
         }
     }

@@ -1,4 +1,4 @@
-//! What browsers ask for: whether a request may be answered, and the wishes of a page.
+//! Requests of browsers: those that may be answered, and the wishes of a page.
 
 use std::net::IpAddr;
 

@@ -207,3 +207,34 @@ fn a_stop_brakes_at_its_own_deceleration_and_nothing_else_does() {
     let refused = Supervisor::new(Settings { limits, ..good }, PERIOD).unwrap_err().to_string();
     assert!(refused.starts_with("deceleration of a stop: expected at least"), "{refused}");
 }
+
+#[test]
+fn a_path_of_straight_lines_is_followed() {
+    let mut s = written(CyclicMode::Position);
+    s.limits.velocity = RadiansPerSecond(2.0);
+    s.limits.acceleration = RadiansPerSecondSquared(10.0);
+    s.limits.deceleration = RadiansPerSecondSquared(10.0);
+    s.limits.jerk = RadiansPerSecondCubed(100.0);
+    s.limits.step = Radians(0.02);
+    s.limits.position = Some((Radians(-2.9), Radians(2.9)));
+    for there in [0.5, -0.4, 0.3, 0.2, -0.1, 0.6] {
+        let mut bench = Bench::new(s);
+        for cycle in 0..3_000 {
+            let t = f64::from(cycle) * 0.001;
+            let p = if t < 0.5 {
+                0.2 * t / 0.5
+            } else if t < 1.0 {
+                0.2 + (there - 0.2) * (t - 0.5) / 0.5
+            } else {
+                there
+            };
+            let it = bench.ask(p);
+            assert_eq!(
+                bench.supervisor.stopped(),
+                None,
+                "{there}: {cycle} {it:?} {:?}",
+                bench.supervisor.clamp
+            );
+        }
+    }
+}

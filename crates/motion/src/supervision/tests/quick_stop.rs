@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the drive obeys while it stays in Operation enabled.
+/// Requests that the drive obeys while it stays in Operation enabled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Obeys {
     setpoints_under_quick_stop: bool,

@@ -46,7 +46,7 @@ pub(super) fn check(
     })
 }
 
-/// What the image promises, and what the kind does.
+/// Difference of what the image promises and what the kind does.
 fn contradiction(simulation: &Simulation, image: &sii::Image) -> Option<(String, String)> {
     let kind = simulation.application;
     let promises_coe = image.header.mailbox().is_some()
