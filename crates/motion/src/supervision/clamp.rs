@@ -16,7 +16,7 @@ pub(super) struct Clamp {
     sent: Differences,
     asked: Differences,
     lag: Lag,
-    /// Time for which the source was beyond its limits, since its set-points passed last.
+    /// Time for which the source was beyond its limits, less the time within, since its set-points passed last.
     clamped: Seconds,
 }
 
@@ -64,7 +64,8 @@ impl Clamp {
             Lag::No | Lag::Speed | Lag::Wall => self.clamped = Seconds::ZERO,
             // Not while it is held at a position limit, nor on the way to a target that is within the limits again.
             Lag::Slope if breaks && !binds => self.clamped += elapsed,
-            Lag::Slope => {}
+            // Corners of a path are apart: between them its source is within the limits.
+            Lag::Slope => self.clamped = Seconds((self.clamped.0 - elapsed.0).max(0.0)),
         }
         match lag {
             _ if binds => Some(StopReason::PositionLimit),
