@@ -43,7 +43,7 @@ pub(super) fn rows(axes: &[(String, &Found, u8)], period: Duration) -> String {
     .concat()
 }
 
-/// What brings an axis to rest when frames stay away.
+/// Deceleration of an axis when frames stay away, as far as it is known.
 struct Stop {
     /// Limit of its velocity, rad/s.
     velocity: f64,
