@@ -116,7 +116,8 @@ impl Axis {
         let before = self.sent.map_or(self.report.feedback.position, |sent| sent.setpoint.position);
         let supervised = self.supervisor.step(elapsed, command.setpoint, &seen);
         self.request = match supervised.intervention {
-            Some(Intervention::Disable) => Request::Disable,
+            Some(Intervention::Disable | Intervention::CutOff) => Request::Disable,
+            Some(Intervention::Follow) => Request::Enable,
             Some(Intervention::QuickStop) => Request::QuickStop,
             Some(Intervention::Halt) => Request::Halt,
             None => command.request,
