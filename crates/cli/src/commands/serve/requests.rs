@@ -15,7 +15,10 @@ pub(super) fn allowed(headers: &HeaderMap, names: &[String]) -> Result<String, (
     let (Some(host), false) = one(header::HOST) else {
         return Err((StatusCode::BAD_REQUEST, "Host: expected one, found none or several".to_owned()));
     };
-    let name = host.parse::<Authority>().ok().map(|it| it.host().to_ascii_lowercase()).unwrap_or_default();
+    // It goes into the content security policy, where other letters have a meaning.
+    let is_plain = host.bytes().all(|it| it.is_ascii_alphanumeric() || b".-_:[]".contains(&it));
+    let authority = host.parse::<Authority>().ok().filter(|_| is_plain);
+    let name = authority.map(|it| it.host().to_ascii_lowercase()).unwrap_or_default();
     let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
     if !address && name != "localhost" && !names.iter().any(|it| it.eq_ignore_ascii_case(&name)) {
         let why =
