@@ -127,7 +127,7 @@ fn detail(cycle: &Client, axis: usize, it: &Axis) -> Option<String> {
     is_lost.then(|| lost(cycle, axis, cycle.description())).flatten()
 }
 
-/// The last event that tells why the SubDevice of an axis has no process data.
+/// The last event with the reason that the SubDevice of an axis has no process data.
 fn lost(cycle: &Client, axis: usize, description: &Description) -> Option<String> {
     let position = description.axes.get(axis)?.sub_device?;
     let events = cycle.bus().ok()?.events(false).ok()?;
