@@ -181,7 +181,8 @@ impl ServoAxis {
         self.record.get_or_insert_default().clone()
     }
 
-    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the meaning of targets. The shaft stays.
+    /// Counts from elsewhere from now on: positions are `turns` of the motor higher, and so is the
+    /// meaning of targets. The shaft stays.
     pub(super) fn shift_count(&mut self, turns: f64) {
         self.origin -= (turns * TAU * self.scale.units_per_radian).round();
         self.wake();
@@ -220,8 +221,8 @@ impl ServoAxis {
         self.shaft.set(self.plant.position());
     }
 
-    /// Restores what is not stored: origin and home are, and the encoder knows the position as far as it can; the motor has coasted
-    /// meanwhile.
+    /// Restores what is not stored: origin and home are, and the encoder knows the position as far
+    /// as it can; the motor has coasted meanwhile.
     pub(super) fn power_on(&mut self, dictionary: &mut ObjectDictionary) {
         self.machine = StateMachine::new();
         self.cascade.reset();
@@ -233,7 +234,8 @@ impl ServoAxis {
         self.read_settings(dictionary);
     }
 
-    /// Ends the time without power, where there was one: what the encoder did not see of it is missing in the count.
+    /// Ends the time without power, where there was one: what the encoder did not see of it is
+    /// missing in the count.
     pub(super) fn end_restart(&mut self) {
         if let Some(change) = self.counter.end_restart(self.plant.position()) {
             self.origin -= change * self.scale.units_per_radian;
@@ -379,7 +381,7 @@ impl ServoAxis {
         }
     }
 
-    /// True while an enabled drive without quick stop is asked for one.
+    /// True while an enabled drive without quick stop has the quick-stop command.
     fn ignores_quick_stop(&self) -> bool {
         let controlword = self.settings.controlword;
         let command = Command::from_controlword(controlword, controlword);

@@ -109,7 +109,8 @@ impl ServoDrive {
         }
     }
 
-    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it is. Targets follow the new count.
+    /// Makes an axis count from elsewhere, by so many turns of its motor; the shaft stays where it
+    /// is. Targets follow the new count.
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.shift_count(turns);
