@@ -4,9 +4,10 @@
 //! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
 //! sent move at most at the velocity limit and stay within the position limits.
 //!
-//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, speeds too
-//!   high to stop before a position limit (*soft stop*), and accelerations and jerks above their written limits.
-//!   A source that is beyond these for 100 ms without catching up is stopped.
+//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the
+//!   limit, speeds too high to stop before a position limit (*soft stop*), and accelerations and
+//!   jerks above their written limits. A source that is beyond these for 100 ms without catching up
+//!   is stopped.
 //! * **Stopped**, latched until it is acknowledged: a number that is none, a position beyond its limit, a
 //!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
@@ -17,16 +18,16 @@
 //!   within velocity, acceleration and jerk.
 //! * **Implausible** ([`Seen::implausible`]), positions that the axis cannot have come to: as an outage, but for the quick stop right after
 //!   [`BLIND_CYCLES`], and latched.
-//! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the drive's quick stop, and no motion until the
-//!   position is known again.
+//! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the
+//!   drive's quick stop, and no motion until the position is known again.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
 //! * **Profile modes** ([`AxisMode::is_profile`]): the drive makes the motion, within speeds and ramps that its objects say. The set-point is held
 //!   within the limits, what the drive reports is judged, and to stop it is halted.
 //!
-//! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by set-points or
-//!   a halt, then disabled behind its brake.
+//! * **Quick stop not carried out** ([`QuickStopStep`]): a drive that stays enabled is stopped by
+//!   set-points or a halt, then disabled behind its brake.
 //!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
@@ -103,7 +104,7 @@ pub struct Supervisor {
     /// The quick stop that is requested.
     quick_stop: Option<quick_stop::QuickStop>,
     quick_stop_step: Option<QuickStopStep>,
-    /// Since a quick stop its controller has asked for no torque: its set-points are of before.
+    /// Since a quick stop its controller has not disabled it: its set-points are from before.
     after_quick_stop: bool,
 }
 

@@ -99,7 +99,7 @@ impl Supervisor {
         self.move_on(velocity, torque, self.sent.position, elapsed);
     }
 
-    /// A ramp and a way back count from where they began: after other set-points they do not go on.
+    /// A ramp and a way back count from their start: they do not continue after other set-points.
     pub(super) fn leave_planned_braking(&mut self) {
         let halts = self.mode() == CyclicMode::Torque || self.drive_makes_the_way();
         if let Hold::Stopped { braking, .. } = &mut self.hold {
@@ -117,7 +117,7 @@ impl Supervisor {
 
     /// Next point of the way back to rest; its first one where it `begins`.
     pub(super) fn next_on_way_back(&mut self, begins: bool) -> TrajectoryPoint {
-        // After a host that stood still the drive takes one step all the same.
+        // After a host stall the drive takes one step all the same.
         let passed = if begins { Seconds::ZERO } else { self.period };
         self.way_back.advance(passed)[0]
     }

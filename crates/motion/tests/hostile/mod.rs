@@ -1,4 +1,5 @@
-//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that knows the limits alone.
+//! Hostile set-points through trajectory planning and supervision, evaluated by an oracle that
+//! knows the limits alone.
 
 mod oracle;
 mod source;
