@@ -236,7 +236,8 @@ impl Client {
         }
     }
 
-    /// Accepts or sets the position of an axis; returns the position before, rad. For `onbeat control`, where a person has typed it.
+    /// Accepts or sets the position of an axis; returns the position before, rad. For
+    /// `onbeat control`, where a person has typed it.
     ///
     /// # Errors
     /// The cycle refuses it, this user may not command, or the cycle has ended.

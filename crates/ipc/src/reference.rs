@@ -1,6 +1,7 @@
-//! Positions that a person gives an axis: measured at the machine and accepted, or set.
+//! Positions that the operator gives an axis: measured at the machine and accepted, or set.
 //!
-//! Only `onbeat control` asks for this, on a terminal. No port, no controller, no ROS node and no Python program can.
+//! Only `onbeat control` asks for this, on a terminal. No port, no controller, no ROS node and no
+//! Python program can.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use types::codes;
 
 use crate::force::Client;
 
-/// A position that a person gives, and its purpose.
+/// Purpose of a position that the operator gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The axis was measured to be there: its reading is right.
@@ -43,7 +44,7 @@ codes! {
         /// The drive is enabled.
         Enabled = 4, "its drive is enabled; use `onbeat control disable` first";
         /// The axis moves.
-        Moving = 5, "the axis is moving; wait until it stands";
+        Moving = 5, "the axis is moving; wait for standstill";
         /// It has no position limits.
         NoLimits = 6, "it has no position limits, and is never unreferenced; use `onbeat control set-position`";
         /// It is referenced.
@@ -77,7 +78,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Takes the next request, with its number and its client; none for which the server has given up waiting.
+    /// Takes the next request, with its number and its client; none for which the server has given
+    /// up waiting.
     pub fn poll(&mut self) -> Option<(u64, Given, Client)> {
         while let Ok(asked) = self.asked.pop() {
             if close(&self.open, asked.0) {
@@ -118,8 +120,8 @@ fn close(open: &AtomicU64, number: u64) -> bool {
 }
 
 impl References {
-    /// Passes it on to the cycle, and waits for its answer; `None` where the cycle does not take it in time: it is not
-    /// carried out later.
+    /// Passes it on to the cycle, and waits for its answer; `None` where the cycle does not take it
+    /// in time: it is not carried out later.
     pub(crate) fn ask(&mut self, given: Given, by: Client) -> Option<Outcome> {
         self.number += 1;
         // Before the request: the cycle takes no other one.
