@@ -52,7 +52,8 @@ pub struct Axis {
     /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
-    /// Knowledge of its encoder about the position after its drive was without power; `None` where the file does not say.
+    /// Knowledge of its encoder about the position after its drive was without power; `None` where
+    /// the file does not say.
     #[serde(default)]
     pub encoder: Option<Encoder>,
     #[serde(default, deserialize_with = "positive")]
@@ -100,7 +101,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Turns of the motor that its encoder tells apart without power; `None` if it is not absolute.
+    /// Turns of the motor that its encoder distinguishes without power; `None` if it is not
+    /// absolute.
     #[must_use]
     pub fn encoder_turns(&self) -> Option<f64> {
         let revolution = std::f64::consts::TAU / self.gear_ratio.abs();
