@@ -119,7 +119,7 @@ pub(crate) struct Run {
           conflicts_with_all = ["iface", "loss", "late", "duplicate", "reorder", "corrupt"])]
     control: Option<String>,
 
-    /// Time that the simulated bus lives by; bus without it
+    /// Time of the simulated bus; bus without it
     #[arg(long, value_name = "TIME", value_parser = simulated_time(), conflicts_with = "iface")]
     time: Option<SimulatedTime>,
 
@@ -160,7 +160,7 @@ fn simulated_time() -> impl TypedValueParser<Value = SimulatedTime> {
             "fast",
             "The same without a wait between cycles: the same run every time, no client",
         ),
-        (SimulatedTime::Host, "host", "That of this computer: a stall is an outage, as on a wire"),
+        (SimulatedTime::Host, "host", "Time of this computer: a stall is an outage, as on a wire"),
     ])
 }
 

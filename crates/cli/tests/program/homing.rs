@@ -237,7 +237,7 @@ fn control(robot: &Robot, words: &[&str]) -> (Option<i32>, String) {
     (ran.status.code(), text)
 }
 
-// feature(axes): a person who measured accepts the position of an unreferenced axis; set-position sets that of an axis without homing
+// feature(axes): accept-position makes an unreferenced axis ready; set-position is for axes without homing
 #[test]
 fn a_measured_position_makes_an_unreferenced_axis_ready() {
     let _shared = shared();
@@ -284,7 +284,7 @@ fn a_measured_position_makes_an_unreferenced_axis_ready() {
     robot.interrupt();
 }
 
-// feature(axes): a person who measured accepts the position of an unreferenced axis; set-position sets that of an axis without homing
+// feature(axes): accept-position makes an unreferenced axis ready; set-position is for axes without homing
 #[test]
 fn set_position_prints_the_old_and_the_new_value() {
     let _shared = shared();

@@ -276,7 +276,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
     short.to_owned()
 }
 
-/// The interlock that has stopped an axis, and its level; once it permits again, what ends the stop.
+/// The interlock that has stopped an axis, and its level; once it permits again, what ends the
+/// stop.
 fn interlock(axis: &Axis, picture: &Picture) -> Option<String> {
     let name = words::interlock_name(axis, &picture.description)?;
     let interlock = picture.state.interlocks.get(usize::from(axis.interlock?))?;
