@@ -69,12 +69,13 @@ pub struct AxisConfiguration {
     pub feedback_velocity: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
-    /// Position knowledge of its encoder while its drive is off; counts for axes with position limits.
+    /// Position knowledge of its encoder while its drive is off; counts for axes with position
+    /// limits.
     pub position_sense: PositionSense,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
-    /// It holds a load that falls without torque or brake. Without a brake, an axis whose drive does not
-    /// carry out a quick stop stays enabled at standstill.
+    /// It holds a load that falls without torque or brake. Without a brake it stays enabled at
+    /// standstill if its drive does not carry out a quick stop.
     pub holds_load: bool,
     /// Its drive's halt brakes it and keeps the torque: 0x605D is 1 or 2.
     pub halts: bool,
@@ -194,14 +195,15 @@ impl Axes {
         else {
             return;
         };
-        // Of several the first one of those that allow least is named.
+        // The first interlock of the least permission is named.
         if state > forbidding.map_or(InterlockState::Clear, |(state, _)| state) {
             *forbidding = Some((state, cause));
         }
         axis.set_interlock(state);
     }
 
-    /// Commands of the controller, made safe. `stale`: the command it lives on is over; `at_rest`: all axes were at rest then.
+    /// Commands of the controller, made safe. `stale`: its command has expired. `at_rest`: all axes
+    /// were at standstill then.
     pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool, at_rest: bool, ending: Ending) {
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
@@ -219,7 +221,7 @@ impl Axes {
             }
             report.interlock = match report.stop {
                 Some(StopReason::Interlock | StopReason::NotPermitted) => {
-                    // A stop stays after its cause: that is still the one to be named.
+                    // A stop stays after its cause, which is still named.
                     let before = || Some(InterlockCause { permits: true, ..report.interlock? });
                     cause.or_else(before)
                 }
@@ -323,8 +325,8 @@ impl Axes {
         self.axes.iter().any(Axis::is_powered)
     }
 
-    /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive does not
-    /// carry out a quick stop.
+    /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive
+    /// does not carry out a quick stop.
     pub(crate) fn longest_engage_time(&self) -> Duration {
         let time = |axis: &Axis| axis.engage_time().0 + axis.quick_stop_time().0;
         let longest = |longest: f64, axis: &Axis| longest.max(time(axis));

@@ -82,7 +82,7 @@ pub struct Cycle<L, C> {
     /// Time of SubDevices in this process.
     bus_time: Option<BusTime>,
     host_stalls: HostStalls,
-    /// It waits for who reads its records.
+    /// It waits for the readers of its records.
     is_patient: bool,
     axes: Axes,
     controller: CalledController,
@@ -275,7 +275,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
-    /// The same for a cycle without real time, which waits for its observer and its samples to be read: none is dropped.
+    /// The same for a cycle without real time, which waits for its observer and its samples to be
+    /// read: none is dropped.
     #[must_use]
     pub fn with_patience(self) -> Self {
         Self { is_patient: true, ..self }
@@ -284,7 +285,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn await_readers(&self, stop: &StopHandle) {
         let samples = || self.sampler.as_ref().filter(|_| self.phase == ShutdownPhase::Running);
         let has_room = || self.publisher.has_room() && samples().is_none_or(Sampler::has_room);
-        // From the stop on nobody records.
+        // From the stop on nothing is recorded.
         while self.is_patient && !has_room() && !stop.is_requested() {
             std::thread::sleep(READERS_EVERY);
         }
@@ -547,7 +548,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 }
 
-/// Interval of looks at who reads.
+/// Interval at which it looks for space in the rings.
 const READERS_EVERY: Duration = Duration::from_micros(200);
 
 impl<L, C> fmt::Debug for Cycle<L, C> {

@@ -44,7 +44,7 @@ pub struct Cause {
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled; 0 for another cause of an outage.
     pub stalled: u32,
-    /// The last command has ended at rest, as at the end of a jog: no failure.
+    /// The last command ended at standstill, as at the end of a jog: no failure.
     pub ended: bool,
 }
 
@@ -249,7 +249,7 @@ impl Publisher {
         self.records.send(record);
     }
 
-    /// True while both rings have room for half of what they hold.
+    /// True while half of both rings is free.
     pub(crate) fn has_room(&self) -> bool {
         self.records.room() >= RECORDS / 2 && self.events.room() >= EVENTS / 2
     }

@@ -440,13 +440,14 @@ pub fn other_main_device(source: MacAddress, frames: u64) -> String {
 const UNREFERENCED_REMEDY: &str =
     "; home it on a switch, or measure its position and use `onbeat control accept-position`";
 
-/// Step that stopped an axis whose drive did not carry out a quick stop, in words.
+/// Step that stopped an axis after a quick stop that its drive did not carry out, in words.
 #[must_use]
 pub fn quick_stop_ignored(step: QuickStopStep) -> String {
     format!("its drive does not carry out the quick stop, it was stopped by {}", step.words())
 }
 
-/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped with.
+/// Reason that an axis is stopped for, in words; `with`: place of the axis that it was stopped
+/// with.
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {

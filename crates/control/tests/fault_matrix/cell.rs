@@ -120,7 +120,8 @@ pub(crate) enum Fault {
     Truncated,
     /// The last SubDevice loses its power for good: whatever lasts for good, or until its cause goes away in a cell that heals.
     PowerLoss,
-    /// All SubDevices lose their power for good, on a segment that leaves the source address of frames unchanged.
+    /// All SubDevices lose their power for good, on a segment that leaves the source address of
+    /// frames unchanged.
     UnmarkedPower,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
@@ -142,7 +143,7 @@ pub(crate) enum Fault {
     InterfaceGone,
     /// The host stands still for 50 ms with its frame on the way.
     HostStall,
-    /// No frame comes through for a while, either way, and no drive but the first has a quick stop.
+    /// No frame passes for a while, either way, and no drive but the first has a quick stop.
     NoQuickStop,
     /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does. Where its cause goes
     /// away it sends no more, after two seconds.

@@ -223,8 +223,8 @@ fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
     }
 }
 
-/// Judges that drives that make their own way, or have no quick stop, rest in the end, if they have power: no old destination,
-/// velocity or torque goes on.
+/// Checks that drives with a profile of their mode, or without quick stop, stop in the end if they
+/// have power: no old destination, velocity or torque remains.
 fn check_rest(cell: Cell, run: &Run, taken: &[Vec<Taken>]) {
     let segment = run.ended.link.segment();
     let stops = cell.phase == Phase::Profile || cell.fault == Fault::NoQuickStop;
