@@ -158,7 +158,8 @@ pub enum Fault {
         position: usize,
         /// The input, from 0.
         input: u8,
-        /// High or low; `None` for its level from the start, or that of the output of the same number.
+        /// High or low; `None` for its level from the start, or the level of the output with its
+        /// number.
         level: Option<bool>,
     },
     /// An axis of a servo drive has a fault.
@@ -194,7 +195,8 @@ pub enum Fault {
         axis: usize,
         /// Thousandths of a turn of its motor.
         by: i32,
-        /// The shaft turns so far, and the count stays; else the count changes, and the shaft stays.
+        /// The shaft turns so far, and the count stays; else the count changes, and the shaft
+        /// stays.
         turned: bool,
     },
     /// Share of frames that are lost, on the way to the SubDevices or back.

@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Subjects of the watch, and its listeners.
 pub(super) struct Watch {
-    /// Clock of the cycle: its events are judged by it.
+    /// Clock of the cycle and of its events.
     pub(super) clock: BusClock,
     pub(super) observer: Observer,
     /// Cycle in which all SubDevices came to Op: records before it are of the bring-up.
