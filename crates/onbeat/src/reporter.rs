@@ -114,6 +114,10 @@ pub enum Notice {
     },
     /// Remark on a SubDevice that works even so.
     Remark(String),
+    /// Object of a drive that bounds its axis less than its limits say, or contradicts what a stop needs.
+    WeakDrive(String),
+    /// Detail for those that want to know more.
+    Detail(String),
     /// Path of the shared-memory interface that is open.
     IpcOpen(PathBuf),
     /// Reason that the shared-memory interface is not in the first of the usual folders.
@@ -181,6 +185,8 @@ impl fmt::Display for Notice {
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
             Self::Prepared(sentence)
             | Self::Remark(sentence)
+            | Self::WeakDrive(sentence)
+            | Self::Detail(sentence)
             | Self::Recording(sentence)
             | Self::Device(sentence)
             | Self::NotPutBack(sentence) => f.write_str(sentence),

@@ -82,6 +82,10 @@ pub(crate) struct Run {
     #[arg(short, long)]
     quiet: bool,
 
+    /// Write details too: what bounds each axis in its drive
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
+
     /// End with one JSON object instead of the table
     #[arg(long)]
     json: bool,
@@ -200,7 +204,7 @@ impl Run {
         let stop = Stop::listen_for_a_run(live.voice())?;
         let wire = self.wire();
         let is_alone = wire.interface.is_none() && !wire.has_faults();
-        let mut reporter = RunReporter::new(robot, log, live, is_alone);
+        let mut reporter = RunReporter::new(robot, log, live, (is_alone, self.verbose));
         let ran = self.settings(robot, &stop).run_by(Control::AsDescribed, &mut reporter);
         let link_trouble = reporter.link_trouble().map(str::to_owned);
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };

@@ -57,6 +57,8 @@ pub struct ServoAxis {
     /// Error code that is to be shown and sent; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
+    /// Place that is demanded of a shaft that follows positions, in position units.
+    demanded: f64,
     /// Set-points of profile position mode.
     set_points: SetPoints,
     /// Target reached, where the mode has one, and speed zero.
@@ -134,6 +136,7 @@ impl ServoAxis {
             fault: None,
             reported: None,
             following_error_time: Duration::ZERO,
+            demanded: 0.0,
             set_points: SetPoints::default(),
             reached: false,
             reached_dwell: Dwell::default(),

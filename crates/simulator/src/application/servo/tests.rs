@@ -19,6 +19,7 @@ use crate::application::{
 mod axes;
 mod homing;
 mod modes;
+mod own_limits;
 mod scales;
 mod stops;
 
