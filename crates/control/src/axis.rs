@@ -304,6 +304,11 @@ impl Axes {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::forget_place);
     }
 
+    /// The drive at this place is absent.
+    pub(crate) fn lose_power(&mut self, sub_device: usize) {
+        self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_power);
+    }
+
     /// The drive at this place has left Op.
     pub(crate) fn lose_drive(&mut self, sub_device: usize) {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_drive);

@@ -116,6 +116,7 @@ impl AxisSafety {
             seen.fault = state.is_some_and(State::is_faulted);
             seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
             seen.disables = command.request == Request::Disable;
+            seen.asks = command.request == Request::Enable;
             seen.quick_stop = command.request == Request::QuickStop;
             supervisor.judge(elapsed, command.setpoint, &seen);
         }
@@ -296,7 +297,19 @@ impl AxisSafety {
         }
     }
 
-    /// Its drive has left Op, or was without power.
+    /// True while its drive is to be in Operation enabled.
+    pub(super) fn expects_enabled(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::expects_enabled)
+    }
+
+    /// Its drive was without power.
+    pub(super) fn lose_power(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.lose_power();
+        }
+    }
+
+    /// Its drive has left Op.
     pub(super) fn lose_drive(&mut self) {
         if let Some(supervisor) = &mut self.supervisor {
             supervisor.lose_drive();

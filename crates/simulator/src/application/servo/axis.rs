@@ -56,6 +56,8 @@ pub struct ServoAxis {
     origin: f64,
     homed: bool,
     fault: Option<u16>,
+    /// Safe torque off is active: Switch on disabled, without a fault.
+    safe_torque_off: bool,
     /// Error code that is to be shown and sent; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
@@ -137,6 +139,7 @@ impl ServoAxis {
             origin: 0.0,
             homed: false,
             fault: None,
+            safe_torque_off: false,
             reported: None,
             following_error_time: Duration::ZERO,
             demanded: 0.0,
@@ -241,6 +244,11 @@ impl ServoAxis {
         if let Some(change) = self.counter.end_restart(self.plant.position()) {
             self.origin -= change * self.scale.units_per_radian;
         }
+    }
+
+    /// Takes the torque, without a fault, or ends that.
+    pub(super) fn set_safe_torque_off(&mut self, is_active: bool) {
+        (self.safe_torque_off, self.rest, self.read) = (is_active, Rest::No, None);
     }
 
     /// Follows a change of the AL state: into Op, or out of it.
@@ -356,6 +364,10 @@ impl ServoAxis {
 
     fn step_machine(&mut self) {
         let state = self.machine.state();
+        if self.safe_torque_off && !state.is_faulted() && state != State::NotReadyToSwitchOn {
+            self.machine = StateMachine::in_state(State::SwitchOnDisabled);
+            return;
+        }
         if state == State::FaultReactionActive {
             self.reaction_time += CONTROL_PERIOD;
         }
