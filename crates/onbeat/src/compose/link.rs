@@ -62,6 +62,12 @@ pub enum SimulatedTime {
 }
 
 impl SimulatedTime {
+    /// Bus time at the start of a run, where it has nothing to do with the computer's clock.
+    #[must_use]
+    pub fn start(self) -> Option<Instant> {
+        (self == Self::Fast).then_some(FAST_START)
+    }
+
     /// Clock of SubDevices that live by it.
     fn clock(self) -> BusClock {
         match self {

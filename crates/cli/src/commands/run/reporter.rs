@@ -32,7 +32,7 @@ impl<'a> RunReporter<'a> {
         live: &'a mut LiveLine,
         simulated: bool,
     ) -> Self {
-        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice());
+        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice()).with_times(log.times);
         Self { chronicle, live, log, service: Service::of_this_process(), simulated }
     }
 
