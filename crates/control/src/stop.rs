@@ -84,6 +84,8 @@ pub(crate) struct Situation {
     pub(crate) requested: bool,
     /// It is asked to hurry.
     pub(crate) hurried: bool,
+    /// For how long, by the host's clock: bus time passes more slowly on a busy host.
+    pub(crate) hurried_on_host: Duration,
     /// The bus has failed: there is nothing to stop.
     pub(crate) failed: bool,
     /// Time supervision takes from here to bring the axes to rest.
@@ -101,10 +103,14 @@ pub(crate) struct Situation {
 impl ShutdownPhase {
     /// The phase after a cycle at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
-        let Situation { requested, hurried, failed, braking, standing, powered, brakes, down } = situation;
+        let Situation { requested, hurried, failed, braking, standing, powered, brakes, down, .. } =
+            situation;
+        let hurried_on_host = situation.hurried_on_host;
+        let disabled = HURRIED_RAMP.saturating_add(QUICK_STOP_TIMEOUT).saturating_add(brakes);
         match self {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
+            Self::ToInit { .. } if hurried_on_host >= disabled.saturating_add(HURRIED_INIT) => Self::Ended,
             Self::ToInit { since } if hurried && now.since(since) >= HURRIED_INIT => Self::Ended,
             Self::ToInit { since } if now.since(since) >= TO_INIT_TIMEOUT => Self::Ended,
             Self::ToInit { .. } => self,
@@ -116,7 +122,8 @@ impl ShutdownPhase {
                 let hurried_since = hurried_since.or(hurried.then_some(now));
                 let rests = standing_since.is_some_and(|begin| now.since(begin) >= REST);
                 let late = now.since(since) >= RAMP_TIMEOUT.saturating_add(braking)
-                    || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP);
+                    || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP)
+                    || hurried_on_host >= HURRIED_RAMP;
                 if rests || !powered || late {
                     Self::Disabling { since: now }
                 } else {
@@ -126,7 +133,8 @@ impl ShutdownPhase {
             Self::Disabling { since } => {
                 let timeout =
                     if hurried { QUICK_STOP_TIMEOUT } else { DISABLE_TIMEOUT }.saturating_add(brakes);
-                if !powered || now.since(since) >= timeout { Self::ToInit { since: now } } else { self }
+                let late = now.since(since) >= timeout || hurried_on_host >= disabled;
+                if !powered || late { Self::ToInit { since: now } } else { self }
             }
         }
     }
@@ -180,6 +188,7 @@ mod tests {
     const CALM: Situation = Situation {
         requested: false,
         hurried: false,
+        hurried_on_host: Duration::ZERO,
         failed: false,
         braking: Duration::ZERO,
         standing: false,

@@ -182,7 +182,7 @@ impl Settings {
                 observer,
                 op_since: None,
                 limit: self.cycles(robot),
-                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
+                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop && !self.wire.is_in_bus_time(),
                 summary: RunSummary::new(types::time::nanoseconds(robot.cycle.period)),
                 diagnosis,
                 recorder: file.map(|file| {

@@ -94,6 +94,11 @@ impl Wire {
         self.interface.is_none() && self.time == SimulatedTime::Fast
     }
 
+    /// True of a simulated bus that waits for its cycle: one that comes late is none of the bus.
+    pub(crate) fn is_in_bus_time(&self) -> bool {
+        self.interface.is_none() && self.time != SimulatedTime::Host
+    }
+
     /// True if frames may be lost, late or changed on purpose.
     #[must_use]
     pub fn has_faults(&self) -> bool {
