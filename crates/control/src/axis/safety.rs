@@ -148,9 +148,10 @@ impl AxisSafety {
             command.request = overruled(command.request, intervention);
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
-            // A drive that looks for its home takes no set-points: it is halted, and so called off.
-            let held =
-                reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
+            // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
+            // outage is not seen.
+            let held = missed > BLIND_CYCLES
+                || reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
