@@ -99,6 +99,15 @@ pub struct Axis {
     pub brake: Option<BrakeConfiguration>,
 }
 
+impl Axis {
+    /// Turns of the motor that its encoder tells apart without power; `None` if it is not absolute.
+    #[must_use]
+    pub fn encoder_turns(&self) -> Option<f64> {
+        let revolution = std::f64::consts::TAU / self.gear_ratio.abs();
+        self.position_sense.range.map(|range| range.0 / revolution)
+    }
+}
+
 /// `homing` of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -20,6 +20,7 @@
 mod axis;
 mod control;
 mod drive;
+mod encoder;
 mod entries;
 mod homing;
 mod objects;
@@ -42,6 +43,7 @@ use super::sii::pdos;
 use crate::coe::DeviceDescription;
 pub use axis::ServoAxis;
 pub use drive::ServoDrive;
+pub use encoder::Encoder;
 pub use objects::{SIMULATION, default_mapping, default_mapping_of};
 pub use plant::{Plant, PlantParameters};
 pub use record::{ServoRecord, Taken};

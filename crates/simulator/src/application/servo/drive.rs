@@ -8,6 +8,7 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
 
 use super::axis::ServoAxis;
+use super::encoder::Encoder;
 use super::objects;
 use super::record::ServoRecord;
 use super::{CONTROL_PERIOD, MAXIMUM_CATCH_UP, MOST_AXES, ServoDescription, error_register};
@@ -115,6 +116,13 @@ impl ServoDrive {
         }
     }
 
+    /// Sets the encoder of an axis.
+    pub fn set_encoder(&mut self, axis: usize, encoder: Encoder) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_encoder(encoder);
+        }
+    }
+
     /// Turns the shaft of an axis by hand, by so many turns of its motor, with or without power.
     pub fn displace(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
@@ -153,6 +161,7 @@ impl ServoDrive {
             }
         }
         self.time = Some(time);
+        self.axes.iter_mut().for_each(ServoAxis::end_restart);
         self.axes.iter().for_each(ServoAxis::turn_shaft);
     }
 

@@ -17,6 +17,7 @@ use crate::application::{
 };
 
 mod axes;
+mod encoders;
 mod homing;
 mod modes;
 mod scales;
