@@ -146,6 +146,8 @@ pub enum Notice {
         /// Name and mode of the axis that it was for, if it was for one.
         axis: Option<(String, AxisMode)>,
     },
+    /// Axis that keeps the run from its end: its load falls once its drive is disabled.
+    HoldsLoad(String),
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
 }
@@ -183,6 +185,11 @@ impl fmt::Display for Notice {
             }
             Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
             Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
+            Self::HoldsLoad(axis) => write!(
+                f,
+                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
+                 secure the load, then stop again (a second Ctrl-C)"
+            ),
             Self::Prepared(sentence)
             | Self::Remark(sentence)
             | Self::WeakDrive(sentence)

@@ -35,6 +35,7 @@ use crate::failure::Failure;
 use crate::left_behind;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
+use crate::words::moment::TimeOfDay;
 use conclusion::Finished;
 use log::Log;
 use reporter::RunReporter;
@@ -183,7 +184,7 @@ impl Run {
         let robot = self.robot()?;
         let mut log = Log::open(
             &robot,
-            self.wire.iface.as_deref(),
+            (self.wire.iface.as_deref(), TimeOfDay::of_run(self.time.unwrap_or_default())),
             self.events.as_deref(),
             self.metrics,
             live.voice(),
@@ -222,7 +223,11 @@ impl Run {
 
     /// Refuses what needs other programs, where the bus does not wait for them.
     fn check_time(&self) -> Result<(), Failure> {
-        let asked = [(self.ipc.is_some(), "--ipc"), (self.controller.is_some(), "--controller")];
+        let asked = [
+            (self.ipc.is_some(), "--ipc"),
+            (self.controller.is_some(), "--controller"),
+            (self.control.is_some(), "--control"),
+        ];
         let other =
             asked.into_iter().find(|(is_asked, _)| *is_asked && self.time == Some(SimulatedTime::Fast));
         other.map_or(Ok(()), |(_, option)| {

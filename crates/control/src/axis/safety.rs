@@ -149,9 +149,10 @@ impl AxisSafety {
             command.request = overruled(command.request, intervention);
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
-            // A drive that looks for its home takes no set-points: it is halted, and so called off.
-            let held =
-                reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
+            // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
+            // outage is not seen.
+            let held = missed > BLIND_CYCLES
+                || reason.is_some_and(|reason| reason != StopReason::Stale && !reason.is_unreferenced());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
@@ -190,6 +191,11 @@ impl AxisSafety {
     /// Step that stopped it because its drive did not carry out a quick stop.
     pub(super) fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
+    }
+
+    /// True if it holds a load that falls without the torque, until a reset.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
     }
 
     /// Longest time that such steps take from here.

@@ -34,7 +34,7 @@ impl<'a> RunReporter<'a> {
         live: &'a mut LiveLine,
         (simulated, verbose): (bool, bool),
     ) -> Self {
-        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice());
+        let chronicle = Chronicle::new(robot, log.names.clone(), live.voice()).with_times(log.times);
         Self { chronicle, live, log, service: Service::of_this_process(), simulated, verbose }
     }
 
@@ -99,6 +99,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::Recording(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
+        | Notice::HoldsLoad(_)
         | Notice::NotPutBack(_) => Severity::Warning,
         _ => Severity::Ok,
     }
