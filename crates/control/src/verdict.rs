@@ -299,7 +299,9 @@ fn stopped(
     circumstances: Circumstances,
 ) -> Option<(StopReason, &AxisReport)> {
     let report = &reports[axis];
-    let held_back = report.feedback.phase == AxisPhase::Following;
+    // The phase of an axis that is stopped in this very cycle, after a stall, is still that of before.
+    let lost = at_least(report.missed, LOST_AFTER, circumstances.period);
+    let held_back = report.feedback.phase == AxisPhase::Following && !lost;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
     // Process data are back, and it is about to resume by itself; one that stays stopped is not.
     let is_back = |it: &AxisReport| {
