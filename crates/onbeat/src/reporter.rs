@@ -124,6 +124,8 @@ pub enum Notice {
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
     Recording(String),
+    /// Sentence on the state directory: something kept that cannot be read or written.
+    State(String),
     /// Line of a device beside the bus.
     Device(String),
     /// Fault of the simulated bus that took place on demand, or the end of one.
@@ -182,6 +184,7 @@ impl fmt::Display for Notice {
             Self::Prepared(sentence)
             | Self::Remark(sentence)
             | Self::Recording(sentence)
+            | Self::State(sentence)
             | Self::Device(sentence)
             | Self::NotPutBack(sentence) => f.write_str(sentence),
         }
