@@ -10,6 +10,7 @@ mod fault;
 mod fields;
 mod given;
 pub(crate) mod ignored;
+pub mod memory;
 mod mode;
 mod safety;
 mod together;
@@ -28,6 +29,7 @@ pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
+use memory::PositionMemory;
 use together::Together;
 
 pub use error::AxisError;
@@ -72,6 +74,8 @@ pub struct AxisConfiguration {
     /// Position knowledge of its encoder while its drive is off; counts for axes with position
     /// limits.
     pub position_sense: PositionSense,
+    /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
+    pub memory: Option<PositionMemory>,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// It holds a load that falls without torque or brake. Without a brake it stays enabled at
@@ -106,6 +110,7 @@ impl AxisConfiguration {
             feedback_velocity: None,
             homing: Homing::Never,
             position_sense: PositionSense::default(),
+            memory: None,
             brake: None,
             holds_load: false,
             halts: true,

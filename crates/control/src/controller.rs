@@ -85,6 +85,17 @@ pub struct ControllerOutput {
     pub lost: bool,
     /// That process did not disable its axes before, or has none: the axes stop, too.
     pub left_in_use: bool,
+    /// Request of a client that was accepted in this cycle, to be reported.
+    pub accepted: Option<AcceptedRequest>,
+}
+
+/// Request of a client that was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedRequest {
+    /// The request.
+    pub what: ipc::message::control::Action,
+    /// The client, where it is known.
+    pub by: Option<ipc::force::Client>,
 }
 
 /// The cycle a controller is called for.

@@ -12,7 +12,7 @@ use record::CycleRecord;
 use types::state::InputLevel;
 use types::{LockState, Value};
 
-use crate::controller::{AxisReport, IgnoredSetpoint, InterlockCause};
+use crate::controller::{AcceptedRequest, AxisReport, IgnoredSetpoint, InterlockCause};
 
 use crate::signal::ReleaseReason;
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -156,6 +156,11 @@ pub enum Happening {
         outcome: ipc::reference::Outcome,
         /// The client that asked for it.
         by: Client,
+    },
+    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    Requested {
+        /// The request, and the client.
+        request: AcceptedRequest,
     },
     /// A signal is forced: held at a value.
     SignalForced {

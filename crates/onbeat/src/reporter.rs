@@ -128,6 +128,8 @@ pub enum Notice {
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
     Recording(String),
+    /// Sentence on the state directory: something kept that cannot be read or written.
+    State(String),
     /// Line of a device beside the bus.
     Device(String),
     /// Fault of the simulated bus that took place on demand, or the end of one.
@@ -195,6 +197,7 @@ impl fmt::Display for Notice {
             | Self::WeakDrive(sentence)
             | Self::Detail(sentence)
             | Self::Recording(sentence)
+            | Self::State(sentence)
             | Self::Device(sentence)
             | Self::NotPutBack(sentence) => f.write_str(sentence),
         }

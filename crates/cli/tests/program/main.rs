@@ -26,6 +26,7 @@ mod hold;
 mod homing;
 mod interference;
 mod ipc;
+mod kept;
 mod limits;
 mod link;
 mod link_down;

@@ -478,6 +478,14 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         process: Option<u32>,
     },
+    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    Requested {
+        request: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<u32>,
+    },
     /// A person gave the position of an axis, rad: measured and accepted, or set; `refused`: the
     /// reason that it was not taken.
     PositionGiven {

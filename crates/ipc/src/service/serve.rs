@@ -432,7 +432,7 @@ impl Serve {
             let text = visitor.refusal(self.handed.group);
             return answer(socket, &Reply::refusal(Status::NotPermitted, text), &[]).is_ok();
         }
-        let refusal = match port.open(visitor.process) {
+        let refusal = match port.open(visitor.process, visitor.user) {
             Ok(file) => {
                 let numbers = match port.kind() {
                     Kind::Message { size, depth } => [0, size as u32, depth as u32],

@@ -10,6 +10,7 @@ use motion::{
 };
 use serde::Deserialize;
 use serde::de::Deserializer;
+use sha2::{Digest, Sha256};
 use types::{AxisMode, Encoder, EncoderSide, OnStale};
 
 use super::bus::{LARGEST_FIRST, MOST_SUB_DEVICES};
@@ -64,6 +65,9 @@ pub struct Axis {
     pub(crate) coast: Radians,
     #[serde(default, deserialize_with = "positive")]
     pub(crate) position_tolerance: Option<Radians>,
+    /// Its position at rest is kept over a restart of Onbeat, and compared.
+    #[serde(default)]
+    pub position_memory: bool,
     /// Reaction to a stale command.
     #[serde(default)]
     pub on_stale: OnStale,
@@ -110,6 +114,16 @@ impl Axis {
     pub fn encoder_turns(&self) -> Option<f64> {
         let revolution = std::f64::consts::TAU / self.gear_ratio.abs();
         self.position_sense.range.map(|range| range.0 / revolution)
+    }
+
+    /// SHA-256 of its scale and offset, in hexadecimal: with another one, a position in counts is another place.
+    #[must_use]
+    pub fn scale_sha256(&self) -> String {
+        let offset = self.homing_settings.and_then(|it| it.offset).map_or(0.0, |it| it.0);
+        let range = self.position_sense.range.map_or(0.0, |it| it.0);
+        let numbers = [self.scale.counts_per_radian(), offset, range];
+        let digest = Sha256::digest(numbers.map(f64::to_le_bytes).concat());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -266,7 +266,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
             StopReason::UnreferencedRestart
             | StopReason::UnreferencedChange
             | StopReason::UnreferencedCount
-            | StopReason::UnreferencedSensor,
+            | StopReason::UnreferencedSensor
+            | StopReason::UnreferencedMemory,
         ) => "unreferenced",
         Some(StopReason::OtherAxis) => {
             let with = words::stopped_with(axis, &picture.description);
