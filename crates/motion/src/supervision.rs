@@ -4,6 +4,7 @@
 //! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
 //! sent move at most at the velocity limit and stay within the position limits.
 //!
+//! * **Runaway** ([`Supervisor::with_velocity_error`]), an axis in csv or cst that does not do as it is commanded: no torque at once, latched.
 //! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, speeds too
 //!   high to stop before a position limit (*soft stop*), and accelerations and jerks above their written limits.
 //!   A source that is beyond these for 100 ms without catching up is stopped.
@@ -42,9 +43,11 @@ mod limits;
 mod mode_change;
 mod other_axis;
 mod outage;
+mod overshoot;
 mod profile;
 mod quick_stop;
 mod reference;
+mod runaway;
 mod seen;
 mod slope;
 
@@ -56,6 +59,8 @@ use crate::online::OnlineMotion;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use braking::Braking;
 use clamp::Clamp;
+use overshoot::Overshoot;
+use runaway::Runaway;
 use slope::Slope;
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
@@ -64,6 +69,7 @@ pub use limits::{FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, S
 pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
+pub use runaway::{RUNAWAY_TIME, VELOCITY_ERROR};
 pub use seen::{Intervention, Seen, StopReason, Supervised};
 pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, AxisMode, CyclicMode, OnStale};
@@ -105,6 +111,10 @@ pub struct Supervisor {
     quick_stop_step: Option<QuickStopStep>,
     /// Since a quick stop its controller has asked for no torque: its set-points are of before.
     after_quick_stop: bool,
+    /// Speed by which the axis may differ from its command in csv and cst.
+    velocity_error: RadiansPerSecond,
+    runaway: Runaway,
+    overshoot: Overshoot,
 }
 
 /// Holder of the axis.
@@ -147,6 +157,9 @@ impl Supervisor {
             quick_stop: None,
             quick_stop_step: None,
             after_quick_stop: false,
+            velocity_error: settings.limits.velocity * VELOCITY_ERROR,
+            runaway: Runaway::default(),
+            overshoot: Overshoot::default(),
         })
     }
 
@@ -169,6 +182,7 @@ impl Supervisor {
         self.follow_phase(&seen.feedback);
         self.after_quick_stop &= seen.disables || seen.quick_stop;
         self.watch_outage(seen);
+        self.watch_overshoot(seen);
         self.watch(elapsed, asked, seen);
     }
 
@@ -327,6 +341,9 @@ impl Supervisor {
             && feedback.velocity.is_finite();
         if !finite {
             return Some(StopReason::NotFinite);
+        }
+        if self.runs_away(elapsed, seen) {
+            return Some(StopReason::Runaway);
         }
         let highest_velocity = limits.velocity * TOLERANCE;
         if self.drive_makes_the_way() {

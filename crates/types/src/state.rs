@@ -194,6 +194,8 @@ codes! {
         UnreferencedSensor = 20, "unreferenced: its drive reported a fault of its position sensor";
         /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after 100 ms.
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
+        /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
+        Runaway = 23, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
     }
 }
 

@@ -358,6 +358,7 @@ impl Axis {
         let before = report.stop;
         (self.command, report.stop) = self.safety.step(elapsed);
         report.quick_stop = self.safety.quick_stop_step();
+        report.overshoot = self.safety.overshoot();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();

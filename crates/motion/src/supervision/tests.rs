@@ -4,6 +4,7 @@ mod clamped;
 mod edges;
 mod meetings;
 mod quick_stop;
+mod runaway;
 mod together;
 
 use proptest::prelude::*;
