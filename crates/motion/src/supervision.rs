@@ -39,6 +39,7 @@ mod braking;
 mod clamp;
 mod ending;
 mod interlock;
+mod lead;
 mod limits;
 mod mode_change;
 mod other_axis;
@@ -114,6 +115,8 @@ pub struct Supervisor {
     /// Speed by which the axis may differ from its command in csv and cst.
     velocity_error: RadiansPerSecond,
     runaway: Runaway,
+    /// Way by which the axis is ahead of its set-point.
+    lead: Radians,
     overshoot: Overshoot,
 }
 
@@ -159,6 +162,7 @@ impl Supervisor {
             after_quick_stop: false,
             velocity_error: settings.limits.velocity * VELOCITY_ERROR,
             runaway: Runaway::default(),
+            lead: Radians::ZERO,
             overshoot: Overshoot::default(),
         })
     }
@@ -190,6 +194,7 @@ impl Supervisor {
     pub fn send(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = self.since_the_last(elapsed);
         let last = self.sent;
+        self.note_lead(&seen.feedback);
         let quick_stop = self.step_quick_stop(elapsed, seen);
         let reason = match self.hold {
             Hold::Free if quick_stop.is_none() => {
@@ -427,6 +432,7 @@ impl Supervisor {
                 let away = asked.position - self.sent.position;
                 let wanted = within(away / elapsed);
                 let slowed = self.slowed(wanted, self.sent.position, elapsed, limits.acceleration);
+                let slowed = self.slowed_for_lead(slowed, elapsed);
                 let moved = (slowed * elapsed).0.clamp(-limits.step.0, limits.step.0);
                 // Sums must not drift away from what was asked.
                 let reached = (moved - away.0).abs() <= ROUNDING.0;

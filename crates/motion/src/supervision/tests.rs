@@ -2,6 +2,7 @@
 
 mod clamped;
 mod edges;
+mod lead;
 mod meetings;
 mod quick_stop;
 mod runaway;

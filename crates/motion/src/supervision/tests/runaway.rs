@@ -77,7 +77,9 @@ fn it_is_latched_until_a_reset() {
 
 #[test]
 fn an_axis_that_lags_or_is_blocked_does_not_run_away() {
-    let rows: [(&str, CyclicMode, f64, fn(f64) -> f64); 7] = [
+    /// Name, mode, command, and the velocity at a time.
+    type Row = (&'static str, CyclicMode, f64, fn(f64) -> f64);
+    let rows: [Row; 7] = [
         ("blocked", CyclicMode::Velocity, VELOCITY, |_| 0.0),
         ("pushed back slowly", CyclicMode::Velocity, 1.0, |_| -ERROR * 0.9),
         ("braked at its limit", CyclicMode::Velocity, 0.0, |time| {
