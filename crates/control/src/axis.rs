@@ -69,6 +69,8 @@ pub struct AxisConfiguration {
     /// Speed beyond which its drive's positions are not believed, however the axis is moved; above 0. `None`: ten times the limit of velocity of its
     /// supervision. Without supervision all are believed.
     pub feedback_velocity: Option<RadiansPerSecond>,
+    /// Speed by which the axis may differ from its command in csv and cst; above 0. `None`: a quarter of its limit of velocity.
+    pub velocity_error: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
     /// Position knowledge of its encoder while its drive is off; counts for axes with position
@@ -108,6 +110,7 @@ impl AxisConfiguration {
             maximum_step: step,
             supervision: None,
             feedback_velocity: None,
+            velocity_error: None,
             homing: Homing::Never,
             position_sense: PositionSense::default(),
             memory: None,

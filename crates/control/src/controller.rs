@@ -141,6 +141,8 @@ pub struct AxisReport {
     /// Step that stopped it because its drive did not carry out a quick stop, until it is its
     /// controller's again.
     pub quick_stop: Option<QuickStopStep>,
+    /// Way beyond a position limit at which it came to rest, in a mode of torques, until it is back.
+    pub overshoot: Option<Radians>,
     /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
     /// [`StopReason::NotPermitted`]).
     pub interlock: Option<InterlockCause>,

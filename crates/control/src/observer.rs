@@ -7,6 +7,7 @@ use ethercat::main_device::{CableEnd, Event};
 use ethercat::time::Instant;
 use ipc::force::Client;
 use ipc::ring::{Receiver, Sender, bounded};
+use motion::Radians;
 use motion::supervision::{QuickStopStep, StopReason};
 use record::CycleRecord;
 use types::state::InputLevel;
@@ -117,6 +118,13 @@ pub enum Happening {
         axis: usize,
         /// Step that worked.
         step: QuickStopStep,
+    },
+    /// An axis in a mode of torques came to rest beyond a position limit.
+    Overshoot {
+        /// Place among the axes, from 0.
+        axis: usize,
+        /// Way beyond the limit.
+        by: Radians,
     },
     /// The axis is its controller's again.
     AxisFreed {

@@ -202,6 +202,8 @@ codes! {
         AwaitsStart = 22, "power, STO or a permission took its torque: it waits for a start request";
         /// Unreferenced at the start of the run: its position memory is missing, is of another drive or scale, or does not match.
         UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
+        /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
+        Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
     }
 }
 

@@ -427,6 +427,7 @@ impl Axis {
         (self.command, report.stop) = self.safety.step(elapsed);
         self.wait_for_memory();
         report.quick_stop = self.safety.quick_stop_step();
+        report.overshoot = self.safety.overshoot();
         let held = report.stop.is_some() && self.missed == 0;
         report.held = if held { report.held.saturating_add(1) } else { 0 };
         let mode = self.mode.now();

@@ -148,6 +148,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             Error,
             format!("axis \"{}\": {}", names.axis(axis), quick_stop_ignored(step)),
         ),
+        Happening::Overshoot { axis, by } => (
+            Reported::Overshoot { axis, by: by.0 },
+            Warning,
+            format!(
+                "axis \"{}\": came to rest {:.4} rad beyond its position limit: in modes of torques its drive brakes it; check \
+                 stop_deceleration and 0x6084 of the drive",
+                names.axis(axis),
+                by.0
+            ),
+        ),
         Happening::AxisFreed { axis } => {
             (Reported::AxisFreed { axis }, Good, format!("{} let go", names.axes_are(&all(axis))))
         }

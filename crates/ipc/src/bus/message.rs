@@ -457,6 +457,8 @@ pub enum Happening {
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The drive of an axis did not carry out a quick stop; the axis was stopped by this step.
     QuickStopIgnored { axis: usize, step: String },
+    /// An axis in a mode of torques came to rest so far, in rad, beyond a position limit.
+    Overshoot { axis: usize, by: f64 },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more; `level`: its level.

@@ -53,6 +53,9 @@ pub struct Axis {
     /// Speed beyond which its drive's positions are not believed; `None`: ten times its limit of velocity.
     #[serde(default, deserialize_with = "positive")]
     pub feedback_velocity: Option<RadiansPerSecond>,
+    /// Speed by which it may differ from its command in csv and cst; `None`: a quarter of its limit of velocity.
+    #[serde(default, deserialize_with = "positive")]
+    pub velocity_error: Option<RadiansPerSecond>,
     /// Knowledge of its encoder about the position after its drive was without power; `None` where
     /// the file does not say.
     #[serde(default)]

@@ -249,6 +249,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",
         Some(StopReason::AccelerationLimit) => "acceleration limit",
+        Some(StopReason::Runaway) => "runaway",
         Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
         Some(StopReason::Fault) => "drive fault",
