@@ -62,6 +62,8 @@ pub enum Finding {
         state: State,
         /// Object 0x603F; 0 for none known.
         error_code: u16,
+        /// Cycles for which the host stalled, where that is why the drive got no process data; 0 for another cause.
+        stalled: u32,
     },
     /// Supervision has stopped an axis.
     AxisStopped {
@@ -245,7 +247,8 @@ impl<L> Ended<L> {
         {
             // The drive may tell its code later than its state.
             let error_code = if report.error_code == 0 { last.error_code } else { report.error_code };
-            return Some(Finding::AxisInFault { axis, state, error_code });
+            let stalled = if ends_communication(error_code) { report.stalled.max(last.stalled) } else { 0 };
+            return Some(Finding::AxisInFault { axis, state, error_code, stalled });
         }
         let reports = [&self.before_stop.axes, &self.before_init.axes];
         if let Some((reason, report)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances))
@@ -278,6 +281,11 @@ impl<L> Ended<L> {
 /// State of a drive in fault.
 fn in_fault(report: &AxisReport) -> Option<State> {
     report.state.filter(|state| state.is_faulted())
+}
+
+/// True of a fault for want of process data, as far as its code says.
+fn ends_communication(error_code: u16) -> bool {
+    matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)
 }
 
 /// True if so many cycles take at least this time.
@@ -396,6 +404,19 @@ mod tests {
     }
 
     #[test]
+    fn a_stall_is_the_cause_of_a_fault_for_want_of_process_data() {
+        let circumstances =
+            Circumstances { period: Duration::from_millis(1), hurried: false, resumes: false };
+        for (error_code, cause) in [(0x7500, 500), (0x8130, 500), (0, 500), (0x8611, 0)] {
+            let mut ended = in_fault_with(error_code, error_code);
+            ended.before_stop.axes[0].stalled = 500;
+            let state = State::Fault;
+            let fault = Finding::AxisInFault { axis: 0, state, error_code, stalled: cause };
+            assert_eq!(ended.findings(circumstances), [fault], "{error_code:#06x}");
+        }
+    }
+
+    #[test]
     fn the_error_code_told_is_that_of_the_fault_and_a_later_one_only_where_it_has_none() {
         let circumstances =
             Circumstances { period: Duration::from_millis(1), hurried: false, resumes: false };
@@ -403,7 +424,8 @@ mod tests {
             [(0x2310, 0x8611, 0x2310), (0, 0x8611, 0x8611), (0x2310, 0, 0x2310)]
         {
             let findings = in_fault_with(before_stop, last).findings(circumstances);
-            let fault = Finding::AxisInFault { axis: 0, state: State::Fault, error_code: told };
+            let state = State::Fault;
+            let fault = Finding::AxisInFault { axis: 0, state, error_code: told, stalled: 0 };
             assert_eq!(findings, [fault], "{before_stop:#06x} {last:#06x}");
         }
     }
