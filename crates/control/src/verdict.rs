@@ -155,10 +155,17 @@ impl AxisReport {
         match self.stop {
             // A permission that came and went did its work.
             Some(StopReason::NotPermitted) if !self.was_enabled => Some(KeptOff::NotPermitted),
+            // Its request to be enabled has lapsed.
+            None | Some(StopReason::AwaitsStart) => {
+                if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() {
+                    None
+                } else if !self.statusword.voltage_enabled() {
+                    Some(KeptOff::NoMainPower)
+                } else {
+                    self.has_waited(period).then_some(KeptOff::DriveRefuses)
+                }
+            }
             Some(_) => None,
-            None if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() => None,
-            None if !self.statusword.voltage_enabled() => Some(KeptOff::NoMainPower),
-            None => self.has_waited(period).then_some(KeptOff::DriveRefuses),
         }
     }
 
@@ -250,6 +257,10 @@ impl<L> Ended<L> {
             let stalled = if ends_communication(error_code) { report.stalled.max(last.stalled) } else { 0 };
             return Some(Finding::AxisInFault { axis, state, error_code, stalled });
         }
+        let in_op = self.before_stop.phase == BringUpPhase::Op;
+        if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
+            return Some(Finding::NotEnabled { axis, why });
+        }
         let reports = [&self.before_stop.axes, &self.before_init.axes];
         if let Some((reason, report)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances))
         {
@@ -258,10 +269,6 @@ impl<L> Ended<L> {
         }
         if let Some(step) = before_stop.quick_stop.or(before_init.quick_stop) {
             return Some(Finding::QuickStopIgnored { axis, step });
-        }
-        let in_op = self.before_stop.phase == BringUpPhase::Op;
-        if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
-            return Some(Finding::NotEnabled { axis, why });
         }
         let powered = |state| matches!(state, State::OperationEnabled | State::QuickStopActive);
         let state = last.state.filter(|&state| powered(state) && before_init.missed == 0)?;

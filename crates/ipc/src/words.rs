@@ -158,6 +158,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         (Some(StopReason::Stale), _) => {
             (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
         }
+        (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
         (Some(StopReason::Outage), Some(why)) if axis.stalled > 0 => (why, format!("type `{RESET}`")),
         (_, Some(why)) => (why, format!("correct that, {reset}")),

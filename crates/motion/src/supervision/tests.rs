@@ -4,6 +4,7 @@ mod clamped;
 mod edges;
 mod meetings;
 mod quick_stop;
+mod start;
 mod together;
 
 use proptest::prelude::*;

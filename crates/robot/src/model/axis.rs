@@ -76,6 +76,9 @@ pub struct Axis {
     /// It holds a load that falls without torque or brake.
     #[serde(default)]
     pub holds_load: bool,
+    /// The limits are written to its drive as well.
+    #[serde(default = "usual_drive_limits")]
+    pub drive_limits: bool,
     /// Places of the axes that are stopped with it.
     #[serde(skip)]
     pub stops: Vec<usize>,
@@ -163,6 +166,7 @@ impl Brake {
 
 usual! {
     usual_ratio: f64 = 1.0;
+    usual_drive_limits: bool = true;
     usual_time_out: Seconds = Seconds(30.0);
     usual_time: Seconds = Seconds(0.05);
 }

@@ -56,9 +56,13 @@ pub struct ServoAxis {
     origin: f64,
     homed: bool,
     fault: Option<u16>,
+    /// Safe torque off is active: Switch on disabled, without a fault.
+    safe_torque_off: bool,
     /// Error code that is to be shown and sent; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
+    /// Place that is demanded of a shaft that follows positions, in position units.
+    demanded: f64,
     /// Set-points of profile position mode.
     set_points: SetPoints,
     /// Target reached, where the mode has one, and speed zero.
@@ -135,8 +139,10 @@ impl ServoAxis {
             origin: 0.0,
             homed: false,
             fault: None,
+            safe_torque_off: false,
             reported: None,
             following_error_time: Duration::ZERO,
+            demanded: 0.0,
             set_points: SetPoints::default(),
             reached: false,
             reached_dwell: Dwell::default(),
@@ -238,6 +244,11 @@ impl ServoAxis {
         if let Some(change) = self.counter.end_restart(self.plant.position()) {
             self.origin -= change * self.scale.units_per_radian;
         }
+    }
+
+    /// Takes the torque, without a fault, or ends that.
+    pub(super) fn set_safe_torque_off(&mut self, is_active: bool) {
+        (self.safe_torque_off, self.rest, self.read) = (is_active, Rest::No, None);
     }
 
     /// Follows a change of the AL state: into Op, or out of it.
@@ -353,6 +364,10 @@ impl ServoAxis {
 
     fn step_machine(&mut self) {
         let state = self.machine.state();
+        if self.safe_torque_off && !state.is_faulted() && state != State::NotReadyToSwitchOn {
+            self.machine = StateMachine::in_state(State::SwitchOnDisabled);
+            return;
+        }
         if state == State::FaultReactionActive {
             self.reaction_time += CONTROL_PERIOD;
         }

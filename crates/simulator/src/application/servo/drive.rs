@@ -102,6 +102,13 @@ impl ServoDrive {
         }
     }
 
+    /// Makes safe torque off of an axis active: it is in Switch on disabled without a fault, and stays there.
+    pub fn set_safe_torque_off(&mut self, axis: usize, is_active: bool) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_safe_torque_off(is_active);
+        }
+    }
+
     /// Sets the load on the shaft of an axis, in mN m.
     pub fn set_load(&mut self, axis: usize, torque: i32) {
         if let Some(axis) = self.axes.get(axis) {

@@ -20,6 +20,7 @@ mod axes;
 mod encoders;
 mod homing;
 mod modes;
+mod own_limits;
 mod scales;
 mod stops;
 
