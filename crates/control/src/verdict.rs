@@ -11,6 +11,7 @@ use ethercat::cia402::State;
 use ethercat::main_device::{BringUpPhase, BusError};
 use motion::AxisPhase;
 use motion::supervision::{QuickStopStep, StopReason};
+use types::state::is_communication_error;
 
 use crate::controller::AxisReport;
 use crate::cycle::{Ended, Lost};
@@ -254,7 +255,8 @@ impl<L> Ended<L> {
         {
             // The drive may tell its code later than its state.
             let error_code = if report.error_code == 0 { last.error_code } else { report.error_code };
-            let stalled = if ends_communication(error_code) { report.stalled.max(last.stalled) } else { 0 };
+            let stalled =
+                if is_communication_error(error_code) { report.stalled.max(last.stalled) } else { 0 };
             return Some(Finding::AxisInFault { axis, state, error_code, stalled });
         }
         let in_op = self.before_stop.phase == BringUpPhase::Op;
@@ -288,11 +290,6 @@ impl<L> Ended<L> {
 /// State of a drive in fault.
 fn in_fault(report: &AxisReport) -> Option<State> {
     report.state.filter(|state| state.is_faulted())
-}
-
-/// True of a fault for want of process data, as far as its code says.
-fn ends_communication(error_code: u16) -> bool {
-    matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)
 }
 
 /// True if so many cycles take at least this time.
