@@ -184,8 +184,8 @@ impl Axes {
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
             axis.read(main_device, moment, report);
-            // Of an axis that an outage has stopped before, the cause is another one.
-            if moment.stalled > BLIND_CYCLES && report.stop != Some(StopReason::Outage) {
+            // Of an axis that an outage or a fault has stopped before, the cause is another one.
+            if moment.stalled > BLIND_CYCLES && !ends_process_data(report.stop) {
                 report.stalled = u32::try_from(moment.stalled).unwrap_or(u32::MAX);
             }
         }
@@ -236,7 +236,7 @@ impl Axes {
                 _ => None,
             };
             report.ended = at_rest && report.stop == Some(StopReason::Stale);
-            if report.stop != Some(StopReason::Outage) {
+            if !ends_process_data(report.stop) {
                 report.stalled = 0;
             }
             (command.home, command.mode, command.ignored) = (false, None, None);
@@ -356,4 +356,9 @@ impl Axes {
     pub(crate) fn all_stand(&self) -> bool {
         self.axes.iter().all(Axis::stands)
     }
+}
+
+/// True of a stop that a host stall makes: an outage, or the fault of a drive that got no process data.
+fn ends_process_data(stop: Option<StopReason>) -> bool {
+    matches!(stop, Some(StopReason::Outage | StopReason::Fault))
 }

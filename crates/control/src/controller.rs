@@ -147,7 +147,7 @@ pub struct AxisReport {
     /// [`StopReason::NotPermitted`]).
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled, where an outage stopped it because of that
-    /// ([`StopReason::Outage`]); 0 for another cause.
+    /// ([`StopReason::Outage`], and [`StopReason::Fault`] if its drive is in fault since); 0 for another cause.
     pub stalled: u32,
     /// The last command ended with all axes at standstill, as at the end of a jog: then a stop for
     /// [`StopReason::Stale`] is no failure.

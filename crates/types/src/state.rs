@@ -241,3 +241,9 @@ impl StopReason {
         )
     }
 }
+
+/// True of a drive's error code (0x603F) that a lack of process data makes, or of one that is not known (0).
+#[must_use]
+pub const fn is_communication_error(error_code: u16) -> bool {
+    matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)
+}

@@ -481,7 +481,7 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
             format!("{} has stopped it and permits again", names.interlock(interlock))
         }
         Cause { ended: true, .. } => ipc::words::NO_COMMAND.to_owned(),
-        Cause { stalled: 1.., .. } => stall(because.stalled, names.period),
+        Cause { stalled: 1.., .. } if reason == StopReason::Outage => stall(because.stalled, names.period),
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
             let with = with.map_or_else(String::new, axis);
