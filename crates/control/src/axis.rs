@@ -323,6 +323,11 @@ impl Axes {
         self.axes.iter().any(Axis::is_powered)
     }
 
+    /// True if a load falls once its drive is disabled, which is enabled only to hold it.
+    pub(crate) fn any_keeps_load(&self) -> bool {
+        self.axes.iter().any(Axis::keeps_load)
+    }
+
     /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive does not
     /// carry out a quick stop.
     pub(crate) fn longest_engage_time(&self) -> Duration {

@@ -398,6 +398,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
+            loaded: self.axes.any_keeps_load(),
             brakes: self.axes.longest_engage_time(),
             down: phase == BringUpPhase::Down,
         };

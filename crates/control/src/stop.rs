@@ -94,6 +94,8 @@ pub(crate) struct Situation {
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
+    /// A load falls once its drive is disabled: only a hurried stop does that.
+    pub(crate) loaded: bool,
     /// Time the slowest brake takes: until it holds, its drive keeps the torque.
     pub(crate) brakes: Duration,
     /// The bus is down.
@@ -105,7 +107,7 @@ impl ShutdownPhase {
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
         let Situation { requested, hurried, failed, braking, standing, powered, brakes, down, .. } =
             situation;
-        let hurried_on_host = situation.hurried_on_host;
+        let (hurried_on_host, waits) = (situation.hurried_on_host, situation.loaded && !hurried);
         let disabled = HURRIED_RAMP.saturating_add(QUICK_STOP_TIMEOUT).saturating_add(brakes);
         match self {
             Self::Ended => Self::Ended,
@@ -124,7 +126,7 @@ impl ShutdownPhase {
                 let late = now.since(since) >= RAMP_TIMEOUT.saturating_add(braking)
                     || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP)
                     || hurried_on_host >= HURRIED_RAMP;
-                if rests || !powered || late {
+                if (rests || !powered || late) && !waits {
                     Self::Disabling { since: now }
                 } else {
                     Self::Ramping { since, hurried_since, standing_since }
@@ -193,6 +195,7 @@ mod tests {
         braking: Duration::ZERO,
         standing: false,
         powered: true,
+        loaded: false,
         brakes: Duration::ZERO,
         down: false,
     };
@@ -242,6 +245,18 @@ mod tests {
         let (now, phase) = until_changed(phase, now, asked);
         assert_eq!(now, 7_000);
         assert_eq!(until_changed(phase, now, asked), (9_000, ShutdownPhase::Ended));
+    }
+
+    #[test]
+    fn a_load_is_held_until_the_stop_hurries() {
+        let asked = Situation { requested: true, loaded: true, standing: true, ..CALM };
+        let mut ramping = ShutdownPhase::Running.step(at(0), asked);
+        for now in 1..20_000 {
+            ramping = ramping.step(at(now), asked);
+            assert!(matches!(ramping, ShutdownPhase::Ramping { .. }), "{now}");
+        }
+        let hurried = Situation { hurried: true, ..asked };
+        assert!(matches!(ramping.step(at(20_000), hurried), ShutdownPhase::Disabling { .. }));
     }
 
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds

@@ -207,7 +207,11 @@ fn an_outage_ends_the_homing_of_an_unreferenced_axis() {
         };
         let seen = play(segment, &[axis], 6_000, script, look);
         let unreferenced = Some(StopReason::UnreferencedCount);
-        assert!(seen[1_190].report.homing && seen[1_190].velocity().abs() > 1.0, "{lost}: {:?}", seen[1_190]);
+        assert!(
+            seen[1_190].report.homing && seen[1_190].velocity().abs() > 1.0,
+            "{lost}: {:?}",
+            seen[1_190]
+        );
         let after = &seen[1_260 + lost as usize..2_490];
         assert!(after.iter().all(|it| !it.report.homing && !it.report.homed), "{lost}");
         assert!(after.iter().all(|it| it.report.stop == unreferenced), "{lost}");

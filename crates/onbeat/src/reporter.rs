@@ -142,6 +142,8 @@ pub enum Notice {
         /// Name and mode of the axis that it was for, if it was for one.
         axis: Option<(String, AxisMode)>,
     },
+    /// Axis that keeps the run from its end: its load falls once its drive is disabled.
+    HoldsLoad(String),
     /// Setting of the machine that could not be put back.
     NotPutBack(String),
 }
@@ -149,6 +151,11 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::HoldsLoad(axis) => write!(
+                f,
+                "{axis} stays enabled: its drive did not carry out a quick stop, and its load falls without torque; \
+                 secure the load, then stop again (a second Ctrl-C)"
+            ),
             Self::Link { interface, link } => write!(f, "interface {interface}: {link}"),
             Self::Squatter { interface, owner } => write!(
                 f,

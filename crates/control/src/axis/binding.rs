@@ -676,6 +676,11 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
+    /// True if it is at standstill and enabled only to hold its load.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
+    }
+
     /// True if it moves, as far as its drive shows.
     pub(super) fn moves(&self) -> bool {
         let enabled = matches!(self.drive.state(), Some(State::OperationEnabled | State::QuickStopActive));

@@ -192,6 +192,11 @@ impl AxisSafety {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
     }
 
+    /// True if it holds a load that falls without the torque, until a reset.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
+    }
+
     /// Longest time that such steps take from here.
     pub(super) fn quick_stop_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::quick_stop_time)

@@ -93,6 +93,7 @@ fn severity(notice: &Notice) -> Severity {
         | Notice::Recording(_)
         | Notice::Fault { .. }
         | Notice::WrongAnswer { .. }
+        | Notice::HoldsLoad(_)
         | Notice::NotPutBack(_) => Severity::Warning,
         _ => Severity::Ok,
     }
