@@ -416,3 +416,34 @@ fn who_is_attached_attaches_anew_with_another_connection() {
     let said = String::from_utf8_lossy(&reply[..length]);
     assert!(said.contains("attach with another connection"), "{said}");
 }
+
+#[test]
+fn a_position_that_waits_for_the_cycle_holds_up_no_client() {
+    use onbeat_ipc::reference::{Given, Purpose};
+    let folder = Folder::new();
+    // Nothing takes the request here.
+    let (_ends, _door) = folder.builder("robot").open().unwrap();
+    let socket = folder.socket("robot");
+    let given = Given { axis: 0, position: 0.5, purpose: Purpose::Set };
+    let (asked, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            asked.send(()).unwrap();
+            let (_, reply, _) = ask(&socket, &Request::Position(given).emit());
+            (std::time::Instant::now(), reply)
+        });
+        told.recv().unwrap();
+        // As often as it takes until the request has come: the last one is before the answer to it.
+        let mut last_attached = None;
+        while !waits.is_finished() {
+            Client::open(&socket).unwrap();
+            last_attached =
+                Some(std::time::Instant::now()).filter(|_| !waits.is_finished()).or(last_attached);
+        }
+        let (answered, reply) = waits.join().unwrap();
+        assert!(String::from_utf8_lossy(&reply).contains("did not answer in time"), "{reply:?}");
+        // The server waits for the cycle for 200 ms: one that waited alone let nobody in for as long.
+        let before = answered.duration_since(last_attached.expect("a client that was let in"));
+        assert!(before < std::time::Duration::from_millis(150), "{before:?}");
+    });
+}
