@@ -433,17 +433,15 @@ fn a_position_that_waits_for_the_cycle_holds_up_no_client() {
             (std::time::Instant::now(), reply)
         });
         told.recv().unwrap();
-        // As often as it takes until the request has come: the last one is before the answer to it.
-        let mut last_attached = None;
+        let mut let_in = Vec::new();
         while !waits.is_finished() {
             Client::open(&socket).unwrap();
-            last_attached =
-                Some(std::time::Instant::now()).filter(|_| !waits.is_finished()).or(last_attached);
+            let_in.push(std::time::Instant::now());
         }
         let (answered, reply) = waits.join().unwrap();
         assert!(String::from_utf8_lossy(&reply).contains("did not answer in time"), "{reply:?}");
-        // The server waits for the cycle for 200 ms: one that waited alone let nobody in for as long.
-        let before = answered.duration_since(last_attached.expect("a client that was let in"));
-        assert!(before < std::time::Duration::from_millis(150), "{before:?}");
+        // The server gives the cycle 200 ms; clients were let in meanwhile.
+        let before = |it: &std::time::Instant| answered.saturating_duration_since(*it).as_millis();
+        assert!(let_in.iter().any(|it| (20..150).contains(&before(it))), "{}", let_in.len());
     });
 }
