@@ -10,6 +10,7 @@ mod fault;
 mod fields;
 mod given;
 pub(crate) mod ignored;
+pub mod memory;
 mod mode;
 mod safety;
 mod together;
@@ -28,6 +29,7 @@ pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport, InterlockCause};
 use binding::Axis;
+use memory::PositionMemory;
 use together::Together;
 
 pub use error::AxisError;
@@ -67,11 +69,15 @@ pub struct AxisConfiguration {
     /// Speed beyond which its drive's positions are not believed, however the axis is moved; above 0. `None`: ten times the limit of velocity of its
     /// supervision. Without supervision all are believed.
     pub feedback_velocity: Option<RadiansPerSecond>,
+    /// Speed by which the axis may differ from its command in csv and cst; above 0. `None`: a quarter of its limit of velocity.
+    pub velocity_error: Option<RadiansPerSecond>,
     /// Way in which it learns its absolute position.
     pub homing: Homing,
     /// Position knowledge of its encoder while its drive is off; counts for axes with position
     /// limits.
     pub position_sense: PositionSense,
+    /// Its position in the run before, to be compared with the one of this run; counts for axes with position limits.
+    pub memory: Option<PositionMemory>,
     /// Its brake, if the cycle has to wait for one.
     pub brake: Option<BrakeConfiguration>,
     /// It holds a load that falls without torque or brake. Without a brake it stays enabled at
@@ -104,8 +110,10 @@ impl AxisConfiguration {
             maximum_step: step,
             supervision: None,
             feedback_velocity: None,
+            velocity_error: None,
             homing: Homing::Never,
             position_sense: PositionSense::default(),
+            memory: None,
             brake: None,
             holds_load: false,
             halts: true,
@@ -176,8 +184,8 @@ impl Axes {
     pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
             axis.read(main_device, moment, report);
-            // Of an axis that an outage has stopped before, the cause is another one.
-            if moment.stalled > BLIND_CYCLES && report.stop != Some(StopReason::Outage) {
+            // Of an axis that an outage or a fault has stopped before, the cause is another one.
+            if moment.stalled > BLIND_CYCLES && !ends_process_data(report.stop) {
                 report.stalled = u32::try_from(moment.stalled).unwrap_or(u32::MAX);
             }
         }
@@ -228,7 +236,7 @@ impl Axes {
                 _ => None,
             };
             report.ended = at_rest && report.stop == Some(StopReason::Stale);
-            if report.stop != Some(StopReason::Outage) {
+            if !ends_process_data(report.stop) {
                 report.stalled = 0;
             }
             (command.home, command.mode, command.ignored) = (false, None, None);
@@ -348,4 +356,9 @@ impl Axes {
     pub(crate) fn all_stand(&self) -> bool {
         self.axes.iter().all(Axis::stands)
     }
+}
+
+/// True of a stop that a host stall makes: an outage, or the fault of a drive that got no process data.
+fn ends_process_data(stop: Option<StopReason>) -> bool {
+    matches!(stop, Some(StopReason::Outage | StopReason::Fault))
 }

@@ -85,6 +85,17 @@ pub struct ControllerOutput {
     pub lost: bool,
     /// That process did not disable its axes before, or has none: the axes stop, too.
     pub left_in_use: bool,
+    /// Request of a client that was accepted in this cycle, to be reported.
+    pub accepted: Option<AcceptedRequest>,
+}
+
+/// Request of a client that was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedRequest {
+    /// The request.
+    pub what: ipc::message::control::Action,
+    /// The client, where it is known.
+    pub by: Option<ipc::force::Client>,
 }
 
 /// The cycle a controller is called for.
@@ -130,11 +141,13 @@ pub struct AxisReport {
     /// Step that stopped it because its drive did not carry out a quick stop, until it is its
     /// controller's again.
     pub quick_stop: Option<QuickStopStep>,
+    /// Way beyond a position limit at which it came to rest, in a mode of torques, until it is back.
+    pub overshoot: Option<Radians>,
     /// Interlock that stopped it, or keeps it from being enabled ([`StopReason::Interlock`],
     /// [`StopReason::NotPermitted`]).
     pub interlock: Option<InterlockCause>,
     /// Cycles for which the host stalled, where an outage stopped it because of that
-    /// ([`StopReason::Outage`]); 0 for another cause.
+    /// ([`StopReason::Outage`], and [`StopReason::Fault`] if its drive is in fault since); 0 for another cause.
     pub stalled: u32,
     /// The last command ended with all axes at standstill, as at the end of a jog: then a stop for
     /// [`StopReason::Stale`] is no failure.

@@ -17,6 +17,7 @@ use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BringUpPhase, BusError, MainDevice};
 use ethercat::time::Instant;
 use ethercat_linux::cyclic;
+use ipc::message::control::Action;
 use motion::Seconds;
 use motion::supervision::BLIND_CYCLES;
 use record::{CycleRecord, Phase};
@@ -445,6 +446,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let (reports, commands) = self.axes.exchange();
         self.output = self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
+        if let Some(request) = self.output.accepted.filter(|it| is_reported(it.what)) {
+            self.tell(release.cycle, Happening::Requested { request });
+        }
         // Outputs and axes by the answer of this cycle.
         let stale = freshness == Freshness::Stale && self.output.commanded;
         self.stale_in_motion =
@@ -562,6 +566,11 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     fn now(&self) -> Instant {
         Instant::from_nanos(self.record.end_ns)
     }
+}
+
+/// True of a request that may lead to a motion.
+const fn is_reported(what: Action) -> bool {
+    matches!(what, Action::Enable | Action::ResetFaults | Action::Home(_))
 }
 
 /// Interval at which it looks for space in the rings.

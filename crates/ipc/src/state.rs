@@ -279,7 +279,7 @@ pub struct Axis {
     pub interlock: Option<u16>,
     /// Error code 0x603F of a drive in fault; 0 for none known.
     pub error_code: u16,
-    /// Cycles for which the host stalled, of an axis that is stopped by an outage because of that
+    /// Cycles for which the host stalled, of an axis that an outage stopped because of that, or whose drive is in fault since
     /// ([`StopReason::Outage`]); 0 for another cause.
     pub stalled: u32,
     /// Mode of operation in effect, as CiA 402 numbers it in 0x6061; 0 if unknown.

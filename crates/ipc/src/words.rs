@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use types::InterlockKind;
+use types::state::is_communication_error;
 
 use crate::description::Description;
 use crate::message::control;
@@ -125,13 +126,29 @@ pub fn why_stopped(axis: &Axis, state: &State, description: &Description) -> Opt
             parts.fold(reason.into_owned(), |text, part| format!("{text}: {part}"))
         }
         Some(StopReason::Fault) if axis.error_code != 0 => {
-            format!("{reason}, error code {:#06x}", axis.error_code)
+            let text = format!("{reason}, error code {:#06x}", axis.error_code);
+            match has_stalled(axis) {
+                false => text,
+                true => {
+                    format!("{text}: {}", stall(axis.stalled, Duration::from_nanos(description.period_ns)))
+                }
+            }
         }
-        Some(StopReason::Outage) if axis.stalled > 0 => {
+        Some(StopReason::Outage) if has_stalled(axis) => {
             stall(axis.stalled, Duration::from_nanos(description.period_ns))
         }
         _ => reason.into_owned(),
     })
+}
+
+/// True if a stall of the host has stopped an axis, or has its drive in fault.
+fn has_stalled(axis: &Axis) -> bool {
+    axis.stalled > 0
+        && match StopReason::from_code(axis.stop) {
+            Some(StopReason::Outage) => true,
+            Some(StopReason::Fault) => is_communication_error(axis.error_code),
+            _ => false,
+        }
 }
 
 /// Reason for which an axis cannot be moved, with what to do. `None` for one that is enabled and is
@@ -162,7 +179,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         }
         (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
-        (Some(StopReason::Outage), Some(why)) if axis.stalled > 0 => (why, format!("type `{RESET}`")),
+        (Some(_), Some(why)) if has_stalled(axis) => (why, format!("type `{RESET}`")),
         (_, Some(why)) => (why, format!("correct that, {reset}")),
         _ if drive.is_some_and(DriveState::is_faulted) => {
             let code = match axis.error_code {
@@ -382,6 +399,12 @@ mod tests {
         let expected = "x: this computer stalled for 5 cycles, 5 ms (`onbeat doctor` says why); type \
                         `onbeat control reset`";
         assert_eq!(told(stalled, true).as_deref(), Some(expected));
+        let starved = Axis { stalled: 150, ..fault };
+        let expected = "x: the drive is in fault, error code 0x7500: this computer stalled for 150 cycles, 150 ms \
+                        (`onbeat doctor` says why); type `onbeat control reset`";
+        assert_eq!(told(starved, true).as_deref(), Some(expected));
+        let other = Axis { error_code: 0x8611, ..starved };
+        assert!(told(other, true).is_some_and(|it| !it.contains("stalled")));
         assert_eq!(hindrance(1, &state(door, false), &description), None);
         let with = Axis { stopped_with: Some(0), ..stopped(StopReason::OtherAxis, None) };
         let mut both = state(door, false);

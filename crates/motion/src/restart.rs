@@ -100,6 +100,20 @@ impl RestartRule {
             false => Err(StopReason::UnreferencedChange),
         }
     }
+
+    /// Judges a position at the start of a run that is `moved` farther than the one kept at rest by
+    /// the run before: the whole ranges of the encoder that the drive counts from elsewhere.
+    ///
+    /// # Errors
+    /// The reason for which the position is not known.
+    pub fn judge_kept(&self, moved: Radians) -> Result<Radians, StopReason> {
+        let allowed = self.allowed_change(RadiansPerSecond::ZERO);
+        if self.sense.range.is_none() {
+            let stayed = moved.abs() <= allowed;
+            return if stayed { Ok(Radians::ZERO) } else { Err(StopReason::UnreferencedMemory) };
+        }
+        self.judge(moved, RadiansPerSecond::ZERO).map_err(|_| StopReason::UnreferencedMemory)
+    }
 }
 
 /// Time that a drive takes to notice the loss of its power, and to let its brake go.
@@ -143,6 +157,23 @@ mod tests {
         assert_eq!(rule.judge(Radians(-3.0 * TAU), still), Ok(Radians(-3.0 * TAU)));
         assert_eq!(rule.judge(Radians(TAU / 2.0), still), Err(StopReason::UnreferencedChange));
         assert_eq!(rule.judge(Radians(f64::NAN), still), Err(StopReason::UnreferencedChange));
+    }
+
+    #[test]
+    fn a_kept_position_is_compared_with_any_encoder() {
+        for (range, moved, judged) in [
+            (None, 0.019, Some(0.0)),
+            (None, 0.021, None),
+            (None, TAU, None),
+            (Some(TAU), 0.019, Some(0.0)),
+            (Some(TAU), TAU + 0.01, Some(TAU)),
+            (Some(TAU), 0.3, None),
+            (Some(TAU), f64::NAN, None),
+            (None, f64::NAN, None),
+        ] {
+            let judged = judged.map(Radians).ok_or(StopReason::UnreferencedMemory);
+            assert_eq!(rule(range).judge_kept(Radians(moved)), judged, "{range:?} {moved}");
+        }
     }
 
     #[test]

@@ -187,6 +187,15 @@ pub enum Fault {
         /// Torque in mN m.
         torque: i32,
     },
+    /// Direction in which the motor of an axis of a servo drive turns.
+    DriveMotor {
+        /// Position.
+        position: usize,
+        /// Axis of the drive, from 0.
+        axis: usize,
+        /// Two of its phases are exchanged: it turns against its torque.
+        reversed: bool,
+    },
     /// An axis of a servo drive counts from elsewhere, with or without power.
     Encoder {
         /// Position.
@@ -256,6 +265,7 @@ impl Fault {
             Self::Input { position, input, .. } => Self::Input { position, input, level: None },
             Self::DrivePower { position, .. } => Self::DrivePower { position, on: true },
             Self::DriveLoad { position, axis, .. } => Self::DriveLoad { position, axis, torque: 0 },
+            Self::DriveMotor { position, axis, .. } => Self::DriveMotor { position, axis, reversed: false },
             Self::LoseFrames(_) => Self::LoseFrames(Share::NONE),
             Self::DelayFrames { .. } => Self::DelayFrames { by: Duration::ZERO, share: Share::NONE },
             Self::DuplicateFrames(_) => Self::DuplicateFrames(Share::NONE),

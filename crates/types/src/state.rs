@@ -200,6 +200,10 @@ codes! {
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
         /// Power, safe torque off, main power or a permission took its torque; its return moves nothing without a start request.
         AwaitsStart = 22, "power, STO or a permission took its torque: it waits for a start request";
+        /// Unreferenced at the start of the run: its position memory is missing, is of another drive or scale, or does not match.
+        UnreferencedMemory = 23, "unreferenced: its position memory is missing, of another drive or scale, or does not match";
+        /// In csv and cst the axis moved against its command, or faster than it: no torque at once.
+        Runaway = 24, "the axis moved against its command, or faster than it (runaway): its torque was taken off";
     }
 }
 
@@ -233,6 +237,13 @@ impl StopReason {
                 | Self::UnreferencedChange
                 | Self::UnreferencedCount
                 | Self::UnreferencedSensor
+                | Self::UnreferencedMemory
         )
     }
+}
+
+/// True of a drive's error code (0x603F) that a lack of process data makes, or of one that is not known (0).
+#[must_use]
+pub const fn is_communication_error(error_code: u16) -> bool {
+    matches!(error_code, 0 | 0x7500..=0x75FF | 0x8100..=0x82FF)
 }

@@ -246,17 +246,18 @@ pub(crate) fn check_the_way_back(cell: Cell, run: &Run) {
     assert!(enabled.is_none(), "{enabled:?} {cell:?}");
 }
 
+/// The cause of what a stall made.
+fn stall(cycles: u32) -> String {
+    if cycles == 0 { String::new() } else { format!(" (stall of {cycles} cycles)") }
+}
+
 fn word(finding: &Finding) -> String {
     match finding {
         Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
         Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
-        Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
+        Finding::AxisInFault { axis, stalled, .. } => format!("axis {axis} in fault{}", stall(*stalled)),
         Finding::AxisStopped { axis, reason, because, .. } => {
-            let cause = match because.stalled {
-                0 => String::new(),
-                cycles => format!(" (stall of {cycles} cycles)"),
-            };
-            format!("axis {axis} stopped: {reason:?}{cause}")
+            format!("axis {axis} stopped: {reason:?}{}", stall(because.stalled))
         }
         Finding::QuickStopIgnored { axis, step } => format!("axis {axis} without quick stop: {step:?}"),
         Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),

@@ -1,6 +1,6 @@
 //! Requests from the ports `control` and `stop`, one of which may take more than a cycle.
 
-use control::controller::{AxisCommand, AxisReport, CycleInfo};
+use control::controller::{AcceptedRequest, AxisCommand, AxisReport, CycleInfo};
 use ethercat::cia402::State;
 use ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
 use ipc::state::InputLevel;
@@ -151,6 +151,8 @@ impl ControllerManager {
         if doing == Doing::Enabling {
             self.enabled = true;
         }
+        let by = self.control.get(from.port).and_then(|port| port.client());
+        self.accepted = Some(AcceptedRequest { what, by });
         self.job = Some(Job { from, doing, cycles: 0, since: Seconds::ZERO });
         None
     }

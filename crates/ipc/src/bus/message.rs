@@ -457,6 +457,8 @@ pub enum Happening {
     SetpointIgnored { axis: usize, mode: String, given: String, takes: String },
     /// The drive of an axis did not carry out a quick stop; the axis was stopped by this step.
     QuickStopIgnored { axis: usize, step: String },
+    /// An axis in a mode of torques came to rest so far, in rad, beyond a position limit.
+    Overshoot { axis: usize, by: f64 },
     /// The axis is its controller's again.
     AxisFreed { axis: usize },
     /// The input of an interlock allows, or does not any more; `level`: its level.
@@ -473,6 +475,14 @@ pub enum Happening {
         signal: String,
         reason: String,
         after: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        process: Option<u32>,
+    },
+    /// A client asked for the drives to be enabled, for a reset of faults, or for a homing, and it was accepted.
+    Requested {
+        request: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use super::{Hold, Intervention, STANDS, StopReason, Supervisor};
+use super::{Hold, Intervention, Runaway, STANDS, StopReason, Supervisor};
 use crate::axis::{AxisFeedback, AxisPhase, TrajectoryPoint};
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
@@ -50,6 +50,7 @@ impl Supervisor {
             (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
                 Braking::Drive(Intervention::Disable)
             }
+            (StopReason::Runaway, _) => Braking::Drive(Intervention::CutOff),
             (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
             | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
             (StopReason::Stale, OnStale::Ramp) if !self.drive_makes_the_way() => Braking::Ramp {
@@ -62,6 +63,7 @@ impl Supervisor {
             _ => Braking::Hard,
         };
         self.hold = Hold::Stopped { reason, braking };
+        self.runaway = Runaway::default();
         // An acknowledgement is for what was, not for what will be.
         self.acknowledged = false;
         self.asked = None;

@@ -129,7 +129,10 @@ impl Supervisor {
         let (course, here, target) = (self.clamp.sent, self.sent.position.0, asked.position.0);
         let (span, cycles) = course.spans(h, true, self.period.0);
         let rounding = (NEAR + here.abs() * ROUNDS) / (h * span);
-        let away = target - here;
+        // An axis that is ahead of its set-point leaves less room: its set-points go to the end of that.
+        let goal = self.goal(target);
+        let is_held = goal != target;
+        let away = goal - here;
         let velocity = away / h;
         let acceleration = (velocity - course.velocity) / span;
         let breaks = {
@@ -143,6 +146,8 @@ impl Supervisor {
         let highest = limits.velocity.0 + ROUNDING.0 / h;
         let (lowest_place, highest_place) =
             self.bounds().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
+        let (lowest_room, highest_room) =
+            self.room().map_or((f64::NEG_INFINITY, f64::INFINITY), |(low, high)| (low.0, high.0));
         // Next to a skipped release the acceleration is from an earlier moment: it has fallen
         // since.
         let since = (span - self.period.0) / 2.0;
@@ -154,11 +159,11 @@ impl Supervisor {
         let slow_down = |a: f64| slope.peak(-course.velocity - a * span, -a) <= highest;
         let stops_up = |a: f64, rounding: f64| {
             let v = course.velocity + a * span;
-            here + v * h + slope.way_to_turn(v, a) <= highest_place + rounding
+            here + v * h + slope.way_to_turn(v, a) <= highest_room + rounding
         };
         let stops_down = |a: f64, rounding: f64| {
             let v = course.velocity + a * span;
-            here + v * h - slope.way_to_turn(-v, -a) >= lowest_place - rounding
+            here + v * h - slope.way_to_turn(-v, -a) >= lowest_room - rounding
         };
         let nearest = slope.nearest(acceleration, course.acceleration, cycles);
         let within = (acceleration - nearest).abs() <= rounding
@@ -168,7 +173,7 @@ impl Supervisor {
             && self.clamp.stays(slope, velocity, nearest, breaks, h, rounding);
         if within && stops_up(nearest, ROUNDING.0) && stops_down(nearest, ROUNDING.0) {
             self.sent = AxisSetpoint {
-                position: asked.position,
+                position: Radians(goal),
                 velocity: RadiansPerSecond(velocity),
                 torque: NewtonMetres::ZERO,
             };
@@ -177,8 +182,8 @@ impl Supervisor {
         }
         let is_fast = own.velocity.abs() > highest || !is_slow(nearest, span - since);
         // As hard towards the target as it can still be met.
-        let with = own.velocity.clamp(-limits.velocity.0, limits.velocity.0);
-        let of_target = self.clamp.own_acceleration(slope, breaks);
+        let with = if is_held { 0.0 } else { own.velocity.clamp(-limits.velocity.0, limits.velocity.0) };
+        let of_target = if is_held { 0.0 } else { self.clamp.own_acceleration(slope, breaks) };
         let mut next = Next::towards(slope, course, cycles, |a| {
             let v = course.velocity + a * span;
             v * h + slope.way_to_meet(v - with, a - of_target, of_target) <= away

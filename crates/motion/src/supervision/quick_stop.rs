@@ -121,7 +121,9 @@ impl Supervisor {
         }
         let requested = match self.hold {
             Hold::Stopped { braking: Braking::Drive(Intervention::QuickStop), .. } => true,
-            Hold::Stopped { braking: Braking::Drive(Intervention::Disable), .. } => false,
+            Hold::Stopped {
+                braking: Braking::Drive(Intervention::Disable | Intervention::CutOff), ..
+            } => false,
             _ => seen.quick_stop,
         };
         if !requested {

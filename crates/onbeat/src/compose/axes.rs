@@ -18,6 +18,7 @@ pub(crate) fn axes(robot: &RobotConfig) -> Vec<AxisConfiguration> {
             supervision: Some(supervision(axis, &robot.cycle)),
             modes: axis.modes.clone(),
             feedback_velocity: axis.feedback_velocity,
+            velocity_error: axis.velocity_error,
             homing: axis.homing,
             position_sense: axis.position_sense,
             brake: axis.brake,

@@ -18,6 +18,16 @@ pub(super) fn position_sense(axis: &Axis, drive: &SubDevice, entry: Place<'_>) -
         EncoderSide::Motor => motor,
         EncoderSide::Load => Radians(TAU),
     };
+    if axis.position_memory && axis.limits.position.is_none() {
+        let expected = "position_memory of an axis with limits.position".to_owned();
+        let found = "position_memory = true without position limits".to_owned();
+        return Err(Problem::new(
+            entry.key("position_memory"),
+            found,
+            expected,
+            "add the limits, or remove it",
+        ));
+    }
     let watchdog = drive.process_data_watchdog.time().unwrap_or(LONGEST_WATCHDOG);
     Ok(PositionSense {
         range: turns(axis, entry)?.map(|turns| revolution * turns),

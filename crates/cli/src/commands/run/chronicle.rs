@@ -168,6 +168,8 @@ impl Chronicle {
             }
             // It ends the cycle and comes with it.
             Happening::Bus(Event::Failed(_)) => return None,
+            // `events`, the file of events and the history have it.
+            Happening::Requested { .. } => return None,
             _ if self.closed => return None,
             &Happening::Stalled { cycles } if cycles < STALL => return None,
             Happening::Bus(Event::StateChanged { position, .. }) => {

@@ -72,6 +72,8 @@ pub struct ServoAxis {
     zero_dwell: Dwell,
     reaction_time: Duration,
     torque: LimitedTorque,
+    /// The motor turns against its torque.
+    reversed: bool,
     record: Option<ServoRecord>,
     /// Values in the dictionary, as they were shown last.
     shown: [Option<i64>; SHOWN],
@@ -150,6 +152,7 @@ impl ServoAxis {
             zero_dwell: Dwell::default(),
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
+            reversed: false,
             record: None,
             shown: [None; SHOWN],
             shaft: Level::default(),
@@ -203,6 +206,11 @@ impl ServoAxis {
     #[must_use]
     pub fn encoder(&self) -> Encoder {
         self.counter.encoder
+    }
+
+    /// Exchanges two phases of its motor.
+    pub(super) fn set_reversed(&mut self, reversed: bool) {
+        self.reversed = reversed;
     }
 
     /// Turns the shaft by hand, by so many turns of the motor.
@@ -345,7 +353,8 @@ impl ServoAxis {
         self.torque = self.act();
         self.plant.set_brake(self.settings.outputs & SET_BRAKE != 0);
         let before = self.plant.position();
-        self.plant.advance(self.torque.torque, self.settings.load_torque, CONTROL_PERIOD);
+        let torque = if self.reversed { -self.torque.torque } else { self.torque.torque };
+        self.plant.advance(torque, self.settings.load_torque, CONTROL_PERIOD);
         self.counter.sees(self.plant.position());
         self.watch_probes(before, dictionary);
         self.watch_following_error();

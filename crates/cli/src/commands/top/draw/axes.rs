@@ -249,6 +249,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::PositionLimit) => "position limit",
         Some(StopReason::VelocityLimit) => "velocity limit",
         Some(StopReason::AccelerationLimit) => "acceleration limit",
+        Some(StopReason::Runaway) => "runaway",
         Some(StopReason::Step) => "set-point step",
         Some(StopReason::FollowingError) => "following error",
         Some(StopReason::Fault) => "drive fault",
@@ -266,7 +267,8 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
             StopReason::UnreferencedRestart
             | StopReason::UnreferencedChange
             | StopReason::UnreferencedCount
-            | StopReason::UnreferencedSensor,
+            | StopReason::UnreferencedSensor
+            | StopReason::UnreferencedMemory,
         ) => "unreferenced",
         Some(StopReason::OtherAxis) => {
             let with = words::stopped_with(axis, &picture.description);
