@@ -194,6 +194,20 @@ codes! {
         UnreferencedSensor = 20, "unreferenced: its drive reported a fault of its position sensor";
         /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after 100 ms.
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
+        /// A jog moves it: no controller has it.
+        Jog = 30, "a jog moves it";
+        /// The torque was above the limit of a jog.
+        JogTorque = 31, "its torque was above the limit of a jog";
+        /// It is not homed, and has to be.
+        NotHomed = 32, "not homed: no controller moves it before it is homed";
+        /// It is outside its position limits by more than its braking distance and its tolerance.
+        OutsideLimits = 33, "it is outside its position limits, too far for a controller to bring it back";
+        /// Set-up mode: automatic motion is not permitted.
+        SetUp = 34, "set-up mode: only a jog moves it";
+        /// Set-up mode has ended while it was enabled.
+        AfterSetUp = 35, "set-up mode has ended: a reset gives it back to its controller";
+        /// An axis of the same chain is unreferenced, not homed, or too far outside its limits.
+        Chain = 36, "its controller also moves an axis that is not ready";
     }
 }
 
@@ -215,7 +229,23 @@ impl StopReason {
     /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](crate::AfterOutage::Resume) says otherwise.
     #[must_use]
     pub const fn is_latched(self) -> bool {
-        !matches!(self, Self::Stale | Self::NotPermitted)
+        !matches!(
+            self,
+            Self::Stale
+                | Self::NotPermitted
+                | Self::Jog
+                | Self::NotHomed
+                | Self::OutsideLimits
+                | Self::SetUp
+                | Self::Chain
+        )
+    }
+
+    /// True if its drive may look for its home meanwhile.
+    #[must_use]
+    pub const fn lets_home(self) -> bool {
+        self.is_unreferenced()
+            || matches!(self, Self::Stale | Self::Jog | Self::NotHomed | Self::OutsideLimits | Self::Chain)
     }
 
     /// True if the position of the axis may be another one than reported: no reset ends that.

@@ -35,6 +35,11 @@ impl Supervisor {
     /// was reset.
     #[must_use]
     pub fn may_home(&self) -> bool {
+        !self.in_set_up && self.yields()
+    }
+
+    /// True if another stop may take its place.
+    pub(super) fn yields(&self) -> bool {
         match self.hold {
             Hold::Free => true,
             Hold::Stopped { reason, braking } if reason.is_unreferenced() => {
@@ -47,11 +52,12 @@ impl Supervisor {
     /// Ends a stop; an unreferenced axis stays held, and its drive may be enabled once it was
     /// reset.
     pub(super) fn release(&mut self) {
+        // A jog moves an unreferenced axis only once it was reset.
+        let was_reset = self.acknowledged || self.is_jogged();
         let Some(reason) = self.unreferenced else {
             self.hold = Hold::Free;
-            return;
+            return self.hold_unready();
         };
-        let was_reset = self.acknowledged;
         self.stop(reason, None);
         if let (false, Hold::Stopped { braking, .. }) = (was_reset, &mut self.hold) {
             *braking = Braking::Drive(Intervention::QuickStop);

@@ -1,6 +1,6 @@
 //! Input of supervision in a cycle, and its outcome.
 
-use super::{Ending, InterlockState};
+use super::{Ending, InterlockState, Jog};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::{Radians, Seconds};
 pub use types::state::StopReason;
@@ -51,6 +51,12 @@ pub struct Seen {
     pub disables: bool,
     /// The reply of this cycle shows Operation enabled, trusted or not.
     pub enabled: bool,
+    /// It has to be homed before a controller moves it, and is not.
+    pub not_homed: bool,
+    /// Set-up mode: automatic motion is not permitted.
+    pub set_up: bool,
+    /// Jog that is requested.
+    pub jog: Option<Jog>,
 }
 
 /// Outcome of supervision for a set-point.
