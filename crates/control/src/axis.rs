@@ -370,6 +370,11 @@ impl Axes {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::forget_place);
     }
 
+    /// The drive at this place is absent.
+    pub(crate) fn lose_power(&mut self, sub_device: usize) {
+        self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_power);
+    }
+
     /// The drive at this place has left Op.
     pub(crate) fn lose_drive(&mut self, sub_device: usize) {
         self.axes.iter_mut().filter(|axis| axis.sub_device() == sub_device).for_each(Axis::lose_drive);
@@ -387,6 +392,11 @@ impl Axes {
     /// True if a drive is still on its way down to Switch on disabled, or to a fault.
     pub(crate) fn any_powered(&self) -> bool {
         self.axes.iter().any(Axis::is_powered)
+    }
+
+    /// True if a load falls once its drive is disabled, which is enabled only to hold it.
+    pub(crate) fn any_keeps_load(&self) -> bool {
+        self.axes.iter().any(Axis::keeps_load)
     }
 
     /// Time the slowest brake takes to hold its axis, after the steps that stop it where its drive does not

@@ -25,7 +25,7 @@ use types::cycle::LOSS_TIME;
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, Conditions, FaultCodes, Moment};
 use crate::bus::BusRequests;
-use crate::clock::Clock;
+use crate::clock::{Clock, MonotonicClock};
 use crate::clock_lock::ClockLock;
 use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
 use crate::interlock::{InterlockError, Interlocks};
@@ -99,6 +99,8 @@ pub struct Cycle<L, C> {
     /// As it was when Init was asked for.
     before_init: Status,
     phase: ShutdownPhase,
+    /// Since when the stop hurries, by the host's clock.
+    hurried_since: Option<Instant>,
     ipc: Option<Ipc>,
     bus: Option<BusRequests>,
     output: ControllerOutput,
@@ -167,6 +169,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             cycles_in_op: 0,
             failure: None,
             stopped_by_overrun: None,
+            hurried_since: None,
             frame: [0; MAXIMUM_FRAME_LENGTH],
         };
         Ok((cycle, observer))
@@ -303,7 +306,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now.as_nanos());
         self.record.skipped = u32::try_from(release.skipped).unwrap_or(u32::MAX);
         // An overrun on the way to Op moves nothing: it is counted only.
+        // Bus time is not late: SubDevices in this process wait for the cycle.
         let stops = self.configuration.overrun == OverrunPolicy::Stop
+            && self.bus_time.is_none()
             && release.after_overrun
             && self.phase == ShutdownPhase::Running
             && self.main_device.phase() == BringUpPhase::Op;
@@ -397,10 +402,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 || self.controller.has_panicked()
                 || stop.is_requested(),
             hurried: stop.is_hurried(),
+            hurried_on_host: self.hurried_on_host(stop),
             braking: self.axes.braking_time(),
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
+            loaded: self.axes.any_keeps_load(),
             brakes: self.axes.longest_engage_time(),
             down: phase == BringUpPhase::Down,
         };
@@ -555,6 +562,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let simulation = types::time::nanoseconds(self.link.take_simulation_time());
         let now = self.pacer.clock().now();
         self.record.finish_without(phase, now.as_nanos(), simulation);
+    }
+
+    /// Time for which the stop has been hurried. A cycle that does not wait has the clock of the bus: the host's is asked.
+    fn hurried_on_host(&mut self, stop: &StopHandle) -> Duration {
+        if !stop.is_hurried() {
+            return Duration::ZERO;
+        }
+        let now = if self.is_patient { MonotonicClock.now() } else { self.now() };
+        now.since(*self.hurried_since.get_or_insert(now))
     }
 
     /// The clock as it was read last, at the end of the phase before.

@@ -150,7 +150,7 @@ impl InterlockBinding {
         match (self.level, self.allows, self.kind) {
             (_, true, _) => InterlockState::Clear,
             // On the way up nothing has been seen yet: nothing is enabled, and nothing has to be reset for it.
-            (InputLevel::Unknown, ..) => InterlockState::NotPermitted,
+            (InputLevel::Unknown, ..) => InterlockState::NotYet,
             // The end of a force must not enable anything by itself.
             (InputLevel::ForcedLow | InputLevel::ForcedHigh, ..) | (.., InterlockKind::Stop) => {
                 InterlockState::Stop

@@ -153,10 +153,17 @@ impl AxisReport {
         match self.stop {
             // A permission that came and went did its work.
             Some(StopReason::NotPermitted) if !self.was_enabled => Some(KeptOff::NotPermitted),
+            // Its request to be enabled has lapsed.
+            None | Some(StopReason::AwaitsStart) => {
+                if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() {
+                    None
+                } else if !self.statusword.voltage_enabled() {
+                    Some(KeptOff::NoMainPower)
+                } else {
+                    self.has_waited(period).then_some(KeptOff::DriveRefuses)
+                }
+            }
             Some(_) => None,
-            None if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() => None,
-            None if !self.statusword.voltage_enabled() => Some(KeptOff::NoMainPower),
-            None => self.has_waited(period).then_some(KeptOff::DriveRefuses),
         }
     }
 
@@ -247,6 +254,10 @@ impl<L> Ended<L> {
             let error_code = if report.error_code == 0 { last.error_code } else { report.error_code };
             return Some(Finding::AxisInFault { axis, state, error_code });
         }
+        let in_op = self.before_stop.phase == BringUpPhase::Op;
+        if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
+            return Some(Finding::NotEnabled { axis, why });
+        }
         let reports = [&self.before_stop.axes, &self.before_init.axes];
         if let Some((reason, report)) = reports.into_iter().find_map(|it| stopped(it, axis, circumstances))
         {
@@ -255,10 +266,6 @@ impl<L> Ended<L> {
         }
         if let Some(step) = before_stop.quick_stop.or(before_init.quick_stop) {
             return Some(Finding::QuickStopIgnored { axis, step });
-        }
-        let in_op = self.before_stop.phase == BringUpPhase::Op;
-        if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
-            return Some(Finding::NotEnabled { axis, why });
         }
         let powered = |state| matches!(state, State::OperationEnabled | State::QuickStopActive);
         let state = last.state.filter(|&state| powered(state) && before_init.missed == 0)?;
@@ -292,7 +299,9 @@ fn stopped(
     circumstances: Circumstances,
 ) -> Option<(StopReason, &AxisReport)> {
     let report = &reports[axis];
-    let held_back = report.feedback.phase == AxisPhase::Following;
+    // The phase of an axis that is stopped in this very cycle, after a stall, is still that of before.
+    let lost = at_least(report.missed, LOST_AFTER, circumstances.period);
+    let held_back = report.feedback.phase == AxisPhase::Following && !lost;
     let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
     // Process data are back, and it is about to resume by itself; one that stays stopped is not.
     let is_back = |it: &AxisReport| {

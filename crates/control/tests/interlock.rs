@@ -249,22 +249,35 @@ fn a_reset_while_the_stop_signal_is_on_changes_nothing() {
 
 // feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
-fn without_the_permission_nothing_is_enabled_and_with_it_again_it_is() {
-    let acts = [(1, Act::Low), (400, Act::High), (800, Act::Low), (1_100, Act::High)];
-    let (seen, told) = run(interlock(InterlockKind::Enable), 1_500, &acts);
-    assert!(
-        seen[100..400].iter().all(|it| !enabled(&it[0]) && it[0].stop == Some(StopReason::NotPermitted))
-    );
-    assert!(moves(&seen[700][0]), "{:?}", seen[700][0]);
-    assert!(seen[950..1_100].iter().all(|it| !enabled(&it[0])));
-    // Asked for all the time, and not enabled; then enabled; then no more.
+fn a_permission_that_returns_enables_nothing() {
+    let acts = [
+        (1, Act::Low),
+        (400, Act::High),
+        (600, Act::Reset),
+        (800, Act::Low),
+        // A start request while the permission is missing does not count.
+        (900, Act::Reset),
+        (1_100, Act::High),
+        (1_400, Act::Reset),
+    ];
+    let (seen, told) = run(interlock(InterlockKind::Enable), 1_800, &acts);
+    let stops = |cycles: std::ops::Range<usize>, reason| {
+        seen[cycles].iter().all(|it| !enabled(&it[0]) && it[0].stop == Some(reason))
+    };
+    assert!(stops(100..400, StopReason::NotPermitted));
+    assert!(stops(420..600, StopReason::AwaitsStart));
+    assert!(moves(&seen[750][0]), "{:?}", seen[750][0]);
+    assert!(stops(950..1_100, StopReason::NotPermitted));
+    assert!(stops(1_120..1_400, StopReason::AwaitsStart));
+    // Requested all the time, and not enabled; then enabled; then no more.
     let waited = |cycle: usize| (seen[cycle][0].waits, seen[cycle][0].was_enabled);
     assert!(waited(300).0 >= 200, "{:?}", waited(300));
-    assert_eq!(waited(700), (0, true));
+    assert_eq!(waited(750), (0, true));
     assert!(waited(1_050).0 >= 50 && waited(1_050).1, "{:?}", waited(1_050));
-    assert_eq!((seen[700][1].waits, seen[700][1].was_enabled), (0, true));
-    assert!(moves(&seen[1_400][0]), "{:?}", seen[1_400][0]);
-    assert_eq!(told.last(), Some(&true));
+    assert_eq!((seen[750][1].waits, seen[750][1].was_enabled), (0, true));
+    assert!(moves(&seen[1_700][0]), "{:?}", seen[1_700][0]);
+    assert!(seen[100..1_700].iter().all(|it| it[1].stop.is_none()), "the other axis");
+    assert_eq!(told, [false, true, false, true]);
 }
 
 // feature(axes): interlocks: stop signals and permissions, fail-safe

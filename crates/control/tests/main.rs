@@ -23,6 +23,7 @@ mod quick_stop;
 mod ring;
 mod several_axes;
 mod signals;
+mod start_requests;
 mod stop_cause;
 mod stopped_together;
 mod stopping;

@@ -9,6 +9,7 @@ use ethercat::cia402::{Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::homing::Homing;
+use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_control::axis::{AxisConfiguration, AxisError, check};
 use onbeat_control::bring_up::Pump;
@@ -217,7 +218,10 @@ fn a_sub_device_that_is_lost_takes_both_its_axes_and_no_other() {
     for axis in &mut axes {
         axis.homing = Homing::CurrentPosition { position: Radians(1.0) };
     }
-    let acts = [(50, Act::Home(0)), (50, Act::Home(1)), (50, Act::Home(2)), (300, Act::PowerCycle)];
+    // The returned power moves nothing: axes 0 and 1 need a start request.
+    let homes = [0, 1, 2].map(|axis| (50, Act::Home(axis)));
+    let others = [(300, Act::PowerCycle), (2_000, Act::Reset(0)), (2_000, Act::Reset(1))];
+    let acts = [&homes[..], &others].concat();
     let (seen, _) = run(&axes, 3_000, &acts);
     assert!(seen[90].iter().all(|report| report.homed));
     for axis in [0, 1] {
@@ -225,6 +229,7 @@ fn a_sub_device_that_is_lost_takes_both_its_axes_and_no_other() {
         assert!((300..330).contains(&lost), "axis {axis}: {lost}");
         let last = &seen.last().unwrap()[axis];
         assert_eq!((last.homed, last.missed), (false, 0), "axis {axis}");
+        assert_eq!(seen[1_900][axis].stop, Some(StopReason::AwaitsStart), "axis {axis}");
         assert!(moves(seen.last().unwrap(), axis), "axis {axis}: {last:?}");
     }
     // Those behind a SubDevice without power may miss a cycle, no more.

@@ -121,7 +121,7 @@ impl Controller for Stubborn {
             let resets = self.enabled >= RESETS && self.enabled % 200 < 10;
             command.request = if resets { Request::FaultReset } else { Request::Enable };
             let asks = self.enabled >= RESETS && self.enabled % 500 == 0;
-            command.home = asks && number == 0 && report.stop.is_some();
+            command.home = asks && number == 0 && report.stop.is_some_and(StopReason::is_unreferenced);
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 self.origins[number] = Some((position.0, 0.0));
             }

@@ -12,6 +12,7 @@
 //! * After *deactivate* no controller is active, and all axes are held until one is switched to.
 //! * After *stop* the active controller ignores the command valid then, until another is given or it goes
 //!   stale: a joystick that still says "ahead" moves nothing.
+//! * *Enable* is the start request of axes that wait for one ([`StopReason::AwaitsStart`]).
 //! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
 
 mod modes;
@@ -27,7 +28,7 @@ use ipc::message::MOST_AXES;
 use ipc::message::control::Refusal;
 use ipc::message::trajectory;
 use ipc::state::NO_CONTROLLER;
-use motion::supervision::STANDS;
+use motion::supervision::{STANDS, StopReason};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
 
 use self::modes::changes_modes;
@@ -166,6 +167,7 @@ impl ControllerManager {
         for (command, report) in commands.iter_mut().zip(&self.shown) {
             let wanted = match doing {
                 Some(Doing::Resetting) if is_in_fault(report) || is_latched(report) => Request::FaultReset,
+                Some(Doing::Enabling) if awaits_start(report, &self.shown) => Request::FaultReset,
                 _ if !self.enabled => Request::Disable,
                 // The drive moves the axis, not a controller that could bring it to rest.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
@@ -366,6 +368,13 @@ fn is_in_fault(report: &AxisReport) -> bool {
 fn is_latched(report: &AxisReport) -> bool {
     let stopped = report.feedback.phase != AxisPhase::Following;
     stopped && report.stop.is_some_and(|stop| stop.is_latched())
+}
+
+/// True if it waits for a start request, or was stopped with an axis that does.
+fn awaits_start(report: &AxisReport, all: &[AxisReport]) -> bool {
+    let waits = |it: &AxisReport| it.stop == Some(StopReason::AwaitsStart);
+    let with = || report.stopped_with.and_then(|other| all.get(other));
+    waits(report) || (report.stop == Some(StopReason::OtherAxis) && with().is_some_and(waits))
 }
 
 /// Index of no controller.

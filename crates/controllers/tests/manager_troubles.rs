@@ -2,7 +2,7 @@
 //! or pushed, and a cycle that is being stopped.
 use crate::rig;
 
-use control::controller::{AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
+use control::controller::{AxisReport, AxisTarget, Controller, CycleInfo, Freshness, InterlockCause};
 use control::signal::Io;
 use ethercat::cia402::{AxisMode, CyclicMode, ModeOfOperation, Request, State};
 use ipc::message::control::{Action, Refusal};
@@ -322,4 +322,33 @@ fn a_mode_that_a_drive_does_not_take_ends_the_switch() {
     let stop = bench.request(Action::Stop);
     bench.run(50);
     assert_eq!((bench.reply(switch), bench.reply(stop)), (Some(Err(Refusal::Replaced)), Some(Ok(()))));
+}
+
+// feature(axes): *enable* is the start request of an axis that waits for one
+#[test]
+fn enable_starts_axes_that_wait_for_a_start() {
+    let mut bench = bench();
+    // The first axis lost its torque, and the second was stopped with it.
+    for (axis, stop) in [(0, StopReason::AwaitsStart), (1, StopReason::OtherAxis)] {
+        bench.troubles[axis] = Trouble::Deaf;
+        bench.reports[axis].state = Some(State::SwitchOnDisabled);
+        bench.reports[axis].stop = Some(stop);
+    }
+    bench.reports[1].stopped_with = Some(0);
+    bench.run(200);
+    assert!(bench.commands.iter().all(|it| it.request == Request::Enable), "the wish is no start request");
+    assert_eq!(bench.reports[0].stop, Some(StopReason::AwaitsStart));
+    bench.troubles.fill(Trouble::None);
+    let id = bench.request(Action::Enable);
+    bench.run(1);
+    assert!(bench.commands.iter().all(|it| it.request == Request::FaultReset), "{:?}", bench.commands);
+    bench.run(20);
+    assert_eq!(bench.reply(id), Some(Ok(())));
+    let follows = |it: &AxisReport| it.feedback.phase == AxisPhase::Following && it.stop.is_none();
+    assert!(bench.reports.iter().all(follows), "{:?}", bench.reports);
+    // Another stop is not ended by it.
+    bench.reports[0].stop = Some(StopReason::FollowingError);
+    bench.request(Action::Enable);
+    bench.run(5);
+    assert!(bench.commands.iter().all(|it| it.request == Request::Enable));
 }

@@ -176,6 +176,7 @@ pub fn hindrance(place: usize, state: &State, description: &Description) -> Opti
         (Some(StopReason::Stale), _) => {
             (format!("its drive is in {}", drive_state(axis.drive_state)), format!("type `{ENABLE}`"))
         }
+        (Some(StopReason::AwaitsStart), Some(why)) => (why, format!("type `{ENABLE}`")),
         (Some(reason), Some(why)) if reason.is_unreferenced() => (why, UNREFERENCED.to_owned()),
         (Some(reason), Some(why)) if waits_for(reason, name).is_some() => {
             (why, waits_for(reason, name).unwrap_or_default())

@@ -20,6 +20,8 @@
 //! * **Unreferenced** ([`Supervisor::unreference`]), its position may have changed unnoticed: the drive's quick stop, and no motion until the
 //!   position is known again.
 //! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
+//! * **Waits for a start** (see [`START_TIME`]): its torque was taken by power, safe torque off or a missing permission, and
+//!   the return of that moves nothing.
 //! * **Stopped with another axis** ([`OtherAxis`]): brought to rest within its own limits, while that one is stopped.
 //!
 //! * **Jogged** ([`Jog`]): moved slowly by its operator, whatever keeps controllers from moving it: not homed, far
@@ -52,6 +54,7 @@ mod readiness;
 mod reference;
 mod seen;
 mod slope;
+mod start;
 
 #[cfg(test)]
 mod tests;
@@ -72,6 +75,7 @@ pub use other_axis::OtherAxis;
 pub use profile::DriveProfile;
 pub use quick_stop::{ANSWER, QuickStopStep, StoppingMeans};
 pub use seen::{Intervention, Seen, StopReason, Supervised};
+pub use start::START_TIME;
 pub use types::cycle::BLIND_CYCLES;
 pub use types::{AfterOutage, AxisMode, CyclicMode, OnStale};
 
@@ -88,6 +92,8 @@ pub struct Supervisor {
     /// Time the axis has been too far away.
     away: Seconds,
     acknowledged: bool,
+    /// Start requests: nothing that returns moves the axis.
+    start: start::Start,
     /// Stop of another axis that this one is stopped with.
     other: OtherAxis,
     /// A stop with another axis waits for a reset.
@@ -150,6 +156,7 @@ impl Supervisor {
             asked: None,
             away: Seconds::ZERO,
             acknowledged: false,
+            start: start::Start::default(),
             other: OtherAxis::Free,
             awaits_reset: false,
             unreferenced: None,
@@ -190,6 +197,7 @@ impl Supervisor {
         self.follow_phase(&seen.feedback);
         self.after_quick_stop &= seen.disables || seen.quick_stop;
         self.watch_outage(seen);
+        self.watch_drive(elapsed, seen);
         self.watch_readiness(seen);
         self.watch(elapsed, asked, seen);
     }
@@ -226,6 +234,7 @@ impl Supervisor {
         };
         self.carry_on(last, elapsed);
         let intervention = quick_stop.or_else(|| self.intervention());
+        self.note_sent(intervention, seen);
         Supervised { setpoint: self.sent, intervention, reason }
     }
 
@@ -307,6 +316,7 @@ impl Supervisor {
                 StopReason::OtherAxis => {
                     self.other == OtherAxis::Free && (self.acknowledged || !self.awaits_reset)
                 }
+                StopReason::AwaitsStart => self.is_started(seen),
                 StopReason::Ending => false,
                 StopReason::Jog => true,
                 StopReason::NotHomed
@@ -318,7 +328,7 @@ impl Supervisor {
             };
             let gone = gone && (self.acknowledged || !self.holds_until_reset());
             if gone && self.rests(&seen.feedback) {
-                self.release();
+                self.release(seen);
                 self.away = Seconds::ZERO;
                 self.asked = Some(self.sent.position);
                 self.begin_course(RadiansPerSecond::ZERO);

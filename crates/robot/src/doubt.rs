@@ -3,6 +3,8 @@
 use motion::supervision::OUTAGE_CYCLES;
 use motion::{RadiansPerSecond, RestartRule, Seconds};
 
+use types::AfterOutage;
+
 use crate::{Axis, Base, Encoder, RobotConfig, duration};
 
 impl RobotConfig {
@@ -10,7 +12,7 @@ impl RobotConfig {
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let of_parts = self.axes.iter().flat_map(of_axis).chain(self.base.iter().flat_map(of_base));
-        of_parts.chain(of_outage(self)).collect()
+        of_parts.chain(of_outage(self)).chain(of_resume(self)).collect()
     }
 }
 
@@ -35,6 +37,21 @@ fn of_outage(robot: &RobotConfig) -> Option<String> {
             duration::format(watchdog),
             axis.name,
             duration::format((watchdog / 2).max(cycle.period)),
+        )
+    })
+}
+
+/// Axes of real drives that resume their motion by themselves.
+fn of_resume(robot: &RobotConfig) -> Option<String> {
+    let is_real = |axis: &&Axis| {
+        robot.bus.sub_devices.get(axis.sub_device).is_some_and(|drive| drive.simulation.is_none())
+    };
+    let axis = robot.axes.iter().find(is_real)?;
+    (robot.cycle.after_outage == AfterOutage::Resume).then(|| {
+        format!(
+            "cycle: after_outage = \"resume\", and the drive of axis \"{}\" is not simulated: after an outage on a wire its axis moves \
+             without a start request; remove it, and type `onbeat control reset` after an outage",
+            axis.name
         )
     })
 }

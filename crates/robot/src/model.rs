@@ -23,6 +23,7 @@ mod peripheral;
 mod sensor;
 mod signal;
 mod startup;
+mod wheels;
 
 pub use axis::{Axis, HomingSettings};
 pub(crate) use axis::{BrakeOutput, JogKeys};

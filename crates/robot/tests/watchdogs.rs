@@ -140,6 +140,21 @@ fn an_outage_time_is_below_the_watchdog() {
     );
 }
 
+// feature(axes): `check` reports `after_outage = "resume"` where a drive is not simulated
+#[test]
+fn a_resume_on_a_wire_is_doubtful() {
+    let doubts = |text: &str| RobotConfig::parse(text, "r.toml").expect("a good file").doubts();
+    let simulated = include_str!("../../../examples/six-axis.toml");
+    assert_eq!(doubts(simulated), [""; 0]);
+    let simulate = simulated.find("[device.servo.simulate]").expect("a simulation");
+    let next = simulate + 1 + simulated[simulate + 1..].find("\n[").expect("another table");
+    let real = [&simulated[..simulate], &simulated[next..]].concat();
+    let found = doubts(&real);
+    let says = "cycle: after_outage = \"resume\", and the drive of axis \"axis-1\" is not simulated: ";
+    assert!(found.len() == 1 && found[0].starts_with(says), "{found:?}");
+    assert_eq!(doubts(&real.replace("after_outage = \"resume\"", "")), [""; 0]);
+}
+
 // feature(program): a bus of at most 4096 SubDevices, refused where it is read
 #[test]
 fn a_bus_has_no_more_sub_devices_than_can_be_addressed() {

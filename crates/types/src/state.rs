@@ -194,6 +194,8 @@ codes! {
         UnreferencedSensor = 20, "unreferenced: its drive reported a fault of its position sensor";
         /// Set-points beyond the written acceleration or jerk: clamped to them, and a stop after 100 ms.
         AccelerationLimit = 21, "set-points beyond the written limits of acceleration or jerk";
+        /// Power, safe torque off, main power or a permission took its torque; its return moves nothing without a start request.
+        AwaitsStart = 22, "power, STO or a permission took its torque: it waits for a start request";
         /// A jog moves it: no controller has it.
         Jog = 30, "a jog moves it";
         /// The torque was above the limit of a jog.

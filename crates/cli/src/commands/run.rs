@@ -35,6 +35,7 @@ use crate::failure::Failure;
 use crate::left_behind;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
+use crate::words::moment::TimeOfDay;
 use conclusion::Finished;
 use log::Log;
 use reporter::RunReporter;
@@ -81,6 +82,10 @@ pub(crate) struct Run {
     /// Write errors and the result only: no live line, no notices, no events that are no errors
     #[arg(short, long)]
     quiet: bool,
+
+    /// Write details too: what bounds each axis in its drive
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
 
     /// End with one JSON object instead of the table
     #[arg(long)]
@@ -179,7 +184,7 @@ impl Run {
         let robot = self.robot()?;
         let mut log = Log::open(
             &robot,
-            self.wire.iface.as_deref(),
+            (self.wire.iface.as_deref(), TimeOfDay::of_run(self.time.unwrap_or_default())),
             self.events.as_deref(),
             self.metrics,
             live.voice(),
@@ -200,7 +205,7 @@ impl Run {
         let stop = Stop::listen_for_a_run(live.voice())?;
         let wire = self.wire();
         let is_alone = wire.interface.is_none() && !wire.has_faults();
-        let mut reporter = RunReporter::new(robot, log, live, is_alone);
+        let mut reporter = RunReporter::new(robot, log, live, (is_alone, self.verbose));
         let ran = self.settings(robot, &stop).run_by(Control::AsDescribed, &mut reporter);
         let link_trouble = reporter.link_trouble().map(str::to_owned);
         let standing = |status| Standing { robot, status, link_trouble: link_trouble.as_deref() };
@@ -218,7 +223,11 @@ impl Run {
 
     /// Refuses what needs other programs, where the bus does not wait for them.
     fn check_time(&self) -> Result<(), Failure> {
-        let asked = [(self.ipc.is_some(), "--ipc"), (self.controller.is_some(), "--controller")];
+        let asked = [
+            (self.ipc.is_some(), "--ipc"),
+            (self.controller.is_some(), "--controller"),
+            (self.control.is_some(), "--control"),
+        ];
         let other =
             asked.into_iter().find(|(is_asked, _)| *is_asked && self.time == Some(SimulatedTime::Fast));
         other.map_or(Ok(()), |(_, option)| {

@@ -71,8 +71,10 @@ pub(super) struct Axis {
     missed: u64,
     /// It exchanged process data in this cycle.
     exchanged: bool,
-    /// The reply of this cycle shows Operation enabled, whatever else it says.
-    shows_enabled: bool,
+    /// The statusword of this cycle's reply, whatever else it says.
+    shows: Option<Statusword>,
+    /// Replies in a row that show that its drive has left Operation enabled by itself.
+    surprises: u64,
     /// Permission of the machine around it.
     interlock: InterlockState,
     /// Cycles in a row in which the output of its brake was not taken, though its drive exchanged process data; `None` before it was
@@ -164,7 +166,8 @@ impl Axis {
             following_error: None,
             missed: 0,
             exchanged: true,
-            shows_enabled: false,
+            shows: None,
+            surprises: 0,
             interlock: InterlockState::Clear,
             brake_missed: None,
             stays_away: false,
@@ -183,10 +186,11 @@ impl Axis {
         self.since_input = self.since_input.saturating_add(moment.elapsed);
         let came = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
         let fresh = self.believes(main_device, came, moment, report.homing);
-        self.shows_enabled = came && {
+        self.shows = came.then(|| {
             let word = self.inputs.statusword.read(main_device.inputs(self.sub_device));
-            Statusword(word as u16).state() == Some(State::OperationEnabled)
-        };
+            Statusword(word as u16)
+        });
+        let fresh = fresh && !self.is_surprised();
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.watch_brake(main_device);
         self.input = None;
@@ -231,6 +235,20 @@ impl Axis {
                 true
             }
         }
+    }
+
+    /// True if the reply is passed over: it shows that the drive has left Operation enabled by itself. With the third in a row
+    /// that is so.
+    fn is_surprised(&mut self) -> bool {
+        let Some(state) = self.shows.and_then(Statusword::state) else { return false };
+        let left = state != State::OperationEnabled && !state.is_faulted();
+        self.surprises = match left && self.safety.expects_enabled() {
+            true => self.surprises.saturating_add(1),
+            false => 0,
+        };
+        let is_surprised = (1..=BLIND_CYCLES).contains(&self.surprises);
+        self.shows = self.shows.filter(|_| !is_surprised);
+        is_surprised
     }
 
     /// It exchanged if its inputs came in, could be, and its outputs were taken.
@@ -326,7 +344,8 @@ impl Axis {
             self.safety.stop_for(StopReason::Brake);
         }
         let brake =
-            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotPermitted };
+            if self.brake_missed.is_some() { InterlockState::Clear } else { InterlockState::NotYet };
+        let shown = self.shows.and_then(Statusword::state);
         let seen = Seen {
             feedback: self.feedback,
             following_error: self.following_error,
@@ -336,7 +355,9 @@ impl Axis {
             homing: self.drive.is_homing(),
             interlock: self.interlock.max(brake),
             ending,
-            enabled: self.shows_enabled,
+            enabled: shown == Some(State::OperationEnabled),
+            switched_on: shown.is_some_and(|it| it == State::SwitchedOn || it.is_powered()),
+            has_power: self.shows.map(Statusword::voltage_enabled),
             not_homed: self.needs_homing && !self.home.is_homed(),
             set_up: manual.set_up,
             jog: manual.jog,
@@ -461,12 +482,17 @@ impl Axis {
         }
         (self.input, self.counts) = (None, None);
         self.safety.anchor();
-        self.safety.lose_drive();
+        self.safety.lose_power();
     }
 
     /// Its drive has left Op: back there, it is not enabled by itself.
     pub(super) fn lose_drive(&mut self) {
         self.safety.lose_drive();
+    }
+
+    /// Its drive is absent: once it has come, it is not enabled without a start request.
+    pub(super) fn lose_power(&mut self) {
+        self.safety.lose_power();
     }
 
     /// Its position, where its drive reports it in this cycle and no restart is still to be judged.
@@ -717,6 +743,11 @@ impl Axis {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
         !self.safety.gives_up_after(self.missed)
             && self.drive.state().is_some_and(|state| !off.contains(&state))
+    }
+
+    /// True if it is at standstill and enabled only to hold its load.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.missed == 0 && self.drive.state() == Some(State::OperationEnabled) && self.safety.keeps_load()
     }
 
     /// True if it moves, as far as its drive shows.

@@ -122,6 +122,7 @@ impl AxisSafety {
             seen.fault = state.is_some_and(State::is_faulted);
             seen.braking = matches!(command.request, Request::Halt | Request::QuickStop);
             seen.disables = command.request == Request::Disable;
+            seen.asks = command.request == Request::Enable;
             seen.quick_stop = command.request == Request::QuickStop;
             supervisor.judge(elapsed, command.setpoint, &seen);
         }
@@ -186,8 +187,9 @@ impl AxisSafety {
             command.request = overruled(command.request, intervention);
             self.help = help(supervisor, intervention);
             reason = supervised.reason;
-            // A drive that looks for its home takes no set-points: it is halted, and so called off.
-            let held = reason.is_some_and(|reason| !reason.lets_home());
+            // A drive that looks for its home takes no set-points: it is halted, and so called off. What happens to it in an
+            // outage is not seen.
+            let held = missed > BLIND_CYCLES || reason.is_some_and(|reason| !reason.lets_home());
             if homing && held && command.request == Request::Enable {
                 command.request = Request::Halt;
             }
@@ -226,6 +228,11 @@ impl AxisSafety {
     /// Step that stopped it because its drive did not carry out a quick stop.
     pub(super) fn quick_stop_step(&self) -> Option<QuickStopStep> {
         self.supervisor.as_ref().and_then(Supervisor::quick_stop_step)
+    }
+
+    /// True if it holds a load that falls without the torque, until a reset.
+    pub(super) fn keeps_load(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::is_held_enabled)
     }
 
     /// Longest time that such steps take from here.
@@ -333,7 +340,19 @@ impl AxisSafety {
         }
     }
 
-    /// Its drive has left Op, or was without power.
+    /// True while its drive is to be in Operation enabled.
+    pub(super) fn expects_enabled(&self) -> bool {
+        self.supervisor.as_ref().is_some_and(Supervisor::expects_enabled)
+    }
+
+    /// Its drive was without power.
+    pub(super) fn lose_power(&mut self) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.lose_power();
+        }
+    }
+
+    /// Its drive has left Op.
     pub(super) fn lose_drive(&mut self) {
         if let Some(supervisor) = &mut self.supervisor {
             supervisor.lose_drive();

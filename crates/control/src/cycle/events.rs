@@ -38,7 +38,11 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 self.tell(cycle, Happening::Bus(event));
             }
             // It is not there to be lost later, and is not enabled by itself when it comes.
-            Event::StateChanged { position, .. } | Event::Absent { position } => {
+            Event::Absent { position } => {
+                self.axes.lose_power(usize::from(position));
+                self.tell(cycle, Happening::Bus(event));
+            }
+            Event::StateChanged { position, .. } => {
                 self.axes.lose_drive(usize::from(position));
                 self.tell(cycle, Happening::Bus(event));
             }

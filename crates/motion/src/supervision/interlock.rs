@@ -10,7 +10,9 @@ pub enum InterlockState {
     /// Anything.
     #[default]
     Clear,
-    /// No torque: the permission to enable is missing, or its input is not fresh.
+    /// No torque: the input has not been read yet, or the brake has not been served yet. It ends by itself.
+    NotYet,
+    /// No torque: the permission to enable is missing, or its input is not fresh. Its return needs a start request.
     NotPermitted,
     /// Rest, then no torque: a stop signal is on, or its input is not fresh. Stays until it is acknowledged.
     Stop,
@@ -30,8 +32,11 @@ impl Supervisor {
             (Some(StopReason::Interlock), _) | (_, InterlockState::Stop) => StopReason::Interlock,
             _ => StopReason::NotPermitted,
         };
-        // A reset counts once the signal is gone.
-        self.acknowledged &= seen.interlock != InterlockState::Stop;
+        if seen.interlock == InterlockState::NotPermitted {
+            self.note_forbidden();
+        }
+        // A reset counts once the signal is gone, and a start request once the permission is there.
+        self.acknowledged &= seen.interlock < InterlockState::NotPermitted;
         let brakes = match self.hold {
             Hold::Stopped {
                 braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),

@@ -34,7 +34,11 @@ impl Supervisor {
                 | StopReason::AfterSetUp
                 | StopReason::Chain,
             ) => OtherAxis::Free,
-            Some(StopReason::Outage) if self.settings.outage.after == AfterOutage::Resume => {
+            // As a missing permission.
+            Some(StopReason::AwaitsStart) if !self.lost_torque() => OtherAxis::Free,
+            Some(StopReason::Outage)
+                if self.settings.outage.after == AfterOutage::Resume && !self.lost_torque() =>
+            {
                 OtherAxis::Resumes
             }
             Some(_) => OtherAxis::Stopped,

@@ -289,8 +289,9 @@ impl Supervisor {
         self.means.keeps_torque && self.quick_stop_step.is_some()
     }
 
-    /// True if the axis is held, enabled, at standstill.
-    pub(super) fn is_held_enabled(&self) -> bool {
+    /// True if the axis is held, enabled, at standstill: its load falls without the torque.
+    #[must_use]
+    pub fn is_held_enabled(&self) -> bool {
         self.holds_until_reset() && self.quick_stop.is_some_and(|it| it.course == Stage::Rest)
     }
 }

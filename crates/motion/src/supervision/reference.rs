@@ -3,7 +3,7 @@
 //! No controller moves such an axis. A reset lets its drive be enabled, and supervision then holds
 //! it where it is; only a homing, or a person who has measured the position, ends the stop.
 
-use super::{Braking, Hold, Intervention, StopReason, Supervisor};
+use super::{Braking, Hold, Intervention, Seen, StopReason, Supervisor};
 
 impl Supervisor {
     /// The position of the axis may be another one than reported, for this reason. Its drive is
@@ -50,13 +50,16 @@ impl Supervisor {
     }
 
     /// Ends a stop; an unreferenced axis stays held, and its drive may be enabled once it was
-    /// reset.
-    pub(super) fn release(&mut self) {
+    /// reset. An axis that needs a start request waits for it.
+    pub(super) fn release(&mut self, seen: &Seen) {
         // A jog moves an unreferenced axis only once it was reset.
         let was_reset = self.acknowledged || self.is_jogged();
         let Some(reason) = self.unreferenced else {
-            self.hold = Hold::Free;
-            return self.hold_unready();
+            if !self.awaits_start(seen) {
+                self.hold = Hold::Free;
+                self.hold_unready();
+            }
+            return;
         };
         self.stop(reason, None);
         if let (false, Hold::Stopped { braking, .. }) = (was_reset, &mut self.hold) {

@@ -49,8 +49,14 @@ pub struct Seen {
     pub quick_stop: bool,
     /// The controller asks for no torque.
     pub disables: bool,
+    /// The controller asks for its drive to be enabled.
+    pub asks: bool,
     /// The reply of this cycle shows Operation enabled, trusted or not.
     pub enabled: bool,
+    /// The reply of this cycle shows Switched on, or a state beyond it.
+    pub switched_on: bool,
+    /// The reply of this cycle shows main power (statusword bit 4); `None` without a reply.
+    pub has_power: Option<bool>,
     /// It has to be homed before a controller moves it, and is not.
     pub not_homed: bool,
     /// Set-up mode: automatic motion is not permitted.

@@ -5,6 +5,7 @@ mod edges;
 mod jogs;
 mod meetings;
 mod quick_stop;
+mod start;
 mod together;
 
 use proptest::prelude::*;

@@ -62,6 +62,12 @@ pub enum SimulatedTime {
 }
 
 impl SimulatedTime {
+    /// Bus time at the start of a run, where it has nothing to do with the computer's clock.
+    #[must_use]
+    pub fn start(self) -> Option<Instant> {
+        (self == Self::Fast).then_some(FAST_START)
+    }
+
     /// Clock of SubDevices that live by it.
     fn clock(self) -> BusClock {
         match self {
@@ -86,6 +92,11 @@ impl Wire {
     /// True of a simulated bus whose cycles do not wait for their releases.
     pub(crate) fn is_fast(&self) -> bool {
         self.interface.is_none() && self.time == SimulatedTime::Fast
+    }
+
+    /// True of a simulated bus that waits for its cycle: one that comes late is none of the bus.
+    pub(crate) fn is_in_bus_time(&self) -> bool {
+        self.interface.is_none() && self.time != SimulatedTime::Host
     }
 
     /// True if frames may be lost, late or changed on purpose.

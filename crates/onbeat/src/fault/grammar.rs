@@ -47,7 +47,7 @@ pub const GRAMMAR: [(&str, &str); 28] = [
     ("drive load SUBDEVICE[:AXIS] TORQUE", "load on the shaft of an axis of a servo drive, as 0.5Nm"),
     (
         "encoder SUBDEVICE[:AXIS] off|turned by NUMBER turns",
-        "the count of an axis of a servo drive changes, or its shaft turns unseen, with or without power; as `off by 1 turn`",
+        "the count of an axis of a servo drive changes, or its shaft is turned by hand; as `off by 1 turn`",
     ),
     ("frames lose SHARE", "lose this share of the frames, there and back, as 2.5%"),
     ("frames lose COUNT", "lose the next frames, this many"),

@@ -27,7 +27,7 @@ use super::side_tasks::{Beside, Devices};
 use crate::compose::configuration::{configuration, cycle, main_device};
 use crate::compose::ipc::{InPreOp, MovedBy};
 use crate::compose::link::{self, RobotLink};
-use crate::compose::{axes, controller, signals};
+use crate::compose::{axes, barriers, controller, signals};
 use crate::robot::{IpcPlace, Parts, Settings};
 use crate::{Control, Error, Notice, Reporter};
 
@@ -100,11 +100,12 @@ impl Settings {
         let server = server.ok();
         let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
         let bus = Bus::of(&main_device, name);
+        let axes = axes::axes_of(robot, main_device.sub_devices());
         let configuration = cycle(robot, self.cycles(robot));
         let is_fast = self.wire.is_fast();
         let of_cycle = if is_fast { clock.clone() } else { BusClock::Host };
         let (cycle, observer) =
-            Cycle::new(main_device, link, of_cycle.clone(), &axes::axes(robot), controller, configuration)?;
+            Cycle::new(main_device, link, of_cycle.clone(), &axes, controller, configuration)?;
         let cycle = match &clock {
             BusClock::Simulated(_) if is_fast => cycle.with_patience(),
             BusClock::Simulated(clock) => cycle.with_bus_time(clock.clone()),
@@ -150,6 +151,12 @@ impl Settings {
         }
         let remarks = sub_devices.iter().flat_map(SubDevice::remarks);
         remarks.for_each(|remark| reporter.notice(&Notice::Remark(remark)));
+        for weak in barriers::remarks(robot, sub_devices) {
+            reporter.notice(&Notice::WeakDrive(weak));
+        }
+        for sentence in barriers::sentences(robot, Some(sub_devices)) {
+            reporter.notice(&Notice::Detail(sentence));
+        }
         let checked = check(robot, pump.main_device);
         if checked.is_err() {
             pump.take_down()?;

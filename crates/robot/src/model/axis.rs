@@ -78,6 +78,9 @@ pub struct Axis {
     /// It holds a load that falls without torque or brake.
     #[serde(default)]
     pub holds_load: bool,
+    /// The limits are written to its drive as well.
+    #[serde(default = "usual_drive_limits")]
+    pub drive_limits: bool,
     /// Places of the axes that are stopped with it.
     #[serde(skip)]
     pub stops: Vec<usize>,
@@ -105,6 +108,15 @@ pub struct Axis {
     /// Brake, if the cycle has to wait for one.
     #[serde(skip)]
     pub brake: Option<BrakeConfiguration>,
+}
+
+impl Axis {
+    /// Turns of the motor that its encoder tells apart without power; `None` if it is not absolute.
+    #[must_use]
+    pub fn encoder_turns(&self) -> Option<f64> {
+        let revolution = std::f64::consts::TAU / self.gear_ratio.abs();
+        self.position_sense.range.map(|range| range.0 / revolution)
+    }
 }
 
 /// `jog` of an axis.
@@ -175,6 +187,7 @@ impl Brake {
 
 usual! {
     usual_ratio: f64 = 1.0;
+    usual_drive_limits: bool = true;
     usual_time_out: Seconds = Seconds(30.0);
     usual_time: Seconds = Seconds(0.05);
 }

@@ -188,6 +188,7 @@ impl SubDevice {
             alias: self.alias,
             process_data: self.process_data.clone(),
             startup: self.startup.clone(),
+            barriers: Vec::new(),
             sync0: self.sync0,
             sync1: self.sync1,
             oversampling: self.oversampling.clone(),

@@ -15,6 +15,7 @@ use ethercat::time::Instant;
 use self::activity::Activity;
 use self::show::SHOWN;
 use super::control::{Cascade, LimitedTorque};
+use super::encoder::{Counter, Encoder};
 use super::entries::Entries;
 use super::homing::Switches;
 use super::plant::Plant;
@@ -33,6 +34,7 @@ pub struct ServoAxis {
     entries: Entries,
     machine: StateMachine,
     plant: Plant,
+    counter: Counter,
     cascade: Cascade,
     activity: Activity,
     settings: Settings,
@@ -54,9 +56,13 @@ pub struct ServoAxis {
     origin: f64,
     homed: bool,
     fault: Option<u16>,
+    /// Safe torque off is active: Switch on disabled, without a fault.
+    safe_torque_off: bool,
     /// Error code that is to be shown and sent; 0 is the end of an error.
     reported: Option<u16>,
     following_error_time: Duration,
+    /// Place that is demanded of a shaft that follows positions, in position units.
+    demanded: f64,
     /// Set-points of profile position mode.
     set_points: SetPoints,
     /// Target reached, where the mode has one, and speed zero.
@@ -109,6 +115,7 @@ impl ServoAxis {
             entries: Entries::find(dictionary, number)?,
             machine: StateMachine::new(),
             plant: Plant::new(description.plant, description.initial_position),
+            counter: Counter::at(description.initial_position),
             cascade: Cascade::default(),
             activity: Activity::Off,
             settings: Settings::default(),
@@ -132,8 +139,10 @@ impl ServoAxis {
             origin: 0.0,
             homed: false,
             fault: None,
+            safe_torque_off: false,
             reported: None,
             following_error_time: Duration::ZERO,
+            demanded: 0.0,
             set_points: SetPoints::default(),
             reached: false,
             reached_dwell: Dwell::default(),
@@ -184,6 +193,17 @@ impl ServoAxis {
         self.wake();
     }
 
+    /// Sets the encoder; [`Encoder::Unlimited`] is the one that it has at first.
+    pub(super) fn set_encoder(&mut self, encoder: Encoder) {
+        self.counter.encoder = encoder;
+    }
+
+    /// The encoder of the axis.
+    #[must_use]
+    pub fn encoder(&self) -> Encoder {
+        self.counter.encoder
+    }
+
     /// Turns the shaft by hand, by so many turns of the motor.
     pub(super) fn displace(&mut self, turns: f64) {
         self.plant.displace(turns * TAU);
@@ -206,15 +226,29 @@ impl ServoAxis {
         self.shaft.set(self.plant.position());
     }
 
-    /// Restores what is not stored: origin and home are, and the encoder knows the position; the motor has coasted meanwhile.
+    /// Restores what is not stored: origin and home are, and the encoder knows the position as far as it can; the motor has coasted
+    /// meanwhile.
     pub(super) fn power_on(&mut self, dictionary: &mut ObjectDictionary) {
         self.machine = StateMachine::new();
         self.cascade.reset();
         self.activity = Activity::Off;
         self.settling = self.transition_time;
         self.fault = None;
+        self.counter.restart();
         (self.read, self.shown) = (None, [None; SHOWN]);
         self.read_settings(dictionary);
+    }
+
+    /// Ends the time without power, where there was one: what the encoder did not see of it is missing in the count.
+    pub(super) fn end_restart(&mut self) {
+        if let Some(change) = self.counter.end_restart(self.plant.position()) {
+            self.origin -= change * self.scale.units_per_radian;
+        }
+    }
+
+    /// Takes the torque, without a fault, or ends that.
+    pub(super) fn set_safe_torque_off(&mut self, is_active: bool) {
+        (self.safe_torque_off, self.rest, self.read) = (is_active, Rest::No, None);
     }
 
     /// Follows a change of the AL state: into Op, or out of it.
@@ -310,6 +344,7 @@ impl ServoAxis {
         self.plant.set_brake(self.settings.outputs & SET_BRAKE != 0);
         let before = self.plant.position();
         self.plant.advance(self.torque.torque, self.settings.load_torque, CONTROL_PERIOD);
+        self.counter.sees(self.plant.position());
         self.watch_probes(before, dictionary);
         self.watch_following_error();
         self.watch_target();
@@ -329,6 +364,10 @@ impl ServoAxis {
 
     fn step_machine(&mut self) {
         let state = self.machine.state();
+        if self.safe_torque_off && !state.is_faulted() && state != State::NotReadyToSwitchOn {
+            self.machine = StateMachine::in_state(State::SwitchOnDisabled);
+            return;
+        }
         if state == State::FaultReactionActive {
             self.reaction_time += CONTROL_PERIOD;
         }

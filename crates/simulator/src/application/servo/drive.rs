@@ -8,6 +8,7 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
 
 use super::axis::ServoAxis;
+use super::encoder::Encoder;
 use super::objects;
 use super::record::ServoRecord;
 use super::{CONTROL_PERIOD, MAXIMUM_CATCH_UP, MOST_AXES, ServoDescription, error_register};
@@ -101,6 +102,13 @@ impl ServoDrive {
         }
     }
 
+    /// Makes safe torque off of an axis active: it is in Switch on disabled without a fault, and stays there.
+    pub fn set_safe_torque_off(&mut self, axis: usize, is_active: bool) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_safe_torque_off(is_active);
+        }
+    }
+
     /// Sets the load on the shaft of an axis, in mN m.
     pub fn set_load(&mut self, axis: usize, torque: i32) {
         if let Some(axis) = self.axes.get(axis) {
@@ -112,6 +120,13 @@ impl ServoDrive {
     pub fn shift_count(&mut self, axis: usize, turns: f64) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.shift_count(turns);
+        }
+    }
+
+    /// Sets the encoder of an axis.
+    pub fn set_encoder(&mut self, axis: usize, encoder: Encoder) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_encoder(encoder);
         }
     }
 
@@ -153,6 +168,7 @@ impl ServoDrive {
             }
         }
         self.time = Some(time);
+        self.axes.iter_mut().for_each(ServoAxis::end_restart);
         self.axes.iter().for_each(ServoAxis::turn_shaft);
     }
 

@@ -259,6 +259,7 @@ fn stopped(axis: &Axis, picture: &Picture) -> String {
         Some(StopReason::Interlock) => "stop signal",
         Some(StopReason::NotPermitted) => "no permission",
         Some(StopReason::Ending) => "ending",
+        Some(StopReason::AwaitsStart) => "waits for start",
         Some(StopReason::Brake) => "brake output",
         Some(StopReason::Implausible) => "implausible feedback",
         Some(
