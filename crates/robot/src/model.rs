@@ -25,8 +25,8 @@ mod signal;
 mod startup;
 mod wheels;
 
-pub(crate) use axis::BrakeOutput;
 pub use axis::{Axis, HomingSettings};
+pub(crate) use axis::{BrakeOutput, JogKeys};
 pub use body::{Arm, Base};
 pub(crate) use bus::Kind;
 pub use bus::{AnalogueSource, Bus, Parent, Simulation, SubDevice};

@@ -10,6 +10,7 @@ use ethercat::cia402::{
 };
 use ethercat::main_device::{BringUpPhase, MainDevice, SubDevice};
 use ethercat::pdo::PdoField;
+use ipc::state::Refusal;
 use motion::homing::{Home, Homing};
 use motion::supervision::{
     BLIND_CYCLES, DriveProfile, Ending, InterlockState, OtherAxis, STANDS, Seen, StopReason,
@@ -21,6 +22,7 @@ use motion::{
 use super::belief::{self, Belief, Plausibility};
 use super::fields::{self, Fields, InputFields, Lacking, OutputFields};
 use super::ignored::Ignored;
+use super::manual::Manual;
 use super::memory::{MemoryGate, Place, PositionMemory};
 use super::mode::{ModeChange, drive_profile};
 use super::safety::{AxisSafety, BrakeOutput};
@@ -48,6 +50,8 @@ pub(super) struct Axis {
     plausibility: Option<Plausibility>,
     stands: bool,
     home: Home,
+    /// No controller moves it before it is homed.
+    needs_homing: bool,
     /// Rule for its position after a restart of its drive; `None` without position limits.
     restart_rule: Option<RestartRule>,
     /// To the thread that writes its position memory, where it has one.
@@ -156,6 +160,7 @@ impl Axis {
             plausibility,
             stands: true,
             home,
+            needs_homing: configuration.needs_homing,
             restart_rule,
             memory: None,
             restarted: None,
@@ -370,6 +375,7 @@ impl Axis {
         asked: &AxisCommand,
         stale: Option<Seconds>,
         ending: Ending,
+        manual: Manual,
     ) {
         self.watch_homing(elapsed);
         self.change_mode(asked.mode);
@@ -399,6 +405,9 @@ impl Axis {
             enabled: shown == Some(State::OperationEnabled),
             switched_on: shown.is_some_and(|it| it == State::SwitchedOn || it.is_powered()),
             has_power: self.shows.map(Statusword::voltage_enabled),
+            not_homed: self.needs_homing && !self.home.is_homed(),
+            set_up: manual.set_up,
+            jog: manual.jog,
             ..Seen::default()
         };
         self.safety.judge(elapsed, asked, self.state(), self.holds_at(counts), seen);
@@ -419,6 +428,40 @@ impl Axis {
     /// Stops it with another axis, as long as that is stopped. True if that has just begun.
     pub(super) fn stop_with(&mut self, other: OtherAxis) -> bool {
         self.safety.stop_with(other)
+    }
+
+    /// Holds it as long as another axis of its controller's chain is not ready.
+    pub(super) fn hold_with_chain(&mut self, held: bool) {
+        self.safety.hold_with_chain(held);
+    }
+
+    /// What keeps a controller from moving it and the axes of its chain.
+    pub(super) fn unready(&self) -> Option<StopReason> {
+        self.safety.unready()
+    }
+
+    /// True while a jog has it.
+    pub(super) fn is_jogged(&self) -> bool {
+        self.safety.is_jogged()
+    }
+
+    /// Limit of a jog; 0 without supervision.
+    pub(super) fn fastest_jog(&self) -> RadiansPerSecond {
+        self.safety.fastest_jog()
+    }
+
+    /// True if a jog may move it, or the reason for which not.
+    pub(super) fn may_jog(&self, report: &AxisReport) -> Result<(), Refusal> {
+        if !self.safety.takes_jogs() {
+            return Err(Refusal::JogMode);
+        }
+        let enabled = self.exchanged && self.state() == Some(State::OperationEnabled);
+        let is_free = report.stop.is_none_or(|it| !it.is_latched());
+        match self.safety.may_jog() {
+            true if enabled && !self.is_homing() => Ok(()),
+            false if enabled && is_free => Err(Refusal::JogMoving),
+            _ => Err(Refusal::JogHeld),
+        }
     }
 
     /// Command for the axis, made safe, once it is judged.

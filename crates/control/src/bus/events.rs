@@ -189,6 +189,12 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
         Happening::Interlock { interlock, allows, level } => {
             let known = names.interlocks.get(interlock);
             let (severity, does) = match (allows, known.map(|it| it.kind)) {
+                (true, Some(InterlockKind::Jog)) => (Good, "permits jogs"),
+                (true, Some(InterlockKind::Automatic)) => (Good, "permits automatic motion again"),
+                (false, Some(InterlockKind::Jog)) => (Good, "permits no jog"),
+                (false, Some(InterlockKind::Automatic)) => {
+                    (Warning, "set-up mode, only jogs move its axes")
+                }
                 (true, _) => (Good, "permits again"),
                 (false, Some(InterlockKind::Stop)) => (Warning, "stops its axes"),
                 (false, _) => (Warning, "does not permit its axes to be enabled"),
@@ -474,6 +480,12 @@ pub fn quick_stop_ignored(step: QuickStopStep) -> String {
 #[must_use]
 pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, names: &PartNames) -> String {
     match because {
+        Cause { interlock: Some(InterlockCause { interlock, level, .. }), .. }
+            if reason == StopReason::SetUp =>
+        {
+            format!("{reason} ({} {level})", names.interlock(interlock))
+        }
+        _ if reason == StopReason::AfterSetUp => reason.words().to_owned(),
         Cause { interlock: Some(InterlockCause { interlock, level, permits: false }), .. } => {
             format!("{} {level}", names.interlock(interlock))
         }
@@ -485,7 +497,11 @@ pub fn stop_reason(reason: StopReason, with: Option<usize>, because: Cause, name
         _ => {
             let axis = |other| format!(" (axis \"{}\")", names.axis(other));
             let with = with.map_or_else(String::new, axis);
-            let remedy = if reason.is_unreferenced() { UNREFERENCED_REMEDY } else { "" };
+            let remedy = match ipc::words::waits_for(reason, "AXIS") {
+                Some(remedy) => format!("; {remedy}"),
+                None if reason.is_unreferenced() => UNREFERENCED_REMEDY.to_owned(),
+                None => String::new(),
+            };
             format!("{}{with}{remedy}", reason.words())
         }
     }

@@ -75,6 +75,10 @@ impl Settings {
         reporter: &mut dyn Reporter,
     ) -> Result<Prepared, Error> {
         let diagnosis = self.diagnosis.start(robot, reporter);
+        let chains = match &control {
+            Control::AsDescribed => controller::chains(robot),
+            Control::Own(_) => Vec::new(),
+        };
         self.bring_up(robot, &mut main_device, &mut link, &clock, reporter)?;
         // The signals of an IPC are known in PreOp.
         let in_pre_op = self.in_pre_op(robot, &mut main_device, &mut link, &clock);
@@ -118,7 +122,7 @@ impl Settings {
             BusClock::Simulated(clock) => cycle.with_bus_time(clock.clone()),
             BusClock::Host => cycle,
         };
-        let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
+        let mut cycle = cycle.with_interlocks(&robot.interlocks)?.with_chains(chains);
         let chosen = file.iter_mut().try_for_each(|file| file.choose(robot, &signals));
         let set = chosen.and_then(|()| Ok(cycle.set_signals(signals)?));
         if let Err(error) = set {
