@@ -1,5 +1,5 @@
 //! Power, safe torque off and main power that return: no axis moves without a new start request, in
-//! virtual time, judged by what the simulated drives took.
+//! virtual time. The tests evaluate what the simulated drives took.
 use crate::support;
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ enum Asks {
 const LOST: u64 = 500;
 /// Longer than a drive may take to charge its DC link.
 const BACK: u64 = 4_500;
-/// Longer after the return than a drive and its SubDevice take to come back.
+/// Longer after the return than a drive and its SubDevice take to reach Op.
 const ASKED: u64 = 6_500;
 const CYCLES: u64 = 8_000;
 

@@ -116,7 +116,7 @@ pub enum Notice {
     Remark(String),
     /// Object of a drive that bounds its axis less than its limits say, or contradicts what a stop needs.
     WeakDrive(String),
-    /// Detail for those that want to know more.
+    /// Detail that `run -v` shows.
     Detail(String),
     /// Path of the shared-memory interface that is open.
     IpcOpen(PathBuf),

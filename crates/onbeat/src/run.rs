@@ -301,7 +301,7 @@ fn refuse_limited_processor_time() -> Result<(), Error> {
     getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| Err(Error::ProcessorTime { seconds }))
 }
 
-/// Axes whose load falls without torque.
+/// Axes with a load that falls without torque.
 fn loads(robot: &RobotConfig) -> Vec<(usize, String)> {
     let axes = robot.axes.iter().enumerate().filter(|(_, axis)| axis.holds_load && axis.brake.is_none());
     axes.map(|(number, axis)| (number, axis.name.clone())).collect()

@@ -193,7 +193,7 @@ fn a_fast_run_reports_times_of_the_bus() {
     assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
 }
 
-/// The time of day of an event is that of the start, and the bus time since.
+/// The time of day of an event is the time of the start plus bus time.
 #[test]
 fn a_fast_run_counts_times_of_day_in_bus_time() {
     let _shared = shared();

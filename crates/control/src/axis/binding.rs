@@ -540,7 +540,7 @@ impl Axis {
         self.safety.lose_drive();
     }
 
-    /// Its drive is absent: once it has come, it is not enabled without a start request.
+    /// Its drive is absent: later it is not enabled without a start request.
     pub(super) fn lose_power(&mut self) {
         self.safety.lose_power();
     }

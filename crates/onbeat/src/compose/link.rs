@@ -95,7 +95,7 @@ impl Wire {
         self.interface.is_none() && self.time == SimulatedTime::Fast
     }
 
-    /// True of a simulated bus that waits for its cycle: one that comes late is none of the bus.
+    /// True of a simulated bus that waits for its cycle: a late cycle does not affect it.
     pub(crate) fn is_in_bus_time(&self) -> bool {
         self.interface.is_none() && self.time != SimulatedTime::Host
     }

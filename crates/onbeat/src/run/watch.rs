@@ -45,7 +45,7 @@ pub(super) struct Watch {
     /// Answers of the controller process, if there is to be one.
     pub(super) answers: Option<Answers>,
     pub(super) diagnostics: Option<DiagnosticsWriter>,
-    /// Axes whose load only torque holds, each until it was reported that it keeps the run from its end.
+    /// Axes with a load that only torque holds, each until it was reported that it delays the end.
     pub(super) loads: Vec<(usize, String)>,
     pub(super) tasks: Tasks,
     /// Keeps what explains a stop, if there is a state directory.
