@@ -9,6 +9,8 @@ use ipc::force::Client;
 use ipc::message::control::Action;
 use ipc::reference::{Given, Purpose};
 use ipc::words::stall;
+use types::number::Rounded;
+use types::signal::Value;
 use types::state::{QuickStopStep, StopReason};
 use types::time::span;
 use types::{InterlockKind, LockState};
@@ -216,15 +218,16 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
                 process,
                 refused: outcome.err().map(|why| why.to_string()),
             };
-            let (name, by) = (names.axis(axis), client(by));
+            let (name, by, position) = (names.axis(axis), client(by), Rounded(position));
+            let outcome = outcome.map(Rounded);
             match outcome {
                 Ok(before) if accepted => {
                     let does = format!("position {position} rad accepted for axis \"{name}\" by {by}");
-                    (what, Warning, format!("{does}: its drive reports {before:.6} rad"))
+                    (what, Warning, format!("{does}: its drive reports {before} rad"))
                 }
                 Ok(before) => {
                     let does = format!("position of axis \"{name}\" set to {position} rad by {by}");
-                    (what, Warning, format!("{does}: it was {before:.6} rad"))
+                    (what, Warning, format!("{does}: it was {before} rad"))
                 }
                 Err(why) => {
                     let verb = if accepted { "accepted" } else { "set" };
@@ -249,8 +252,12 @@ fn described(event: &CycleEvent, others: &[CycleEvent], names: &PartNames) -> Op
             let Client { user, process } = by;
             let for_ns = types::time::nanoseconds(time);
             let what = Reported::SignalForced { signal: signal.to_string(), value, for_ns, user, process };
+            let forced = match value {
+                Value::Real(value) => Rounded(value).to_string(),
+                value => value.to_string(),
+            };
             let sentence =
-                format!("signal \"{signal}\" is forced to {value} for {}, by {}", span(time), client(by));
+                format!("signal \"{signal}\" is forced to {forced} for {}, by {}", span(time), client(by));
             (what, Warning, sentence)
         }
         Happening::SignalReleased { ref signal, reason, after } => {
